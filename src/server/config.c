@@ -230,6 +230,26 @@ static void read_images(struct server_config *config, struct engine_config *engi
     get_u32(doc, "highPercent", &local->image_high_percent);
 }
 
+static void read_kubernetes(struct server_config *config, const struct doc *doc,
+                            struct engine_kubernetes_config *kubernetes)
+{
+    get_string(config, doc, "kubeconfig", &kubernetes->kubeconfig);
+    get_string(config, doc, "context", &kubernetes->context);
+    get_string(config, doc, "namespace", &kubernetes->space);
+    get_string(config, doc, "instance", &kubernetes->instance);
+    get_string(config, doc, "nodeSelector", &kubernetes->node_selector);
+    get_string(config, doc, "initImage", &kubernetes->init_image);
+    get_string(config, doc, "apiUrl", &kubernetes->api_url);
+    get_string(config, doc, "runtimeClass", &kubernetes->runtime_class);
+    get_string(config, doc, "priorityClass", &kubernetes->priority_class);
+    get_string(config, doc, "serviceAccount", &kubernetes->service_account);
+    get_string(config, doc, "taint", &kubernetes->taint);
+    get_string(config, doc, "gpuResource", &kubernetes->gpu_resource);
+    get_string(config, doc, "gpuTypeLabel", &kubernetes->gpu_type_label);
+    kubernetes->gpus =
+        (enum kube_gpus)get_choice(doc, "gpus", config_kubernetes_gpus, KUBE_GPUS_PLUGIN);
+}
+
 static void read_engine(struct server_config *config, struct engine_config *engine,
                         const struct doc *doc)
 {
@@ -272,6 +292,7 @@ static void read_engine(struct server_config *config, struct engine_config *engi
         get_strings(config, doc_get(doc, "rights"), right_names[i], &local->rights[i].items,
                     &local->rights[i].count);
     read_images(config, engine, doc_get(doc, "images"));
+    read_kubernetes(config, doc_get(doc, "kubernetes"), &engine->kubernetes);
     get_string(config, fake, "nodePrefix", &engine->fake.node_prefix);
     get_u32(fake, "nodes", &engine->fake.nodes);
     get_u32(fake, "cpu", &engine->fake.cpu);
@@ -427,6 +448,21 @@ static void read_top(struct server_config *config, const struct doc *doc)
     read_engines(config, doc);
 }
 
+/* What a cluster must be told, and what would go unheard. */
+static void check_kubernetes(const struct engine_config *engine, const struct doc *doc,
+                             struct problems *problems)
+{
+    const struct doc *own = doc_get(doc, "kubernetes");
+    const char *init_image = engine->kubernetes.init_image;
+    if (engine->kind == ENGINE_KIND_KUBERNETES && !init_image)
+        problem_add(problems, own ? own->place : doc->place, "engine.kubernetes.initImage",
+                    "an image that has skep-init must be named");
+    if (engine->kind != ENGINE_KIND_KUBERNETES && own)
+        problem_add(problems, own->place, "engine.kubernetes",
+                    "the engine's kind is %s, so that nothing of this is used",
+                    config_engine_kinds[engine->kind]);
+}
+
 /* Each has a name of its own and machines of its own; this machine is one engine's. */
 static void check_engines(const struct server_config *config, const struct doc *doc,
                           struct problems *problems)
@@ -434,6 +470,10 @@ static void check_engines(const struct server_config *config, const struct doc *
     const struct doc *list = doc_get(doc, "engines");
     if (list && doc_get(doc, "engine"))
         problem_add(problems, list->place, "engines", "engine stands there as well: name all here");
+    if (!list && doc_get(doc, "engine"))
+        check_kubernetes(config->engines, doc_get(doc, "engine"), problems);
+    for (size_t i = 0; list && i < config->engine_count; i++)
+        check_kubernetes(&config->engines[i], list->as.list.items[i], problems);
     for (size_t i = 0; list && i < config->engine_count; i++) {
         const struct engine_config *engine = &config->engines[i];
         const struct place place = list->as.list.items[i]->place;

@@ -10,6 +10,7 @@
 #include "api/oidc.h"
 #include "base/arena.h"
 #include "core/core.h"
+#include "engine/kubernetes/kubernetes.h"
 #include "engine/local/local.h"
 #include "model/storage.h"
 #include "sys/log.h"
@@ -19,7 +20,7 @@
 struct buf;
 struct err;
 
-enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE };
+enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE, ENGINE_KIND_KUBERNETES };
 
 /* a machine that the fake engine plays */
 struct fake_config {
@@ -42,6 +43,7 @@ struct engine_config {
     enum engine_kind kind;
     struct engine_local_config local; /* without directories */
     struct fake_config fake;
+    struct engine_kubernetes_config kubernetes;
     uint64_t log_segment_mib; /* of a stream of a task's log; it keeps the newest two */
 };
 

@@ -16,7 +16,8 @@ const char *const config_tls_modes[] = {"auto", "on", "off", NULL};
 const char *const config_storage_types[] = {"directory", "nfs", "samba", NULL};
 static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-",
                                                   "letters, digits, _, - and ."};
-const char *const config_engine_kinds[] = {"local", "fake", NULL};
+const char *const config_engine_kinds[] = {"local", "fake", "kubernetes", NULL};
+const char *const config_kubernetes_gpus[] = {"device-plugin", "env", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
 const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit", NULL};
 
@@ -241,9 +242,29 @@ static const struct field rights_fields[] = {
 };
 static const struct shape rights_shape = SHAPE(rights_fields);
 
+static const struct field kubernetes_fields[] = {
+    STRING("kubeconfig", "Path of the file that says where the cluster is; none in a pod of it."),
+    STRING("context", "Its context; the current one when not given."),
+    STRING("namespace", "Of the pods; the context's when not given."),
+    STRING("instance", "What the names of the pods begin with; one of its own for each Skep."),
+    STRING("nodeSelector", "Labels of the nodes that are Skep's, a=b,c; all when not given."),
+    STRING("initImage", "An image that has /usr/lib/skep/skep-init and /bin/sh."),
+    STRING("apiUrl", "The API's address as the pods reach it."),
+    STRING("runtimeClass", "RuntimeClass of the pods."),
+    STRING("priorityClass", "PriorityClass of the pods."),
+    STRING("serviceAccount", "Service account of the pods; they get no token of it."),
+    STRING("taint", "Key of the taint that keeps other pods from Skep's nodes."),
+    CHOICE("gpus", config_kubernetes_gpus,
+           "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them."),
+    STRING("gpuResource", "The extended resource that the device plugin offers."),
+    STRING("gpuTypeLabel", "The label that has the type of a node's GPUs."),
+};
+static const struct shape kubernetes_shape = SHAPE(kubernetes_fields);
+
 static const struct field engine_fields[] = {
     CHOICE("kind", config_engine_kinds,
-           "local: containers on this machine; fake: none, for tests."),
+           "local: containers on this machine; kubernetes: pods of a cluster; fake: none, for "
+           "tests."),
     STRING("runtime", "Path of crun or runc."),
     STRING("initPath", "Path of skep-init on this machine."),
     STRING("nodeName", "Name of this machine."),
@@ -266,6 +287,7 @@ static const struct field engine_fields[] = {
     MAP("rights", &rights_shape, "What tasks may beyond their walls, by virtual cluster."),
     MAP("devices", &devices_shape, "GPUs."),
     MAP("images", &images_shape, "Images and registries."),
+    MAP("kubernetes", &kubernetes_shape, "The cluster of a kubernetes engine, and its pods."),
     MAP("fake", &fake_shape, "What the fake engine plays."),
     STRING("name", "What it is called in messages; its kind when none is given."),
 };

@@ -20,6 +20,7 @@ extern const char *const config_network_outsides[];
 extern const char *const config_tls_modes[];
 extern const char *const config_storage_types[];
 extern const char *const config_engine_kinds[];
+extern const char *const config_kubernetes_gpus[];
 extern const char *const config_orders[];
 extern const char *const config_policies[];
 

@@ -86,6 +86,8 @@ int engine_of_config(const struct engine_config *engine, const char *data_direct
         return local_of(engine, data_directory, door, sink, out, err);
     case ENGINE_KIND_FAKE:
         return fake_of(engine, sink, out, err);
+    case ENGINE_KIND_KUBERNETES:
+        return engine_kubernetes_new(&engine->kubernetes, sink, out, err);
     }
     return err_fail(err, ERR_INTERNAL, "", "no such engine");
 }

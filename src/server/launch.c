@@ -176,7 +176,10 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     if (!engine)
         return err->code;
     keys.log_segment_bytes = server->engines.items[mail->engine].log_segment_bytes;
+    const struct engine_config *own = server->engines.items[mail->engine].config;
     api_url(server, url);
+    if (own->kind == ENGINE_KIND_KUBERNETES) /* it is another machine */
+        keys.api_url = own->kubernetes.api_url ? own->kubernetes.api_url : "";
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
         code = launch_job_load(launcher->reader, mail->job, &places, &launcher->job, err);

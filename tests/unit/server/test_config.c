@@ -218,6 +218,41 @@ static void several_engines_are_read(void **state)
     buf_release(&keys);
 }
 
+static void a_cluster_is_read(void **state)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    assert_int_equal(
+        read_config("engine:\n  kind: kubernetes\n  kubernetes: {kubeconfig: /k, context: c, "
+                    "namespace: n, instance: i, nodeSelector: a=b, initImage: image, apiUrl: u, "
+                    "runtimeClass: r, priorityClass: p, serviceAccount: s, taint: t, gpus: env, "
+                    "gpuResource: g, gpuTypeLabel: l}\n",
+                    &config, &report, &err),
+        0);
+    const struct engine_kubernetes_config *cluster = &config->engines[0].kubernetes;
+    assert_int_equal(config->engines[0].kind, ENGINE_KIND_KUBERNETES);
+    assert_string_equal(config->engines[0].name, "kubernetes");
+    assert_string_equal(cluster->kubeconfig, "/k");
+    assert_string_equal(cluster->context, "c");
+    assert_string_equal(cluster->space, "n");
+    assert_string_equal(cluster->instance, "i");
+    assert_string_equal(cluster->node_selector, "a=b");
+    assert_string_equal(cluster->init_image, "image");
+    assert_string_equal(cluster->api_url, "u");
+    assert_string_equal(cluster->runtime_class, "r");
+    assert_string_equal(cluster->priority_class, "p");
+    assert_string_equal(cluster->service_account, "s");
+    assert_string_equal(cluster->taint, "t");
+    assert_string_equal(cluster->gpu_resource, "g");
+    assert_string_equal(cluster->gpu_type_label, "l");
+    assert_int_equal(cluster->gpus, KUBE_GPUS_ENV);
+    server_config_free(config);
+    buf_release(&report);
+}
+
 static void engines_that_collide_are_told_with_their_lines(void **state)
 {
     static const struct {
@@ -231,6 +266,12 @@ static void engines_that_collide_are_told_with_their_lines(void **state)
          "c.yaml:3:3: engines.kind: engine 1 is local as well"},
         {"engines:\n- {name: a, kind: fake}\n- {name: b, kind: fake}\n",
          "c.yaml:3:3: engines.fake.nodePrefix: the machines of engine 1 are called fake0, fake1"},
+        {"engine: {kind: kubernetes}\n",
+         "c.yaml:1:9: engine.kubernetes.initImage: an image that has skep-init must be named"},
+        {"engines:\n- {kind: kubernetes, kubernetes: {namespace: n}}\n",
+         "c.yaml:2:34: engine.kubernetes.initImage"},
+        {"engine: {kubernetes: {initImage: i}}\n",
+         "c.yaml:1:22: engine.kubernetes: the engine's kind is local"},
         {"engines: []\n", "c.yaml:1:10: engines"},
         {"engines:\n- {kind: fke}\n", "c.yaml:2:10: engines[0].kind"},
     };
@@ -437,6 +478,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
     cmocka_unit_test(several_engines_are_read),
+    cmocka_unit_test(a_cluster_is_read),
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(the_cells_are_checked),
     cmocka_unit_test(storages_are_named_once),

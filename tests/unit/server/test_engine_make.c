@@ -35,7 +35,31 @@ static void a_named_init_is_taken(void **state)
     }
 }
 
+/* What is wrong with a cluster's configuration is said before its API server is asked. */
+static void a_cluster_must_be_named_well(void **state)
+{
+    static const struct {
+        struct engine_kubernetes_config cluster;
+        const char *says;
+    } cases[] = {
+        {{.kubeconfig = "/nowhere/kubeconfig", .init_image = "i"}, "/nowhere/kubeconfig"},
+        {{.init_image = "i"}, "KUBERNETES_SERVICE_HOST"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct engine_config config = {.kind = ENGINE_KIND_KUBERNETES,
+                                       .kubernetes = cases[i].cluster};
+        struct engine *engine = NULL;
+        struct err err = {0};
+        assert_true(engine_of_config(&config, "/dev/null/data", "",
+                                     (struct engine_sink){.post = never}, &engine, &err) < 0);
+        assert_non_null(strstr(err.text, cases[i].says));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_cluster_must_be_named_well),
     cmocka_unit_test(a_named_init_is_taken),
 };
 UNIT_FILE(tests, NULL, NULL);

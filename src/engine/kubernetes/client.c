@@ -1,0 +1,568 @@
+#include "engine/kubernetes/client.h"
+
+#include <assert.h>
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/kubernetes/access.h"
+#include "engine/kubernetes/feed.h"
+#include "sys/file.h"
+
+enum {
+    CONNECT_MS = 10 * 1000,
+    CALL_MS = 60 * 1000,
+    TOKEN_AGE_MS = 60 * 1000,
+    RETRY_AFTER_MAX_S = 300,
+    WAIT_MAX_MS = 60 * 1000,
+    STATUS_UNAUTHORIZED = 401,
+    STATUS_TIMEOUT = 408,
+    STATUS_TOO_MANY = 429,
+    STATUS_SERVER = 500,
+};
+
+struct transfer {
+    struct transfer *next;
+    struct kube_client *client;
+    struct kube_call call;
+    CURL *easy; /* NULL: it waits */
+    struct curl_slist *headers;
+    struct buf answer; /* of a stream: what is left of a line */
+    int64_t due_ms;
+    uint32_t tries;
+    bool is_cut; /* its reader wants no more, or it was too long */
+    char failure[CURL_ERROR_SIZE];
+};
+
+struct transfer_queue {
+    struct transfer *first, **last;
+};
+
+struct kube_client {
+    const struct kube_access *access;
+    struct kube_watcher watcher;
+    pthread_t thread;
+    CURLM *multi;
+    pthread_mutex_t lock; /* of `inbox` */
+    struct transfer_queue inbox;
+    atomic_bool is_ending;
+    /* the thread's own */
+    struct transfer_queue ready; /* due */
+    struct transfer *later;      /* sorted */
+    struct transfer *running;
+    size_t calls;
+    int64_t quiet_until_ms, failing_since_ms;
+    char *base;                    /* what a path is put behind */
+    struct curl_slist *connect_to; /* NULL: the host of `base` */
+    struct buf token_header;
+    int64_t token_ms;
+    uint64_t chance;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* splitmix64: only to spread pauses. */
+static uint64_t chance_next(struct kube_client *client)
+{
+    uint64_t z = client->chance += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* --- queues --- */
+
+static void queue_init(struct transfer_queue *queue)
+{
+    queue->first = NULL;
+    queue->last = &queue->first;
+}
+
+static void queue_put(struct transfer_queue *queue, struct transfer *transfer)
+{
+    transfer->next = NULL;
+    *queue->last = transfer;
+    queue->last = &transfer->next;
+}
+
+static struct transfer *queue_take(struct transfer_queue *queue)
+{
+    struct transfer *transfer = queue->first;
+    if (transfer)
+        queue->first = transfer->next;
+    if (!queue->first)
+        queue->last = &queue->first;
+    return transfer;
+}
+
+static void later_put(struct kube_client *client, struct transfer *transfer)
+{
+    struct transfer **at = &client->later;
+    while (*at && (*at)->due_ms <= transfer->due_ms)
+        at = &(*at)->next;
+    transfer->next = *at;
+    *at = transfer;
+}
+
+static void bytes_wipe(struct buf *buf)
+{
+    if (buf->at)
+        explicit_bzero(buf->at, buf->room);
+    buf_release(buf);
+}
+
+static void easy_end(struct transfer *transfer)
+{
+    if (transfer->easy) {
+        curl_multi_remove_handle(transfer->client->multi, transfer->easy);
+        curl_easy_cleanup(transfer->easy);
+    }
+    curl_slist_free_all(transfer->headers);
+    transfer->easy = NULL;
+    transfer->headers = NULL;
+    buf_release(&transfer->answer);
+}
+
+static void transfer_free(struct transfer *transfer)
+{
+    easy_end(transfer);
+    buf_release(&transfer->call.path);
+    bytes_wipe(&transfer->call.body);
+    mem_free(transfer);
+}
+
+/* --- the token --- */
+
+static void token_read(struct kube_client *client)
+{
+    const struct kube_access *access = client->access;
+    struct buf bytes = BUF_INIT;
+    struct text token = text_of(access->token);
+    if (client->token_header.length > 0 &&
+        (!access->token_path[0] || now_ms() < client->token_ms + TOKEN_AGE_MS))
+        return;
+    if (access->token_path[0]) {
+        /* what cannot be read now is what it was: the answer 401 says it if that is wrong */
+        if (file_read(access->token_path, ACCESS_TOKEN_MAX, &bytes, NULL) < 0)
+            return;
+        token = text_trim(buf_as_text(&bytes));
+    }
+    client->token_ms = now_ms();
+    if (client->token_header.at)
+        explicit_bzero(client->token_header.at, client->token_header.room);
+    buf_clear(&client->token_header);
+    if (token.length > 0)
+        buf_format(&client->token_header, "Authorization: Bearer %.*s", TEXT_ARG(token));
+    bytes_wipe(&bytes);
+}
+
+/* --- one transfer --- */
+
+static bool lines_tell(struct transfer *transfer)
+{
+    struct text rest = buf_as_text(&transfer->answer);
+    while (rest.length > 0 && memchr(rest.at, '\n', rest.length)) {
+        struct text line = text_cut(&rest, '\n');
+        if (line.length > 0 &&
+            !transfer->call.line(transfer->call.context, transfer->call.key, line))
+            return false;
+    }
+    struct buf left = BUF_INIT;
+    buf_text(&left, rest);
+    buf_release(&transfer->answer);
+    transfer->answer = left;
+    return true;
+}
+
+static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
+{
+    struct transfer *transfer = context;
+    const size_t length = size * count;
+    long status = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    const bool is_stream = transfer->call.line && status < 300;
+    const size_t most = is_stream ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
+    transfer->is_cut = transfer->answer.length + length > most;
+    if (transfer->is_cut)
+        return 0;
+    buf_add(&transfer->answer, bytes, length);
+    if (is_stream && memchr(bytes, '\n', length))
+        transfer->is_cut = !lines_tell(transfer);
+    return transfer->is_cut ? 0 : length;
+}
+
+static void tls_set(CURL *easy, const struct kube_access *access)
+{
+    struct curl_blob ca = {(void *)(uintptr_t)access->ca.at, access->ca.length, CURL_BLOB_NOCOPY};
+    struct curl_blob certificate = {(void *)(uintptr_t)access->certificate.at,
+                                    access->certificate.length, CURL_BLOB_NOCOPY};
+    struct curl_blob key = {(void *)(uintptr_t)access->key.at, access->key.length,
+                            CURL_BLOB_NOCOPY};
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (access->ca.length > 0)
+        curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
+    if (certificate.len > 0) {
+        curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
+        curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+    }
+    if (access->is_unchecked) {
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
+static void headers_set(struct transfer *transfer)
+{
+    struct kube_client *client = transfer->client;
+    token_read(client);
+    transfer->headers = curl_slist_append(NULL, "Accept: application/json");
+    if (client->token_header.length > 0)
+        transfer->headers = curl_slist_append(transfer->headers, buf_cstr(&client->token_header));
+    if (transfer->call.body.length > 0)
+        transfer->headers = curl_slist_append(transfer->headers, "Content-Type: application/json");
+    curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
+}
+
+static void body_set(struct transfer *transfer)
+{
+    if (transfer->call.body.length == 0)
+        return;
+    curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, buf_cstr(&transfer->call.body));
+    curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                     (curl_off_t)transfer->call.body.length);
+}
+
+static void times_set(const struct transfer *transfer)
+{
+    curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl_easy_setopt(transfer->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (!transfer->call.line) {
+        curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
+        return;
+    }
+    curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
+}
+
+static void transfer_start(struct kube_client *client, struct transfer *transfer)
+{
+    cleanup_buf struct buf url = BUF_INIT;
+    transfer->easy = curl_easy_init();
+    if (!transfer->easy)
+        abort(); /* as of malloc: the event log makes that safe */
+    buf_format(&url, "%s%s", client->base, buf_cstr(&transfer->call.path));
+    CURL *easy = transfer->easy;
+    curl_easy_setopt(easy, CURLOPT_URL, buf_cstr(&url));
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PROXY, client->access->proxy);
+    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, bytes_take);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    body_set(transfer);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method);
+    times_set(transfer);
+    tls_set(easy, client->access);
+    headers_set(transfer);
+    transfer->is_cut = false;
+    transfer->failure[0] = '\0';
+    transfer->next = client->running;
+    client->running = transfer;
+    client->calls += !transfer->call.line;
+    curl_multi_add_handle(client->multi, easy);
+}
+
+/* --- ends --- */
+
+static bool is_passing(int status)
+{
+    return status == 0 || status == STATUS_UNAUTHORIZED || status == STATUS_TIMEOUT ||
+           status == STATUS_TOO_MANY || status >= STATUS_SERVER;
+}
+
+static void watcher_tell(struct kube_client *client, const struct kube_answer *answer)
+{
+    if (!is_passing(answer->status)) {
+        client->failing_since_ms = 0;
+        client->watcher.answered(client->watcher.context);
+        return;
+    }
+    if (client->failing_since_ms == 0)
+        client->failing_since_ms = now_ms();
+    client->watcher.failed(client->watcher.context, answer->trouble,
+                           now_ms() - client->failing_since_ms);
+}
+
+/* How long the server wants to be left alone. */
+static void quiet_set(struct kube_client *client, CURL *easy, int status)
+{
+    curl_off_t seconds = 0;
+    if (status != STATUS_TOO_MANY && status < STATUS_SERVER)
+        return;
+    curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds);
+    if (seconds <= 0)
+        return;
+    if (seconds > RETRY_AFTER_MAX_S)
+        seconds = RETRY_AFTER_MAX_S;
+    const int64_t ms = (int64_t)seconds * 1000;
+    const int64_t until = now_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
+    if (until > client->quiet_until_ms)
+        client->quiet_until_ms = until;
+}
+
+static void again(struct kube_client *client, struct transfer *transfer)
+{
+    easy_end(transfer);
+    transfer->tries++;
+    transfer->due_ms = now_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
+    later_put(client, transfer);
+}
+
+static void running_remove(struct kube_client *client, struct transfer *transfer)
+{
+    struct transfer **at = &client->running;
+    while (*at != transfer)
+        at = &(*at)->next;
+    *at = transfer->next;
+    client->calls -= !transfer->call.line;
+}
+
+static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
+{
+    long status = 0;
+    char text[300] = "";
+    struct kube_answer answer = {.trouble = text};
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    running_remove(client, transfer);
+    if (code != CURLE_OK)
+        snprintf(text, sizeof text, "%.100s: %.150s", client->access->server,
+                 transfer->failure[0] ? transfer->failure : curl_easy_strerror(code));
+    else if (is_passing((int)status))
+        snprintf(text, sizeof text, "%.100s answers %ld", client->access->server, status);
+    if (transfer->is_cut)
+        snprintf(text, sizeof text, "%.100s: what it sends cannot be taken",
+                 client->access->server);
+    /* a reader that ends its stream has been answered */
+    answer.status = code == CURLE_OK ? (int)status : 0;
+    answer.body = buf_as_text(&transfer->answer);
+    if (!(transfer->is_cut && transfer->call.line))
+        watcher_tell(client, &answer);
+    quiet_set(client, transfer->easy, answer.status);
+    if (answer.status == STATUS_UNAUTHORIZED)
+        client->token_ms = -TOKEN_AGE_MS;
+    if (!transfer->call.line && is_passing(answer.status) && !transfer->is_cut) {
+        again(client, transfer);
+        return;
+    }
+    transfer->call.done(transfer->call.context, transfer->call.key, &answer);
+    transfer_free(transfer);
+}
+
+/* --- the thread --- */
+
+static void inbox_take(struct kube_client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    struct transfer_queue inbox = client->inbox;
+    const bool is_empty = !inbox.first;
+    queue_init(&client->inbox);
+    pthread_mutex_unlock(&client->lock);
+    while (!is_empty && inbox.first) {
+        struct transfer *transfer = inbox.first;
+        inbox.first = transfer->next;
+        if (transfer->due_ms > now_ms())
+            later_put(client, transfer);
+        else
+            queue_put(&client->ready, transfer);
+    }
+}
+
+static void due_take(struct kube_client *client)
+{
+    const int64_t now = now_ms();
+    while (client->later && client->later->due_ms <= now) {
+        struct transfer *transfer = client->later;
+        client->later = transfer->next;
+        queue_put(&client->ready, transfer);
+    }
+}
+
+/* Start what may be started, in order; what may not stays, in order. */
+static void ready_start(struct kube_client *client)
+{
+    struct transfer_queue left;
+    struct transfer *transfer;
+    const bool is_quiet = now_ms() < client->quiet_until_ms;
+    queue_init(&left);
+    while ((transfer = queue_take(&client->ready))) {
+        if (!transfer->call.method) {
+            static const struct kube_answer due = {.trouble = ""};
+            transfer->call.done(transfer->call.context, transfer->call.key, &due);
+            transfer_free(transfer);
+        } else if (is_quiet || (!transfer->call.line && client->calls >= CLIENT_CALLS_MAX)) {
+            queue_put(&left, transfer);
+        } else {
+            transfer_start(client, transfer);
+        }
+    }
+    client->ready = left;
+    if (!left.first)
+        queue_init(&client->ready);
+}
+
+static void ended_take(struct kube_client *client)
+{
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(client->multi, &left))) {
+        struct transfer *transfer = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+        transfer_ended(client, transfer, message->data.result);
+    }
+}
+
+static int wait_ms(struct kube_client *client)
+{
+    const int64_t now = now_ms();
+    int64_t due = now + WAIT_MAX_MS;
+    if (client->later && client->later->due_ms < due)
+        due = client->later->due_ms;
+    if (client->ready.first && client->quiet_until_ms > now && client->quiet_until_ms < due)
+        due = client->quiet_until_ms;
+    return due > now ? (int)(due - now) : 0;
+}
+
+static void *client_run(void *argument)
+{
+    struct kube_client *client = argument;
+    while (!atomic_load(&client->is_ending)) {
+        int running;
+        inbox_take(client);
+        due_take(client);
+        ready_start(client);
+        curl_multi_perform(client->multi, &running);
+        ended_take(client);
+        curl_multi_poll(client->multi, NULL, 0, wait_ms(client), NULL);
+    }
+    return NULL;
+}
+
+/* --- doors --- */
+
+/* A certificate for another name: the URL has that name, and the connection goes where it should.
+ */
+static int base_make(struct kube_client *client, struct err *err)
+{
+    const struct kube_access *access = client->access;
+    char *host = NULL, *port = NULL, *base = NULL;
+    int code = 0;
+    CURLU *url = curl_url();
+    if (!url || curl_url_set(url, CURLUPART_URL, access->server, 0) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        code = err_fail(err, ERR_INVALID, "", "%.150s is no address of a server", access->server);
+    if (code == 0 && !access->server_name[0])
+        client->base = mem_copy(access->server);
+    if (code == 0 && access->server_name[0]) {
+        cleanup_buf struct buf to = BUF_INIT;
+        buf_format(&to, "::%s:%s", host, port);
+        client->connect_to = curl_slist_append(NULL, buf_cstr(&to));
+        if (curl_url_set(url, CURLUPART_HOST, access->server_name, 0) == CURLUE_OK &&
+            curl_url_get(url, CURLUPART_URL, &base, 0) == CURLUE_OK) {
+            size_t length = strlen(base);
+            base[length - (length > 0 && base[length - 1] == '/')] = '\0';
+            client->base = mem_copy(base);
+        } else {
+            code = err_fail(err, ERR_INVALID, "", "%.150s is no name of a server",
+                            access->server_name);
+        }
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_free(base);
+    curl_url_cleanup(url);
+    return code;
+}
+
+int kube_client_new(const struct kube_access *access, struct kube_watcher watcher,
+                    struct kube_client **out, struct err *err)
+{
+    struct kube_client *client = mem_zero(1, sizeof *client);
+    struct timespec now;
+    client->access = access;
+    client->watcher = watcher;
+    queue_init(&client->inbox);
+    queue_init(&client->ready);
+    client->token_ms = -TOKEN_AGE_MS;
+    clock_gettime(CLOCK_REALTIME, &now);
+    client->chance = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 32;
+    pthread_mutex_init(&client->lock, NULL);
+    client->multi = curl_multi_init();
+    int code = client->multi ? base_make(client, err)
+                             : err_fail(err, ERR_UNAVAILABLE, "", "libcurl has no memory");
+    if (code == 0 && pthread_create(&client->thread, NULL, client_run, client) != 0)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
+    if (code < 0) {
+        atomic_store(&client->is_ending, true);
+        kube_client_free(client);
+        return code;
+    }
+    *out = client;
+    return 0;
+}
+
+static void queue_free(struct transfer *first)
+{
+    while (first) {
+        struct transfer *next = first->next;
+        transfer_free(first);
+        first = next;
+    }
+}
+
+void kube_client_free(struct kube_client *client)
+{
+    if (!client)
+        return;
+    if (!atomic_exchange(&client->is_ending, true)) {
+        curl_multi_wakeup(client->multi);
+        pthread_join(client->thread, NULL);
+    }
+    queue_free(client->inbox.first);
+    queue_free(client->ready.first);
+    queue_free(client->later);
+    queue_free(client->running);
+    curl_multi_cleanup(client->multi);
+    curl_slist_free_all(client->connect_to);
+    bytes_wipe(&client->token_header);
+    mem_free(client->base);
+    pthread_mutex_destroy(&client->lock);
+    mem_free(client);
+}
+
+void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms)
+{
+    assert(call->done);
+    struct transfer *transfer = mem_zero(1, sizeof *transfer);
+    transfer->client = client;
+    transfer->call = *call;
+    transfer->due_ms = now_ms() + delay_ms;
+    pthread_mutex_lock(&client->lock);
+    queue_put(&client->inbox, transfer);
+    pthread_mutex_unlock(&client->lock);
+    curl_multi_wakeup(client->multi);
+}

@@ -1,0 +1,64 @@
+/* client.h — asks the API server of one cluster: many requests at a time, on one thread.
+ *
+ * Edge. Every call ends in its `done`, on the client's thread, unless the client is stopped before.
+ * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
+ * that grow from 0.8 s to 30 s; 401 as well, with the token read anew. Retry-After holds back all
+ * calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under way;
+ * streams are not counted.
+ *
+ * A write may therefore have been carried out before: its caller must be able to hear that.
+ *
+ * HTTP/1.1, because a stream that stalls must hold up nothing else.
+ */
+#ifndef ENGINE_KUBERNETES_CLIENT_H
+#define ENGINE_KUBERNETES_CLIENT_H
+#include "base/buf.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kube_access;
+struct kube_client;
+struct err;
+
+enum {
+    CLIENT_CALLS_MAX = 32,
+    CLIENT_BODY_MAX = 64 << 20,
+    CLIENT_LINE_MAX = 4 << 20,
+    CLIENT_SILENCE_S = 180, /* a stream that brings nothing for so long is dead */
+};
+
+struct kube_answer {
+    int status; /* of HTTP; 0: none came, or the stream was broken */
+    struct text body;
+    const char *trouble; /* "" none; for people */
+};
+
+/* Its buffers become the client's. */
+struct kube_call {
+    const char *method;    /* NULL: nothing is asked, `done` is called when it is due */
+    struct buf path, body; /* path: with its query; the body is JSON, and wiped */
+    void *context;
+    uint64_t key; /* the caller's */
+    /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
+    bool (*line)(void *context, uint64_t key, struct text line);
+    void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
+};
+
+/* How the server is doing, on the client's thread. */
+struct kube_watcher {
+    void *context;
+    void (*failed)(void *context, const char *trouble, int64_t for_ms); /* not once for that long */
+    void (*answered)(void *context);
+};
+
+/* `access` is borrowed until kube_client_free. ERR_INVALID: what it names cannot be used;
+ * ERR_UNAVAILABLE: no thread. */
+int kube_client_new(const struct kube_access *access, struct kube_watcher watcher,
+                    struct kube_client **client, struct err *err);
+/* Waits for its thread; calls that have not ended are dropped. */
+void kube_client_free(struct kube_client *client);
+
+/* Any thread. Not before `delay_ms`. */
+void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms);
+
+#endif

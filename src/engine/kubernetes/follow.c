@@ -1,0 +1,180 @@
+/* follow.c — keeps lists of nodes and pods by one list and one watch each; see feed.h. */
+#include "base/err.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/object.h"
+#include "engine/kubernetes/page.h"
+#include "engine/kubernetes/state.h"
+#include "sys/log.h"
+#include <stdio.h>
+
+static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms);
+
+static const struct doc *json_read(struct text text, struct arena *arena)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, arena);
+    const struct doc *doc = doc_parse(text, DOC_JSON, arena, &problems);
+    return problems.error_count > 0 ? NULL : doc;
+}
+
+static void object_seen(struct kube *kube, uint64_t which, const struct doc *object,
+                        bool is_removed, struct tells *tells)
+{
+    const uint32_t mark = kube->follows[which].mark;
+    if (which == FOLLOW_NODES)
+        nodes_seen(kube, object, is_removed, mark, tells);
+    else
+        tasks_seen(kube, object, is_removed, mark, tells);
+}
+
+/* Under the lock. */
+static void trouble_set(struct kube *kube, const char *trouble)
+{
+    if (strcmp(kube->trouble, trouble) != 0 && trouble[0])
+        log_warning("engine", "kubernetes: %s", trouble);
+    snprintf(kube->trouble, sizeof kube->trouble, "%s", trouble);
+}
+
+/* The list is whole. */
+static void list_complete(struct kube *kube, uint64_t which, struct tells *tells)
+{
+    struct kube_follow *follow = &kube->follows[which];
+    if (which == FOLLOW_NODES)
+        nodes_sweep(kube, follow->mark, tells);
+    else
+        tasks_sweep(kube, follow->mark, tells);
+    follow->is_synced = true;
+    pthread_cond_broadcast(&kube->synced);
+}
+
+/* One page. ERR_CORRUPT: it is none. */
+static int page_take(struct kube *kube, uint64_t which, struct text body, struct tells *tells,
+                     struct err *err)
+{
+    struct kube_follow *follow = &kube->follows[which];
+    cleanup_arena struct arena arena;
+    struct page page;
+    struct text item;
+    arena_init(&arena);
+    int code = page_open(body, &page, err);
+    const struct doc *metadata = code == 0 ? json_read(page.metadata, &arena) : NULL;
+    if (code == 0 && !metadata)
+        code = err_fail(err, ERR_CORRUPT, "", "the list's metadata is no JSON");
+    if (code < 0)
+        return code;
+    follow->mark += feed_is_first_page(&follow->feed);
+    while (page_next(&page, &item)) {
+        cleanup_arena struct arena scratch;
+        arena_init(&scratch);
+        const struct doc *object = json_read(item, &scratch);
+        if (!object)
+            return err_fail(err, ERR_CORRUPT, "", "an object of the list is no JSON");
+        object_seen(kube, which, object, false, tells);
+    }
+    if (feed_page_took(&follow->feed, metadata))
+        list_complete(kube, which, tells);
+    return 0;
+}
+
+static void list_done(void *context, uint64_t which, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct kube_follow *follow = &kube->follows[which];
+    struct tells tells;
+    struct err err = {0};
+    uint32_t delay_ms = 0;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    int code = answer->status == 200 ? page_take(kube, which, answer->body, &tells, &err)
+                                     : err_fail(&err, ERR_UNAVAILABLE, "", "%.100s answers %d",
+                                                follow->feed.path, answer->status);
+    if (code < 0)
+        delay_ms = feed_ended(&follow->feed, answer->status, kube->chance++);
+    if (answer->status != 410)
+        trouble_set(kube, code < 0 ? err.text : "");
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+    follow_ask(kube, which, delay_ms);
+}
+
+static bool watch_line(void *context, uint64_t which, struct text line)
+{
+    struct kube *kube = context;
+    struct kube_follow *follow = &kube->follows[which];
+    struct tells tells;
+    cleanup_arena struct arena arena;
+    const struct doc *object = NULL;
+    arena_init(&arena);
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    const struct doc *doc = json_read(line, &arena);
+    enum feed_event event = doc ? feed_line(&follow->feed, doc, &object) : FEED_BROKEN;
+    if (event == FEED_OBJECT || event == FEED_REMOVED)
+        object_seen(kube, which, object, event == FEED_REMOVED, &tells);
+    follow->is_expired = event == FEED_EXPIRED;
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+    return event != FEED_EXPIRED && event != FEED_BROKEN;
+}
+
+static void watch_done(void *context, uint64_t which, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct kube_follow *follow = &kube->follows[which];
+    pthread_mutex_lock(&kube->lock);
+    const int status = follow->is_expired ? 200 : answer->status;
+    uint32_t delay_ms = feed_ended(&follow->feed, status, kube->chance++);
+    follow->is_expired = false;
+    pthread_mutex_unlock(&kube->lock);
+    follow_ask(kube, which, delay_ms);
+}
+
+static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
+{
+    pthread_mutex_lock(&kube->lock);
+    const struct feed *feed = &kube->follows[which].feed;
+    struct kube_call call = {.method = "GET", .context = kube, .key = which, .done = list_done};
+    if (feed->state == FEED_WATCHES) {
+        call.line = watch_line;
+        call.done = watch_done;
+    }
+    feed_request(feed, kube->chance++, &call.path);
+    pthread_mutex_unlock(&kube->lock);
+    kube_client_send(kube->client, &call, delay_ms);
+}
+
+void follows_start(struct kube *kube)
+{
+    for (uint64_t which = 0; which < FOLLOWS; which++)
+        follow_ask(kube, which, 0);
+}
+
+void follow_failed(void *context, const char *trouble, int64_t for_ms)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    trouble_set(kube, trouble);
+    if (for_ms >= KUBE_UNREACHABLE_MS && !kube->is_unreachable) {
+        kube->is_unreachable = true;
+        nodes_tell(kube, &tells);
+    }
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}
+
+void follow_answered(void *context)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    if (kube->is_unreachable) {
+        log_info("engine", "kubernetes: the API server answers again");
+        kube->is_unreachable = false;
+        nodes_tell(kube, &tells);
+    }
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}

@@ -1,0 +1,330 @@
+#include "engine/kubernetes/kubernetes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/kubernetes/object.h"
+#include "engine/kubernetes/pod_make.h"
+#include "engine/kubernetes/state.h"
+
+enum { LIST_WAIT_S = 30 };
+
+static struct kube *kube_of(struct engine *engine)
+{
+    return (struct kube *)engine;
+}
+
+static int unknown(struct attempt_id attempt, struct err *err)
+{
+    return err_fail(err, ERR_NOT_FOUND, "", "there is no attempt %llu",
+                    (unsigned long long)attempt.v);
+}
+
+/* --- the port --- */
+
+static void kube_free(struct engine *engine)
+{
+    struct kube *kube = kube_of(engine);
+    kube_client_free(kube->client);
+    tasks_free(kube);
+    nodes_free(kube);
+    pthread_cond_destroy(&kube->synced);
+    pthread_mutex_destroy(&kube->lock);
+    arena_wipe(&kube->arena); /* it has the token and the key */
+    arena_release(&kube->arena);
+    mem_free(kube);
+}
+
+static bool is_synced(const struct kube *kube)
+{
+    bool are_synced = true;
+    for (size_t i = 0; i < FOLLOWS; i++)
+        are_synced = are_synced && kube->follows[i].is_synced;
+    return are_synced;
+}
+
+/* On the client's thread, as all that is told. */
+static void all_tell(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    (void)key, (void)answer;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    kube->is_listed = true;
+    nodes_tell(kube, &tells);
+    for (size_t i = 0; i < kube->tasks.count; i++)
+        kube_task_tell(kube->tasks.items[i], &tells);
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}
+
+static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t *count,
+                     struct err *err)
+{
+    struct kube *kube = kube_of(engine);
+    struct timespec until;
+    int waited = 0, code = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LIST_WAIT_S;
+    *attempts = NULL;
+    *count = 0;
+    pthread_mutex_lock(&kube->lock);
+    while (!is_synced(kube) && waited == 0)
+        waited = pthread_cond_timedwait(&kube->synced, &kube->lock, &until);
+    if (!is_synced(kube))
+        code = err_fail(err, ERR_UNAVAILABLE, "", "%.200s",
+                        kube->trouble[0] ? kube->trouble : "the API server does not answer");
+    if (code == 0)
+        *attempts = mem_alloc(mem_size(kube->tasks.count + 1, sizeof **attempts));
+    for (size_t i = 0; code == 0 && i < kube->tasks.count; i++)
+        if (kube->tasks.items[i]->state != TASK_FORGOTTEN)
+            (*attempts)[(*count)++] = kube->tasks.items[i]->attempt;
+    pthread_mutex_unlock(&kube->lock);
+    if (code == 0)
+        kube_client_send(kube->client, &(struct kube_call){.context = kube, .done = all_tell}, 0);
+    return code;
+}
+
+static int kube_create(struct engine *engine, const struct container *container, struct err *err)
+{
+    struct kube *kube = kube_of(engine);
+    int code = pod_check(container, err);
+    if (code < 0)
+        return code;
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, container->attempt);
+    if (!task && kube->is_unreachable)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the cluster cannot be reached: %.180s",
+                        kube->trouble);
+    if (!task && code == 0) {
+        task = kube_task_add(kube, container->attempt, container->node);
+        pod_secret_write(container, &kube->settings, &task->secret);
+        pod_write(container, &kube->settings, &task->pod);
+        kube_task_begin(kube, task);
+    }
+    pthread_mutex_unlock(&kube->lock);
+    return code;
+}
+
+/* Whoever asks for the end of what has ended does not know. */
+static void task_again(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    (void)answer;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task)
+        kube_task_tell(task, &tells);
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}
+
+static int kube_kill(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
+                     const char *reason, bool is_held, struct err *err)
+{
+    struct kube *kube = kube_of(engine);
+    (void)reason, (void)is_held;
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, attempt);
+    const bool is_there = task && task->state != TASK_FORGOTTEN;
+    int code = is_there ? 0 : unknown(attempt, err);
+    const bool is_ended = is_there && task->state == TASK_ENDED;
+    if (is_there)
+        kube_task_kill(kube, task, grace_ms);
+    pthread_mutex_unlock(&kube->lock);
+    if (is_ended)
+        kube_client_send(kube->client,
+                         &(struct kube_call){.context = kube, .key = attempt.v, .done = task_again},
+                         0);
+    return code;
+}
+
+static int kube_forget(struct engine *engine, struct attempt_id attempt, struct err *err)
+{
+    struct kube *kube = kube_of(engine);
+    int code = 0;
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, attempt);
+    if (!task || task->state == TASK_FORGOTTEN)
+        code = unknown(attempt, err);
+    else if (task->state != TASK_ENDED)
+        code = err_fail(err, ERR_CONFLICT, "", "attempt %llu still runs",
+                        (unsigned long long)attempt.v);
+    else
+        kube_task_forget(kube, task);
+    pthread_mutex_unlock(&kube->lock);
+    return code;
+}
+
+/* --- what it cannot do yet; the server asks for the capability first --- */
+
+static int cannot(struct engine *engine, enum engine_capability capability, struct err *err)
+{
+    int code = engine_need(engine, capability, err);
+    assert(code < 0);
+    return code;
+}
+
+static ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt,
+                             enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
+                             struct log_part *part, struct err *err)
+{
+    (void)attempt, (void)stream, (void)offset, (void)bytes, (void)size, (void)part;
+    return cannot(engine, ENGINE_CAN_LOG, err);
+}
+
+static int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                          struct err *err)
+{
+    (void)attempt, (void)stream;
+    return cannot(engine, ENGINE_CAN_FOLLOW, err);
+}
+
+static int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
+                      struct err *err)
+{
+    (void)attempt, (void)stats;
+    return cannot(engine, ENGINE_CAN_STATS, err);
+}
+
+static int kube_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
+                           struct err *err)
+{
+    (void)node, (void)stats;
+    return cannot(engine, ENGINE_CAN_NODE_STATS, err);
+}
+
+static int kube_exec(struct engine *engine, struct attempt_id attempt,
+                     const struct engine_exec_request *request, struct engine_exec **exec,
+                     struct err *err)
+{
+    (void)attempt, (void)request, (void)exec;
+    return cannot(engine, ENGINE_CAN_EXEC, err);
+}
+
+static void kube_gpus_none(struct engine *engine, struct arena *arena,
+                           const struct engine_gpu **gpus, size_t *count)
+{
+    (void)engine, (void)arena;
+    *gpus = NULL;
+    *count = 0;
+}
+
+static const struct engine_ops kube_ops = {
+    .name = "kubernetes",
+    .free = kube_free,
+    .list = kube_list,
+    .create = kube_create,
+    .kill = kube_kill,
+    .forget = kube_forget,
+    .log_read = kube_log_read,
+    .log_watch = kube_log_watch,
+    .stats = kube_stats,
+    .node_stats = kube_node_stats,
+    .exec = kube_exec,
+    .gpus = kube_gpus_none,
+};
+
+/* --- made --- */
+
+static const char *setting(struct kube *kube, const char *value, const char *otherwise)
+{
+    return arena_copy(&kube->arena, text_of(value && *value ? value : otherwise));
+}
+
+static const char *selector_encoded(struct kube *kube, const char *selector)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    for (; selector && *selector; selector++) {
+        const unsigned char c = (unsigned char)*selector;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-._~", c))
+            buf_char(&out, (char)c);
+        else
+            buf_format(&out, "%%%02X", c);
+    }
+    return arena_copy(&kube->arena, buf_as_text(&out));
+}
+
+static int settings_make(struct kube *kube, const struct engine_kubernetes_config *config,
+                         struct err *err)
+{
+    struct pod_settings *settings = &kube->settings;
+    const char *space = kube->access.space[0] ? kube->access.space : "default";
+    *settings = (struct pod_settings){
+        .instance = setting(kube, config->instance, "skep"),
+        .space = setting(kube, config->space, space),
+        .init_image = setting(kube, config->init_image, ""),
+        .runtime_class = setting(kube, config->runtime_class, ""),
+        .priority_class = setting(kube, config->priority_class, ""),
+        .service_account = setting(kube, config->service_account, ""),
+        .nodes = {.gpus = config->gpus,
+                  .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
+                  .gpu_count_label = "nvidia.com/gpu.count",
+                  .gpu_type_label = setting(kube, config->gpu_type_label, "nvidia.com/gpu.product"),
+                  .taint = setting(kube, config->taint, ENGINE_KUBERNETES_TAINT)},
+    };
+    if (!object_instance_is_good(text_of(settings->instance)))
+        return err_fail(err, ERR_INVALID, "engine.kubernetes.instance",
+                        "\"%.60s\" is no name that pods may begin with: small letters, digits and "
+                        "-, at most %d, a letter first",
+                        settings->instance, OBJECT_INSTANCE_MAX);
+    if (!settings->init_image[0])
+        return err_fail(err, ERR_INVALID, "engine.kubernetes.initImage",
+                        "an image that has skep-init must be named");
+    feed_init(&kube->follows[FOLLOW_NODES].feed, "/api/v1/nodes",
+              selector_encoded(kube, config->node_selector));
+    feed_init(&kube->follows[FOLLOW_PODS].feed,
+              arena_format(&kube->arena, "/api/v1/namespaces/%s/pods", settings->space),
+              arena_format(&kube->arena, "skep.internal%%2Finstance%%3D%s", settings->instance));
+    return 0;
+}
+
+static int access_make(struct kube *kube, const struct engine_kubernetes_config *config,
+                       struct err *err)
+{
+    if (config->kubeconfig)
+        return kube_access_of_file(config->kubeconfig, config->context ? config->context : "",
+                                   &kube->arena, &kube->access, err);
+    return kube_access_of_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+                              ACCESS_POD_FOLDER, &kube->arena, &kube->access, err);
+}
+
+int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct engine_sink sink,
+                          struct engine **engine, struct err *err)
+{
+    struct kube *kube = mem_zero(1, sizeof *kube);
+    pthread_condattr_t monotonic;
+    kube->engine.ops = &kube_ops;
+    if (config->gpus == KUBE_GPUS_ENV)
+        kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
+    kube->sink = sink;
+    arena_init(&kube->arena);
+    pthread_mutex_init(&kube->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&kube->synced, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int code = access_make(kube, config, err);
+    if (code == 0)
+        code = settings_make(kube, config, err);
+    if (code == 0)
+        code = kube_client_new(&kube->access,
+                               (struct kube_watcher){kube, follow_failed, follow_answered},
+                               &kube->client, err);
+    if (code < 0) {
+        kube_free(&kube->engine);
+        return code;
+    }
+    follows_start(kube);
+    *engine = &kube->engine;
+    return 0;
+}

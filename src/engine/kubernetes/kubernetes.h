@@ -1,0 +1,36 @@
+/* kubernetes.h — the engine that runs tasks as pods of a Kubernetes cluster.
+ *
+ * Edge. docs/rfc/0017-kubernetes-engine.md says what a pod is to Skep. One thread asks the API
+ * server and tells what has become of nodes and attempts; the doors of the port only note what is
+ * wanted. Nothing is kept on disk: what runs is in the cluster, what is wanted in the server's
+ * store.
+ */
+#ifndef ENGINE_KUBERNETES_KUBERNETES_H
+#define ENGINE_KUBERNETES_KUBERNETES_H
+#include "engine/engine.h"
+#include "engine/kubernetes/node_object.h"
+
+struct err;
+
+struct engine_kubernetes_config {
+    const char *kubeconfig, *context; /* NULL: as a pod of the cluster; its current context */
+    const char *space;                /* the namespace of its pods; NULL: the context's */
+    const char *instance;             /* what its pods' names begin with; NULL: "skep" */
+    const char *node_selector;        /* of the labels of its nodes, "a=b,c"; NULL: all nodes */
+    const char *init_image;           /* has /usr/lib/skep/skep-init and /bin/sh */
+    const char *api_url;              /* the server's, as its pods reach it; NULL: not at all */
+    const char *runtime_class, *priority_class, *service_account; /* NULL: none */
+    const char *taint;                         /* NULL: ENGINE_KUBERNETES_TAINT */
+    const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
+    enum kube_gpus gpus;
+};
+
+#define ENGINE_KUBERNETES_TAINT "skep.internal/dedicated"
+
+/* Everything is copied. It begins to follow the cluster at once; `list` waits until that is known.
+ * ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED: what is wrong in the configuration or in the
+ * kubeconfig; ERR_UNAVAILABLE: no thread, or no pod and no kubeconfig. */
+int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct engine_sink sink,
+                          struct engine **engine, struct err *err);
+
+#endif

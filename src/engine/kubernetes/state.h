@@ -1,0 +1,133 @@
+/* state.h — what the parts of the Kubernetes engine share.
+ *
+ * `lock` guards all tables. What is to be told is gathered under it (struct tells) and told after
+ * it, by the client's thread alone: so of one attempt and of one node things are told in order.
+ */
+#ifndef ENGINE_KUBERNETES_STATE_H
+#define ENGINE_KUBERNETES_STATE_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "engine/engine.h"
+#include "engine/kubernetes/access.h"
+#include "engine/kubernetes/client.h"
+#include "engine/kubernetes/feed.h"
+#include "engine/kubernetes/pod_make.h"
+#include <pthread.h>
+
+enum { KUBE_UID_SIZE = 64, KUBE_PATH_SIZE = 400, KUBE_UNREACHABLE_MS = 10 * 1000 };
+
+/* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
+enum task_state {
+    TASK_SECRET_ASKED,
+    TASK_POD_ASKED,
+    TASK_WAITS,
+    TASK_RUNS,
+    TASK_ENDED,
+    TASK_FORGOTTEN,
+};
+
+struct kube_task {
+    struct attempt_id attempt;
+    enum task_state state;
+    char uid[KUBE_UID_SIZE]; /* of its pod; "" not known yet, or none was made */
+    char *node;
+    struct buf secret, pod; /* until they have been taken */
+    bool is_kill_wanted;    /* Skep has asked, or gives it up: the end is ours */
+    uint32_t grace_ms;
+    bool is_preparing_told, is_started_told;
+    uint32_t mark;               /* the list that it was in, or that was being made when it came */
+    char *waits_for;             /* the reason that was told last; NULL: none */
+    char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
+    bool is_refused;             /* ENDED */
+    struct exit_report exit;     /* ENDED; its strings are the two below */
+    char *end_reason, *end_text; /* ENDED */
+    unsigned deletes;            /* FORGOTTEN: not answered yet */
+};
+
+struct kube_node {
+    struct node_facts facts; /* a copy */
+    uint32_t mark;           /* as of tasks */
+    bool is_there;
+};
+
+/* Follows one kind of objects. */
+struct kube_follow {
+    struct feed feed;
+    uint32_t mark; /* the number of the list */
+    bool is_synced, is_expired;
+};
+
+enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOWS };
+
+struct kube {
+    struct engine engine;
+    struct engine_sink sink;
+    struct arena arena; /* of the configuration */
+    struct kube_access access;
+    struct pod_settings settings;
+    struct kube_client *client;
+    pthread_mutex_t lock;
+    pthread_cond_t synced;
+    bool is_listed;      /* from then on attempts are told of */
+    bool is_unreachable; /* nodes have been told to be not healthy */
+    char trouble[200];   /* why not synced; "" */
+    struct kube_follow follows[FOLLOWS];
+    uint64_t chance;
+    struct id_map attempts;
+    struct {
+        struct kube_task **items;
+        size_t count, room;
+    } tasks;
+    struct text_map node_names;
+    struct {
+        struct kube_node *items;
+        size_t count, room;
+    } nodes;
+};
+
+/* What is to be told. */
+struct tells {
+    struct arena arena;
+    struct {
+        struct engine_event *items;
+        size_t count, room;
+    } events;
+};
+
+void tells_init(struct tells *tells);
+void tells_add(struct tells *tells, const struct engine_event *event); /* copies all of it */
+void tells_post(struct kube *kube, struct tells *tells);               /* without the lock; frees */
+
+struct doc;
+
+/* --- follow.c: lists and watches --- */
+
+void follows_start(struct kube *kube);
+/* Answers of the client's watcher. */
+void follow_failed(void *context, const char *trouble, int64_t for_ms);
+void follow_answered(void *context);
+
+/* --- nodes.c; under the lock --- */
+
+void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
+                struct tells *tells);
+void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells); /* not in the list */
+void nodes_tell(struct kube *kube, struct tells *tells);                 /* all of them, again */
+void nodes_free(struct kube *kube);
+
+/* --- tasks.c; under the lock --- */
+
+struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt);
+struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, const char *node);
+void kube_task_begin(struct kube *kube, struct kube_task *task); /* its objects are written */
+void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
+void kube_task_forget(struct kube *kube, struct kube_task *task);
+void kube_task_tell(const struct kube_task *task, struct tells *tells); /* what is known, again */
+void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
+                struct tells *tells);
+void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
+void tasks_leave(struct kube *kube, const char *node); /* it has gone, with all that ran there */
+void tasks_free(struct kube *kube);
+
+#endif

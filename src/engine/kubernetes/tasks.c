@@ -1,0 +1,538 @@
+/* tasks.c — the life of an attempt as a pod: docs/rfc/0017-kubernetes-engine.md, "A pod as a task".
+ */
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/object.h"
+#include "engine/kubernetes/pod_object.h"
+#include "engine/kubernetes/state.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    STATUS_OK = 200,
+    STATUS_CREATED = 201,
+    STATUS_ACCEPTED = 202,
+    STATUS_FORBIDDEN = 403,
+    STATUS_NOT_FOUND = 404,
+    STATUS_CONFLICT = 409,
+    CODE_KILLED = 137,
+    SIGNAL_KILL = 9,
+    GIVE_UP_GRACE_MS = 1000,
+};
+
+/* --- the table --- */
+
+struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt)
+{
+    uint32_t at = id_map_get(&kube->attempts, attempt.v);
+    return at == MAP_NONE ? NULL : kube->tasks.items[at];
+}
+
+struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, const char *node)
+{
+    assert(!kube_task_find(kube, attempt));
+    struct kube_task *task = mem_zero(1, sizeof *task);
+    task->attempt = attempt;
+    task->node = mem_copy(node);
+    id_map_set(&kube->attempts, attempt.v, (uint32_t)kube->tasks.count);
+    *ARRAY_ADD(&kube->tasks) = task;
+    return task;
+}
+
+static void bytes_wipe(struct buf *buf)
+{
+    if (buf->at)
+        explicit_bzero(buf->at, buf->room);
+    buf_release(buf);
+}
+
+static void task_free(struct kube_task *task)
+{
+    bytes_wipe(&task->secret);
+    bytes_wipe(&task->pod);
+    mem_free(task->node);
+    mem_free(task->waits_for);
+    mem_free(task->gives_up);
+    mem_free(task->gives_why);
+    mem_free(task->end_reason);
+    mem_free(task->end_text);
+    mem_free(task);
+}
+
+static void task_drop(struct kube *kube, struct kube_task *task)
+{
+    const uint32_t at = id_map_get(&kube->attempts, task->attempt.v);
+    struct kube_task *last = kube->tasks.items[kube->tasks.count - 1];
+    kube->tasks.items[at] = last;
+    id_map_set(&kube->attempts, last->attempt.v, at);
+    id_map_remove(&kube->attempts, task->attempt.v);
+    kube->tasks.count--;
+    task_free(task);
+}
+
+void tasks_free(struct kube *kube)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++)
+        task_free(kube->tasks.items[i]);
+    ARRAY_FREE(&kube->tasks);
+    id_map_release(&kube->attempts);
+}
+
+/* --- what is told --- */
+
+static void end_tell(const struct kube_task *task, struct tells *tells)
+{
+    struct exit_report exit = task->exit;
+    char name[OBJECT_NAME_SIZE] = "";
+    exit.name = name;
+    exit.reason = task->end_reason;
+    exit.message = task->end_text;
+    tells_add(tells, &(struct engine_event){
+                         .kind = task->is_refused ? ENGINE_REFUSED : ENGINE_EXITED,
+                         .attempt = task->attempt,
+                         .exit = task->is_refused ? NULL : &exit,
+                         .reason = task->end_reason,
+                         .message = task->end_text,
+                     });
+}
+
+static void started_tell(const struct kube_task *task, struct tells *tells)
+{
+    tells_add(tells, &(struct engine_event){.kind = ENGINE_STARTED,
+                                            .attempt = task->attempt,
+                                            .runs_on = task->node[0] ? task->node : NULL});
+}
+
+void kube_task_tell(const struct kube_task *task, struct tells *tells)
+{
+    if (task->state == TASK_ENDED)
+        end_tell(task, tells);
+    else if (task->state < TASK_ENDED && task->is_started_told)
+        started_tell(task, tells);
+    else if (task->state < TASK_ENDED && task->is_preparing_told)
+        tells_add(tells,
+                  &(struct engine_event){.kind = ENGINE_PREPARING, .attempt = task->attempt});
+}
+
+static void started(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    task->state = TASK_RUNS;
+    if (task->is_started_told)
+        return;
+    task->is_started_told = true;
+    if (kube->is_listed)
+        started_tell(task, tells);
+}
+
+static void preparing(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    if (task->is_preparing_told)
+        return;
+    task->is_preparing_told = true;
+    if (kube->is_listed)
+        tells_add(tells,
+                  &(struct engine_event){.kind = ENGINE_PREPARING, .attempt = task->attempt});
+}
+
+static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
+                  const struct exit_report *exit, struct tells *tells)
+{
+    assert(task->state < TASK_ENDED);
+    task->state = TASK_ENDED;
+    task->is_refused = is_refused;
+    task->exit = *exit;
+    task->exit.log_tail = task->exit.platform_tail = TEXT("");
+    task->end_reason = mem_copy(exit->reason ? exit->reason : "");
+    task->end_text = mem_copy(exit->message ? exit->message : "");
+    bytes_wipe(&task->secret);
+    bytes_wipe(&task->pod);
+    if (kube->is_listed)
+        end_tell(task, tells);
+}
+
+/* It ended before there was a pod. */
+static void ended_early(struct kube *kube, struct kube_task *task, const char *reason,
+                        const char *message, struct tells *tells)
+{
+    const struct exit_report exit = {
+        .exit_code = CODE_KILLED, .signal = SIGNAL_KILL, .reason = reason, .message = message};
+    ended(kube, task, false, &exit, tells);
+}
+
+/* --- what is asked --- */
+
+static void path_make(const struct kube *kube, const char *kind, const struct kube_task *task,
+                      struct buf *path)
+{
+    buf_format(path, "/api/v1/namespaces/%s/%s", kube->settings.space, kind);
+    if (task) {
+        char name[OBJECT_NAME_SIZE];
+        object_name(name, kube->settings.instance, task->attempt);
+        buf_format(path, "/%s", name);
+    }
+}
+
+static void delete_send(struct kube *kube, const struct kube_task *task, const char *kind,
+                        uint32_t grace_s,
+                        void (*done)(void *, uint64_t, const struct kube_answer *))
+{
+    struct kube_call call = {
+        .method = "DELETE", .context = kube, .key = task->attempt.v, .done = done};
+    const bool is_pod = strcmp(kind, "pods") == 0;
+    struct json_writer json;
+    path_make(kube, kind, task, &call.path);
+    json_init(&json, &call.body);
+    json_object(&json);
+    json_key_string(&json, "apiVersion", "v1");
+    json_key_string(&json, "kind", "DeleteOptions");
+    if (is_pod) {
+        json_key_int(&json, "gracePeriodSeconds", grace_s);
+        json_key(&json, "preconditions");
+        json_object(&json);
+        json_key_string(&json, "uid", task->uid);
+        json_object_end(&json);
+    }
+    json_object_end(&json);
+    kube_client_send(kube->client, &call, 0);
+}
+
+/* What a Status says; the text of an answer that is none. */
+static const char *status_message(const struct kube_answer *answer, struct arena *arena)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, arena);
+    const struct doc *doc = doc_parse(answer->body, DOC_JSON, arena, &problems);
+    const char *message = object_string(doc, "message");
+    return message[0] ? message : arena_format(arena, "the API server answers %d", answer->status);
+}
+
+/* A write that was refused for good. */
+static void write_refused(struct kube *kube, struct kube_task *task,
+                          const struct kube_answer *answer, struct tells *tells)
+{
+    const char *message = status_message(answer, &tells->arena);
+    const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
+    const struct exit_report exit = {.reason = "QuotaExceeded", .message = message};
+    if (is_quota)
+        ended(kube, task, true, &exit, tells);
+    else
+        ended_early(kube, task, "CreationError", message, tells);
+}
+
+static void kill_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context;
+    /* that it has gone is told by the watch, with its last state */
+    if (answer->status != STATUS_OK && answer->status != STATUS_ACCEPTED &&
+        answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT)
+        log_error("engine", "kubernetes: the pod of attempt %llu cannot be deleted: %d",
+                  (unsigned long long)key, answer->status);
+}
+
+static void pod_kill(struct kube *kube, const struct kube_task *task)
+{
+    delete_send(kube, task, "pods", (task->grace_ms + 999) / 1000, kill_done);
+}
+
+static bool is_label_ours(const struct kube *kube, const struct kube_task *task,
+                          const struct doc *object)
+{
+    return object_attempt(object, kube->settings.instance).v == task->attempt.v;
+}
+
+/* The pod is there, and it is ours. */
+static void pod_taken(struct kube *kube, struct kube_task *task, const struct doc *object,
+                      struct tells *tells)
+{
+    if (task->state != TASK_POD_ASKED) /* the watch was faster */
+        return;
+    snprintf(task->uid, sizeof task->uid, "%s", object_string(object, "metadata.uid"));
+    task->state = TASK_WAITS;
+    task->mark = kube->follows[FOLLOW_PODS].mark;
+    bytes_wipe(&task->secret);
+    bytes_wipe(&task->pod);
+    preparing(kube, task, tells);
+    if (task->is_kill_wanted)
+        pod_kill(kube, task);
+}
+
+static void pod_got(void *context, uint64_t key, const struct kube_answer *answer);
+
+static void pod_ask(struct kube *kube, const struct kube_task *task)
+{
+    struct kube_call call = {
+        .method = "GET", .context = kube, .key = task->attempt.v, .done = pod_got};
+    path_make(kube, "pods", task, &call.path);
+    kube_client_send(kube->client, &call, 0);
+}
+
+static void pod_send(struct kube *kube, struct kube_task *task);
+
+/* The answer to a create, or to the question which pod has our name. */
+static void pod_answered(struct kube *kube, struct kube_task *task, bool is_create,
+                         const struct kube_answer *answer, struct tells *tells)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells->arena);
+    const struct doc *object = NULL;
+    if (answer->status == STATUS_OK || answer->status == STATUS_CREATED ||
+        answer->status == STATUS_ACCEPTED)
+        object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
+    if (object && is_label_ours(kube, task, object))
+        pod_taken(kube, task, object, tells);
+    else if (object)
+        ended_early(kube, task, "CreationError", "a pod of its name is there, and is not Skep's",
+                    tells);
+    else if (is_create && answer->status == STATUS_CONFLICT)
+        pod_ask(kube, task);
+    else if (!is_create && answer->status == STATUS_NOT_FOUND)
+        pod_send(kube, task); /* it has gone meanwhile: another's, as ours would have been told */
+    else
+        write_refused(kube, task, answer, tells);
+}
+
+static void pod_done(struct kube *kube, uint64_t key, bool is_create,
+                     const struct kube_answer *answer)
+{
+    struct tells tells;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->state == TASK_POD_ASKED)
+        pod_answered(kube, task, is_create, answer, &tells);
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}
+
+static void pod_created(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    pod_done(context, key, true, answer);
+}
+
+static void pod_got(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    pod_done(context, key, false, answer);
+}
+
+static void pod_send(struct kube *kube, struct kube_task *task)
+{
+    struct kube_call call = {
+        .method = "POST", .context = kube, .key = task->attempt.v, .done = pod_created};
+    path_make(kube, "pods", NULL, &call.path);
+    buf_text(&call.body, buf_as_text(&task->pod));
+    task->state = TASK_POD_ASKED;
+    kube_client_send(kube->client, &call, 0);
+}
+
+static void secret_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    tells_init(&tells);
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (!task || task->state != TASK_SECRET_ASKED)
+        task = NULL; /* its node has gone */
+    else if (task->is_kill_wanted)
+        ended_early(kube, task, "", "it was ended before it had a pod", &tells);
+    else if (answer->status == STATUS_CREATED || answer->status == STATUS_OK ||
+             answer->status == STATUS_CONFLICT)
+        pod_send(kube, task);
+    else
+        write_refused(kube, task, answer, &tells);
+    pthread_mutex_unlock(&kube->lock);
+    tells_post(kube, &tells);
+}
+
+void kube_task_begin(struct kube *kube, struct kube_task *task)
+{
+    struct kube_call call = {
+        .method = "POST", .context = kube, .key = task->attempt.v, .done = secret_done};
+    path_make(kube, "secrets", NULL, &call.path);
+    buf_text(&call.body, buf_as_text(&task->secret));
+    kube_client_send(kube->client, &call, 0);
+}
+
+void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms)
+{
+    const bool is_sooner = !task->is_kill_wanted || grace_ms < task->grace_ms;
+    if (task->state >= TASK_ENDED || !is_sooner)
+        return;
+    task->is_kill_wanted = true;
+    task->grace_ms = grace_ms;
+    if (task->uid[0])
+        pod_kill(kube, task);
+}
+
+/* --- forgotten --- */
+
+static void forget_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    if (answer->status >= 400 && answer->status != STATUS_NOT_FOUND &&
+        answer->status != STATUS_CONFLICT)
+        log_warning("engine", "kubernetes: what is left of attempt %llu cannot be deleted: %d",
+                    (unsigned long long)key, answer->status);
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->state == TASK_FORGOTTEN && --task->deletes == 0)
+        task_drop(kube, task);
+    pthread_mutex_unlock(&kube->lock);
+}
+
+void kube_task_forget(struct kube *kube, struct kube_task *task)
+{
+    const uint32_t grace_s = task->state == TASK_ENDED ? 0 : POD_GRACE_S;
+    task->state = TASK_FORGOTTEN;
+    task->deletes = 1 + (task->uid[0] != '\0');
+    if (task->uid[0])
+        delete_send(kube, task, "pods", grace_s, forget_done);
+    delete_send(kube, task, "secrets", 0, forget_done);
+}
+
+void tasks_leave(struct kube *kube, const char *node)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        if (task->state != TASK_FORGOTTEN && strcmp(task->node, node) == 0)
+            kube_task_forget(kube, task);
+    }
+}
+
+/* --- what is seen --- */
+
+static void give_up(struct kube *kube, struct kube_task *task, const char *reason,
+                    const char *message)
+{
+    if (task->gives_up || task->is_kill_wanted)
+        return;
+    task->gives_up = mem_copy(reason);
+    task->gives_why = mem_copy(message);
+    kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
+}
+
+/* Its patience is over, if it still waits for the same. */
+static void patience_over(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    (void)answer;
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->state == TASK_WAITS && task->waits_for && task->waits_for[0])
+        give_up(kube, task, task->waits_for, "it could not be started within five minutes");
+    pthread_mutex_unlock(&kube->lock);
+}
+
+static void waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
+                  struct tells *tells)
+{
+    task->state = TASK_WAITS;
+    if (pod->patience == POD_GIVE_UP) {
+        give_up(kube, task, pod->reason, pod->message);
+        return;
+    }
+    if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
+        return;
+    const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->waits_for;
+    mem_free(task->waits_for);
+    task->waits_for = pod->patience == POD_WAIT_SHORTLY ? mem_copy(pod->reason) : NULL;
+    if (is_first) {
+        const struct kube_call call = {
+            .context = kube, .key = task->attempt.v, .done = patience_over};
+        kube_client_send(kube->client, &call, POD_PATIENCE_MS);
+    }
+    if (kube->is_listed && pod->message[0])
+        tells_add(tells, &(struct engine_event){.kind = ENGINE_NOTE,
+                                                .attempt = task->attempt,
+                                                .reason = pod->reason,
+                                                .message = pod->message});
+}
+
+static void pod_over(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
+                     struct tells *tells)
+{
+    struct exit_report exit = pod->exit;
+    if (pod->stage == POD_REFUSED) {
+        exit = (struct exit_report){.reason = pod->reason, .message = pod->message};
+        ended(kube, task, true, &exit, tells);
+        return;
+    }
+    if (pod->has_started)
+        started(kube, task, tells);
+    if (task->gives_up && !pod->has_started) {
+        exit.is_missing = false;
+        exit.is_user_command = false;
+        exit.reason = task->gives_up;
+        exit.message = task->gives_why;
+    }
+    ended(kube, task, false, &exit, tells);
+}
+
+/* One picture of its pod. */
+static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc *object,
+                     bool is_removed, struct tells *tells)
+{
+    struct pod_object pod;
+    pod_object_read(object, is_removed ? POD_REMOVED : POD_SEEN, task->is_kill_wanted,
+                    &tells->arena, &pod);
+    if (!task->uid[0]) {
+        snprintf(task->uid, sizeof task->uid, "%s", pod.uid);
+        if (task->is_kill_wanted)
+            pod_kill(kube, task);
+    }
+    if (strcmp(task->uid, pod.uid) != 0 || task->state >= TASK_ENDED)
+        return;
+    preparing(kube, task, tells);
+    switch (pod.stage) {
+    case POD_WAITING:
+        waits(kube, task, &pod, tells);
+        return;
+    case POD_RUNNING:
+        if (pod.has_started)
+            started(kube, task, tells);
+        return;
+    case POD_ENDED:
+    case POD_REFUSED:
+        pod_over(kube, task, &pod, tells);
+        return;
+    }
+}
+
+void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
+                struct tells *tells)
+{
+    const struct attempt_id attempt = object_attempt(object, kube->settings.instance);
+    if (attempt.v == 0)
+        return;
+    struct kube_task *task = kube_task_find(kube, attempt);
+    /* after the first list only what this engine makes can be new: the rest has been forgotten */
+    if (!task && (is_removed || kube->is_listed))
+        return;
+    if (!task) {
+        task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
+        task->state = TASK_WAITS;
+    }
+    task->mark = mark;
+    pod_seen(kube, task, object, is_removed, tells);
+}
+
+void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        const bool has_pod = task->state == TASK_WAITS || task->state == TASK_RUNS;
+        if (!has_pod || task->mark >= mark)
+            continue;
+        const struct exit_report exit = {.exit_code = CODE_KILLED,
+                                         .signal = SIGNAL_KILL,
+                                         .is_missing = !task->is_kill_wanted,
+                                         .is_user_command = task->is_started_told,
+                                         .reason = task->gives_up ? task->gives_up : "",
+                                         .message = task->gives_why ? task->gives_why : ""};
+        ended(kube, task, false, &exit, tells);
+    }
+}

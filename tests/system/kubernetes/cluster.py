@@ -1,0 +1,179 @@
+"""A Kubernetes of our own for a test: Debian's etcd and the API server that build-components made, on loopback."""
+
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "server"))
+import waits  # noqa: E402
+from skepd import free_port  # noqa: E402
+
+SKIPPED = 77
+
+
+def need(*components):
+    """The folder of the components. Without them the test is skipped, and says how they come to be."""
+    build = HERE / "build-components"
+    missing = subprocess.run([build, "--missing", *components], check=True, capture_output=True, text=True).stdout.split()
+    if not shutil.which("etcd"):
+        missing.append("etcd (Debian's etcd-server)")
+    if missing:
+        print(f"skipped: not here: {', '.join(missing)}; {build} {' '.join(components)} makes what can be made")
+        sys.exit(SKIPPED)
+    return pathlib.Path(subprocess.run([build, "--print"], check=True, capture_output=True, text=True).stdout.strip())
+
+
+class Refused(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status = status
+
+
+class Cluster:
+    """etcd and the API server; `admin` may everything, `skep` what its roles say."""
+
+    NAMESPACE = "skep-jobs"
+
+    def __init__(self):
+        self.components = need("kube-apiserver")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kube-test-"))
+        self.etcd_ports = free_port(), free_port()
+        self.port = free_port()
+        self.processes = {}
+        (self.directory / "tokens").write_text('admin-token,admin,1,system:masters\nskep-token,skep,2\n')
+        subprocess.run(["openssl", "genrsa", "-out", self.directory / "accounts.key", "2048"], check=True, capture_output=True)
+
+    def run(self, name, *command):
+        with open(self.directory / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def start_etcd(self):
+        client, peer = (f"http://127.0.0.1:{port}" for port in self.etcd_ports)
+        self.run("etcd", "etcd", "--data-dir", self.directory / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
+                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}", "--unsafe-no-fsync")
+
+    def start_server(self, *more):
+        self.run("apiserver", self.components / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.etcd_ports[0]}",
+                 "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.directory / 'certs'}",
+                 f"--token-auth-file={self.directory / 'tokens'}", "--authorization-mode=Node,RBAC",
+                 f"--service-account-key-file={self.directory / 'accounts.key'}",
+                 f"--service-account-signing-key-file={self.directory / 'accounts.key'}",
+                 "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.97.0.0/16",
+                 "--endpoint-reconciler-type=none", *more)
+        waits.until(self.is_ready, lambda: f"the API server is not ready:\n{self.tail('apiserver')}", 120)
+
+    def is_ready(self):
+        assert self.processes["apiserver"].poll() is None, self.tail("apiserver")
+        try:
+            self.call("GET", "/readyz")
+            return True
+        except (OSError, http.client.HTTPException, Refused):
+            return False
+
+    def start(self):
+        self.start_etcd()
+        self.start_server()
+        self.create("/api/v1/namespaces", {"metadata": {"name": self.NAMESPACE}})
+        self.create(f"/api/v1/namespaces/{self.NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
+
+    def stop_one(self, name, how=signal.SIGTERM):
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        process.wait(60)
+
+    def stop(self):
+        for name in list(self.processes):
+            self.stop_one(name, signal.SIGKILL)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def tail(self, name, lines=20):
+        return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
+
+    def call(self, method, path, body=None, kind="application/json"):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=ssl._create_unverified_context())
+        headers = {"Authorization": "Bearer admin-token"} | ({"Content-Type": kind} if body is not None else {})
+        try:
+            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            reply = connection.getresponse()
+            data = reply.read().decode()
+        finally:
+            connection.close()
+        if reply.status // 100 != 2:
+            raise Refused(reply.status, data)
+        return json.loads(data) if "json" in (reply.getheader("Content-Type") or "") else data
+
+    def create(self, path, body):
+        return self.call("POST", path, body)
+
+    def kubeconfig(self, name="kubeconfig", token="skep-token"):
+        path = self.directory / name
+        path.write_text(json.dumps({
+            "current-context": "test",
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": self.NAMESPACE}}],
+            "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{self.port}",
+                                                      "certificate-authority": "certs/apiserver.crt"}}],
+            "users": [{"name": "test", "user": {"token": token}}],
+        }))
+        return path
+
+    def grant(self, manifests):
+        """Roles as the operator's page has them, bound to the user `skep`."""
+        for role in manifests:
+            name, space = role["metadata"]["name"], role["metadata"].get("namespace")
+            kind, base = role["kind"], "/apis/rbac.authorization.k8s.io/v1" + (f"/namespaces/{space}" if space else "")
+            self.create(f"{base}/{kind.lower()}s", role)
+            self.create(f"{base}/{kind.lower()}bindings", {
+                "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+                "subjects": [{"kind": "User", "name": "skep", "apiGroup": "rbac.authorization.k8s.io"}]})
+
+    # --- nodes without a kubelet, and pods whose status the test plays ---
+
+    def add_node(self, name, amounts=None, labels=None, taints=()):
+        self.create("/api/v1/nodes", {"metadata": {"name": name, "labels": labels or {}}})
+        # the API server adds the taint not-ready, which a controller would take off
+        self.merge(f"/api/v1/nodes/{name}", {"spec": {"taints": list(taints)}})
+        self.set_node(name, amounts or {"cpu": "8", "memory": "16Gi", "pods": "110"})
+
+    def set_node(self, name, amounts=None, ready="True", reason="KubeletReady", message=""):
+        status = {"conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": message}],
+                  "addresses": [{"type": "InternalIP", "address": "10.1.0.1"}]}
+        if amounts:
+            status |= {"capacity": amounts, "allocatable": amounts}
+        self.merge(f"/api/v1/nodes/{name}/status", {"status": status})
+
+    def merge(self, path, body):
+        return self.call("PATCH", path, body, "application/merge-patch+json")
+
+    def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in self.call("GET", f"/api/v1/namespaces/{self.NAMESPACE}/pods")["items"]}
+
+    def wait_pods(self, count, limit=30):
+        waits.until(lambda: len(self.pods()) == count, lambda: f"not {count} pods: {list(self.pods())}", limit)
+        return self.pods()
+
+    def play(self, name, phase, state=None, **more):
+        """What a kubelet would say of a pod."""
+        status = {"phase": phase, **more}
+        if state:
+            status["containerStatuses"] = [{"name": "task", "state": state, "image": "x", "imageID": "x", "ready": "running" in state,
+                                            "restartCount": 0}]
+        self.merge(f"/api/v1/namespaces/{self.NAMESPACE}/pods/{name}/status", {"status": status})
+
+    def play_running(self, name):
+        self.play(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+
+    def play_end(self, name, code=0, **more):
+        self.play(name, "Failed" if code else "Succeeded", {"running": None, "terminated": {"exitCode": code, "reason": "Error" if code else "Completed",
+                                                                        "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z", **more}})
+
+    def play_gone(self, name):
+        """kubelet's last word on a pod that is being deleted."""
+        self.call("DELETE", f"/api/v1/namespaces/{self.NAMESPACE}/pods/{name}", {"gracePeriodSeconds": 0})

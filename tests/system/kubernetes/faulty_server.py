@@ -1,0 +1,268 @@
+"""An API server that misbehaves as real ones do: nodes, pods and secrets in memory, and faults that a test asks for.
+
+It knows what the engine uses of the API: LIST by pages, WATCH from a version, POST, GET and DELETE. Each fault is one of FAULTS, put in
+front of the next request (or event) that it fits, once.
+"""
+import http.server
+import json
+import re
+import socketserver
+import threading
+import urllib.parse
+
+FAULTS = {
+    "list-410": "the next list is answered 410",
+    "continue-410": "the next page that is not the first is answered 410",
+    "watch-410": "the next watch is answered 410",
+    "stream-410": "the next watch says 410 as an event, in a stream of status 200",
+    "cut": "the next event is cut in its middle, and the stream with it",
+    "twice": "the next event comes twice",
+    "end": "the stream ends after the next event",
+    "garbage": "a line that is no JSON comes before the next event",
+    "429": "the next write is answered 429 with Retry-After: 1",
+    "500": "the next write is answered 500",
+    "lost": "the next write is carried out, and its connection closed without an answer",
+    "401": "the next request is answered 401",
+}
+
+
+class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    page = 2  # objects, whatever the client's limit is
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.changed = threading.Condition()
+        self.version = 100
+        self.objects = {"nodes": {}, "pods": {}, "secrets": {}}
+        self.history = []  # (version, kind, type, object)
+        self.snapshots = []  # (version, objects): all pages of a list are of one
+        self.faults, self.requests = [], []
+        self.token = None  # what must be presented
+        self.is_stopping = False
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def stop(self):
+        with self.changed:
+            self.is_stopping = True
+            self.changed.notify_all()
+        self.shutdown()
+        self.server_close()
+
+    def fault(self, *names):
+        with self.changed:
+            for name in names:
+                assert name in FAULTS
+                self.faults.append(name)
+
+    def hit(self, name):
+        """Under the lock: is it asked for? Then not any more."""
+        if name in self.faults:
+            self.faults.remove(name)
+            return True
+        return False
+
+    def wait(self, is_so, what, limit=30):
+        with self.changed:
+            assert self.changed.wait_for(lambda: is_so(self), limit), f"{what}; requests: {self.requests[-10:]}"
+
+    def put(self, kind, item, event=None):
+        with self.changed:
+            self.version += 1
+            name = item["metadata"]["name"]
+            known = self.objects[kind].get(name)
+            item["metadata"]["uid"] = known["metadata"]["uid"] if known else f"uid-{self.version}"
+            item["metadata"]["resourceVersion"] = str(self.version)
+            self.objects[kind][name] = item
+            self.history.append((self.version, kind, event or ("MODIFIED" if known else "ADDED"), json.loads(json.dumps(item))))
+            self.changed.notify_all()
+            return item
+
+    def remove(self, kind, name):
+        with self.changed:
+            item = json.loads(json.dumps(self.objects[kind].pop(name)))  # snapshots have the old one
+            self.version += 1
+            item["metadata"]["resourceVersion"] = str(self.version)
+            self.history.append((self.version, kind, "DELETED", item))
+            self.changed.notify_all()
+
+    def forget_history(self):
+        """As after an etcd compaction: watches of the past expire."""
+        with self.changed:
+            self.history.clear()
+
+    def node(self, name, is_ready=True):
+        self.put("nodes", {"kind": "Node", "metadata": {"name": name}, "spec": {}, "status": {
+            "allocatable": {"cpu": "8", "memory": "8Gi"}, "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "conditions": [{"type": "Ready", "status": "True" if is_ready else "Unknown", "reason": "x", "message": "stopped"}]}})
+
+    def status(self, name, phase, state=None):
+        with self.changed:
+            pod = json.loads(json.dumps(self.objects["pods"][name]))
+        pod["status"] = {"phase": phase} | ({"containerStatuses": [{"name": "task", "state": state}]} if state else {})
+        self.put("pods", pod)
+
+    def run(self, name):
+        self.status(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+
+    def end(self, name, code=0):
+        self.status(name, "Failed" if code else "Succeeded", {"terminated": {"exitCode": code}})
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body, headers=()):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def fail(self, status, headers=()):
+        self.answer(status, {"kind": "Status", "code": status, "message": f"fault {status}"}, headers)
+
+    def prepare(self):
+        """Kind, name and query of the request; None: it has been answered."""
+        url = urllib.parse.urlsplit(self.path)
+        self.query = dict(urllib.parse.parse_qsl(url.query))
+        found = re.fullmatch(r"/api/v1/(?:namespaces/([^/]+)/)?(nodes|pods|secrets)(?:/([^/]+))?", url.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        self.body = json.loads(self.rfile.read(length)) if length else None
+        with self.server.changed:
+            self.server.requests.append(f"{self.command} {self.path}")
+            self.server.changed.notify_all()
+            token = self.server.token
+            is_refused = self.server.hit("401") or (token and self.headers.get("Authorization") != f"Bearer {token}")
+        if is_refused or not found:
+            self.fail(401 if is_refused else 404)
+            return None
+        return found[2], found[3]
+
+    def do_GET(self):
+        target = self.prepare()
+        if not target:
+            return
+        kind, name = target
+        if name:
+            with self.server.changed:
+                item = self.server.objects[kind].get(name)
+            self.answer(200, item) if item else self.fail(404)
+        elif self.query.get("watch"):
+            self.watch(kind)
+        else:
+            self.list(kind)
+
+    def list(self, kind):
+        server = self.server
+        with server.changed:
+            is_first = "continue" not in self.query
+            if (is_first and server.hit("list-410")) or (not is_first and server.hit("continue-410")):
+                expired = True
+            else:
+                expired = False
+            if is_first:
+                server.snapshots.append((server.version, [server.objects[kind][name] for name in sorted(server.objects[kind])]))
+            number, start = map(int, self.query.get("continue", f"{len(server.snapshots) - 1}/0").split("/"))
+            version, objects = server.snapshots[number]
+            more = f"{number}/{start + server.page}" if start + server.page < len(objects) else ""
+            body = {"kind": "List", "metadata": {"resourceVersion": str(version), "continue": more},
+                    "items": objects[start:start + server.page]}
+        self.fail(410) if expired else self.answer(200, body)
+
+    def line(self, event, item):
+        self.wfile.write(json.dumps({"type": event, "object": item}).encode() + b"\n")
+        self.wfile.flush()
+
+    def watch(self, kind):
+        server, at = self.server, int(self.query["resourceVersion"])
+        with server.changed:
+            is_old = server.hit("watch-410")
+            is_expired = server.hit("stream-410") or (not server.history and at < server.version)
+        if is_old:
+            self.fail(410)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        if is_expired:
+            self.line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"})
+            return
+        while True:
+            with server.changed:
+                server.changed.wait_for(lambda: server.is_stopping or any(v > at and k == kind for v, k, *_ in server.history)
+                                        or not server.history and server.version > at)
+                if server.is_stopping:
+                    return
+                events = [entry for entry in server.history if entry[0] > at and entry[1] == kind]
+                if not events:  # what is asked for has been compacted
+                    return
+                version, _, event, item = events[0]
+                fault = next((f for f in ("cut", "twice", "end", "garbage") if server.hit(f)), None)
+            if fault == "cut":
+                self.wfile.write(json.dumps({"type": event, "object": item}).encode()[:60])
+                return
+            if fault == "garbage":
+                self.wfile.write(b"<html>bad gateway</html>\n")
+                return
+            for _ in range(2 if fault == "twice" else 1):
+                self.line(event, item)
+            at = version
+            if fault == "end":
+                return
+
+    def write_fault(self):
+        """True: it has been answered."""
+        with self.server.changed:
+            fault = next((f for f in ("429", "500") if self.server.hit(f)), None)
+        if fault:
+            self.fail(int(fault), [("Retry-After", "1")] if fault == "429" else ())
+        return fault
+
+    def done(self, status, body):
+        with self.server.changed:
+            is_lost = self.server.hit("lost")
+        if is_lost:
+            self.close_connection = True
+            return
+        self.answer(status, body)
+
+    def do_POST(self):
+        target = self.prepare()
+        if not target or self.write_fault():
+            return
+        kind, name = target[0], self.body["metadata"]["name"]
+        with self.server.changed:
+            is_there = name in self.server.objects[kind]
+        if is_there:
+            self.fail(409)
+        else:
+            self.done(201, self.server.put(kind, self.body | ({"status": {"phase": "Pending"}} if kind == "pods" else {})))
+
+    def do_DELETE(self):
+        target = self.prepare()
+        if not target or self.write_fault():
+            return
+        kind, name = target
+        with self.server.changed:
+            item = self.server.objects[kind].get(name)
+        wanted = ((self.body or {}).get("preconditions") or {}).get("uid")
+        if not item:
+            self.fail(404)
+        elif wanted and wanted != item["metadata"]["uid"]:
+            self.fail(409)
+        else:
+            self.server.remove(kind, name)
+            self.done(200, {"kind": "Status"})

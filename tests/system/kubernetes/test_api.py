@@ -1,0 +1,179 @@
+"""Tasks as pods of a real API server, whose nodes and pods the test plays: test_api.py SKEPD
+
+The engine has exactly the rights that docs/operator/kubernetes.md names.
+Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
+src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
+"""
+import re
+import signal
+import sys
+import unittest
+
+import yaml
+
+from cluster import Cluster, HERE
+import skepd as server
+import waits
+
+SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
+ROLES = (HERE.parents[2] / "docs/operator/kubernetes.md").read_text()
+
+
+class Api(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        try:
+            cls.cluster.start()
+            page = re.search(r"```yaml\n(apiVersion.*?)```", ROLES, re.S)[1]
+            cls.cluster.grant(list(yaml.safe_load_all(page)))
+            for name in ("n1", "n2"):
+                cls.cluster.add_node(name, labels={"skep": "yes"}, taints=[{"key": "skep.internal/dedicated", "effect": "NoSchedule"}])
+            cls.cluster.add_node("other")
+            cls.skepd = server.Skepd(SKEPD, {
+                "engine": {"kind": "kubernetes", "kubernetes": {
+                    "kubeconfig": str(cls.cluster.kubeconfig()), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}},
+                "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000,
+                               "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
+            })
+            cls.skepd.start()
+            cls.skepd.login()
+        except BaseException:
+            cls.cluster.stop()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.skepd.stop()
+        cls.skepd.remove()
+        cls.cluster.stop()
+
+    def tearDown(self):
+        self.assertEqual(self.cluster.wait_pods(0), {}, self.skepd.tail())
+
+    def submit(self, name, instances=1, **more):
+        job = yaml.safe_load(server.job_file(name, {"main": (instances, "true", {})}, "registry.invalid/task:1", {}))
+        job["taskRoles"]["main"] |= more
+        self.skepd.submit(yaml.safe_dump(job))
+        return f"admin~{name}"
+
+    def finish(self, name, state="SUCCEEDED"):
+        self.assertEqual(self.skepd.wait_final([name])[name], state, self.skepd.job(name))
+
+    def wait_state(self, name, state, limit=30):
+        waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == state,
+                    lambda: f"{name} is not {state}: {self.skepd.job(name)}\n{self.skepd.tail()}", limit)
+
+    def test_only_selected_nodes_are_there(self):
+        nodes = {node["name"]: node for node in self.skepd.call("GET", "/api/v2/nodes")["data"]}
+        self.assertEqual(sorted(nodes), ["n1", "n2"])
+        self.assertEqual(nodes["n1"]["state"], "READY", nodes)
+
+    def test_a_job_of_two_tasks(self):
+        name = self.submit("two", instances=2)
+        pods = self.cluster.wait_pods(2)
+        self.assertEqual(sorted(pod["spec"]["nodeName"] for pod in pods.values()), ["n1", "n2"])
+        for pod in pods.values():
+            self.assertEqual(pod["metadata"]["annotations"]["skep.internal/job"], name)
+            self.assertNotIn("finalizers", pod["metadata"])
+            secret = self.cluster.call("GET", f"/api/v1/namespaces/skep-jobs/secrets/{pod['metadata']['name']}")
+            self.assertEqual(sorted(secret["data"]), ["job", "task"])
+            self.assertEqual(pod["status"]["qosClass"], "Guaranteed")
+        for pod in pods:
+            self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        for pod in pods:
+            self.cluster.play_end(pod)
+        self.finish(name)
+        self.cluster.wait_pods(0)
+        waits.until(lambda: not self.cluster.call("GET", "/api/v1/namespaces/skep-jobs/secrets")["items"], lambda: "secrets are left", 30)
+
+    def test_a_restart_adopts_pods(self):
+        name = self.submit("adopted", instances=2)
+        pods = self.cluster.wait_pods(2)
+        first, second = sorted(pods)
+        self.cluster.play_running(first)
+        self.cluster.play_running(second)
+        self.wait_state(name, "RUNNING")
+        self.skepd.kill()
+        self.cluster.play_end(first)  # while nobody looks
+        self.skepd.start()
+        self.cluster.play_end(second)
+        self.finish(name)
+        status = self.skepd.job(name)["taskRoles"]["main"]["taskStatuses"]
+        self.assertEqual([task["retries"] if "retries" in task else 0 for task in status], [0, 0])
+
+    def test_a_failure_has_its_code(self):
+        name = self.submit("failed")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.cluster.play_end(pod, 137, reason="OOMKilled")
+        self.finish(name, "FAILED")
+        self.assertEqual(self.skepd.job(name)["jobStatus"]["appExitCode"], -1200)
+
+    def test_a_refusal_goes_back_to_the_queue(self):
+        name = self.submit("refused")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play(pod, "Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
+        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 30)
+        (second,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(second)
+        self.cluster.play_end(second)
+        self.finish(name)
+
+    def test_stop_deletes_the_pod(self):
+        name = self.submit("stopped")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        self.skepd.act(name, "STOP")
+        waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[pod]["metadata"], lambda: "it is not being deleted", 30)
+        self.cluster.play_end(pod, 143)  # as kubelet says it before the object goes
+        self.finish(name, "STOPPED")
+
+    def test_what_others_delete_is_tried_again(self):
+        name = self.submit("deleted")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        self.cluster.play_gone(pod)
+        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 30)
+        (second,) = self.cluster.wait_pods(1)
+        self.cluster.play_end(second)
+        self.finish(name)
+
+    def test_a_node_that_is_not_ready_says_why(self):
+        def state():
+            return next(node for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["name"] == "n2")
+
+        self.cluster.set_node("n2", ready="Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting node status.")
+        waits.until(lambda: state()["state"] != "READY", lambda: str(state()), 30)
+        self.assertIn("Kubelet stopped posting", str(state()))
+        self.cluster.set_node("n2")
+        waits.until(lambda: state()["state"] == "READY", lambda: str(state()), 30)
+
+    def test_what_is_not_offered_says_so(self):
+        name = self.submit("logs")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        with self.assertRaises(server.Refused) as refused:
+            self.skepd.call("GET", f"/api/v2/jobs/{name}/logs")
+        self.assertEqual(refused.exception.status, 400)
+        self.assertIn('the engine \\"kubernetes\\" cannot show logs', refused.exception.body)
+        self.cluster.play_end(pod)
+        self.finish(name)
+
+    def test_the_api_server_may_be_away(self):
+        name = self.submit("away")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        self.cluster.stop_one("apiserver", signal.SIGKILL)
+        self.cluster.start_server()
+        self.cluster.play_end(pod)
+        self.finish(name)
+
+
+if __name__ == "__main__":
+    unittest.main()
