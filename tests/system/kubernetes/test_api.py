@@ -44,9 +44,10 @@ class Api(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.skepd.stop()
+        code, tail = cls.skepd.stop(), cls.skepd.tail()
         cls.skepd.remove()
         cls.cluster.stop()
+        assert code == 0, tail
 
     def tearDown(self):
         self.assertEqual(self.cluster.wait_pods(0), {}, self.skepd.tail())

@@ -21,7 +21,7 @@ class Faults(unittest.TestCase):
             self.api.node(f"n{number}")
         self.skepd = server.Skepd(SKEPD, {"engine": {"kind": "fake"}})
         self.addCleanup(self.skepd.remove)
-        self.addCleanup(self.skepd.stop)
+        self.addCleanup(lambda: self.assertEqual(self.skepd.stop(), 0, self.skepd.tail()))
         self.token_path = self.skepd.directory / "token"
         self.present("one")
         kubeconfig = self.skepd.directory / "kubeconfig"
