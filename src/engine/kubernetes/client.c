@@ -343,7 +343,7 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
 {
     long status = 0;
     char text[300] = "";
-    struct kube_answer answer = {.trouble = text};
+    struct kube_answer answer = {.trouble = text, .tries = transfer->tries};
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     running_remove(client, transfer);
     if (code != CURLE_OK)

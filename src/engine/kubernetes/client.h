@@ -28,7 +28,8 @@ enum {
 };
 
 struct kube_answer {
-    int status; /* of HTTP; 0: none came, or the stream was broken */
+    int status;     /* of HTTP; 0: none came, or the stream was broken */
+    uint32_t tries; /* before this one, whose answers did not come or may pass */
     struct text body;
     const char *trouble; /* "" none; for people */
 };

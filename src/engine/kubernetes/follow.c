@@ -62,7 +62,6 @@ static int page_take(struct kube *kube, uint64_t which, struct text body, struct
         code = err_fail(err, ERR_CORRUPT, "", "the list's metadata is no JSON");
     if (code < 0)
         return code;
-    follow->mark += feed_is_first_page(&follow->feed);
     while (page_next(&page, &item)) {
         cleanup_arena struct arena scratch;
         arena_init(&scratch);
@@ -133,6 +132,8 @@ static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
 {
     pthread_mutex_lock(&kube->lock);
     const struct feed *feed = &kube->follows[which].feed;
+    /* what comes while the list is made need not be in it: it has the list's mark from here on */
+    kube->follows[which].mark += feed_is_first_page(feed);
     struct kube_call call = {.method = "GET", .context = kube, .key = which, .done = list_done};
     if (feed->state == FEED_WATCHES) {
         call.line = watch_line;

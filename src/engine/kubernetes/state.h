@@ -38,6 +38,8 @@ struct kube_task {
     bool is_preparing_told, is_started_told;
     uint32_t mark;               /* the list that it was in, or that was being made when it came */
     char *waits_for;             /* the reason that was told last; NULL: none */
+    bool is_wait_short;          /* POD_WAIT_SHORTLY */
+    bool is_timed;               /* its patience ends some time */
     char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
     bool is_refused;             /* ENDED */
     struct exit_report exit;     /* ENDED; its strings are the two below */

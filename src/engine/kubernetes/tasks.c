@@ -260,17 +260,29 @@ static void pod_taken(struct kube *kube, struct kube_task *task, const struct do
         pod_kill(kube, task);
 }
 
+/* It may have run, and nothing of it is left: to make it again could be to start it twice. */
+static void ended_unknown(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    const struct exit_report exit = {
+        .exit_code = CODE_KILLED,
+        .signal = SIGNAL_KILL,
+        .is_missing = !task->is_kill_wanted,
+        .reason = task->is_kill_wanted ? "" : "ContainerMissing",
+        .message = "it was asked for before, and nothing of it is left",
+    };
+    ended(kube, task, false, &exit, tells);
+}
+
 static void pod_got(void *context, uint64_t key, const struct kube_answer *answer);
 
-static void pod_ask(struct kube *kube, const struct kube_task *task)
+static void pod_ask(struct kube *kube, struct kube_task *task)
 {
+    task->state = TASK_POD_ASKED;
     struct kube_call call = {
         .method = "GET", .context = kube, .key = task->attempt.v, .done = pod_got};
     path_make(kube, "pods", task, &call.path);
     kube_client_send(kube->client, &call, 0);
 }
-
-static void pod_send(struct kube *kube, struct kube_task *task);
 
 /* The answer to a create, or to the question which pod has our name. */
 static void pod_answered(struct kube *kube, struct kube_task *task, bool is_create,
@@ -290,7 +302,7 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
     else if (is_create && answer->status == STATUS_CONFLICT)
         pod_ask(kube, task);
     else if (!is_create && answer->status == STATUS_NOT_FOUND)
-        pod_send(kube, task); /* it has gone meanwhile: another's, as ours would have been told */
+        ended_unknown(kube, task, tells);
     else
         write_refused(kube, task, answer, tells);
 }
@@ -337,6 +349,8 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (!task || task->state != TASK_SECRET_ASKED)
         task = NULL; /* its node has gone */
+    else if (answer->status == STATUS_CONFLICT && answer->tries == 0)
+        pod_ask(kube, task); /* another skepd has begun it: its pod is there, or was */
     else if (task->is_kill_wanted)
         ended_early(kube, task, "", "it was ended before it had a pod", &tells);
     else if (answer->status == STATUS_CREATED || answer->status == STATUS_OK ||
@@ -422,7 +436,9 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
     (void)answer;
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    if (task && task->state == TASK_WAITS && task->waits_for && task->waits_for[0])
+    if (task)
+        task->is_timed = false;
+    if (task && task->state == TASK_WAITS && task->is_wait_short)
         give_up(kube, task, task->waits_for, "it could not be started within five minutes");
     pthread_mutex_unlock(&kube->lock);
 }
@@ -435,12 +451,14 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
         give_up(kube, task, pod->reason, pod->message);
         return;
     }
+    const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->is_timed;
+    task->is_wait_short = pod->patience == POD_WAIT_SHORTLY;
     if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
         return;
-    const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->waits_for;
     mem_free(task->waits_for);
-    task->waits_for = pod->patience == POD_WAIT_SHORTLY ? mem_copy(pod->reason) : NULL;
+    task->waits_for = mem_copy(pod->reason);
     if (is_first) {
+        task->is_timed = true;
         const struct kube_call call = {
             .context = kube, .key = task->attempt.v, .done = patience_over};
         kube_client_send(kube->client, &call, POD_PATIENCE_MS);

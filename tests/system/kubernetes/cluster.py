@@ -155,7 +155,7 @@ class Cluster:
     def pods(self):
         return {pod["metadata"]["name"]: pod for pod in self.call("GET", f"/api/v1/namespaces/{self.NAMESPACE}/pods")["items"]}
 
-    def wait_pods(self, count, limit=30):
+    def wait_pods(self, count, limit=120):
         waits.until(lambda: len(self.pods()) == count, lambda: f"not {count} pods: {list(self.pods())}", limit)
         return self.pods()
 

@@ -66,7 +66,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
             return True
         return False
 
-    def wait(self, is_so, what, limit=30):
+    def wait(self, is_so, what, limit=120):
         with self.changed:
             assert self.changed.wait_for(lambda: is_so(self), limit), f"{what}; requests: {self.requests[-10:]}"
 

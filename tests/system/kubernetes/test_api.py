@@ -61,7 +61,7 @@ class Api(unittest.TestCase):
     def finish(self, name, state="SUCCEEDED"):
         self.assertEqual(self.skepd.wait_final([name])[name], state, self.skepd.job(name))
 
-    def wait_state(self, name, state, limit=30):
+    def wait_state(self, name, state, limit=120):
         waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == state,
                     lambda: f"{name} is not {state}: {self.skepd.job(name)}\n{self.skepd.tail()}", limit)
 
@@ -87,7 +87,7 @@ class Api(unittest.TestCase):
             self.cluster.play_end(pod)
         self.finish(name)
         self.cluster.wait_pods(0)
-        waits.until(lambda: not self.cluster.call("GET", "/api/v1/namespaces/skep-jobs/secrets")["items"], lambda: "secrets are left", 30)
+        waits.until(lambda: not self.cluster.call("GET", "/api/v1/namespaces/skep-jobs/secrets")["items"], lambda: "secrets are left", 120)
 
     def test_a_restart_adopts_pods(self):
         name = self.submit("adopted", instances=2)
@@ -116,7 +116,7 @@ class Api(unittest.TestCase):
         name = self.submit("refused")
         (pod,) = self.cluster.wait_pods(1)
         self.cluster.play(pod, "Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
-        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 30)
+        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 120)
         (second,) = self.cluster.wait_pods(1)
         self.cluster.play_running(second)
         self.cluster.play_end(second)
@@ -128,7 +128,7 @@ class Api(unittest.TestCase):
         self.cluster.play_running(pod)
         self.wait_state(name, "RUNNING")
         self.skepd.act(name, "STOP")
-        waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[pod]["metadata"], lambda: "it is not being deleted", 30)
+        waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[pod]["metadata"], lambda: "it is not being deleted", 120)
         self.cluster.play_end(pod, 143)  # as kubelet says it before the object goes
         self.finish(name, "STOPPED")
 
@@ -138,7 +138,7 @@ class Api(unittest.TestCase):
         self.cluster.play_running(pod)
         self.wait_state(name, "RUNNING")
         self.cluster.play_gone(pod)
-        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 30)
+        waits.until(lambda: list(self.cluster.pods()) not in ([pod], []), lambda: f"it is not tried again: {self.skepd.tail()}", 120)
         (second,) = self.cluster.wait_pods(1)
         self.cluster.play_end(second)
         self.finish(name)
@@ -148,10 +148,10 @@ class Api(unittest.TestCase):
             return next(node for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["name"] == "n2")
 
         self.cluster.set_node("n2", ready="Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting node status.")
-        waits.until(lambda: state()["state"] != "READY", lambda: str(state()), 30)
+        waits.until(lambda: state()["state"] != "READY", lambda: str(state()), 120)
         self.assertIn("Kubelet stopped posting", str(state()))
         self.cluster.set_node("n2")
-        waits.until(lambda: state()["state"] == "READY", lambda: str(state()), 30)
+        waits.until(lambda: state()["state"] == "READY", lambda: str(state()), 120)
 
     def test_what_is_not_offered_says_so(self):
         name = self.submit("logs")

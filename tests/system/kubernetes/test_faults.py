@@ -55,7 +55,7 @@ class Faults(unittest.TestCase):
 
     def state(self, name, state):
         waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == state,
-                    lambda: f"{name} is not {state}\n{self.skepd.tail()}", 30)
+                    lambda: f"{name} is not {state}\n{self.skepd.tail()}", 120)
 
     def finish(self, name):
         self.assertEqual(self.skepd.wait_final([name])[name], "SUCCEEDED", f"{self.skepd.job(name)}\n{self.skepd.tail()}")
@@ -66,7 +66,7 @@ class Faults(unittest.TestCase):
         return sorted(node["name"] for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["state"] == "READY")
 
     def wait_nodes(self, count):
-        waits.until(lambda: len(self.nodes()) == count, lambda: f"not {count} nodes: {self.nodes()}\n{self.skepd.tail()}", 30)
+        waits.until(lambda: len(self.nodes()) == count, lambda: f"not {count} nodes: {self.nodes()}\n{self.skepd.tail()}", 120)
 
     def run_one(self, name):
         job = self.submit(name)
@@ -108,7 +108,7 @@ class Faults(unittest.TestCase):
         self.wait_nodes(4)
         self.api.remove("nodes", "n0")
         self.api.node("n5")
-        waits.until(lambda: self.nodes() == ["n2", "n3", "n4", "n5"], lambda: f"{self.nodes()}\n{self.skepd.tail()}", 30)
+        waits.until(lambda: self.nodes() == ["n2", "n3", "n4", "n5"], lambda: f"{self.nodes()}\n{self.skepd.tail()}", 120)
 
     def test_streams_that_break(self):
         self.start()
@@ -145,6 +145,18 @@ class Faults(unittest.TestCase):
         with self.api.changed:
             posts = [request for request in self.api.requests if request.startswith("POST") and request.endswith("/pods")]
         self.assertEqual(len(posts), 2, posts)
+
+    def test_what_another_skepd_has_begun_is_not_started_again(self):
+        self.start()
+        self.wait_nodes(5)
+        # an earlier process has made the secret, and perhaps the pod, which has gone since
+        self.api.put("secrets", {"metadata": {"name": "skep-1"}})
+        self.run_one("job")
+        with self.api.changed:
+            posts = [request for request in self.api.requests if request.startswith("POST") and request.endswith("/pods")]
+            self.assertEqual(len(posts), 1, posts)
+            self.assertIn("skep-2", str(self.api.history))
+            self.assertNotIn("'name': 'skep-1'}, 'status'", str(self.api.history))
 
     def test_a_token_is_renewed(self):
         self.start()
