@@ -149,7 +149,7 @@ static int document_read(const struct source *source, const char *context, struc
 {
     cleanup_problems struct problems problems;
     problems_init(&problems, source->arena);
-    const struct doc *doc = doc_parse(content, DOC_YAML, source->arena, &problems), *entry;
+    const struct doc *doc = doc_parse(content, DOC_YAML, source->arena, &problems), *entry = NULL;
     if (!doc || problems.error_count > 0)
         return err_fail(err, ERR_INVALID, "", "%.150s is no YAML document", source->path);
     if (!context[0])
@@ -174,7 +174,7 @@ static int document_read(const struct source *source, const char *context, struc
 int kube_access_of_file(const char *path, const char *context, struct arena *arena,
                         struct kube_access *access, struct err *err)
 {
-    struct text content;
+    struct text content = {0};
     const char *slash = strrchr(path, '/');
     struct source source = {
         path, slash ? arena_copy(arena, (struct text){path, (size_t)(slash - path)}) : ".", arena};
@@ -186,7 +186,7 @@ int kube_access_of_file(const char *path, const char *context, struct arena *are
 int kube_access_of_pod(const char *host, const char *port, const char *folder, struct arena *arena,
                        struct kube_access *access, struct err *err)
 {
-    struct text space;
+    struct text space = {0};
     if (!host || !host[0] || !port || !port[0])
         return err_fail(err, ERR_UNAVAILABLE, "",
                         "this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and no "

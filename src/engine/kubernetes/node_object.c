@@ -113,7 +113,7 @@ int node_object_read(const struct doc *node, const struct node_rules *rules, str
                      struct node_facts *facts, struct err *err)
 {
     assert(rules->gpu_resource && rules->gpu_type_label && rules->gpu_count_label && rules->taint);
-    int64_t cpu, memory;
+    int64_t cpu = 0, memory = 0;
     *facts = (struct node_facts){.name = object_string(node, "metadata.name"), .engine = ""};
     if (!facts->name[0])
         return err_fail(err, ERR_INVALID, "metadata.name", "the node has no name");

@@ -92,7 +92,8 @@ static void metadata_write(struct json_writer *json, const struct container *con
 
 static void base64_put(struct buf *out, struct text bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
     const unsigned char *at = (const unsigned char *)bytes.at;
     for (size_t i = 0; i < bytes.length; i += 3) {
         const size_t count = bytes.length - i < 3 ? bytes.length - i : 3;
@@ -103,8 +104,8 @@ static void base64_put(struct buf *out, struct text bytes)
             word |= at[i + 2];
         buf_char(out, digits[word >> 18]);
         buf_char(out, digits[word >> 12 & 63]);
-        buf_char(out, count > 1 ? digits[word >> 6 & 63] : '=');
-        buf_char(out, count > 2 ? digits[word & 63] : '=');
+        buf_char(out, digits[count > 1 ? word >> 6 & 63 : 64]);
+        buf_char(out, digits[count > 2 ? word & 63 : 64]);
     }
 }
 

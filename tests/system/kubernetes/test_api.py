@@ -59,7 +59,7 @@ class Api(unittest.TestCase):
         return f"admin~{name}"
 
     def finish(self, name, state="SUCCEEDED"):
-        self.assertEqual(self.skepd.wait_final([name])[name], state, self.skepd.job(name))
+        self.assertEqual(self.skepd.wait_final([name], 120)[name], state, self.skepd.job(name))
 
     def wait_state(self, name, state, limit=120):
         waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == state,

@@ -58,7 +58,7 @@ class Faults(unittest.TestCase):
                     lambda: f"{name} is not {state}\n{self.skepd.tail()}", 120)
 
     def finish(self, name):
-        self.assertEqual(self.skepd.wait_final([name])[name], "SUCCEEDED", f"{self.skepd.job(name)}\n{self.skepd.tail()}")
+        self.assertEqual(self.skepd.wait_final([name], 120)[name], "SUCCEEDED", f"{self.skepd.job(name)}\n{self.skepd.tail()}")
         self.pods(0)
         self.assertEqual(self.api.faults, [])
 
