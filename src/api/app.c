@@ -34,10 +34,9 @@ static void problems_json(struct json_writer *json, const struct problems *probl
 static void message_json(struct call *call, struct json_writer *json)
 {
     if (call->problems && call->problems->error_count) {
-        struct buf text = BUF_INIT;
+        cleanup_buf struct buf text = BUF_INIT;
         problems_print(call->problems, "job", &text);
         json_key_text(json, "message", text_trim(buf_as_text(&text)));
-        buf_release(&text);
         problems_json(json, call->problems);
         return;
     }

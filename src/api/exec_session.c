@@ -227,7 +227,7 @@ static ssize_t socket_write(void *context, const void *bytes, size_t size)
 static void control_take(struct exec_session *session, struct text message)
 {
     cleanup_arena struct arena arena;
-    struct problems problems;
+    cleanup_problems struct problems problems;
     arena_init(&arena);
     problems_init(&problems, &arena);
     const struct doc *doc = doc_parse(message, DOC_JSON, &arena, &problems);
@@ -240,7 +240,6 @@ static void control_take(struct exec_session *session, struct text message)
         session->is_input_over = true;
     else if (text_is(type, "end") && !session->end_reason)
         session->end_reason = "stopped";
-    problems_release(&problems);
 }
 
 static void on_message(void *context, bool is_text, struct text message)

@@ -1,6 +1,7 @@
 #include "api/http_loop.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -50,7 +51,7 @@ static bool arrivals_add(struct http_loop *loop)
     ssize_t got = read(loop->wake_fd, &count, sizeof count); /* first: what comes now wakes again */
     (void)got;                                               /* nothing to read is fine */
     pthread_mutex_lock(&loop->lock);
-    struct arrivals arrivals = loop->arrivals;
+    cleanup_array struct arrivals arrivals = loop->arrivals;
     loop->arrivals = (struct arrivals){0};
     bool is_stopping = loop->is_stopping;
     pthread_mutex_unlock(&loop->lock);
@@ -61,7 +62,6 @@ static bool arrivals_add(struct http_loop *loop)
                            arrival->length); /* closes it when it fails */
         loop->ops.added(loop->ops.context, arrival->way);
     }
-    ARRAY_FREE(&arrivals);
     return !is_stopping;
 }
 

@@ -65,30 +65,30 @@ static void names_add(gnutls_x509_crt_t certificate)
 static int certificate_fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key)
 {
     unsigned char serial[16];
-    int code = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
+    int answer = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
     serial[0] &= 0x7f; /* positive */
-    if (code == 0)
-        code = gnutls_x509_crt_set_version(certificate, 3);
-    if (code == 0)
-        code = gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
-    if (code == 0)
-        code = gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 86400);
-    if (code == 0)
-        code = gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + LIFE_S);
-    if (code == 0)
-        code = gnutls_x509_crt_set_dn(certificate, "CN=skepd", NULL);
-    if (code == 0)
-        code = gnutls_x509_crt_set_key(certificate, key);
-    if (code == 0)
-        code = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
-    if (code == 0)
-        code = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
-    if (code == 0)
-        code = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_version(certificate, 3);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 86400);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + LIFE_S);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_dn(certificate, "CN=skepd", NULL);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_key(certificate, key);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
+    if (answer == 0)
+        answer = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
     names_add(certificate);
-    if (code == 0)
-        code = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
-    return code;
+    if (answer == 0)
+        answer = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
+    return answer;
 }
 
 static struct text text_of_datum(const gnutls_datum_t *datum)
@@ -104,11 +104,36 @@ static int pair_write(const struct http_tls *tls, const gnutls_datum_t *certific
     return code ? code : file_write(tls->certificate, text_of_datum(certificate), 0644, err);
 }
 
+static void key_release(gnutls_x509_privkey_t *key)
+{
+    gnutls_x509_privkey_deinit(*key);
+}
+
+static void certificate_release(gnutls_x509_crt_t *certificate)
+{
+    gnutls_x509_crt_deinit(*certificate);
+}
+
+static void pubkey_release(gnutls_pubkey_t *key)
+{
+    gnutls_pubkey_deinit(*key);
+}
+
+static void datum_release(gnutls_datum_t *datum)
+{
+    gnutls_free(datum->data);
+}
+
+#define cleanup_key         __attribute__((cleanup(key_release)))
+#define cleanup_certificate __attribute__((cleanup(certificate_release)))
+#define cleanup_pubkey      __attribute__((cleanup(pubkey_release)))
+#define cleanup_datum       __attribute__((cleanup(datum_release)))
+
 static int pair_make(const struct http_tls *tls, struct err *err)
 {
-    gnutls_x509_privkey_t key = NULL;
-    gnutls_x509_crt_t certificate = NULL;
-    gnutls_datum_t key_pem = {0}, certificate_pem = {0};
+    cleanup_key gnutls_x509_privkey_t key = NULL;
+    cleanup_certificate gnutls_x509_crt_t certificate = NULL;
+    cleanup_datum gnutls_datum_t key_pem = {0}, certificate_pem = {0};
     int answer = gnutls_x509_privkey_init(&key);
     if (answer == 0)
         answer = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
@@ -121,13 +146,8 @@ static int pair_make(const struct http_tls *tls, struct err *err)
         answer = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
     if (answer == 0)
         answer = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &certificate_pem);
-    int code = answer < 0 ? tls_err(err, ERR_INTERNAL, answer, "make", tls->certificate)
-                          : pair_write(tls, &certificate_pem, &key_pem, err);
-    gnutls_free(certificate_pem.data);
-    gnutls_free(key_pem.data);
-    gnutls_x509_crt_deinit(certificate);
-    gnutls_x509_privkey_deinit(key);
-    return code;
+    return answer < 0 ? tls_err(err, ERR_INTERNAL, answer, "make", tls->certificate)
+                      : pair_write(tls, &certificate_pem, &key_pem, err);
 }
 
 /* ---- reading ---- */
@@ -175,31 +195,27 @@ static int key_read(const char *path, struct loaded *loaded, struct err *err)
     return answer < 0 ? tls_err(err, ERR_INVALID, answer, "the key", path) : 0;
 }
 
-/* The identity of a public key; a negative code of GnuTLS. */
+/* The identity of a public key; or a negative answer of GnuTLS. */
 static int key_digest(gnutls_pubkey_t key, unsigned char digest[SHA256_SIZE])
 {
-    gnutls_datum_t der = {0};
-    int code = gnutls_pubkey_export2(key, GNUTLS_X509_FMT_DER, &der);
-    if (code == 0)
-        code = gnutls_hash_fast(GNUTLS_DIG_SHA256, der.data, der.size, digest);
-    gnutls_free(der.data);
-    return code;
+    cleanup_datum gnutls_datum_t der = {0};
+    int answer = gnutls_pubkey_export2(key, GNUTLS_X509_FMT_DER, &der);
+    return answer < 0 ? answer : gnutls_hash_fast(GNUTLS_DIG_SHA256, der.data, der.size, digest);
 }
 
 static int pair_check(const struct http_tls *tls, const struct loaded *loaded, struct err *err)
 {
     unsigned char digests[2][SHA256_SIZE] = {{0}};
-    gnutls_pubkey_t key = NULL;
-    int code = gnutls_pubkey_init(&key);
-    if (code == 0)
-        code = gnutls_pubkey_import_privkey(key, loaded->key, 0, 0);
-    if (code == 0)
-        code = key_digest(key, digests[0]);
-    if (code == 0)
-        code = key_digest(loaded->chain[0].pubkey, digests[1]);
-    gnutls_pubkey_deinit(key);
-    if (code < 0)
-        return tls_err(err, ERR_INVALID, code, "the key", tls->key);
+    cleanup_pubkey gnutls_pubkey_t key = NULL;
+    int answer = gnutls_pubkey_init(&key);
+    if (answer == 0)
+        answer = gnutls_pubkey_import_privkey(key, loaded->key, 0, 0);
+    if (answer == 0)
+        answer = key_digest(key, digests[0]);
+    if (answer == 0)
+        answer = key_digest(loaded->chain[0].pubkey, digests[1]);
+    if (answer < 0)
+        return tls_err(err, ERR_INVALID, answer, "the key", tls->key);
     if (memcmp(digests[0], digests[1], SHA256_SIZE) != 0)
         return err_fail(err, ERR_INVALID, "", "%s is not the key of %s", tls->key,
                         tls->certificate);

@@ -51,6 +51,12 @@ void core_config_default(struct core_config *config); /* the values above */
 struct core *core_new(const struct core_config *config, struct err *err);
 void core_free(struct core *core);
 
+static inline void cleanup_free_core(struct core **core)
+{
+    core_free(*core);
+}
+#define cleanup_core __attribute__((cleanup(cleanup_free_core)))
+
 /* An independent deep copy: what is done to one is not seen by the other. For forecasts. */
 struct core *core_copy(const struct core *core);
 

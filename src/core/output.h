@@ -158,5 +158,6 @@ struct output {
 void output_init(struct output *output);
 void output_clear(struct output *output); /* keeps the memory */
 void output_release(struct output *output);
+#define cleanup_output __attribute__((cleanup(output_release)))
 
 #endif

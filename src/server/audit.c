@@ -50,16 +50,15 @@ static int take_task(void *context, const struct task_record *task, struct err *
 static int rows_hash(struct store_reader *reader, const struct core_config *config, int64_t now_ms,
                      uint64_t *hash, struct err *err)
 {
-    struct core *core = core_new(config, err);
-    struct store_restore restore = {core, take_node, take_job, take_task};
-    int code;
+    cleanup_core struct core *core = core_new(config, err);
     if (!core)
         return err->code;
-    struct output output;
+    struct store_restore restore = {core, take_node, take_job, take_task};
+    cleanup_output struct output output;
     output_init(&output);
     struct job_id last_job;
     struct attempt_id last_attempt;
-    code = store_restore_counters(reader, &last_job, &last_attempt, err);
+    int code = store_restore_counters(reader, &last_job, &last_attempt, err);
     if (code == 0)
         code = core_restore_counters(core, last_job, last_attempt);
     if (code == 0)
@@ -68,8 +67,6 @@ static int rows_hash(struct store_reader *reader, const struct core_config *conf
         code = core_restore_finish(core, now_ms, &output, err);
     if (code == 0)
         *hash = core_hash(core);
-    output_release(&output);
-    core_free(core);
     return code;
 }
 
@@ -133,7 +130,7 @@ static int hashes_compare(struct store_reader *reader, struct replay *replay,
 int server_audit(struct store *store, const struct core_config *config, struct audit *audit,
                  struct err *err)
 {
-    struct store_reader *reader;
+    cleanup_store_reader struct store_reader *reader = NULL;
     int64_t last_ms = 0;
     int code = store_reader_open(store, &reader, err);
     *audit = (struct audit){0};
@@ -141,7 +138,7 @@ int server_audit(struct store *store, const struct core_config *config, struct a
         return code;
     struct replay replay;
     replay_init(&replay);
-    struct output output;
+    cleanup_output struct output output;
     output_init(&output);
     code = log_replay(reader, &replay, &output, &last_ms, err);
     audit->events = replay.events;
@@ -150,8 +147,6 @@ int server_audit(struct store *store, const struct core_config *config, struct a
         code = jobs_compare(reader, replay.rows, &audit->jobs, err);
     if (code == 0)
         code = hashes_compare(reader, &replay, config, last_ms, &output, err);
-    output_release(&output);
     replay_release(&replay);
-    store_reader_close(reader);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "core/plan.h"
 #include "server/batch.h"
 #include "server/state.h"
+#include "sys/cleanup.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -141,7 +142,7 @@ void batch_failure_part(struct server *server, const struct err *why)
 {
     struct core_thread *core = &server->core;
     size_t count = core->batch_count;
-    struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
+    cleanup_free struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
     struct err err = *why;
     int code = 0;
     log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
@@ -163,7 +164,6 @@ void batch_failure_part(struct server *server, const struct err *why)
         else if (code < 0)
             core->batch[core->batch_count++] = mail;
     }
-    mem_free(mails);
     if (code == ERR_INTERNAL)
         code = core_thread_renew(server, &err);
     if (code < 0)

@@ -104,7 +104,6 @@ static bool is_mountable(const char *directory)
 int file_space_init(struct file_space *space, const char *directory, struct err *err)
 {
     bool is_new = access(directory, F_OK) < 0;
-    int fd;
     space->fd = -1;
     int code = dir_make(directory, 0755, err);
     if (code < 0)
@@ -121,10 +120,8 @@ int file_space_init(struct file_space *space, const char *directory, struct err 
     space->fd = open(space->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (space->fd < 0)
         return err_errno(err, errno, "the file space %s", space->directory);
-    fd = open_beneath(space, "", O_PATH | O_DIRECTORY);
+    cleanup_close int fd = open_beneath(space, "", O_PATH | O_DIRECTORY);
     space->has_openat2 = fd >= 0;
-    if (fd >= 0)
-        close(fd);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "server/state.h"
 #include "server/storage.h"
 #include "spec/spec.h"
+#include "sys/cleanup.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <stdio.h>
@@ -527,11 +528,10 @@ static void service_note(void *context, struct attempt_id attempt, const char *r
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count)
 {
     struct server *server = context;
-    struct {
+    cleanup_array struct {
         struct engine_gpu *items;
         size_t count, room;
     } all = {0};
-
     for (size_t i = 0; i < server->engines.count; i++) {
         struct err err;
         struct engine *engine = engine_able(server, (uint8_t)i, ENGINE_CAN_SAMPLE_GPUS, &err);
@@ -547,7 +547,6 @@ void server_gpus(void *context, struct arena *arena, const struct engine_gpu **g
         memcpy(list, all.items, all.count * sizeof *list);
     *gpus = list;
     *count = all.count;
-    ARRAY_FREE(&all);
 }
 
 static void service_ssh_keys(void *context, struct job_id job, const char *comment,

@@ -88,7 +88,7 @@ int server_first_user(struct server *server, const struct server_teller *teller,
 int server_password_reset(struct store *store, const char *name, const struct server_teller *teller,
                           struct err *err)
 {
-    struct store_reader *reader;
+    cleanup_store_reader struct store_reader *reader = NULL;
     int code = store_reader_open(store, &reader, err);
     if (code < 0)
         return code;
@@ -98,7 +98,6 @@ int server_password_reset(struct store *store, const char *name, const struct se
     code = store_user(reader, text_of(name), &arena, &user, err);
     if (code == 0)
         code = password_make(store, CHANGE_USER_SET, &user, teller, err);
-    store_reader_close(reader);
     return code;
 }
 

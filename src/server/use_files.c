@@ -104,12 +104,10 @@ struct files {
 static void names_visit(const char *path, void (*visit)(void *context, const char *name),
                         void *context)
 {
-    DIR *folder = opendir(path);
+    cleanup_dir DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (entry->d_name[0] != '.')
             visit(context, entry->d_name);
-    if (folder)
-        closedir(folder);
 }
 
 struct visit {
@@ -175,7 +173,7 @@ static int by_age(const void *a, const void *b)
 uint64_t use_files_sweep(const char *folder, uint64_t limit,
                          bool (*is_known)(void *context, struct job_id job), void *context)
 {
-    struct files files = {0};
+    cleanup_array struct files files = {0};
     char path[PATH_MAX];
     struct visit visit = {folder, &files, is_known, context};
     arena_init(&files.arena);
@@ -191,6 +189,5 @@ uint64_t use_files_sweep(const char *folder, uint64_t limit,
         if (unlink(files.items[i].path) == 0)
             files.size -= files.items[i].size;
     arena_release(&files.arena);
-    ARRAY_FREE(&files);
     return files.size;
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "sys/cleanup.h"
 #include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -366,7 +367,7 @@ void use_watch_round(struct use_watch *watch, int64_t now_ms)
 int use_watch_points(struct use_watch *watch, const struct use_key *key,
                      enum use_resolution resolution, struct use_points *points, struct err *err)
 {
-    struct use_series *series = mem_alloc(sizeof *series);
+    cleanup_free struct use_series *series = mem_alloc(sizeof *series);
     pthread_mutex_lock(&watch->watcher.lock);
     const struct watched *one = watched_of(watch, key);
     if (one)
@@ -375,7 +376,6 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
     int code = one ? 0 : use_file_load(watch->folder, key, series, err);
     if (code == 0)
         use_series_points(series, resolution, points);
-    mem_free(series);
     return code;
 }
 

@@ -328,6 +328,12 @@ int store_check(struct store *store, struct err *err);
 /* A connection of its own, for one thread at a time; the caller's, closed before the store is.
  * ERR_IO, ERR_CORRUPT. */
 int store_reader_open(struct store *store, struct store_reader **reader, struct err *err);
-void store_reader_close(struct store_reader *reader);
+void store_reader_close(struct store_reader *reader); /* NULL is fine */
+
+static inline void cleanup_close_store_reader(struct store_reader **reader)
+{
+    store_reader_close(*reader);
+}
+#define cleanup_store_reader __attribute__((cleanup(cleanup_close_store_reader)))
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/plan.h"
 #include "job/job.h"
 #include "store/noun.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -307,7 +308,7 @@ static int tasks_order(const void *a, const void *b)
 static int tasks_add_gone(struct store_reader *reader, const struct job_record *job,
                           struct arena *arena, struct task_list *rows, struct err *err)
 {
-    struct task_list past = {0};
+    cleanup_array struct task_list past = {0};
     const size_t present = rows->count;
     struct sql sql = sql_of(&reader->session, select_job_past);
     sql_put_int(&sql, job->id.v);
@@ -320,7 +321,6 @@ static int tasks_add_gone(struct store_reader *reader, const struct job_record *
             *ARRAY_ADD(rows) = past.items[i];
     if (rows->count > present)
         qsort(rows->items, rows->count, sizeof *rows->items, tasks_order);
-    ARRAY_FREE(&past);
     return code;
 }
 

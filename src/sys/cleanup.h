@@ -30,6 +30,13 @@ static inline void cleanup_close_file(FILE **file)
         fclose(*file);
 }
 
+/* Of a growing array (base/memory.h), whose first field is `items`. */
+static inline void cleanup_free_array(void *array)
+{
+    cleanup_free_pointer(array);
+}
+
+#define cleanup_array __attribute__((cleanup(cleanup_free_array)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_fd)))
 #define cleanup_free  __attribute__((cleanup(cleanup_free_pointer)))
 #define cleanup_dir   __attribute__((cleanup(cleanup_close_dir)))

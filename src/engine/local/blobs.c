@@ -195,7 +195,7 @@ static void sources_sweep(const char *directory, const struct names *names)
 void blobs_sweep(const char *directory)
 {
     char path[RUNTIME_PATH_MAX], index[RUNTIME_PATH_MAX + 300];
-    struct names names = {0};
+    cleanup_array struct names names = {0};
     snprintf(path, sizeof path, "%s/images", directory);
     cleanup_dir DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
@@ -208,5 +208,4 @@ void blobs_sweep(const char *directory)
     snprintf(path, sizeof path, "%s/blobs/sha256", directory);
     folder_sweep(path, &names);
     sources_sweep(directory, &names);
-    ARRAY_FREE(&names);
 }

@@ -1,5 +1,6 @@
 #include "engine/local/filter.h"
 #include "base/memory.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <linux/audit.h>
 #include <stdlib.h>
@@ -320,12 +321,10 @@ size_t filter_shorten(const struct sock_filter *program, size_t count, struct so
     if (architecture_count == 0)
         return 0;
     struct filter_writer maker = {.program = program, .program_count = count, .out = out};
-    struct numbers turns = {0};
-    struct ranges ranges = {0};
+    cleanup_array struct numbers turns = {0};
+    cleanup_array struct ranges ranges = {0};
     turns_list(program, count, &turns);
     bool is_made = program_write(&maker, architectures, architecture_count, &turns, &ranges);
-    ARRAY_FREE(&turns);
-    ARRAY_FREE(&ranges);
     if (!is_made || maker.count >= count)
         return 0;
     for (size_t i = 0; i < maker.count / 2; i++) {

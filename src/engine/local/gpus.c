@@ -6,6 +6,7 @@
 #include "engine/local/gpu_watch.h"
 #include "engine/local/inventory.h"
 #include "engine/local/task.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,7 +208,7 @@ void gpus_lost_tell(struct local_engine *local)
         uint32_t index;
         char role[64];
     };
-    struct {
+    cleanup_array struct {
         struct lost *items;
         size_t count, room;
     } lost = {0};
@@ -232,7 +233,6 @@ void gpus_lost_tell(struct local_engine *local)
                    "GPU %u (%s) of %s-%u is lost: the driver cannot reach it any more",
                    lost.items[i].gpu, gpu_watch_gpu(watch, lost.items[i].gpu)->uuid,
                    lost.items[i].role, lost.items[i].index);
-    ARRAY_FREE(&lost);
 }
 
 /* Whose it is. With the lock. */

@@ -65,7 +65,7 @@ static void logs_list(struct local_engine *local, const struct log_limits *limit
 static void logs_collect(struct local_engine *local)
 {
     char path[RUNTIME_PATH_MAX];
-    struct log_list list = {0};
+    cleanup_array struct log_list list = {0};
     struct statvfs disk = {0};
     if (statvfs(local->directory, &disk) < 0)
         log_warning("engine", "%s: errno %d", local->directory, errno);
@@ -78,7 +78,6 @@ static void logs_collect(struct local_engine *local)
         if (list.items[i].is_chosen)
             tree_remove(path, NULL);
     }
-    ARRAY_FREE(&list);
 }
 
 /* Overlays of ended tasks that nobody forgot in time, and folders that no task explains. */
@@ -273,7 +272,7 @@ static void logs_limit(struct local_engine *local)
 {
     const struct log_limits limits = {.cost = local->config.log_max_mib << 20,
                                       .inode_cost = LOG_INODE_COST};
-    struct attempt_list list = running_list(local);
+    cleanup_array struct attempt_list list = running_list(local);
     for (size_t i = 0; i < list.count; i++) {
         struct log_kept log = {.cost = 0};
         char path[RUNTIME_PATH_MAX];
@@ -284,7 +283,6 @@ static void logs_limit(struct local_engine *local)
         if (log.cost >= limits.cost)
             log_end(local, list.items[i]);
     }
-    ARRAY_FREE(&list);
 }
 
 void keeper_round(struct local_engine *local)

@@ -220,7 +220,7 @@ int task_ids_places(struct task *task, const struct task_ids *ids)
     for (size_t i = LOWER_LAYERS; i < ids->mount_count; i++) {
         const char *path = ids->mounts[i].target;
         struct stat what;
-        int fd = -1;
+        cleanup_close int fd = -1;
         const bool is_folder = fstat(ids->mounts[i].fd, &what) == 0 && S_ISDIR(what.st_mode);
         if (is_folder ? mkdir(path, 0711) < 0 && errno != EEXIST
                       : (fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) < 0) {
@@ -228,8 +228,6 @@ int task_ids_places(struct task *task, const struct task_ids *ids)
                       strerrordesc_np(errno));
             return ERR_IO;
         }
-        if (fd >= 0)
-            close(fd);
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "store/postgres/connection.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -195,8 +196,7 @@ static int statement_prepare_there(struct postgres_statement *statement, struct 
     if (statement->generation == connection->generation)
         return 0;
     snprintf(statement->name, sizeof statement->name, "s%u", ++connection->statements);
-    Oid *types;
-    types = mem_zero((size_t)statement->parameter_count + 1, sizeof *types);
+    cleanup_free Oid *types = mem_zero((size_t)statement->parameter_count + 1, sizeof *types);
     for (int i = 0; i < statement->parameter_count; i++)
         types[i] = statement->parameters[i].type;
     PGresult *result;
@@ -212,7 +212,6 @@ static int statement_prepare_there(struct postgres_statement *statement, struct 
                            statement->parameter_count, types);
         is_good = PQresultStatus(result) == PGRES_COMMAND_OK;
     }
-    mem_free(types);
     if (!is_good) {
         int code = postgres_fail(connection, result, statement->text, err);
         PQclear(result);
