@@ -1,31 +1,25 @@
 #include "server/end_watch.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
+#include "sys/watcher.h"
 #include <assert.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <string.h>
-#include <time.h>
 
 struct end_watch {
     struct end_watch_config config;
     int64_t begun_ms;
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t wake;
-    const char *stage;
-    bool is_over;
+    struct watcher watcher;
+    const char *stage; /* under the watcher's lock */
 };
 
 /* Until `due_ms`, or until the server has ended: false. */
 static bool moment_await(struct end_watch *watch, int64_t due_ms)
 {
-    const struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
-                                 .tv_nsec = (long)(due_ms % 1000) * 1000000};
-    while (!watch->is_over && pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
+    while (!watch->watcher.is_ending && watcher_await(&watch->watcher, due_ms))
         continue;
-    return !watch->is_over;
+    return !watch->watcher.is_ending;
 }
 
 static void *watch_run(void *context)
@@ -34,7 +28,7 @@ static void *watch_run(void *context)
     const struct end_watch_config *config = &watch->config;
     const int64_t limit_ms = watch->begun_ms + config->limit_ms;
     const char *given_up = NULL;
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     for (int64_t tell_ms = watch->begun_ms + config->tell_ms; !given_up;
          tell_ms += config->tell_ms) {
         if (!moment_await(watch, tell_ms < limit_ms ? tell_ms : limit_ms))
@@ -45,7 +39,7 @@ static void *watch_run(void *context)
         else
             given_up = watch->stage;
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     if (given_up)
         config->give_up(config->context, given_up);
     return NULL;
@@ -53,8 +47,7 @@ static void *watch_run(void *context)
 
 static void watch_free(struct end_watch *watch)
 {
-    pthread_cond_destroy(&watch->wake);
-    pthread_mutex_destroy(&watch->lock);
+    watcher_release(&watch->watcher);
     mem_free(watch);
 }
 
@@ -62,19 +55,15 @@ struct end_watch *end_watch_start(const struct end_watch_config *config, const c
 {
     assert(config->tell_ms > 0 && config->limit_ms > 0 && config->give_up && stage);
     struct end_watch *watch = mem_zero(1, sizeof *watch);
-    pthread_condattr_t monotonic;
+    struct err err;
     watch->config = *config;
     watch->begun_ms = mailbox_now_ms();
     watch->stage = stage;
-    pthread_mutex_init(&watch->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    int number = pthread_create(&watch->thread, NULL, watch_run, watch);
-    if (number == 0)
+    watcher_init(&watch->watcher);
+    if (watcher_start(&watch->watcher, watch_run, watch, "the thread that bounds the end", &err) ==
+        0)
         return watch;
-    log_warning("server", "nothing bounds the end: no thread can be made: %s", strerror(number));
+    log_warning("server", "nothing bounds the end: %s", err.text);
     watch_free(watch);
     return NULL;
 }
@@ -84,19 +73,15 @@ void end_watch_stage(struct end_watch *watch, const char *stage)
     assert(stage);
     if (!watch)
         return;
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     watch->stage = stage;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 void end_watch_stop(struct end_watch *watch)
 {
     if (!watch)
         return;
-    pthread_mutex_lock(&watch->lock);
-    watch->is_over = true;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
-    pthread_join(watch->thread, NULL);
+    watcher_stop(&watch->watcher);
     watch_free(watch);
 }
