@@ -67,6 +67,7 @@ static int audit_write(struct store *store, const struct store_audit *audit,
 
 static struct audited audited_of(const struct store_change *change)
 {
+    assert(change->audit && change->code <= 0);
     const struct store_audit *audit = change->audit;
     struct audited outcome = {.code = audit->code,
                               .reason = audit->reason,

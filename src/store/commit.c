@@ -89,6 +89,7 @@ static int write_records(struct store *store, const struct output *output, struc
         code = write_record(store, output, i, &latest, err);
     if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
         code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
+    assert(store->last_job >= last_job && store->last_attempt >= last_attempt);
     id_map_release(&latest.jobs);
     id_map_release(&latest.tasks);
     return code;

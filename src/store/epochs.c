@@ -51,6 +51,7 @@ static int epoch_write(struct store *store, const struct store_epoch *epoch, con
 static int epoch_transact(struct store *store, const struct store_epoch *epoch, const char *reason,
                           struct err *err)
 {
+    assert(epoch->first_job.v > 0 && epoch->first_attempt.v > 0);
     struct db *db = store->session.db;
     int code = db->ops->begin(db, true, err);
     if (code < 0)
@@ -86,6 +87,7 @@ int store_epoch_begin(struct store *store, struct attempt_id beyond, const char 
             return err_fail(err, ERR_TOO_BIG, "", "there are no numbers left for another epoch");
         epoch.first_job.v = (uint32_t)jobs + 1;
         epoch.first_attempt.v = attempts + 1;
+        assert(jobs > store->last_job && attempts > store->last_attempt);
         code = epoch_transact(store, &epoch, reason, err);
     } else { /* the first: numbers stay as they are, also those of a database that had no epochs */
         code = epoch_write(store, &epoch, reason, err);

@@ -99,6 +99,7 @@ static struct store_members members_hand_over(struct member_list *list, struct a
 
 static bool is_name(const char *name)
 {
+    assert(name);
     size_t length = strlen(name);
     return length > 0 && length <= STORE_USER_NAME_MAX;
 }
@@ -108,6 +109,7 @@ static bool is_name(const char *name)
 static int grants_put(struct store *store, bool is_group, const char *holder,
                       const struct store_names *clusters, struct err *err)
 {
+    assert(holder && (clusters->items || clusters->count == 0));
     struct sql sql = sql_of(&store->session, delete_grants);
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
@@ -125,6 +127,7 @@ static int grants_put(struct store *store, bool is_group, const char *holder,
 
 static int members_remove(struct store *store, const char *text, const char *name, struct err *err)
 {
+    assert(name && *name);
     struct sql sql = sql_of(&store->session, text);
     sql_put_string(&sql, name);
     return sql_run(&sql, NULL, err);
@@ -145,6 +148,7 @@ static int clusters_check(struct store_change *change, const struct store_names 
 
 int user_group_exists(struct store *store, const char *name, bool *exists, struct err *err)
 {
+    assert(name);
     struct sql sql = sql_of(&store->session, count_name);
     sql_put_string(&sql, name);
     int64_t count;
@@ -155,6 +159,7 @@ int user_group_exists(struct store *store, const char *name, bool *exists, struc
 
 int user_rights_check(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_USER_ADD || change->kind == CHANGE_USER_SET);
     static const struct store_members none;
     unsigned fields = change->fields ? change->fields : ~0u;
     const struct store_members *groups = fields & USER_GROUPS ? &change->user.groups : &none;
@@ -212,6 +217,7 @@ static void row_put(struct sql *sql, const struct store_group *group)
 
 static int group_check(struct store_change *change, unsigned fields)
 {
+    assert(change->kind == CHANGE_GROUP_ADD || change->kind == CHANGE_GROUP_SET);
     const struct store_group *group = &change->group;
     if (!is_name(group->name))
         return REFUSE(change, ERR_INVALID, "a group's name has 1 to %d bytes", STORE_USER_NAME_MAX);
@@ -231,6 +237,7 @@ static int group_check(struct store_change *change, unsigned fields)
 
 int user_group_add(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_GROUP_ADD);
     struct sql sql = sql_of(&store->session, count_all);
     int changed = 0, code = group_check(change, ~0u);
     if (change->code < 0)
@@ -253,6 +260,7 @@ int user_group_add(struct store *store, struct store_change *change, struct err 
 
 int user_group_set(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_GROUP_SET);
     unsigned fields = change->fields ? change->fields : ~0u;
     bool exists = false;
     int changed = 0, code = group_check(change, fields);
@@ -278,6 +286,7 @@ int user_group_set(struct store *store, struct store_change *change, struct err 
 
 int user_group_remove(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_GROUP_REMOVE);
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
     sql_put_string(&sql, change->group.name);
@@ -296,6 +305,7 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
 /* Both must exist; change->code says whether. */
 static int member_check(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_MEMBER_ADD || change->kind == CHANGE_MEMBER_REMOVE);
     bool has_user = false, has_group = false;
     int code = user_exists(store, change->member.user, &has_user, err);
     if (code == 0)

@@ -97,6 +97,7 @@ static bool row_has_priority(const struct job_index_row *row, const struct job_f
 
 static bool sieve_passes(const struct sieve *sieve, const struct job_index_row *row)
 {
+    assert(row->shown < PUBLIC_STATE_COUNT);
     const struct job_filter *filter = sieve->filter;
     if (row->is_dead || !(sieve->states >> row->shown & 1) || !sieve->users[row->user] ||
         !sieve->virtual_clusters[row->virtual_cluster])
@@ -245,6 +246,9 @@ static int strings_compare(const void *a, const void *b)
 static void row_show(const struct job_index *jobs, const struct job_index_row *row,
                      struct arena *arena, struct store_job *job)
 {
+    assert(row->name_at > 0 && row->name_at <= row->full_length);
+    assert(row->phrase < jobs->phrases.count &&
+           row->virtual_cluster < jobs->virtual_clusters.count);
     const char *full = arena_copy(arena, job_index_full(row));
     const char **tags = arena_array(arena, row->tag_count, sizeof *tags);
     struct job_record *record = &job->record;
@@ -317,6 +321,7 @@ static size_t page_newest(const struct job_index *jobs, const struct sieve *siev
     }
     if (filter_is_empty(filter))
         *total = jobs->count - jobs->dead;
+    assert(kept <= *total || filter->skips_total);
     return kept;
 }
 
@@ -341,6 +346,7 @@ struct best {
 
 static void best_take(struct best *best, struct match match, const struct ranking *ranking)
 {
+    assert(best->count <= best->room);
     best->total++;
     if (best->count < best->room) {
         best->items[best->count++] = match;
@@ -363,6 +369,7 @@ static size_t page_best(const struct job_index *jobs, const struct sieve *sieve,
     for (size_t c = 0; c < chunks; c++) {
         size_t first = (c % 2 ? chunks - 1 - c / 2 : c / 2) * CHUNK_ROWS;
         size_t next = first + CHUNK_ROWS < jobs->count ? first + CHUNK_ROWS : jobs->count;
+        assert(first < next); /* each chunk once, and none is empty */
         while (next-- > first) {
             const struct job_index_row *row = job_index_row(jobs, next);
             uint64_t key;
@@ -394,6 +401,7 @@ static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve,
     if (end > count)
         end = count;
     offset = filter->offset < end ? (size_t)filter->offset : end;
+    assert(offset <= end && end <= count);
     matches_select(matches, count, end, ranking);
     matches_select(matches, end, offset, ranking);
     qsort_r(matches + offset, end - offset, sizeof *matches, matches_compare_void,
@@ -435,6 +443,7 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
         kept = page_best(jobs, &sieve, end, &ranking, matches, &page->total);
     else
         kept = page_deep(jobs, &sieve, end, &ranking, matches, &page->total);
+    assert(kept <= end);
     if (filter->offset < kept) {
         page->count = kept - (size_t)filter->offset;
         page->items = arena_array(arena, page->count, sizeof *page->items);
