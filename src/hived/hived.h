@@ -189,12 +189,6 @@ void hived_inspect_physical(struct hived *hived, struct buf *out);
 void hived_inspect_vcs(struct hived *hived, struct buf *out);
 bool hived_inspect_vc(struct hived *hived, const char *name, struct buf *out);
 
-/* By HiveD's path ("/v1/inspect/clusterstatus/virtualclusters/vc0", decoded). UNKNOWN: the name at
- * its end is not known, `out` has the error as a JSON string (status 400, as in the original);
- * NO_PATH: nothing written (404). */
-enum hived_answer { HIVED_ANSWER_OK, HIVED_ANSWER_UNKNOWN, HIVED_ANSWER_NO_PATH };
-enum hived_answer hived_inspect(struct hived *hived, struct text path, struct buf *out);
-
 /* Numbers of a virtual cluster by leaf type, for quotas. */
 struct hived_quota {
     const char *leaf_type;

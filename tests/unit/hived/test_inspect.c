@@ -7,15 +7,6 @@
 
 #include "base/buf.h"
 
-static const char *inspect(struct world *world, const char *path, enum hived_answer wanted)
-{
-    struct buf out = BUF_INIT;
-    assert_int_equal(hived_inspect(world->hived, text_of(path), &out), wanted);
-    const char *text = arena_copy(&world->arena, buf_as_text(&out));
-    buf_release(&out);
-    return text;
-}
-
 static void inspect_has_the_original_shape(void **state)
 {
     (void)state;
@@ -25,14 +16,14 @@ static void inspect_has_the_original_shape(void **state)
     world_ask(&world,
               (struct ask){.group = "o", .vc = "y", .pods = 1, .leaves = 1, .priority = -1});
     assert_string_equal(
-        inspect(&world, "/v1/inspect/affinitygroups/g", HIVED_ANSWER_OK),
+        world_inspect_named(&world, hived_inspect_group, "g"),
         "{\"metadata\":{\"name\":\"g\"},\"status\":{\"vc\":\"x\",\"priority\":3,\"state\":"
         "\"Allocated\",\"physicalPlacement\":{\"a\":[0]},\"virtualPlacement\":{\"x/0\":[\"x/0/0\"]}"
         ",\"allocatedPods\":[\"g/0\"]}}");
-    const char *groups = inspect(&world, "/v1/inspect/affinitygroups/", HIVED_ANSWER_OK);
+    const char *groups = world_inspect(&world, hived_inspect_groups);
     assert_non_null(strstr(groups, "{\"items\":[{\"metadata\":{\"name\":\"g\"}"));
     assert_string_equal(
-        inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/x", HIVED_ANSWER_OK),
+        world_inspect_named(&world, hived_inspect_vc, "x"),
         "[{\"leafCellType\":\"G\",\"cellType\":\"N\",\"isNodeLevel\":true,\"cellAddress\":\"x/0\","
         "\"cellState\":\"Used\",\"cellHealthiness\":\"Healthy\",\"cellPriority\":3,"
         "\"cellChildren\":[{\"cellType\":\"G\",\"cellAddress\":\"x/0/0\",\"cellState\":\"Used\","
@@ -43,26 +34,24 @@ static void inspect_has_the_original_shape(void **state)
         "\"N\",\"isNodeLevel\":true,\"cellAddress\":\"a\",\"cellState\":\"Used\","
         "\"cellHealthiness\":\"Healthy\",\"cellPriority\":3}}]");
     assert_string_equal(
-        inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/y", HIVED_ANSWER_OK),
+        world_inspect_named(&world, hived_inspect_vc, "y"),
         "[{\"leafCellType\":\"G\",\"cellType\":\"G\",\"cellAddress\":\"b/0-opp\",\"cellState\":"
         "\"Used\",\"cellHealthiness\":\"Healthy\",\"cellPriority\":-1,\"physicalCell\":{"
         "\"cellType\":\"G\",\"cellAddress\":\"b/0\",\"cellState\":\"Used\",\"cellHealthiness\":"
         "\"Healthy\",\"cellPriority\":-1}}]");
-    const char *all = inspect(&world, "/v1/inspect/clusterstatus", HIVED_ANSWER_OK);
+    const char *all = world_inspect(&world, hived_inspect_cluster);
     assert_non_null(strstr(all, "{\"physicalCluster\":[{\"leafCellType\":\"G\""));
     assert_non_null(strstr(all, "\"virtualClusters\":{\"x\":["));
     assert_non_null(strstr(all,
                            "\"cellAddress\":\"b/0\",\"cellState\":\"Used\",\"cellHealthiness\":"
                            "\"Healthy\",\"cellPriority\":-1,\"vc\":\"y\",\"virtualCell\":{"));
-    inspect(&world, "/v1/inspect/clusterstatus/physicalcluster", HIVED_ANSWER_OK);
-    inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/", HIVED_ANSWER_OK);
-    assert_string_equal(inspect(&world, "/v1/inspect/affinitygroups/ghost", HIVED_ANSWER_UNKNOWN),
-                        "\"hivedscheduler: User Error: affinity group ghost does not exist\"");
-    inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/z", HIVED_ANSWER_UNKNOWN);
-    inspect(&world, "/v1/other", HIVED_ANSWER_NO_PATH);
+    assert_non_null(world_inspect(&world, hived_inspect_physical));
+    assert_non_null(world_inspect(&world, hived_inspect_vcs));
+    assert_null(world_inspect_named(&world, hived_inspect_group, "ghost"));
+    assert_null(world_inspect_named(&world, hived_inspect_vc, "z"));
     hived_group_end(world.hived, "g");
     world_ask(&world, (struct ask){.group = "g", .vc = "x", .pods = 1, .leaves = 2, .priority = 3});
-    const char *pair = inspect(&world, "/v1/inspect/affinitygroups/g", HIVED_ANSWER_OK);
+    const char *pair = world_inspect_named(&world, hived_inspect_group, "g");
     assert_non_null(strstr(pair, "\"physicalPlacement\":{\"a\":[0,1]},"
                                  "\"virtualPlacement\":{\"x/0\":[\"x/0/0\",\"x/0/1\"]}"));
     world_release(&world);
@@ -81,7 +70,7 @@ static void downgrade_is_told_with_its_time(void **state)
                                    .leaves = 8,
                                    .priority = 5,
                                    .now_ms = 951782400000});
-    const char *text = inspect(&world, "/v1/inspect/affinitygroups/lazy", HIVED_ANSWER_OK);
+    const char *text = world_inspect_named(&world, hived_inspect_group, "lazy");
     assert_non_null(strstr(text, "\"lazyPreemptionStatus\":{\"preemptor\":\"high\","
                                  "\"preemptionTime\":\"2000-02-29T00:00:00Z\"}"));
     world_release(&world);
@@ -98,10 +87,10 @@ static void preempting_pods_are_told(void **state)
                   (struct ask){.group = "high", .vc = "x", .pods = 1, .leaves = 1, .priority = 1})
             .kind,
         HIVED_PREEMPT);
-    const char *text = inspect(&world, "/v1/inspect/affinitygroups/high", HIVED_ANSWER_OK);
+    const char *text = world_inspect_named(&world, hived_inspect_group, "high");
     assert_non_null(strstr(text, "\"state\":\"Preempting\""));
     assert_non_null(strstr(text, "\"preemptingPods\":[\"high\"]"));
-    text = inspect(&world, "/v1/inspect/affinitygroups/low", HIVED_ANSWER_OK);
+    text = world_inspect_named(&world, hived_inspect_group, "low");
     assert_non_null(strstr(text, "\"state\":\"BeingPreempted\""));
     /* a pod of the victim that comes again has to wait, and is told for whom */
     struct hived_result result =

@@ -95,30 +95,6 @@ static void what_is_undone_breaks_nothing(void **state)
     world_release(&world);
 }
 
-static const char *inspect(struct world *world, const char *path, enum hived_answer wanted)
-{
-    struct buf out = BUF_INIT;
-    assert_int_equal(hived_inspect(world->hived, text_of(path), &out), wanted);
-    const char *text = arena_copy(&world->arena, buf_as_text(&out));
-    buf_release(&out);
-    return text;
-}
-
-static void paths_are_forgiving_at_their_end_only(void **state)
-{
-    (void)state;
-    struct world world;
-    world_init(&world, cluster);
-    inspect(&world, "/v1/inspect/clusterstatus///", HIVED_ANSWER_OK);
-    inspect(&world, "/v1/inspect/affinitygroups", HIVED_ANSWER_OK);
-    inspect(&world, "/v1/inspect/clusterstatus/virtualclusters", HIVED_ANSWER_OK);
-    inspect(&world, "", HIVED_ANSWER_NO_PATH);
-    inspect(&world, "///", HIVED_ANSWER_NO_PATH);
-    inspect(&world, "/v1/inspect", HIVED_ANSWER_NO_PATH);
-    inspect(&world, "/v1/inspect/affinitygroups/g/", HIVED_ANSWER_UNKNOWN);
-    world_release(&world);
-}
-
 /* Pods with names are told by them, others by their slots. */
 static void pods_are_named(void **state)
 {
@@ -137,14 +113,14 @@ static void pods_are_named(void **state)
     assert_int_equal(hived_commit(world.hived, &ask, &placement, 0, &err), 0);
     ask.pod = NULL;
     assert_int_equal(hived_commit(world.hived, &ask, &placement, 1, &err), 0);
-    const char *text = inspect(&world, "/v1/inspect/affinitygroups/g", HIVED_ANSWER_OK);
+    const char *text = world_inspect_named(&world, hived_inspect_group, "g");
     assert_non_null(strstr(text, "\"allocatedPods\":[\"team/first\",\"g/1\"]"));
     struct hived *copy = hived_copy(world.hived);
     assert_true(hived_pod_end_named(copy, "g", "team/first"));
     assert_false(hived_pod_end_named(copy, "g", "team/first"));
     hived_free(copy);
     hived_group_end(world.hived, "g");
-    text = inspect(&world, "/v1/inspect/affinitygroups", HIVED_ANSWER_OK);
+    text = world_inspect(&world, hived_inspect_groups);
     assert_string_equal(text, "{\"items\":[]}");
     world_release(&world);
 }
@@ -217,7 +193,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_join_where_they_may),
     cmocka_unit_test(no_node_joins_a_broken_cluster),
     cmocka_unit_test(what_is_undone_breaks_nothing),
-    cmocka_unit_test(paths_are_forgiving_at_their_end_only),
     cmocka_unit_test(pods_are_named),
     cmocka_unit_test(victims_on_lost_devices),
     cmocka_unit_test(every_size_has_its_own_pods),

@@ -134,3 +134,18 @@ int world_refuse(struct world *world, struct ask ask)
     check(world);
     return code;
 }
+
+const char *world_inspect(struct world *world, void (*write)(struct hived *, struct buf *))
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    write(world->hived, &out);
+    return arena_copy(&world->arena, buf_as_text(&out));
+}
+
+const char *world_inspect_named(struct world *world,
+                                bool (*write)(struct hived *, const char *, struct buf *),
+                                const char *name)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    return write(world->hived, name, &out) ? arena_copy(&world->arena, buf_as_text(&out)) : NULL;
+}

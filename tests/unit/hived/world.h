@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "hived/hived.h"
 
+struct buf;
+
 struct world {
     struct arena arena;
     struct hived *hived;
@@ -44,6 +46,12 @@ struct hived_result world_ask(struct world *world, struct ask ask);
 
 /* The error's code of a request that must fail. */
 int world_refuse(struct world *world, struct ask ask);
+
+/* What hived_inspect_… writes; NULL: it knows no such name. */
+const char *world_inspect(struct world *world, void (*write)(struct hived *, struct buf *));
+const char *world_inspect_named(struct world *world,
+                                bool (*write)(struct hived *, const char *, struct buf *),
+                                const char *name);
 
 /* The start of a configuration: a DUO of two BOXes with a pin in it, and a BOX by itself. */
 #define TYPES                                                                                      \
