@@ -1,8 +1,6 @@
-import { createRequire } from 'node:module'
 import type { Page } from '@playwright/test'
-import { ADMIN, expect, jobFile, signIn, submit, test } from './portal'
+import { ADMIN, axePath, expect, jobFile, signIn, submit, test, VIEWS, violations } from './portal'
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const PAGES = [
   '/',
   '/jobs',
@@ -10,6 +8,7 @@ const PAGES = [
   '/jobs/admin~shown',
   '/jobs/admin~shown?tab=logs',
   '/jobs/admin~shown?tab=use',
+  '/jobs/admin~shown?tab=terminal',
   '/jobs/admin~shown?tab=config',
   '/jobs/admin~shown?tab=attempts',
   '/jobs/admin~none',
@@ -26,21 +25,6 @@ const PAGES = [
   '/profile',
   '/design',
 ]
-const VIEWS = [
-  { theme: 'light', width: 1280, height: 800 },
-  { theme: 'dark', width: 1280, height: 800 },
-  { theme: 'light', width: 320, height: 640 },
-  { theme: 'dark', width: 320, height: 640 },
-] as const
-
-async function violations(page: Page): Promise<string[]> {
-  return page.evaluate(async () => {
-    const { axe } = window as unknown as { axe: typeof import('axe-core') }
-    const found = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
-    return found.violations.map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`).slice(0, 3).join(' | ')}`)
-  })
-}
-
 const settled = async (page: Page) => {
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
   await expect(page.getByText('Loading …')).toHaveCount(0)

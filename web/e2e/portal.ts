@@ -1,5 +1,6 @@
 // What the tests share: a page that fails the test when it logs an error or breaks the Content-Security-Policy, and
 // ways to act as a person does.
+import { createRequire } from 'node:module'
 import { test as base, expect, type Locator, type Page } from '@playwright/test'
 
 export { expect }
@@ -71,4 +72,43 @@ export async function submit(page: Page, text: string) {
     return reply.ok ? 'ok' : await reply.text()
   }, text)
   expect(status).toBe('ok')
+}
+
+// ---- barriers ----
+
+export const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** Both themes, at both widths. */
+export const VIEWS = [
+  { theme: 'light', width: 1280, height: 800 },
+  { theme: 'dark', width: 1280, height: 800 },
+  { theme: 'light', width: 320, height: 640 },
+  { theme: 'dark', width: 320, height: 640 },
+] as const
+
+/** What axe finds on the page as it is; the page has read axePath. */
+export async function violations(page: Page): Promise<string[]> {
+  return page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: typeof import('axe-core') }
+    const found = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+    return found.violations.map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`).slice(0, 3).join(' | ')}`)
+  })
+}
+
+/** The barriers of this page in all views, and how much wider than the window it is. */
+export async function barriers(page: Page): Promise<string[]> {
+  const wrong: string[] = []
+  for (const view of VIEWS) {
+    await page.setViewportSize(view)
+    await page.emulateMedia({ colorScheme: view.theme })
+    for (const one of await violations(page)) wrong.push(`${view.theme} ${view.width}: ${one}`)
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    if (wide > 0) wrong.push(`${view.width}: wider than the window by ${wide}`)
+  }
+  return wrong
+}
+
+/** For docs/user/portal.md, where somebody asks for them. */
+export async function picture(page: Page, name: string) {
+  if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/${name}.png` })
 }

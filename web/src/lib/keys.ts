@@ -15,6 +15,7 @@ export const KEYS: [string, string][] = [
   ['Home End', 'In a list: to the first or last row'],
   ['Space', 'In a list: select the row'],
   ['Enter', 'In a list: open the row'],
+  ['Ctrl-M', 'In a terminal: to the buttons above it'],
   ['Esc', 'Close a dialog or menu'],
 ]
 

@@ -5,6 +5,7 @@ export interface Settings {
   theme: 'auto' | 'light' | 'dark' | 'contrast'
   columns: string[]
   singleKeys: boolean // WCAG 2.1.4: shortcuts of one letter can be switched off
+  screenReader: boolean // terminals tell what they show
 }
 
 const KEY = 'skep.settings'
@@ -12,6 +13,7 @@ const INITIAL: Settings = {
   theme: 'auto',
   columns: ['state', 'user', 'vc', 'gpus', 'tasks', 'submitted', 'duration', 'retries'],
   singleKeys: true,
+  screenReader: false,
 }
 const watchers = new Set<() => void>()
 let settings: Settings = read()

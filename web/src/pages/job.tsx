@@ -14,6 +14,7 @@ import { Logs } from './job/logs'
 import { isLive } from './jobs'
 
 const JobUse = lazy(() => import('./job/use'))
+const JobTerminal = lazy(() => import('./job/terminal'))
 const Configuration = lazy(() => import('./job/configuration'))
 
 type Asked = 'stop' | 'delete' | 'tag' | 'scale' | null
@@ -237,6 +238,7 @@ export default function Job({ name: given }: { name: string }) {
     overview: `skep describe --attempts ${short}`,
     logs: `skep logs${isLive(status.state) ? ' --follow' : ''}${role ? ` --role ${role} --index ${search.get('index') ?? '0'}` : ''} ${short}`,
     use: `skep use${role ? ` --role ${role}${search.get('index') ? ` --index ${search.get('index')}` : ''}` : ''} ${short}`,
+    terminal: `skep shell ${short}${role ? ` ${shellWord(`${role}[${search.get('index') ?? '0'}]`)}` : ''}`,
     config: `skep config ${short}`,
     attempts: `skep describe --attempts ${short}`,
   }
@@ -259,6 +261,7 @@ export default function Job({ name: given }: { name: string }) {
           { id: 'overview', title: t('Overview') },
           { id: 'logs', title: t('Logs') },
           { id: 'use', title: t('Use') },
+          ...(isLive(status.state) || tab === 'terminal' ? [{ id: 'terminal', title: t('Terminal') }] : []),
           { id: 'config', title: t('Configuration') },
           { id: 'attempts', title: t('Attempts') },
         ]}
@@ -268,6 +271,11 @@ export default function Job({ name: given }: { name: string }) {
       {tab === 'use' && (
         <Suspense fallback={<Loading />}>
           <JobUse name={name} detail={detail} />
+        </Suspense>
+      )}
+      {tab === 'terminal' && (
+        <Suspense fallback={<Loading />}>
+          <JobTerminal name={name} detail={detail} />
         </Suspense>
       )}
       {tab === 'config' && (
