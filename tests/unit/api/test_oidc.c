@@ -1,0 +1,145 @@
+/* Where a browser may be sent with a token or a code: to pages that the operator named, or to a
+ * program of the user's own machine. Logins themselves need a provider:
+ * tests/system/signon/test_oidc.py. */
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/oidc.h"
+#include "api/oidc_thread.h"
+#include "base/memory.h"
+
+static const char *const portals[] = {"https://portal.test", "https://other.test:8443/skep/"};
+/* nobody is asked: what is not allowed is refused before, and so is all that is asked here */
+static const struct api_oidc config = {
+    .public_url = "https://skep.test/api",
+    .portals = portals,
+    .portal_count = COUNT_OF(portals),
+    .provider = {.issuer = "https://provider.test",
+                 .client_id = "skep",
+                 .return_url = "https://skep.test/return",
+                 .user_claim = "name"},
+};
+
+static void only_known_origins_get_a_token(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *uri;
+        bool is_allowed, is_program;
+    } cases[] = {
+        {"https://skep.test", true, false},
+        {"https://skep.test/anywhere?x=1", true, false},
+        {"https://portal.test/home.html", true, false},
+        {"https://other.test:8443/", true, false},
+        {"http://127.0.0.1:1/", true, true},
+        {"http://127.0.0.1:65535/done?x", true, true},
+        {"http://[::1]:8080/", true, true},
+        {"", false, false},
+        {"https://portal.test/#token", false, false},
+        {"http://skep.test/", false, false},
+        {"https://skep.test:443/", false, false},
+        {"https://skep.test.evil.test/", false, false},
+        {"https://skep.test@evil.test/", false, false},
+        {"https://evil.test/https://skep.test/", false, false},
+        {"https://other.test/", false, false},
+        {"http://127.0.0.1/", false, false},
+        {"http://127.0.0.1:0/", false, false},
+        {"http://127.0.0.1:65536/", false, false},
+        {"http://127.0.0.1:80@evil.test/", false, false},
+        {"http://127.0.0.11:80/", false, false},
+        {"http://[::1]/", false, false},
+        {"http://localhost:80/", false, false},
+        {"javascript:alert(1)", false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        bool is_program = !cases[i].is_program;
+        if (oidc_redirect_is_allowed(&config, text_of(cases[i].uri), &is_program) !=
+            cases[i].is_allowed)
+            fail_msg("%s is %sallowed", cases[i].uri, cases[i].is_allowed ? "not " : "");
+        assert_int_equal(is_program, cases[i].is_program);
+    }
+    bool is_program;
+    assert_false(oidc_redirect_is_allowed(&config, TEXT("https://skep.test/\0x"), &is_program));
+}
+
+static int setup(void **state)
+{
+    struct err err = {0};
+    if (world_setup(state))
+        return -1;
+    struct world *world = *state;
+    world->api.config.oidc = &config;
+    return oidc_thread_start(&config.provider, &world->api.oidc, &err);
+}
+
+static int teardown(void **state)
+{
+    struct world *world = *state;
+    oidc_thread_free(world->api.oidc);
+    world->api.oidc = NULL;
+    return world_teardown(state);
+}
+
+/* The address of a login with a redirect that is allowed is asked for the rest of the request. */
+static void expect_refusal(struct world *world, const char *redirect, const char *rest,
+                           const char *problem)
+{
+    cleanup_buf struct buf target = BUF_INIT;
+    buf_format(&target, "/api/v2/authn/oidc/login?redirect_uri=%s%s", redirect, rest);
+    assert_int_equal(world_get(world, buf_cstr(&target), NULL), 400);
+    if (!world_body_has(world, problem))
+        fail_msg("%s: '%s' is not in: %s", redirect, problem, buf_cstr(&world->body));
+}
+
+/* It becomes the header Location: nothing that ends a line or is no letter of a URL gets there. */
+static void a_redirect_is_printable(void **state)
+{
+    struct world *world = *state;
+    static const struct {
+        const char *letter;
+        bool is_allowed;
+    } cases[] = {{"%0d%0aSet-Cookie:x", false},
+                 {"%1f", false},
+                 {"%20", false},
+                 {"%21", true},
+                 {"%7e", true},
+                 {"%7f", false},
+                 {"%c3%a9", false},
+                 {"%ff", false}};
+    char from[2300] = "&from=";
+    memset(from + 6, 'x', sizeof from - 7);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char redirect[80];
+        snprintf(redirect, sizeof redirect, "https://portal.test/a%sb", cases[i].letter);
+        expect_refusal(world, redirect, from,
+                       cases[i].is_allowed ? "from has at most" : "redirect_uri must be");
+    }
+    expect_refusal(world, "https://evil.test/", from, "redirect_uri must be");
+    expect_refusal(world, "", from, "redirect_uri must be");
+}
+
+/* Whoever catches a program's code on its way must not be able to use it (PKCE). */
+static void a_program_gives_its_challenge(void **state)
+{
+    struct world *world = *state;
+    enum { RIGHT_LENGTH = 43 };
+    static const size_t lengths[] = {0, 1, RIGHT_LENGTH - 1, RIGHT_LENGTH + 1};
+    const char *problem = "a program must give its code_challenge";
+    expect_refusal(world, "http://127.0.0.1:8080/", "", problem);
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        char rest[80];
+        snprintf(rest, sizeof rest, "&code_challenge=%.*s", (int)lengths[i],
+                 "01234567890123456789012345678901234567890123456789");
+        expect_refusal(world, "http://127.0.0.1:8080/", rest, problem);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(only_known_origins_get_a_token),
+    cmocka_unit_test_setup_teardown(a_redirect_is_printable, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_program_gives_its_challenge, setup, teardown),
+};
+UNIT_FILE(tests, NULL, NULL);
