@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include <time.h>
 
-enum { CHANGES_POLL_MS = 100, CHANGES_ALIVE_MS = 15000 };
+enum { CHANGES_POLL_MS = 100 };
 
 struct changes_reader {
     struct api *api;
@@ -14,7 +14,7 @@ struct changes_reader {
     char *user, *cluster; /* only jobs of these; NULL: all */
     bool wants_nodes;
     bool is_sse;      /* Server-Sent Events, else one JSON object a line */
-    int64_t alive_ms; /* when something was sent last */
+    int64_t told_ms;  /* when something was sent last */
     struct buf ready; /* not yet sent */
     size_t sent;
 };
@@ -162,6 +162,8 @@ static void changes_fetch(struct changes_reader *reader)
 static void changes_look(struct changes_reader *reader)
 {
     const uint64_t generation = atomic_load(&reader->api->generation);
+    const uint32_t configured_ms = reader->api->config.changes_alive_ms;
+    const int64_t alive_ms = configured_ms ? configured_ms : API_CHANGES_ALIVE_MS;
     const int64_t now_ms = http_clock_ms();
     buf_clear(&reader->ready);
     reader->sent = 0;
@@ -171,10 +173,10 @@ static void changes_look(struct changes_reader *reader)
         if (reader->after == store_news_number(reader->api->service->store))
             reader->seen_generation = generation;
     }
-    if (!reader->ready.length && now_ms - reader->alive_ms >= CHANGES_ALIVE_MS)
+    if (!reader->ready.length && now_ms - reader->told_ms >= alive_ms)
         mark(reader, "alive");
     if (reader->ready.length)
-        reader->alive_ms = now_ms;
+        reader->told_ms = now_ms;
 }
 
 static ssize_t changes_read(void *state, char *bytes, size_t size)
@@ -224,7 +226,7 @@ int handle_changes(struct call *call)
     reader->wants_nodes = !reader->user && !reader->cluster;
     reader->is_sse = text_starts(call->exchange->accept, TEXT("text/event-stream"));
     reader->seen_generation = UINT64_MAX;
-    reader->alive_ms = http_clock_ms();
+    reader->told_ms = http_clock_ms();
     reader->after = since >= 0 ? (uint64_t)since : store_news_number(call->api->service->store);
     mark(reader, "start");
     struct http_reply *reply = &call->exchange->reply;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/http_watch.h"
 #include "base/memory.h"
 
 static struct buf out;
@@ -104,6 +105,34 @@ static void test_nodes(void **state)
     world_stream_close(world);
 }
 
+/* How long it took, at least, from one "alive" of a silent stream to the next. */
+static int64_t silence_ms(struct world *world)
+{
+    int64_t before_ms;
+    do {
+        before_ms = http_clock_ms();
+    } while (!read_on(world)[0]);
+    has(buf_cstr(&out), "{\"type\":\"alive\",");
+    while (!read_on(world)[0])
+        continue;
+    has(buf_cstr(&out), "{\"type\":\"alive\",");
+    return http_clock_ms() - before_ms;
+}
+
+/* A stream without changes says so, for the client and all between to know that it lives: at this
+ * interval, not whenever it is looked at. */
+static void test_alive(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world->api.config.changes_alive_ms = 50;
+    assert_int_equal(world_get(world, "/api/v2/changes", alice), 200);
+    has(read_on(world), "\"type\":\"start\"");
+    assert_true(silence_ms(world) >= 50);
+    assert_true(silence_ms(world) >= 50);
+    world_stream_close(world);
+}
+
 /* For a browser's EventSource. */
 static void test_events(void **state)
 {
@@ -144,6 +173,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_jobs, world_setup, teardown),
     cmocka_unit_test_setup_teardown(test_removed, world_setup, teardown),
     cmocka_unit_test_setup_teardown(test_nodes, world_setup, teardown),
+    cmocka_unit_test_setup_teardown(test_alive, world_setup, teardown),
     cmocka_unit_test_setup_teardown(test_events, world_setup, teardown),
     cmocka_unit_test_setup_teardown(test_limit, world_setup, teardown),
 };
