@@ -288,8 +288,8 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
             core->placer->ops->release_group(core->placer, group);
             reserve_release_group(core, group);
         } else if (part->is_preempting && !part_hold(job, parts, part)) {
+            /* no shadow knows of it: reserve_holder filled them before it was placed */
             core->placer->ops->cancel(core->placer, group);
-            reserve_cancel(core, group);
         }
     }
     core->is_unblocked = was_unblocked;
