@@ -140,6 +140,37 @@ static void a_port_is_published_and_withdrawn(void **state)
     leave(1); /* nothing is left of it */
 }
 
+/* 1: the setting of the link is on; also where the kernel does not know it. */
+static int setting_of(const char *version, const char *link, const char *name)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    char path[128];
+    snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", version, link, name);
+    if (access(path, F_OK) < 0 && strcmp(version, "ipv6") == 0)
+        return 1;
+    assert_int_equal(file_read(path, 16, &text, NULL), 0);
+    return text.at[0] - '0';
+}
+
+/* The rules are for IPv4: nothing may pass beside them. Programs of the machine reach published
+ * ports at 127.0.0.1 as well. */
+static void a_link_has_no_second_way(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    struct network_place place;
+    char link[IFNAMSIZ];
+    unsigned third, fourth;
+    open_networks();
+    join(1, "alice~one", 0, &place);
+    assert_int_equal(sscanf(place.address, "10.213.%u.%u", &third, &fourth), 2);
+    snprintf(link, sizeof link, "skep%x", third << 8 | fourth);
+    assert_true(if_nametoindex(link) > 0);
+    assert_int_equal(setting_of("ipv6", link, "disable_ipv6"), 1);
+    assert_int_equal(setting_of("ipv4", link, "route_localnet"), 1);
+}
+
 static struct sockaddr_in address_of(const char *text)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -296,6 +327,7 @@ static void a_subnet_is_checked(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(the_machine_is_made_ready, close_networks),
     cmocka_unit_test_teardown(a_port_is_published_and_withdrawn, close_networks),
+    cmocka_unit_test_teardown(a_link_has_no_second_way, close_networks),
     cmocka_unit_test_teardown(a_port_in_use_is_a_conflict, close_networks),
     cmocka_unit_test_teardown(a_network_is_of_one_job, close_networks),
     cmocka_unit_test_teardown(a_task_that_runs_is_adopted, close_networks),
