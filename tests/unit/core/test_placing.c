@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -149,6 +150,27 @@ static void a_small_gang_is_placed_at_once(void **state)
     submit_parts(&world, "gang", 10, 4);
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 4);
     world_release(&world);
+}
+
+/* A search of several steps, and a start of one: afterwards it is over, and the next has its turn.
+ */
+static void what_was_searched_in_steps_may_start_in_one(void **state)
+{
+    (void)state;
+    enum { SLICE = 20, PARTS = 3 };
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        begin(&world, policies[i]);
+        core_slice_set(world.core, SLICE);
+        assert_false(gang_is_large(world.core, PARTS));
+        uint32_t gang = submit_parts(&world, "gang", 10, PARTS);
+        assert_int_equal(state_of(&world, gang), WAITING_PLACING);
+        steps_until_created(&world, gang, PARTS);
+        uint32_t next = submit_one(&world, "next", 10);
+        size_t created = world_command_count(&world, COMMAND_CREATE);
+        assert_int_equal(created + commands_until_end(&world, COMMAND_CREATE, next), 1);
+        world_release(&world);
+    }
 }
 
 /* Whoever waits is told nothing about room that is about to be given back. */
@@ -459,6 +481,7 @@ static void a_name_may_come_again_at_once(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_gang_is_placed_in_steps),
     cmocka_unit_test(a_small_gang_is_placed_at_once),
+    cmocka_unit_test(what_was_searched_in_steps_may_start_in_one),
     cmocka_unit_test(a_gang_without_a_place_gives_all_back),
     cmocka_unit_test(those_behind_a_gang_have_their_turn),
     cmocka_unit_test(what_it_found_is_free_when_it_is_stopped),
