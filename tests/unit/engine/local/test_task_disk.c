@@ -83,6 +83,20 @@ static void all_disks_begin_as_one(void **state)
     disk_close(&disk);
 }
 
+/* A task without a file system of its own has its files on the machine's. */
+static void without_a_disk_it_is_the_machines(void **state)
+{
+    (void)state;
+    struct local_engine local = {.directory = "/data/engine"};
+    const struct task task = {.id = "7", .disk_fd = -1};
+    char path[RUNTIME_PATH_MAX] = "nowhere", reason[TASK_DISK_REASON_MAX];
+    task_disk_path(&local, &task, "log", path);
+    assert_string_equal(path, "/data/engine/containers/7/log");
+    task_disk_path(&local, &task, "", path);
+    assert_string_equal(path, "/data/engine/containers/7");
+    assert_false(task_disk_is_full(&local, &task, reason));
+}
+
 /* What a task reads as the reason of its end: only when it is full, and of what. */
 static void a_full_disk_is_told(void **state)
 {
@@ -169,6 +183,7 @@ static void the_next_engine_finds_it(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(all_disks_begin_as_one, folder_setup, folder_teardown),
+    cmocka_unit_test(without_a_disk_it_is_the_machines),
     cmocka_unit_test_setup_teardown(a_full_disk_is_told, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(a_disk_full_of_files_is_told, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(the_log_outlives_the_disk, folder_setup, folder_teardown),
