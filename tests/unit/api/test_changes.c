@@ -89,19 +89,25 @@ static void test_removed(void **state)
     world_stream_close(world);
 }
 
+/* A change of a node is told with the node, and only to who asks for all. */
 static void test_nodes(void **state)
 {
     struct world *world = *state;
-    const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
-    assert_int_equal(world_get(world, "/api/v2/changes", alice), 200);
-    read_on(world);
-    struct exchange *streaming = world->streaming;
-    world->streaming = NULL;
-    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/nodes/n1/pardon", admin, ""), 202);
-    world->streaming = streaming;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "refused", 1);
+    uint64_t start = store_news_number(world->store);
+    char target[80];
+    world_refuse(world, job, 0);
+    snprintf(target, sizeof target, "/api/v2/changes?since=%llu", (unsigned long long)start);
+    assert_int_equal(world_get(world, target, alice), 200);
     const char *text = read_on(world);
-    if (text[0]) /* a pardon without blame may change nothing */
-        has(text, "\"type\":\"node\"");
+    has(text, "{\"type\":\"node\",\"number\":");
+    has(text, "\"node\":{\"name\":\"n1\"");
+    world_stream_close(world);
+    snprintf(target, sizeof target, "/api/v2/changes?username=alice&since=%llu",
+             (unsigned long long)start);
+    assert_int_equal(world_get(world, target, alice), 200);
+    assert_null(strstr(read_on(world), "\"type\":\"node\""));
     world_stream_close(world);
 }
 

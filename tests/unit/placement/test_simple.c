@@ -310,7 +310,8 @@ static void test_slots_given(void **state)
     struct placement_result result = place(placer, &request);
     assert_int_equal(result.kind, PLACEMENT_WAIT);
     assert_non_null(strstr(result.reason,
-                           "free on 1 healthy node are 4 of 4 GPU (at most 4 on one), 8 of 8 CPU"));
+                           "free on 1 healthy node are 4 of 4 GPU (at most 4 on one), 8 of 8 CPU, "
+                           "8000 of 8000 MiB"));
     const struct placement_slot ended = {.node = NODE_NONE},
                                 odd = {.node = {2}, .gpu_count = 2, .gpus = {1, 70}};
     const struct placement_slot slots[] = {ended, odd, ended}, none[] = {ended, ended, ended};
