@@ -8,6 +8,7 @@
 //   {"tamper": "expired"}    the next ID tokens are made anew: see `tampered`
 //   {"alg": "ES256"}         what ID tokens are signed with
 //   {"device": false}        it gives out no device codes
+//   {"deviceReply": {…}}     what a reply with a device code says instead; null: nothing
 //   {"claimsInToken": true}  all claims stand in the ID token, none need be asked for
 // and answers with {"requests": {PATH: COUNT}}, how often each of its paths was asked.
 import { createServer } from 'node:http';
@@ -85,6 +86,7 @@ function makeProvider(port) {
     if (state.tamper && ctx.path === '/token' && ctx.body?.id_token) {
       ctx.body = { ...ctx.body, id_token: await tampered(ctx.body.id_token) };
     }
+    if (state.deviceReply && ctx.body?.user_code) ctx.body = { ...ctx.body, ...state.deviceReply };
   });
   handler = provider.callback();
 }

@@ -305,6 +305,18 @@ api:
         self.assertEqual((status, reply["code"]), (401, "UnauthorizedUserError"), reply)
         self.assertIn("access_denied", reply["message"])
 
+    def test_a_device_code_that_no_terminal_should_show(self):
+        self.provider.control(device=True)
+        try:
+            for word in ("AB\x1b[2J", "A B", "AB\x7f", "ABé", "AB\n", ""):
+                with self.subTest(word):
+                    self.provider.control(deviceReply={"user_code": word})
+                    status, reply = self.world.json("POST", "/api/v2/authn/oidc/device", token=False)
+                    self.assertGreaterEqual(status, 500, reply)
+                    self.assertIn("device code makes no sense", reply["message"])
+        finally:
+            self.provider.control(deviceReply=None)
+
     def test_a_provider_without_device_codes(self):
         self.provider.control(device=False)
         try:
