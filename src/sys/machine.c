@@ -3,12 +3,17 @@
 #include "base/memory.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
+#include "sys/ids.h"
+#include "sys/netlink.h"
+#include "sys/process.h"
 #include "sys/project.h"
 #include "sys/userns.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_link.h>
 #include <linux/magic.h>
+#include <linux/rtnetlink.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -28,7 +34,14 @@
 
 const char *const machine_state_words[] = {"good", "less", "missing", "unknown"};
 
-enum { KERNEL_NEEDED = 506, KERNEL_GROUP_KILL = 514, PIDS_FEW = 65536, PATH_ROOM = 512 };
+enum {
+    KERNEL_NEEDED = 506,
+    KERNEL_GROUP_KILL = 514,
+    PIDS_FEW = 65536,
+    INSTANCES_FEW = 512,
+    PATH_ROOM = 512,
+    NFT_TIMEOUT_MS = 10000,
+};
 
 struct look {
     struct machine_finding *findings;
@@ -133,7 +146,7 @@ static void look_groups(struct look *look)
     else
         finding_add(look, "control groups", is_v2 ? MACHINE_GOOD : MACHINE_LESS,
                     "with v2 page cache goes before a task is killed for memory, and whose memory "
-                    "ran out is always known",
+                    "ran out is always known: boot with systemd.unified_cgroup_hierarchy=1",
                     "%s", is_v2 ? "v2" : "v1");
 }
 
@@ -146,6 +159,35 @@ static void look_processes(struct look *look)
     finding_add(look, "processes", pids < PIDS_FEW ? MACHINE_LESS : MACHINE_GOOD,
                 "tasks share half of this: raise kernel.pid_max (sysctl), up to 4194304",
                 "at most %lld", (long long)pids);
+}
+
+/* What the kernel counts by user: with ids of its own for each job, else for all of them. */
+static void look_inotify(struct look *look)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    int64_t instances = 0;
+    file_read("/proc/sys/fs/inotify/max_user_instances", 64, &text, NULL);
+    text_to_int64(text_trim(buf_as_text(&text)), &instances);
+    finding_add(look, "inotify", instances < INSTANCES_FEW ? MACHINE_LESS : MACHINE_GOOD,
+                "the tasks of a job share this, and all tasks and root where tasks have the "
+                "machine's user ids: raise fs.inotify.max_user_instances (sysctl)",
+                "at most %lld instances for each user", (long long)instances);
+}
+
+/* Tasks have none; what skepd has in memory may be there. */
+static void look_swap(struct look *look)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    file_read("/proc/swaps", 65536, &text, NULL);
+    struct text rest = buf_as_text(&text);
+    text_cut(&rest, '\n'); /* the names of its columns */
+    const struct text first = text_cut(&rest, ' ');
+    const bool is_on_disk =
+        first.length > 0 && !text_starts(first, TEXT("/dev/zram")); /* that is memory */
+    finding_add(look, "swap", is_on_disk ? MACHINE_LESS : MACHINE_GOOD,
+                "what the server has in memory may be written to the disk, secrets of jobs among "
+                "it: encrypt it, or do without (swapoff)",
+                is_on_disk ? "%.*s" : "none on a disk", TEXT_ARG(first));
 }
 
 static void look_seccomp(struct look *look)
@@ -229,7 +271,7 @@ static int ids_try(const char *scratch)
     /* 0 … 65535 are some ids of the machine */
     static const struct userns_map map = {.extents = {{0, 100000, 65536}}, .count = 1};
     char lower[PATH_ROOM + 8], merged[PATH_ROOM + 8], options[2 * PATH_ROOM + 64];
-    const int ids = userns_make(&map, &map, NULL);
+    const int ids = userns_make(&map, &map, 100000, NULL);
     if (ids < 0)
         return IDS_NO_NAMESPACE;
     scratch_part(scratch, "lower", lower);
@@ -296,9 +338,123 @@ static void look_ids(struct look *look)
         finding_add(look, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
     else
         finding_add(look, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
-                    "root of a task cannot be nobody on the machine (engine.userNamespaces): Linux "
-                    "5.19 is needed, and a file system that has idmapped mounts",
+                    "root of a task is root of the machine, without most of its capabilities: "
+                    "Linux 5.19 is needed, and a file system that has idmapped mounts (ext4, XFS, "
+                    "btrfs, tmpfs)",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
+}
+
+static void look_holders(struct look *look)
+{
+    char holder[80];
+    const uint64_t end = ID_RANGES_FIRST + (ID_RANGES_COUNT + UINT64_C(1)) * ID_RANGE_IDS;
+    const bool is_held = ids_holder("/etc", ID_RANGES_FIRST, end, holder, sizeof holder);
+    finding_add(look, "user ids", is_held ? MACHINE_LESS : MACHINE_GOOD,
+                "a user of the machine shares ids with tasks, and may do to them what they may to "
+                "that user: choose others by engine.userNamespaces.firstId",
+                is_held ? "some are given to %s" : "those of jobs are nobody's", holder);
+}
+
+/* --- networks --- */
+
+enum { NETWORKS_ALL, NETWORKS_NO_NAMESPACE, NETWORKS_NO_PAIR, NETWORKS_NO_RULES };
+
+/* As a job's network is made (engine/local/network_link.c). */
+static int pair_try(void)
+{
+    struct netlink route = {.fd = -1};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
+    const struct ifinfomsg header = {0};
+    if (netlink_open(&route, NETLINK_ROUTE, NULL) < 0)
+        return -1;
+    netlink_message(&batch, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, &header,
+                    sizeof header);
+    netlink_put_string(&batch, IFLA_IFNAME, "eth0");
+    const size_t info = netlink_nest(&batch, IFLA_LINKINFO);
+    netlink_put_string(&batch, IFLA_INFO_KIND, "veth");
+    netlink_nest_end(&batch, info);
+    const int code = netlink_send(&route, &batch, NULL);
+    netlink_close(&route);
+    return code;
+}
+
+static int nft_do(const char *const *argv, const char *text, struct buf *out)
+{
+    static const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+    const size_t length = strlen(text);
+    int exit_code = 1;
+    cleanup_close int in = memfd_create("nft", MFD_CLOEXEC);
+    if (in < 0 || write(in, text, length) != (ssize_t)length || lseek(in, 0, SEEK_SET) < 0)
+        return -1;
+    const struct process process = {.argv = argv, .env = env, .in = in, .out = -1, .err = -1};
+    return process_run(&process, NFT_TIMEOUT_MS, out, NULL, &exit_code, NULL) == 0 && exit_code == 0
+               ? 0
+               : -1;
+}
+
+/* One of each kind of rule that networks of jobs need (engine/local/network_rules.c). */
+static int rules_try(void)
+{
+    static const char *const argv[] = {"nft", "-f", "-", NULL};
+    static const char rules[] =
+        "add table ip t\n"
+        "add map ip t m { type inet_service : ipv4_addr; }\n"
+        "add chain ip t before { type nat hook prerouting priority dstnat; }\n"
+        "add chain ip t after { type nat hook postrouting priority srcnat; }\n"
+        "add chain ip t through { type filter hook forward priority filter; }\n"
+        "add rule ip t before fib daddr type local meta l4proto { tcp, udp } dnat to th dport map "
+        "@m\n"
+        "add rule ip t after oifgroup != 7 ip saddr 10.0.0.0/8 masquerade\n"
+        "add rule ip t through oifgroup 7 ct status dnat accept\n"
+        "add rule ip t through oifgroup 7 reject with icmp admin-prohibited\n";
+    return nft_do(argv, rules, NULL);
+}
+
+static int networks_try(const char *scratch)
+{
+    (void)scratch;
+    if (unshare(CLONE_NEWNET) < 0)
+        return NETWORKS_NO_NAMESPACE;
+    if (pair_try() != 0)
+        return NETWORKS_NO_PAIR;
+    return rules_try() == 0 ? NETWORKS_ALL : NETWORKS_NO_RULES;
+}
+
+static void look_networks(struct look *look)
+{
+    static const char *const words[] = {"work", "no network namespaces", "no links of type veth",
+                                        "nft cannot set up the rules"};
+    const int answer = look->is_root ? tried_apart(networks_try, "") : -1;
+    if (!look->is_root)
+        finding_add(look, "job networks", MACHINE_UNKNOWN, root_alone, "not tried");
+    else
+        finding_add(look, "job networks", answer == NETWORKS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+                    "engine.network.mode: private is not possible, so tasks reach what listens on "
+                    "the machine's loopback: install nftables, load veth and nf_tables",
+                    "%s", answer < 0 ? "could not be tried" : words[answer]);
+}
+
+/* Does a chain of the machine drop what it forwards unless a rule says otherwise? */
+static void look_forwarding(struct look *look)
+{
+    static const char *const argv[] = {"nft", "list", "chains", NULL};
+    cleanup_buf struct buf text = BUF_INIT;
+    bool is_dropped = false;
+    const bool is_told = look->is_root && nft_do(argv, "", &text) == 0;
+    for (struct text rest = buf_as_text(&text); rest.length > 0;) {
+        const struct text line = text_cut(&rest, '\n');
+        is_dropped |= text_find(line, TEXT("hook forward")) != SIZE_MAX &&
+                      text_find(line, TEXT("policy drop")) != SIZE_MAX;
+    }
+    if (!is_told)
+        finding_add(look, "firewall", MACHINE_UNKNOWN,
+                    look->is_root ? "nft does not list the rules of the machine" : root_alone,
+                    "not known");
+    else
+        finding_add(look, "firewall", is_dropped ? MACHINE_LESS : MACHINE_GOOD,
+                    "networks of jobs reach no other machine, and are not reached: add rules that "
+                    "accept what is forwarded from and to engine.network.subnet",
+                    "%s", is_dropped ? "drops what is forwarded" : "forwards");
 }
 
 /* --- disks --- */
@@ -404,8 +560,9 @@ static const char *directory_nearest(const char *directory, char path[PATH_ROOM]
 size_t machine_look(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX])
 {
     static void (*const looks[])(struct look * look) = {
-        look_kernel,   look_groups, look_namespaces, look_seccomp,   look_overlay,
-        look_programs, look_quotas, look_weights,    look_processes, look_ids,
+        look_kernel,   look_groups,  look_namespaces, look_seccomp,  look_overlay,
+        look_programs, look_ids,     look_holders,    look_networks, look_forwarding,
+        look_quotas,   look_weights, look_processes,  look_inotify,  look_swap,
     };
     char path[PATH_ROOM];
     struct look look = {.findings = findings,

@@ -8,34 +8,71 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 
-/* Only there so that the namespace is; it shares our memory and is killed before we go on. */
+/* Shared with the child, which runs in our memory until it is killed. */
+struct namespace_child {
+    pid_t parent;
+    uint32_t owner;
+    int ready; /* a byte is written here once the namespace is there */
+    volatile int failure;
+};
+
+/* The owner is who asks for the namespace. Capabilities stay as they are: kernels may let nobody
+ * else make one. */
+CHILD_ONLY static bool owner_become(uint32_t owner)
+{
+    if (owner == 0)
+        return true;
+    const long dumpable = syscall(SYS_prctl, PR_GET_DUMPABLE, 0L, 0L, 0L, 0L);
+    syscall(SYS_prctl, PR_SET_SECUREBITS, (unsigned long)SECBIT_NO_SETUID_FIXUP, 0L, 0L, 0L);
+    if (syscall(SYS_setresuid, -1, owner, -1) < 0)
+        return false;
+    /* the kernel takes our memory for that of a set-user-id program now */
+    return dumpable != 1 || syscall(SYS_prctl, PR_SET_DUMPABLE, 1L, 0L, 0L, 0L) == 0;
+}
+
+/* Only there so that the namespace is; it is killed before we go on. */
 CHILD_ONLY static int child_wait(void *context)
 {
-    const pid_t parent = *(const pid_t *)context;
+    struct namespace_child *child = context;
+    if (!owner_become(child->owner) || syscall(SYS_unshare, CLONE_NEWUSER) < 0) {
+        child->failure = errno;
+        syscall(SYS_exit_group, 127);
+    }
     syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L);
-    while (syscall(SYS_getppid) == parent)
+    syscall(SYS_write, child->ready, "", 1UL);
+    while (syscall(SYS_getppid) == child->parent)
         syscall(SYS_ppoll, NULL, 0L, NULL, NULL, 0L); /* no signal comes but SIGKILL */
     syscall(SYS_exit_group, 0);
     return 0;
 }
 
-static int child_start(char *stack, pid_t *parent)
+/* 0 once it has the namespace, or what failed. */
+static int child_start(char *stack, struct namespace_child *child, pid_t *pid)
 {
+    int ends[2];
+    char byte;
     sigset_t all, before;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return errno;
+    child->ready = ends[1];
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t pid =
-        __clone(child_wait, stack + CHILD_STACK_BYTES, CLONE_VM | CLONE_NEWUSER | SIGCHLD, parent);
-    const int failure = errno;
+    *pid = __clone(child_wait, stack + CHILD_STACK_BYTES, CLONE_VM | SIGCHLD, child);
+    const int failure = *pid < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = failure;
-    return pid;
+    close(ends[1]);
+    if (!failure) /* a byte, or the end of a child that has failed */
+        while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+            ;
+    close(ends[0]);
+    return failure ? failure : child->failure;
 }
 
 static int map_put(pid_t pid, const char *name, const struct userns_map *map, struct err *err)
@@ -67,20 +104,22 @@ static int namespace_open(pid_t pid, const struct userns_map *users,
     return fd < 0 ? err_errno(err, errno, "open %s", path) : fd;
 }
 
-int userns_make(const struct userns_map *users, const struct userns_map *groups, struct err *err)
+int userns_make(const struct userns_map *users, const struct userns_map *groups, uint32_t owner,
+                struct err *err)
 {
-    pid_t parent = getpid();
+    struct namespace_child child = {.parent = getpid(), .owner = owner};
     char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return err_errno(err, errno, "reserve a stack");
-    const pid_t pid = child_start(stack, &parent);
+    pid_t pid = -1;
+    const int failure = child_start(stack, &child, &pid);
     int code;
-    if (pid < 0 && (errno == EINVAL || errno == ENOSPC || errno == EUSERS || errno == EPERM))
+    if (failure == EINVAL || failure == ENOSPC || failure == EUSERS || failure == EPERM)
         code = err_fail(err, ERR_UNSUPPORTED, "", "the kernel gives no user namespace: %s",
-                        strerrordesc_np(errno));
-    else if (pid < 0)
-        code = err_errno(err, errno, "make a user namespace");
+                        strerrordesc_np(failure));
+    else if (failure)
+        code = err_errno(err, failure, "make a user namespace");
     else
         code = namespace_open(pid, users, groups, err);
     if (pid > 0) {

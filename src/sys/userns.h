@@ -22,9 +22,13 @@ struct userns_map {
     size_t count;
 };
 
-/* A user namespace with these ids of users and of groups; a descriptor. ERR_UNSUPPORTED: the kernel
- * has none, or no more of them (user.max_user_namespaces); ERR_IO. */
-int userns_make(const struct userns_map *users, const struct userns_map *groups, struct err *err);
+/* A user namespace with these ids of users and of groups; a descriptor. What the kernel counts by
+ * user (inotify instances, pending signals, message queues, …) is counted for who is inside, and
+ * once more, with all others of the namespace, for its `owner`, an id of ours; who has that id may
+ * do everything inside. ERR_UNSUPPORTED: the kernel has none, or no more of them
+ * (user.max_user_namespaces); ERR_IO. */
+int userns_make(const struct userns_map *users, const struct userns_map *groups, uint32_t owner,
+                struct err *err);
 
 /* A mount of `path`, with `is_recursive` of what is mounted below it as well, that is nowhere yet:
  * a file of id `inside` of the namespace is seen as `outside`. A descriptor for move_mount.

@@ -108,8 +108,22 @@ static int program_write(const struct doc *config, const struct engine_exec_requ
     return 0;
 }
 
+/* Does the container inherit its network from the runtime (start.c)? Then so must what joins it. */
+static bool network_is_inherited(const struct doc *config)
+{
+    const struct doc *list = doc_get_list(doc_get_map(config, "linux"), "namespaces");
+    bool has_users = false, has_network = false;
+    for (size_t i = 0; i < document_count(list); i++) {
+        const char *type = document_string(list->as.list.items[i], "type");
+        has_users |= strcmp(type, "user") == 0;
+        has_network |= strcmp(type, "network") == 0;
+    }
+    return has_users && !has_network;
+}
+
 static int program_put(const struct local_engine *local, const char *id,
-                       const struct engine_exec_request *request, const char *path, struct err *err)
+                       const struct engine_exec_request *request, const char *path,
+                       bool *has_inherited_network, struct err *err)
 {
     char config_path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf text = BUF_INIT, program = BUF_INIT;
@@ -120,6 +134,8 @@ static int program_put(const struct local_engine *local, const char *id,
     const struct doc *config = code == 0 ? document_read(buf_as_text(&text), false, &arena) : NULL;
     if (code == 0 && !config)
         code = err_fail(err, ERR_CORRUPT, "", "%s is not JSON", config_path);
+    if (code == 0)
+        *has_inherited_network = network_is_inherited(config);
     if (code == 0)
         code = program_write(config, request, &arena, &program, err);
     if (code == 0)
@@ -294,14 +310,20 @@ static int program_start(struct local_engine *local, const char *id, struct loca
 {
     char path[RUNTIME_PATH_MAX], name[48];
     struct their_ends ends = {{-1, -1, -1}, -1};
+    bool has_inherited_network = false;
     snprintf(name, sizeof name, "exec-%p", (void *)exec); /* unique while it exists */
     task_run_path(local, id, name, path);
-    int code = program_put(local, id, request, path, err);
+    int code = program_put(local, id, request, path, &has_inherited_network, err);
     if (code == 0)
         code = descriptors_make(exec, request->has_terminal, &ends, err);
+    const struct runtime_program program = {
+        .process = path,
+        .streams = {ends.streams[0], ends.streams[1], ends.streams[2]},
+        .more = ends.socket,
+        .network_of = has_inherited_network ? exec->task : -1,
+    };
     if (code == 0)
-        code =
-            runtime_exec(&local->runtime, id, path, ends.streams, ends.socket, &exec->runtime, err);
+        code = runtime_exec(&local->runtime, id, &program, &exec->runtime, err);
     their_ends_close(&ends);
     if (code == 0)
         code = start_wait(exec, request->has_terminal, err);

@@ -44,6 +44,7 @@ struct id_member { /* a task */
 
 struct id_ranges {
     uint32_t first, count;
+    bool is_counted_for_root;
     char *owner;
     int registry_fd;
     pthread_mutex_t lock; /* of all that follows */
@@ -78,6 +79,7 @@ int id_ranges_new(const struct id_ranges_config *config, struct id_ranges **out,
     struct id_ranges *ranges = mem_zero(1, sizeof *ranges);
     ranges->first = config->first;
     ranges->count = config->count;
+    ranges->is_counted_for_root = config->is_counted_for_root;
     ranges->owner = mem_copy(config->owner);
     ranges->registry_fd = fd;
     ranges->next = (uint32_t)getpid() % config->count; /* beside another engine: elsewhere */
@@ -305,7 +307,7 @@ int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *e
     int fd = range->userns_fd;
     if (fd < 0) {
         const struct userns_map map = {.extents = {{0, range->first, ID_RANGE_IDS}}, .count = 1};
-        fd = userns_make(&map, &map, err);
+        fd = userns_make(&map, &map, ranges->is_counted_for_root ? 0 : range->first, err);
         range->userns_fd = fd < 0 ? -1 : fd;
     }
     pthread_mutex_unlock(&ranges->lock);
@@ -341,7 +343,7 @@ static int view_make(const struct id_ranges *ranges, uint32_t first, uint32_t us
     struct userns_map users, groups;
     view_map(user, ranges->first, first, &users);
     view_map(group, ranges->first, first, &groups);
-    return userns_make(&users, &groups, err);
+    return userns_make(&users, &groups, 0, err);
 }
 
 int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,

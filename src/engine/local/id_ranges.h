@@ -8,6 +8,8 @@
 #ifndef ENGINE_LOCAL_ID_RANGES_H
 #define ENGINE_LOCAL_ID_RANGES_H
 #include "model/ids.h"
+#include "sys/ids.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,11 +17,6 @@ struct err;
 struct id_ranges;
 
 enum {
-    ID_RANGE_IDS = 65536, /* of a range: 0 … 65535 in the container */
-    /* between what systemd gives to containers, what SSSD and FreeIPA give to users of a directory,
-     * and what systemd calls foreign */
-    ID_RANGES_FIRST = 2000683008,
-    ID_RANGES_COUNT = 2237,
     ID_RANGES_COUNT_MAX = 32768,
 };
 
@@ -30,6 +27,9 @@ struct id_ranges_config {
     uint32_t count;       /* of jobs */
     const char *registry; /* shared by all engines of the machine; made when it is not there */
     const char *owner;    /* the engine's folder */
+    /* What the kernel counts by user is counted for root as well, whose namespaces they are; else
+     * for each job by itself. */
+    bool is_counted_for_root;
 };
 
 struct id_place {   /* what a container needs to have a range */

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,4 +106,18 @@ uint64_t limit_pids_refused(const struct cgroup_layout *layout, const char *grou
             return value > 0 ? (uint64_t)value : 0;
     }
     return 0;
+}
+
+bool limit_can_raise(void)
+{
+    static atomic_int answer; /* 0: not asked yet */
+    if (atomic_load(&answer) == 0) {
+        cleanup_file FILE *status = fopen("/proc/self/status", "re");
+        char line[256];
+        unsigned long long effective = 0;
+        while (status && fgets(line, sizeof line, status))
+            sscanf(line, "CapEff: %llx", &effective);
+        atomic_store(&answer, effective & (1ull << 24) ? 1 : -1); /* CAP_SYS_RESOURCE */
+    }
+    return atomic_load(&answer) > 0;
 }

@@ -5,6 +5,7 @@
  */
 #ifndef ENGINE_LOCAL_LIMITS_H
 #define ENGINE_LOCAL_LIMITS_H
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cgroup_layout;
@@ -37,5 +38,8 @@ void limits_set(const struct cgroup_layout *layout, const char *group, uint64_t 
 
 /* How often the group was refused one more process; 0 when there is no such group. */
 uint64_t limit_pids_refused(const struct cgroup_layout *layout, const char *group);
+
+/* Has this process CAP_SYS_RESOURCE? Else resource limits can only be lowered. */
+bool limit_can_raise(void);
 
 #endif

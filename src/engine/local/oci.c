@@ -155,7 +155,7 @@ static void mounts_write(struct json_writer *json, const struct oci_config *conf
 
 static void devices_write(struct json_writer *json, const struct oci_config *config)
 {
-    if (!config->device_count)
+    if (!config->device_count || config->are_devices_bound)
         return;
     json_key(json, "devices");
     json_array(json);
@@ -167,8 +167,8 @@ static void devices_write(struct json_writer *json, const struct oci_config *con
         json_key_int(json, "major", device->major);
         json_key_int(json, "minor", device->minor);
         json_key_int(json, "fileMode", device->mode);
-        json_key_int(json, "uid", config->first_id + device->uid);
-        json_key_int(json, "gid", config->first_id + device->gid);
+        json_key_int(json, "uid", device->uid);
+        json_key_int(json, "gid", device->gid);
         json_object_end(json);
     }
     json_array_end(json);

@@ -71,6 +71,7 @@ struct oci_config {
     size_t mount_count;
     const struct oci_device *devices;
     size_t device_count;
+    bool are_devices_bound; /* by `mounts`: the runtime makes no files for them */
     const struct oci_hook *hooks;
     size_t hook_count;
     const struct oci_rlimit *rlimits;

@@ -18,12 +18,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+enum { NETWORK_RETRY_MS = 10 };
 
 static const char *const search_path[] = {
     "/usr/bin",        "/usr/sbin",           "/usr/local/bin", "/usr/local/sbin",
@@ -144,6 +147,7 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           .mount_count = launch->mount_count,
                           .sys_target = launch->sys,
                           .network_path = launch->network_path,
+                          .is_in_network = launch->is_in_network,
                           .overlay_options = options,
                           .overlay_target = launch->merged};
     int code = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
@@ -177,20 +181,46 @@ static int runtime_run(const struct runtime *runtime, const char *verb, const ch
     return process_run(&process, 30000, out, complaint, code, err);
 }
 
-int runtime_exec(const struct runtime *runtime, const char *id, const char *program,
-                 const int streams[3], int more, pid_t *pid, struct err *err)
+/* Of this thread, and of what it starts; 0 and the way back to the network that it was in. */
+static int network_enter(int process, int *home, struct err *err)
+{
+    *home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (*home < 0)
+        return err_errno(err, errno, "open the machine's network namespace");
+    return setns(process, CLONE_NEWNET) < 0 ? err_errno(err, errno, "enter the task's network") : 0;
+}
+
+static void network_leave(int home)
+{
+    while (setns(home, CLONE_NEWNET) < 0) { /* only memory can be missing */
+        log_error("engine", "back to the machine's network: errno %d", errno);
+        poll(NULL, 0, NETWORK_RETRY_MS);
+    }
+}
+
+int runtime_exec(const struct runtime *runtime, const char *id,
+                 const struct runtime_program *program, pid_t *pid, struct err *err)
 {
     /* a copy in memory need not copy itself again */
     const char *own = runtime->sealed_fd >= 0 ? runtime->sealed : runtime->program;
-    const char *argv[] = {own,     "--root",         runtime->root, "exec", "--process",
-                          program, "--preserve-fds", "1",           id,     NULL};
+    const char *argv[] = {
+        own, "--root", runtime->root, "exec", "--process", program->process, "--preserve-fds",
+        "1", id,       NULL};
     struct process process = {.argv = argv,
                               .env = environment,
-                              .in = streams[0],
-                              .out = streams[1],
-                              .err = streams[2],
-                              .more = more};
-    return process_spawn(&process, pid, err);
+                              .in = program->streams[0],
+                              .out = program->streams[1],
+                              .err = program->streams[2],
+                              .more = program->more};
+    cleanup_close int home = -1;
+    if (program->network_of < 0)
+        return process_spawn(&process, pid, err);
+    int code = network_enter(program->network_of, &home, err);
+    if (code < 0)
+        return code;
+    code = process_spawn(&process, pid, err);
+    network_leave(home);
+    return code;
 }
 
 /* False: not this runtime's way; nothing was done. */
@@ -436,7 +466,7 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
             continue;
         bool is_crun = strstr(runtime->program, "crun") != NULL;
         runtime->has_start_fifo = is_crun;
-        runtime->wants_mappings = !is_crun;
+        runtime->wants_mappings = runtime->is_users_first = !is_crun;
         if (is_crun)
             copy_make(runtime);
         else

@@ -30,8 +30,11 @@ struct runtime {
     bool has_volatile;      /* the kernel's overlay can leave out syncs */
     bool has_start_fifo;    /* see runtime_start */
     bool wants_mappings;    /* of a user namespace that exists, see oci.c */
-    char *seccomp_bpf;      /* compiled profile that this runtime takes; NULL: it compiles itself */
-    int procs_fds[2];       /* of conmon's control group */
+    /* It enters the container's user namespace before all others, and may not enter a network of
+     * the machine's from there: with user ids of its own a task inherits its network from it. */
+    bool is_users_first;
+    char *seccomp_bpf; /* compiled profile that this runtime takes; NULL: it compiles itself */
+    int procs_fds[2];  /* of conmon's control group */
 };
 
 struct runtime_launch {
@@ -44,6 +47,7 @@ struct runtime_launch {
     size_t mount_count;
     const char *sys;          /* there a sysfs is mounted; NULL: none … */
     const char *network_path; /* … of this network namespace; NULL: the machine's */
+    bool is_in_network;       /* the runtime is started there: config.json names no network */
 };
 
 struct runtime_container {
@@ -79,11 +83,17 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
  * save a process. */
 int runtime_start(const struct runtime *runtime, const char *id, struct err *err);
 
-/* Start a program in the container's namespaces and groups; `process` is a file with the program as
- * the runtime specification has it. `streams` become its 0 … 2 (-1: /dev/null), `more` its 3. The
- * process that is started is the runtime's own: it ends after the program, with its code. */
-int runtime_exec(const struct runtime *runtime, const char *id, const char *process,
-                 const int streams[3], int more, pid_t *pid, struct err *err);
+struct runtime_program {
+    const char *process; /* a file with the program as the runtime specification has it */
+    int streams[3];      /* become its 0 … 2 (-1: /dev/null) */
+    int more;            /* becomes its 3 */
+    int network_of;      /* pidfd: the runtime is started in that process's network; -1: in ours */
+};
+
+/* Start a program in the container's namespaces and groups. The process that is started is the
+ * runtime's own: it ends after the program, with its code. */
+int runtime_exec(const struct runtime *runtime, const char *id,
+                 const struct runtime_program *program, pid_t *pid, struct err *err);
 
 /* "created", "running", "stopped", or "" when the runtime knows no such container. */
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,

@@ -46,7 +46,7 @@ CHILD_ONLY static const char *sys_mount(const struct spawn *spawn)
     if (syscall(SYS_mount, "sysfs", spawn->sys_target, "sysfs",
                 (unsigned long)(MS_NOSUID | MS_NOEXEC | MS_NODEV), NULL) < 0)
         return "mount a sysfs";
-    return spawn->network_path && syscall(SYS_setns, ours, CLONE_NEWNET) < 0
+    return ours >= 0 && !spawn->is_in_network && syscall(SYS_setns, ours, CLONE_NEWNET) < 0
                ? "leave the network of the task"
                : NULL;
 }

@@ -2,6 +2,7 @@
  * server's memory. */
 #ifndef ENGINE_LOCAL_SPAWN_H
 #define ENGINE_LOCAL_SPAWN_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,7 @@ struct spawn {
     size_t mount_count;
     const char *sys_target;   /* a sysfs is mounted there; NULL: none … */
     const char *network_path; /* … of this network namespace; NULL: ours */
+    bool is_in_network;       /* conmon stays in that one */
     const char *overlay_options, *overlay_target;
 };
 

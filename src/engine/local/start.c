@@ -43,6 +43,8 @@ struct start {
     struct network_place place;
     struct task_ids ids;
     struct device_edits edits;
+    const struct oci_device *devices;
+    size_t device_count;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
         folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
         sys[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], kept_log[RUNTIME_PATH_MAX],
@@ -265,27 +267,13 @@ static int files_put(struct start *start)
 
 /* --- the container's configuration --- */
 
-static bool can_raise_limits(void)
-{
-    static int answer; /* 0: not asked yet */
-    if (answer == 0) {
-        cleanup_file FILE *status = fopen("/proc/self/status", "re");
-        char line[256];
-        unsigned long long effective = 0;
-        while (status && fgets(line, sizeof line, status))
-            sscanf(line, "CapEff: %llx", &effective);
-        answer = effective & (1ull << 24) ? 1 : -1; /* CAP_SYS_RESOURCE */
-    }
-    return answer > 0;
-}
-
 /* The smaller of what is wanted and what is allowed here. */
 static struct oci_rlimit rlimit_of(const char *name, __rlimit_resource_t resource, uint64_t wanted)
 {
     struct rlimit now;
-    if (getrlimit(resource, &now) < 0 || (can_raise_limits() && resource != RLIMIT_NOFILE))
+    if (getrlimit(resource, &now) < 0 || (limit_can_raise() && resource != RLIMIT_NOFILE))
         return (struct oci_rlimit){name, wanted, wanted};
-    if (can_raise_limits())
+    if (limit_can_raise())
         now.rlim_max = wanted > now.rlim_max ? wanted : now.rlim_max;
     uint64_t limit = wanted < now.rlim_max ? wanted : now.rlim_max;
     return (struct oci_rlimit){name, limit, limit};
@@ -374,10 +362,12 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
 {
     const struct container *wanted = start->wanted;
     const bool has_ids = start->ids.place.first > 0;
-    struct oci_mount *mounts =
-        ARENA_ARRAY(start->arena, struct oci_mount,
-                    wanted->mount_count + start->edits.mount_count + MOUNTS_OF_OURS);
+    struct oci_mount *mounts = ARENA_ARRAY(start->arena, struct oci_mount,
+                                           wanted->mount_count + start->edits.mount_count +
+                                               start->device_count + MOUNTS_OF_OURS);
     *count = resolver_mounts(start, mounts);
+    for (size_t i = 0; i < start->device_count && has_ids; i++)
+        mounts[(*count)++] = task_ids_device(&start->ids, &start->devices[i], i, start->arena);
     for (size_t i = 0; i < start->edits.mount_count; i++)
         mounts[(*count)++] = start->edits.mounts[i];
     for (size_t i = 0; i < wanted->mount_count; i++) {
@@ -421,7 +411,7 @@ static const char *const *env_of(struct start *start, size_t *count)
 }
 
 /* Those of its GPUs and network cards, and what a right adds. */
-static const struct oci_device *devices_of(struct start *start, size_t *count)
+static void devices_fill(struct start *start)
 {
     /* everywhere 10:229 (Linux, admin-guide/devices.txt) */
     static const struct oci_device fuse = {
@@ -431,10 +421,10 @@ static const struct oci_device *devices_of(struct start *start, size_t *count)
         ARENA_ARRAY(start->arena, struct oci_device, edits->device_count + 1);
     for (size_t i = 0; i < edits->device_count; i++)
         devices[i] = edits->devices[i];
-    *count = edits->device_count;
+    start->device_count = edits->device_count;
     if (start->rights & 1u << RIGHT_FUSE)
-        devices[(*count)++] = fuse;
-    return devices;
+        devices[start->device_count++] = fuse;
+    start->devices = devices;
 }
 
 /* The operator's figure for all, else the task's share of the machine. */
@@ -443,6 +433,12 @@ static uint64_t task_pids_max(const struct local_engine *local, uint32_t cpu)
     const struct node_facts *node = inventory_node(local->inventory);
     return local->config.pids_max ? local->config.pids_max
                                   : limit_pids(limit_pids_machine(), node->cpu, cpu);
+}
+
+/* By the container, from the runtime. */
+static bool network_is_inherited(const struct start *start)
+{
+    return start->ids.place.first && start->local->runtime.is_users_first;
 }
 
 static int config_put(struct start *start)
@@ -473,18 +469,21 @@ static int config_put(struct start *start)
         .rlimit_count = rlimits_fill(start, limits),
         .has_oom_score = process_oom_score(0) < 0, /* our own protection is not for tasks */
         .rights = start->rights,
-        .network_path = start->place.address[0] ? start->place.path : NULL,
+        .network_path =
+            start->place.address[0] && !network_is_inherited(start) ? start->place.path : NULL,
         .user_path = start->ids.place.first ? start->ids.user_path : NULL,
         .first_id = start->ids.place.first,
         .id_count = start->ids.place.first && local->runtime.wants_mappings ? ID_RANGE_IDS : 0,
         .sys_path = start->ids.place.first ? start->sys : NULL,
         /* the compiled profile is for those without CAP_SYS_ADMIN */
         .seccomp_bpf = start->rights & 1u << RIGHT_SYS_ADMIN ? NULL : local->runtime.seccomp_bpf,
+        .devices = start->devices,
+        .device_count = start->device_count,
+        .are_devices_bound = start->ids.place.first > 0,
         .annotations = annotations,
         .annotation_count = COUNT_OF(annotations) / 2,
     };
     config.mounts = mounts_of(start, &config.mount_count);
-    config.devices = devices_of(start, &config.device_count);
     config.env = env_of(start, &config.env_count);
     cleanup_buf struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
@@ -530,6 +529,10 @@ static int start_prepare(struct start *start)
     if (code == 0)
         code = task_ids_join(start->local, start->task, start->rights, &start->user, start->arena,
                              &start->ids);
+    devices_fill(start);
+    if (code == 0)
+        code = task_ids_devices(start->local, start->task, start->devices, start->device_count,
+                                start->arena, &start->ids);
     if (code == 0)
         code = directories_put(start);
     if (code == 0)
@@ -587,6 +590,7 @@ static int start_run(struct start *start)
                                     .sys = start->ids.place.first ? start->sys : NULL};
     if (start->place.address[0])
         launch.network_path = start->place.path;
+    launch.is_in_network = launch.network_path && network_is_inherited(start);
     launch.mounts = mounts_to_make(start, &launch.mount_count);
     int code = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
     if (code < 0) {
@@ -639,6 +643,10 @@ void task_start(struct local_engine *local, struct task *task)
     if (code == 0)
         code = start_run(&start);
     task_ids_release(&start.ids);
+    pthread_mutex_lock(&local->lock);
+    if (code == 0)
+        task->phase = TASK_RUNNING; /* who is told that it runs may start programs in it */
+    pthread_mutex_unlock(&local->lock);
     if (task->is_started) {
         marker_put(&start);
         event_post(local, ENGINE_STARTED, task->attempt, "", "");
@@ -646,8 +654,6 @@ void task_start(struct local_engine *local, struct task *task)
     pthread_mutex_lock(&local->lock);
     task->wanted = NULL;
     arena_clear(&task->arena);
-    if (code == 0)
-        task->phase = TASK_RUNNING;
     struct err err = {0};
     if (code == 0 && monitor_watch(local, task, &err) < 0) {
         task_fail(task, "CreationError", "%s", err.text);

@@ -24,6 +24,7 @@ struct json_writer;
 struct log_watch;
 struct id_ranges;
 struct networks;
+struct oci_device;
 struct oci_mount;
 struct user;
 
@@ -268,6 +269,7 @@ struct task_ids {               /* of a task that is being started */
     char user_path[48];         /* of its user namespace */
     const char *lower;          /* what its overlay stands on, for the runtime */
     const char *const *sources; /* of the mounts that it wants, for the runtime */
+    const char *devices;        /* a folder with its device files, for the runtime */
     struct spawn_mount *mounts; /* these are put there before: */
     size_t mount_count;
 };
@@ -279,6 +281,14 @@ int task_ids_open(struct local_engine *local, struct err *err);
  * of the mounts. */
 int task_ids_join(struct local_engine *local, struct task *task, unsigned rights,
                   const struct user *user, struct arena *arena, struct task_ids *ids);
+/* Makes its device files, which runtimes would give to nobody or bind as the machine's; to be
+ * called before task_ids_places. Fails the task. */
+int task_ids_devices(struct local_engine *local, struct task *task,
+                     const struct oci_device *devices, size_t count, struct arena *arena,
+                     struct task_ids *ids);
+/* How the container gets the one of that number. */
+struct oci_mount task_ids_device(const struct task_ids *ids, const struct oci_device *device,
+                                 size_t number, struct arena *arena);
 int task_ids_places(struct task *task, const struct task_ids *ids);
 /* Completes the options of a bind mount, whose source is where this process finds it. */
 void task_ids_options(struct oci_mount *mount, struct arena *arena);

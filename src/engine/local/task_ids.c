@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/image.h"
+#include "engine/local/limits.h"
 #include "engine/local/oci.h"
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
@@ -19,15 +20,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { LOWER_LAYERS = 2 };
+enum { LOWER_LAYERS = 2, DEVICE_FOLDERS = 1, DEVICE_NAME_MAX = 24 };
 
 static const char default_registry[] = "/run/skep/ids";
 
+#define DEVICE_FOLDER_SIZE "64k"
+
 /* --- the engine's --- */
+
+/* runc sets the limits of a task's first process from outside. Root may do so in a namespace of its
+ * own, and in others with CAP_SYS_RESOURCE alone, which a container that skepd runs in may lack. */
+static bool ids_are_roots(const struct local_engine *local)
+{
+    return local->runtime.is_users_first && !limit_can_raise();
+}
 
 /* Whether it works here is tried, with the ids that no job has. */
 static int ids_try(struct local_engine *local, struct err *err)
@@ -35,13 +47,7 @@ static int ids_try(struct local_engine *local, struct err *err)
     char scratch[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     const uint32_t first = local->config.first_id;
     const struct userns_map map = {.extents = {{0, first, ID_RANGE_IDS}}, .count = 1};
-    /* runc enters the user namespace first, and then may not enter a network of the machine's */
-    if (local->config.has_private_network && local->runtime.wants_mappings)
-        return err_fail(err, ERR_UNSUPPORTED, "engine.userNamespaces.mode",
-                        "%s cannot put a task with user ids of its own into a network of its job: "
-                        "use crun, or `engine.network.mode: host`",
-                        local->runtime.program);
-    cleanup_close int userns_fd = userns_make(&map, &map, err);
+    cleanup_close int userns_fd = userns_make(&map, &map, ids_are_roots(local) ? 0 : first, err);
     const struct id_place place = {first, userns_fd};
     if (userns_fd < 0)
         return userns_fd;
@@ -56,6 +62,19 @@ static int ids_try(struct local_engine *local, struct err *err)
     return code;
 }
 
+/* Shared with one of the machine's users the ids are better than root's: jobs have them all the
+ * same. */
+static void holder_tell(const struct id_ranges_config *ranges)
+{
+    char holder[120];
+    const uint64_t end = ranges->first + ((uint64_t)ranges->count + 1) * ID_RANGE_IDS;
+    if (ids_holder("/etc", ranges->first, end, holder, sizeof holder))
+        log_warning("engine",
+                    "jobs may get ids from %u to %llu, of which some are given to %s: choose "
+                    "others by engine.userNamespaces.firstId",
+                    ranges->first, (unsigned long long)end - 1, holder);
+}
+
 int task_ids_open(struct local_engine *local, struct err *err)
 {
     const struct engine_local_config *config = &local->config;
@@ -64,14 +83,17 @@ int task_ids_open(struct local_engine *local, struct err *err)
         .count = config->id_jobs,
         .registry = config->id_registry[0] ? config->id_registry : default_registry,
         .owner = local->directory,
+        .is_counted_for_root = ids_are_roots(local),
     };
     struct err failure = {0};
     int code = id_ranges_new(&ranges, &local->id_ranges, err);
     if (code < 0 || config->user_namespaces == USER_NAMESPACES_OFF)
         return code;
     local->gives_ids = ids_try(local, &failure) == 0;
-    if (local->gives_ids)
+    if (local->gives_ids) {
+        holder_tell(&ranges);
         return 0;
+    }
     if (config->user_namespaces == USER_NAMESPACES_REQUIRED)
         return err_fail(err, ERR_UNSUPPORTED, "engine.userNamespaces.mode",
                         "tasks cannot have user ids of their own here: %s", failure.text);
@@ -145,7 +167,7 @@ static int mounts_make(struct local_engine *local, const struct task *task, stru
 {
     const size_t count = task->wanted->mount_count;
     const char **sources = ARENA_ARRAY(arena, const char *, count);
-    ids->mounts = ARENA_ARRAY(arena, struct spawn_mount, count + LOWER_LAYERS);
+    ids->mounts = ARENA_ARRAY(arena, struct spawn_mount, count + LOWER_LAYERS + DEVICE_FOLDERS);
     ids->sources = sources;
     ids->place.userns_fd = id_ranges_namespace(local->id_ranges, task->wanted->job, err);
     int code =
@@ -213,6 +235,76 @@ int task_ids_join(struct local_engine *local, struct task *task, unsigned rights
     snprintf(ids->user_path, sizeof ids->user_path, "/proc/%d/fd/%d", (int)getpid(),
              ids->place.userns_fd);
     return code;
+}
+
+/* --- its devices --- */
+
+/* A file system of its own for them, as nothing that a task may write to opens devices. */
+static int device_folder_make(struct err *err)
+{
+    cleanup_close int system = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    if (system < 0 || fsconfig(system, FSCONFIG_SET_STRING, "mode", "0711", 0) < 0 ||
+        fsconfig(system, FSCONFIG_SET_STRING, "size", DEVICE_FOLDER_SIZE, 0) < 0 ||
+        fsconfig(system, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return err_errno(err, errno, "make a file system for devices");
+    const int fd = fsmount(system, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return fd < 0 ? err_errno(err, errno, "mount a file system for devices") : fd;
+}
+
+static void device_name(size_t number, char name[DEVICE_NAME_MAX])
+{
+    snprintf(name, DEVICE_NAME_MAX, "%zu", number);
+}
+
+/* Who owns it on the machine owns it in the task, under the task's ids. */
+static int device_make(int folder, const struct oci_device *device, size_t number, uint32_t first,
+                       struct err *err)
+{
+    char name[DEVICE_NAME_MAX];
+    device_name(number, name);
+    const mode_t kind = device->type == 'b' ? S_IFBLK : S_IFCHR;
+    const uint32_t last = ID_RANGE_IDS - 1;
+    if (mknodat(folder, name, kind | 0600, makedev(device->major, device->minor)) < 0 ||
+        fchownat(folder, name, first + (device->uid < last ? device->uid : last),
+                 first + (device->gid < last ? device->gid : last), AT_SYMLINK_NOFOLLOW) < 0 ||
+        fchmodat(folder, name, device->mode, 0) < 0)
+        return err_errno(err, errno, "make %s", device->path);
+    return 0;
+}
+
+int task_ids_devices(struct local_engine *local, struct task *task,
+                     const struct oci_device *devices, size_t count, struct arena *arena,
+                     struct task_ids *ids)
+{
+    struct err err = {0};
+    char path[RUNTIME_PATH_MAX];
+    if (!ids->place.first || count == 0)
+        return 0;
+    const int folder = device_folder_make(&err);
+    int code = folder < 0 ? folder : 0;
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = device_make(folder, &devices[i], i, ids->place.first, &err);
+    if (code < 0)
+        task_fail(task, "CreationError", "%s", err.text);
+    if (folder < 0)
+        return code;
+    task_run_path(local, task->id, "devices", path);
+    ids->devices = arena_copy(arena, text_of(path));
+    mount_add(ids, folder, ids->devices);
+    return code;
+}
+
+struct oci_mount task_ids_device(const struct task_ids *ids, const struct oci_device *device,
+                                 size_t number, struct arena *arena)
+{
+    static const char *const options[] = {"bind", "rprivate", "nosuid", "noexec"};
+    char name[DEVICE_NAME_MAX];
+    device_name(number, name);
+    assert(ids->devices);
+    return (struct oci_mount){.source = arena_format(arena, "%s/%s", ids->devices, name),
+                              .target = device->path,
+                              .options = options,
+                              .option_count = COUNT_OF(options)};
 }
 
 int task_ids_places(struct task *task, const struct task_ids *ids)

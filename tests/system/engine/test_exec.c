@@ -119,20 +119,26 @@ static void test_status_and_streams(void **state)
     task_end(1);
 }
 
-/* User, groups, rights, limits, environment and folder are those of the task's own command. */
+/* User, groups, rights, limits, namespaces, environment and folder are those of the task's own
+ * command; and no thread of the engine has moved. */
 static void test_same_as_command(void **state)
 {
     (void)state;
     static const char look[] = "grep -E '^(Uid|Gid|Groups|Cap.*|NoNewPrivs|Seccomp):' "
                                "/proc/self/status; ulimit -a; pwd; grep -v ^0:: /proc/self/cgroup; "
+                               "for n in ipc mnt net pid user; do readlink /proc/self/ns/$n; done; "
                                "env | grep -Ev '^(_|OLDPWD|SHLVL|TERM|PWD)=' | sort";
-    char command[sizeof look + 64];
+    char command[sizeof look + 64], network[80];
+    snprintf(network, sizeof network, "%s", shell_output("readlink /proc/self/ns/net"));
     snprintf(command, sizeof command, "(%s) >/tmp/look; echo ready; sleep 1000", look);
     task_run(2, command);
     char *own = output_of(2, "cat /tmp/look");
     char *other = output_of(2, look);
     assert_non_null(strstr(own, "PAI_TASK_INDEX"));
     assert_non_null(strstr(own, "Seccomp:\t2"));
+    assert_int_equal(strstr(own, network) == NULL, world.config.has_private_network);
+    assert_string_equal(shell_output("readlink /proc/%d/task/*/ns/net | sort -u", (int)getpid()),
+                        network);
     for (struct text a = text_of(own), b = text_of(other); a.at || b.at;) {
         struct text line = text_cut(&a, '\n'), same = text_cut(&b, '\n');
         if (!text_equal(line, same))

@@ -339,6 +339,45 @@ static void test_restart(void **state)
     assert_false(is_noted(first));
 }
 
+static bool has_machine_ids(uint64_t attempt)
+{
+    world_log_await(&world, attempt, "begun", PATIENCE_MS);
+    return shell("test $(readlink /proc/%d/ns/user) = $(readlink /proc/self/ns/user)",
+                 init_of(attempt)) == 0;
+}
+
+/* Tasks go on as they are; what starts afterwards is as configured now, of the same job as well. */
+static void test_changed_setting(void **state)
+{
+    (void)state;
+    static const char command[] = WAIT "echo after > /tmp/after && cat /tmp/after; exit 9";
+    const struct task_options options = {.job = "ann~a"};
+    for (size_t i = 0; i < 2; i++) {
+        const uint64_t attempt = 55 + 2 * i;
+        world_stop(&world);
+        world.config.user_namespaces = i ? USER_NAMESPACES_AUTO : USER_NAMESPACES_OFF;
+        world_start(&world);
+        create(attempt, command, &options);
+        assert_int_equal(has_machine_ids(attempt), i == 0);
+        world_stop(&world);
+        world.config.user_namespaces = i ? USER_NAMESPACES_OFF : USER_NAMESPACES_AUTO;
+        const size_t seen = world_seen_count(&world);
+        world_start(&world);
+        assert_non_null(world_wait(&world, ENGINE_STARTED, attempt, seen, PATIENCE_MS));
+        assert_int_equal(has_machine_ids(attempt), i == 0);
+        create(attempt + 1, command, &options);
+        assert_int_equal(has_machine_ids(attempt + 1), i == 1);
+        for (uint64_t of = attempt; of < attempt + 2; of++) {
+            go(of);
+            assert_int_equal(end_of(of)->exit.exit_code, 9);
+            assert_non_null(strstr(end_of(of)->log, "after"));
+        }
+    }
+    world_stop(&world);
+    world.config.user_namespaces = USER_NAMESPACES_AUTO;
+    world_start(&world);
+}
+
 /* Its disk, its log and the reasons of its end are the same. */
 static void test_own_disk(void **state)
 {
@@ -358,39 +397,11 @@ static void test_own_disk(void **state)
     world_start(&world);
 }
 
-static void no_post(void *context, const struct engine_event *event)
-{
-    (void)context, (void)event;
-}
-
-/* With runc a task has one of the two; the engine says so when both are asked for. */
-static void runc_gives_no_ids(void)
-{
-    world_start(&world);
-    assert_false(((const struct local_engine *)world.engine)->gives_ids);
-    world_stop(&world);
-    world.config.user_namespaces = USER_NAMESPACES_REQUIRED;
-    struct err err = {0};
-    struct engine *engine =
-        engine_local_new(&world.config, (struct engine_sink){.post = no_post}, &err);
-    assert_null(engine);
-    assert_int_equal(err.code, ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "use crun"));
-    world.config.user_namespaces = USER_NAMESPACES_AUTO;
-    world.config.has_private_network = false;
-    world_start(&world);
-}
-
 static void test_network(void **state)
 {
     (void)state;
-    const char *runtime = getenv("SKEP_TEST_RUNTIME");
     world_stop(&world);
     world.config.has_private_network = true;
-    if (runtime && strcmp(runtime, "runc") == 0) {
-        runc_gives_no_ids();
-        return;
-    }
     world_start(&world);
     create(65,
            "set -e; test \"$(ls /sys/class/net | sort | tr '\\n' ' ')\" = 'eth0 lo '\n"
@@ -441,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_files_of_high_ids),
         cmocka_unit_test(test_stubborn_storage),
         cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_changed_setting),
         cmocka_unit_test(test_own_disk),
         cmocka_unit_test(test_network),
     };

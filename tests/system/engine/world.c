@@ -199,6 +199,7 @@ bool world_open(struct world *world)
     }
     snprintf(world->image_root, sizeof world->image_root, "%s/images", world->folder);
     snprintf(world->image, sizeof world->image, "dir:%s/images/busybox", world->folder);
+    const char *network = getenv("SKEP_TEST_NETWORK");
     static const char *roots[1];
     static char data[256], run[256];
     roots[0] = world->image_root;
@@ -208,6 +209,7 @@ bool world_open(struct world *world)
         .directory = data,
         .run_directory = run,
         .runtime = getenv("SKEP_TEST_RUNTIME"),
+        .has_private_network = strcmp(network ? network : "", "private") == 0,
         .init_path = getenv("SKEP_TEST_INIT") ? getenv("SKEP_TEST_INIT") : SKEP_INIT,
         .image_roots = roots,
         .image_root_count = 1,

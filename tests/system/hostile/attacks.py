@@ -38,6 +38,26 @@ while not any("tried" in open(name).read() for name in glob.glob("/skep/log/all.
     time.sleep(0.01)
 '''
 
+# One of each that the kernel counts by user.
+USER_COUNTED = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMIN})
+def take_instance(number):
+    system_call("inotify_init1", 0)
+def take_queue(number):
+    system_call("mq_open", f"/skep-{os.getpid()}-{number}".encode(), os.O_CREAT | os.O_RDWR, 0o600, None)
+def take_signal(number):
+    system_call("sigqueue", os.getpid(), int(signal.SIGRTMIN), 0)
+"""
+
+# Of which each program must be able to have one while another job holds all that it can.
+USER_NEEDS = PRELUDE + USER_COUNTED + """
+for take in (take_instance, take_queue, take_signal):
+    take(0)
+libc.mq_unlink(f"/skep-{os.getpid()}-0".encode())
+print("has all")
+"""
+
 
 @dataclasses.dataclass
 class Attack:
@@ -354,15 +374,16 @@ for place in ("/skep", "/skep/door", "/run/skep", "/skep/../skep"):
     got("a file in " + place, os.open, place + "/mine", os.O_WRONLY | os.O_CREAT)
 """)
 
-# What the kernel counts by user, not by control group: who holds all of it harms other programs of the same user, but not the platform,
-# which goes on to start jobs. It holds all until it is stopped.
-attack("user-limits", """
-instances = []
-try:
-    while len(instances) < 100000:
-        instances.append(system_call("inotify_init1", 0))
-except OSError:
-    pass
+# What the kernel counts by user, not by control group. Who holds all of it until it is stopped harms no other job that has user ids of its
+# own; programs of the same user else, but not the platform, which goes on to start jobs.
+attack("user-limits", USER_COUNTED + """
+import itertools
+for take in (take_instance, take_queue, take_signal):
+    try:
+        for number in itertools.count():
+            take(number)
+    except OSError as error:
+        print(take.__name__, number, error, flush=True)
 import resource
 for name in ("RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_MSGQUEUE", "RLIMIT_SIGPENDING"):
     soft, hard = resource.getrlimit(getattr(resource, name))

@@ -3,7 +3,10 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +20,7 @@ static int made(const struct userns_map *map)
     struct err err = {0};
     if (geteuid() != 0)
         skip();
-    const int fd = userns_make(map, map, &err);
+    const int fd = userns_make(map, map, 0, &err);
     if (fd == ERR_UNSUPPORTED)
         skip();
     assert_true(fd >= 0);
@@ -75,6 +78,25 @@ static void what_cannot_be_mounted_is_told(void **state)
     assert_non_null(strstr(err.text, "nothing"));
 }
 
+static void a_namespace_is_its_owners(void **state)
+{
+    (void)state;
+    const struct userns_map map = {.extents = {{0, 500000, 10}}, .count = 1};
+    static const uid_t owners[] = {500000, 0, 500009};
+    close(made(&map)); /* or it cannot be tried */
+    for (size_t i = 0; i < COUNT_OF(owners); i++) {
+        struct err err = {0};
+        uid_t owner = 1;
+        cleanup_close int ids = userns_make(&map, &map, owners[i], &err);
+        assert_true(ids >= 0);
+        assert_int_equal(ioctl(ids, NS_GET_OWNER_UID, &owner), 0);
+        assert_int_equal(owner, owners[i]);
+        /* who makes it is who it was */
+        assert_int_equal(geteuid(), 0);
+        assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
+    }
+}
+
 static void ids_that_overlap_are_refused(void **state)
 {
     (void)state;
@@ -82,7 +104,7 @@ static void ids_that_overlap_are_refused(void **state)
     struct err err = {0};
     if (geteuid() != 0)
         skip();
-    const int fd = userns_make(&map, &map, &err);
+    const int fd = userns_make(&map, &map, 0, &err);
     if (fd == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(fd, ERR_IO);
@@ -93,6 +115,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_are_seen_with_the_ids_outside),
     cmocka_unit_test(a_file_can_be_mounted_by_itself),
     cmocka_unit_test(what_cannot_be_mounted_is_told),
+    cmocka_unit_test(a_namespace_is_its_owners),
     cmocka_unit_test(ids_that_overlap_are_refused),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

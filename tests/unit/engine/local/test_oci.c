@@ -100,6 +100,7 @@ static void test_config_golden(void **state)
     config.id_count = 65536;
     config.devices = devices;
     config.device_count = 1;
+    config.are_devices_bound = true;
     config.sys_path = "/run/skep/1a2b/sys";
     oci_config_write(&config, &text);
     buf_char(&text, '\n');
