@@ -9,7 +9,7 @@ enum { STORAGES_MAX = 256, SECONDS_MAX = 20 * 365 * 86400 };
 const char *const config_log_levels[] = {"error", "warning", "info", "debug", NULL};
 const char *const config_log_formats[] = {"auto", "text", "json", NULL};
 const char *const config_disk_quotas[] = {"possible", "required", "off", NULL};
-const char *const config_user_modes[] = {"off", "auto", "required", NULL};
+const char *const config_user_modes[] = {"auto", "required", "off", NULL};
 const char *const config_network_modes[] = {"host", "private", NULL};
 const char *const config_network_outsides[] = {"nat", "none", NULL};
 const char *const config_tls_modes[] = {"auto", "on", "off", NULL};
@@ -216,8 +216,8 @@ static const struct shape disk_shape = SHAPE(disk_fields);
 
 static const struct field user_fields[] = {
     CHOICE("mode", config_user_modes,
-           "off: root of a task is root of the machine; auto: it is nobody there, where the "
-           "machine can; required: else it does not run."),
+           "auto: root of a task is nobody on the machine, where the machine can; required: "
+           "else it does not run; off: it is root of the machine."),
     INT("firstId", ID_RANGE_IDS, UINT32_MAX, "First of the ids, a multiple of 65536."),
     INT("jobs", 1, ID_RANGES_COUNT_MAX, "Jobs that may have tasks at a time; 65536 ids for each."),
 };

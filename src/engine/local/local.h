@@ -34,9 +34,9 @@ enum disk_quota {
 
 /* Is root of a task nobody on the machine? */
 enum user_namespaces {
-    USER_NAMESPACES_OFF,
     USER_NAMESPACES_AUTO,     /* where the machine can, for all that the operator set up */
     USER_NAMESPACES_REQUIRED, /* … else the engine does not open, or the task does not start */
+    USER_NAMESPACES_OFF,
 };
 
 /* NULL and 0 give the default named in brackets. Strings are copied. */

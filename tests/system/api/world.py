@@ -53,13 +53,18 @@ def can_run_containers():
     return None
 
 
-def with_network(config):
-    """The configuration of a local engine, with the network that SKEP_TEST_NETWORK names (host or private) for its tasks."""
-    mode = os.environ.get("SKEP_TEST_NETWORK")
-    if not mode or "network:" in config:
-        return config
-    network = f"network: {{mode: {mode}}}"
-    return config.replace("\n  kind: local\n", f"\n  kind: local\n  {network}\n").replace("{kind: local, ", f"{{kind: local, {network}, ")
+WALLS = {"network": "SKEP_TEST_NETWORK", "userNamespaces": "SKEP_TEST_USERS"}
+
+
+def with_walls(config):
+    """The configuration of a local engine, with the walls that the environment names: SKEP_TEST_NETWORK (host, private) and
+    SKEP_TEST_USERS (auto, required, off)."""
+    for section, name in WALLS.items():
+        mode = os.environ.get(name)
+        if mode and f"{section}:" not in config:
+            wall = f"{section}: {{mode: {mode}}}"
+            config = config.replace("\n  kind: local\n", f"\n  kind: local\n  {wall}\n").replace("{kind: local, ", f"{{kind: local, {wall}, ")
+    return config
 
 
 class World:
@@ -106,11 +111,11 @@ class World:
     # ---- the server ----
 
     def configure(self):
-        """The ports and the networks of its tasks, unless the test chose them."""
+        """The ports of its tasks, and the walls between them, unless the test chose them."""
         if not self.local:
             return
         config = self.folder / "skepd.yaml"
-        text = with_network(config.read_text())
+        text = with_walls(config.read_text())
         config.write_text(text)
         if "portFirst" not in text:
             ports = "scheduling: {portFirst: %d, portLast: %d" % task_ports()

@@ -146,6 +146,9 @@ py("quit", 131, BUDGET, "import os, signal\nos.kill(os.getpid(), signal.SIGQUIT)
 # ---- shell ----
 # the file is there in a network of the job's own only: the corpus runs in the kind of network that it was told to
 sh("network", 0, NEVER, "test ! -e /skep/network" if os.environ.get("SKEP_TEST_NETWORK", "host") == "host" else "test -s /skep/network")
+# and with the user ids: the first of 0 … 65535 is not the machine's 0
+sh("user-ids", 0, NEVER, "read inside outside count < /proc/self/uid_map; " +
+   ("test $outside = 0" if os.environ.get("SKEP_TEST_USERS") == "off" else "test $outside -gt 65535 && test $count = 65536"))
 sh("not-found", 220, NEVER, "pyhton3 train.py")
 sh("no-such-program", 220, NEVER, "/opt/no/such/program --train")
 sh("not-executable", 220, NEVER, "printf 'echo hi' > /tmp/run.sh; chmod 644 /tmp/run.sh; /tmp/run.sh")

@@ -9,6 +9,7 @@ Lines of `expected`:
     stop ROLE INDEX REGULAR-EXPRESSION     stop the job as soon as the log has it
     gone TEXT                              after the end no process of this machine has it in its command line
 SKEP_TEST_NETWORK: `private` gives each job a network of its own; `host`, the default, does not.
+SKEP_TEST_USERS: mode of `engine.userNamespaces`: `auto`, the default, `required` or `off`.
 Needs root and the Debian mirror (images/build) unless the images are there: SKEP_TEST_IMAGES names a folder to keep
 them in. Exit 77 (skip) with a reason when the machine cannot do it.
 """
@@ -41,9 +42,9 @@ class Server:
         config = directory / "skepd.yaml"
         # four processors whatever the machine has: the examples' tasks take turns on fewer
         ports = "portFirst: %d, portLast: %d" % task_ports()
-        network = os.environ.get("SKEP_TEST_NETWORK", "host")
-        config.write_text(f"scheduling: {{{ports}}}\nengine:\n  kind: local\n  network: {{mode: {network}}}\n  cpu: 4\n"
-                          f"  images:\n    localRoots: [{images}]\n")
+        network, users = os.environ.get("SKEP_TEST_NETWORK", "host"), os.environ.get("SKEP_TEST_USERS", "auto")
+        config.write_text(f"scheduling: {{{ports}}}\nengine:\n  kind: local\n  network: {{mode: {network}}}\n"
+                          f"  userNamespaces: {{mode: {users}}}\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
         self.environment = dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}")
         self.log = open(directory / "skepd.log", "wb")
         self.readiness = Readiness()

@@ -370,6 +370,7 @@ static void an_empty_file_gives_the_defaults(void **state)
     assert_int_equal(read_config("# nothing\n", &config, &report, &err), 0);
     assert_string_equal(config->listen, "127.0.0.1:9186");
     assert_int_equal(config->engines[0].kind, ENGINE_KIND_LOCAL);
+    assert_int_equal(config->engines[0].local.user_namespaces, USER_NAMESPACES_AUTO);
     assert_int_equal(server_config_read(NULL, &other, &report, &err), 0);
     server_config_compare(config, other, &keys);
     assert_string_equal(buf_cstr(&keys), "");
