@@ -145,7 +145,7 @@ def judge(the, case):
     if "GOT" in log:
         return log
     if "tried" not in log.splitlines():
-        return f"did not try ({state}):\n{log}"
+        return f"did not try ({state}):\n{log}\n{the.skep('describe', '--attempts', case.name).stdout}"
     if case.code is not None and status["appExitCode"] != case.code:
         return f"ended with {status['appExitCode']} instead of {case.code}"
     return None
@@ -266,7 +266,8 @@ def limits_end(the, has_users):
     the.submit("newcomer", f"python3 -c {shlex.quote(attacks.USER_NEEDS)}" if has_users else "echo here")
     the.skep("wait", "--quiet", "--timeout", LIMIT_S, "newcomer", timeout=LIMIT_S + 30)
     state = the.json("GET", "/api/v2/jobs/admin~newcomer")[1]["jobStatus"]["state"]
-    wrong = [] if state == "SUCCEEDED" else [f"user-limits: a new job ended as {state}: {the.logs('newcomer')}"]
+    wrong = [] if state == "SUCCEEDED" else [f"user-limits: a new job ended as {state}: "
+                                                  f"{the.skep('describe', '--attempts', 'newcomer').stdout}"]
     if has_users:
         done = subprocess.run([image.PYTHON, "-c", attacks.USER_NEEDS], capture_output=True, text=True, timeout=LIMIT_S)
         wrong += [] if done.stdout == "has all\n" else [f"user-limits: the machine's root: {done.stderr}"]
