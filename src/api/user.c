@@ -83,6 +83,9 @@ static void user_json(struct call *call, struct json_writer *json, const struct 
     json_key_string(json, "username", user->name);
     json_key_string(json, "email", may_see ? user->email : "");
     names_json(json, "grouplist", &groups);
+    if (call->caller.auth.group_count && strcmp(user->name, call->caller.auth.user) == 0)
+        json_key_strings(json, "adminOfGroups", call->caller.auth.groups,
+                         call->caller.auth.group_count);
     json_key_bool(json, "admin", is_admin);
     names_json(json, "virtualCluster", &clusters);
     names_json(json, "storageConfig", &storages);

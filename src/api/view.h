@@ -74,5 +74,7 @@ void view_own_code(struct json_writer *json, const char *key, enum life_state st
  * none (`is_known` false). */
 void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,
                     bool is_known, const struct exit_rules *rules);
+/* What a row of the table says, but for its code: keys of an object that has been begun. */
+void view_exit_fields(struct json_writer *json, const struct exit_spec *spec);
 
 #endif

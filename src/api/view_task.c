@@ -313,9 +313,14 @@ void view_exit_spec(struct json_writer *json, const char *key, const struct comp
         json_null(json);
         return;
     }
-    const struct exit_spec *spec = exit_rules_find(rules, completion->code);
     json_object(json);
     json_key_int(json, "code", completion->code);
+    view_exit_fields(json, exit_rules_find(rules, completion->code));
+    json_object_end(json);
+}
+
+void view_exit_fields(struct json_writer *json, const struct exit_spec *spec)
+{
     json_key_string(json, "phrase", spec->phrase);
     json_key_string(json, "issuer", spec->issuer);
     json_key_string(json, "causer", spec->causer);
@@ -326,5 +331,4 @@ void view_exit_spec(struct json_writer *json, const char *key, const struct comp
     json_key_string(json, "reason", spec->reason);
     json_key_strings(json, "repro", spec->repro, spec->repro_count);
     json_key_strings(json, "solution", spec->solution, spec->solution_count);
-    json_object_end(json);
 }

@@ -1,4 +1,4 @@
-/* nodes, pardon, vc, cells */
+/* nodes, pardon, exits, vc, cells */
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -30,6 +30,60 @@ int run_nodes(struct cli *cli)
 int run_pardon(struct cli *cli)
 {
     return each_argument(cli, &(struct each_call){node_path, "PUT", "/pardon", "{}", "pardoned"});
+}
+
+/* ---- exit codes ---- */
+
+static const char *exit_heads[] = {"CODE", "NAME", "TYPE", "BEHAVIOR", "FROM", "REASON", NULL};
+
+static void exit_row(struct table *table, const json_t *row)
+{
+    table_format(table, "%lld", (long long)field_int(row, "code"));
+    table_cell(table, field_text(row, "phrase"));
+    table_cell(table, field_text(row, "type"));
+    table_cell(table, field_text(row, "behavior"));
+    table_cell(table, json_is_true(json_object_get(row, "operator")) ? "operator" : "built in");
+    table_cell(table, field_text(row, "reason"));
+}
+
+/* The rows of one code, or all of them. */
+static json_t *exits_of(const json_t *rows, const int64_t *wanted)
+{
+    json_t *found = json_array(), *row;
+    size_t i;
+    json_array_foreach ((json_t *)rows, i, row)
+        if (!wanted || field_int(row, "code") == *wanted)
+            json_array_append(found, row);
+    return found;
+}
+
+int run_exits(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    int64_t wanted = 0;
+    if (!client)
+        return EXIT_REFUSED;
+    if (cli->argument_count && !text_to_int64(text_of(cli->arguments[0]), &wanted))
+        return cli_fail(EXIT_USAGE, "exits: '%s' is no exit code", cli->arguments[0]);
+    json_t *json = NULL;
+    int code = client_get(client, "/api/v2/exit-specs", &json);
+    json_t *rows = exits_of(json, cli->argument_count ? &wanted : NULL);
+    if (!code && !json_array_size(rows))
+        code = cli_fail(EXIT_REFUSED, "the table has no row for exit code %lld", (long long)wanted);
+    if (!code && !print_raw(cli, rows)) {
+        cleanup_table struct table table;
+        cleanup_buf struct buf out = BUF_INIT;
+        json_t *row;
+        size_t i;
+        table_init(&table, cli->has_colours, exit_heads);
+        json_array_foreach (rows, i, row)
+            exit_row(&table, row);
+        table_print(&table, &out);
+        print_flush(&out);
+    }
+    json_decref(rows);
+    json_decref(json);
+    return code;
 }
 
 /* ---- virtual clusters ---- */

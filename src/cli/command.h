@@ -133,6 +133,7 @@ int run_events(struct cli *cli);
 int run_use(struct cli *cli);
 int run_nodes(struct cli *cli);
 int run_pardon(struct cli *cli);
+int run_exits(struct cli *cli);
 int run_vc(struct cli *cli);
 int run_cells(struct cli *cli);
 int run_user(struct cli *cli);

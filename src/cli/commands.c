@@ -315,6 +315,12 @@ const struct cli_command COMMANDS[] = {
      "repair. "
      "For administrators.",
      "skep pardon node7", NO_OPTIONS, run_pardon},
+    {"exits", "[CODE]", KIND_NONE, NULL, 0, 1, "show what exit codes mean",
+     "Shows the table by which ends of tasks are judged: each code, its name, what it says about "
+     "the "
+     "cause and about another try, and whether the operator or the program has it so. With a "
+     "code, that row; --output yaml also shows what to do about it.",
+     "skep exits 137", NO_OPTIONS, run_exits},
     {"vc", "[NAME]", KIND_NONE, NULL, 0, 1, "show virtual clusters",
      "Shows how many leaves of each SKU every virtual cluster owns and uses; of one that is named, "
      "its cells as a tree, too, with the physical cells that they are bound to.",

@@ -606,6 +606,12 @@ const struct exit_spec *exit_rules_at(const struct exit_rules *rules, size_t ind
     return &rules->rules.items[index].spec;
 }
 
+size_t exit_rules_patterns(const struct exit_rules *rules, size_t index)
+{
+    assert(index < rules->rules.count);
+    return rules->rules.items[index].pattern_count;
+}
+
 struct exit_source exit_rules_source(const struct exit_rules *rules, size_t rule, size_t pattern)
 {
     assert(rule < rules->rules.count && pattern < rules->rules.items[rule].pattern_count);

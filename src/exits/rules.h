@@ -57,6 +57,8 @@ void exit_rules_free(struct exit_rules *rules);
 /* Rows in file order: the operator's new ones first. */
 size_t exit_rules_count(const struct exit_rules *rules);
 const struct exit_spec *exit_rules_at(const struct exit_rules *rules, size_t index);
+/* How many patterns recognise it; 0: the row only describes a code. */
+size_t exit_rules_patterns(const struct exit_rules *rules, size_t index);
 /* The row that describes a code; never NULL: see EXIT_CODE_*. 0 is "Succeeded". */
 const struct exit_spec *exit_rules_find(const struct exit_rules *rules, int32_t code);
 /* The same, NULL when the code itself is not listed. */

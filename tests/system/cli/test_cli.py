@@ -176,6 +176,10 @@ class Cli(unittest.TestCase):
 
     def test_nodes(self):
         self.assertEqual(len(json.loads(self.ok("nodes", "-o", "json"))), 4)
+        self.assertRegex(self.ok("exits"), r"(?m)^ *137 +\S+ .* built in ")
+        self.assertEqual([row["code"] for row in json.loads(self.ok("exits", "137", "-o", "json"))], [137])
+        self.assertEqual(self.world.skep("exits", "7").returncode, 1)
+        self.assertEqual(self.world.skep("exits", "many").returncode, 2)
         self.assertIn("default", self.ok("vc"))
         self.assertIn("└─", self.ok("vc", "default"))
         self.assertIn("fake3/3", self.ok("cells"))

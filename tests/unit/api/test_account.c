@@ -296,6 +296,10 @@ static void admins_of_a_group_say_who_is_in_it(void **state)
     expect(world, HTTP_PUT, USERS "/bob/group", alice, "{\"groupname\":\"default\"}", 403);
     expect(world, HTTP_PUT, USERS "/bob/group", alice, "{\"groupname\":\"lab\",\"admin\":true}",
            403); /* she cannot make others what she is */
+    expect(world, HTTP_GET, USERS "/alice", alice, "", 200);
+    has(world, "\"adminOfGroups\":[\"lab\"]");
+    expect(world, HTTP_GET, USERS "/alice", admin, "", 200);
+    lacks(world, "adminOfGroups"); /* it is told to herself */
     expect(world, HTTP_GET, "/api/v2/groups/lab/userlist", alice, "", 200);
     has(world, "{\"username\":\"bob\",\"clusterAdmin\":false,\"groupAdmin\":false}");
     expect(world, HTTP_DELETE, USERS "/bob/group", alice, "{\"groupname\":\"lab\"}", 201);

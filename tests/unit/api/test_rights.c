@@ -194,6 +194,7 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/audit", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/changes", USER(200), NULL},
     {HTTP_GET, "/api/v2/alerts", USER(200), NULL},
+    {HTTP_GET, "/api/v2/exit-specs", USER(200), NULL},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/kubernetes/pods", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/storages", USER(200), NULL},

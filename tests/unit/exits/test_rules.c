@@ -118,6 +118,7 @@ static void operator_extends(void **state)
     verdict = judge(own, input);
     assert_string_equal(verdict.completion.phrase, "KilledHere");
     assert_int_equal(exit_rules_count(own), exit_rules_count(rules) + 1);
+    assert_int_equal(exit_rules_patterns(own, 0), 1);
     exit_rules_free(own);
     own = read_file("builtin: false\n", &said);
     verdict = judge(own, (struct exit_report){.exit_code = 139, .is_user_command = true});
