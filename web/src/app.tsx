@@ -1,5 +1,7 @@
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useQuery } from '@tanstack/react-query'
 import { sessionGet, sessionWatch, signOut } from './api/client'
+import { userQuery } from './api/queries'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
@@ -73,13 +75,14 @@ function Preferences() {
 }
 
 function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin: boolean; onHelp: () => void }) {
+  const { data: me } = useQuery({ ...userQuery(user), enabled: !admin, staleTime: 60_000 })
   const pages: [string, string][] = [
     ['/', t('Home')],
     ['/jobs', t('Jobs')],
     ['/submit', t('Submit')],
     ['/cluster', t('Cluster')],
     ['/storages', t('Storages')],
-    ...(admin ? ([['/admin', t('Administration')]] as [string, string][]) : []),
+    ...(admin || me?.adminOfGroups?.length ? ([['/admin', t('Administration')]] as [string, string][]) : []),
   ]
   return (
     <header className="bar">

@@ -137,6 +137,24 @@ export const groupsQuery = queryOptions({
   queryFn: ({ signal }) => get<Schema['Groups']>('/api/v2/groups', signal),
 })
 
+export const membersQuery = (group: string) =>
+  queryOptions({
+    queryKey: ['groups', group, 'members'],
+    queryFn: ({ signal }) => get<Schema['Members']>(`/api/v2/groups/${enc(group)}/userlist`, signal),
+  })
+
+/** `of`: users/NAME or groups/NAME. */
+export const quotaQuery = (of: string) =>
+  queryOptions({
+    queryKey: ['quota', of],
+    queryFn: ({ signal }) => get<Schema['UserQuotas']>(`/api/v2/${of}/quota`, signal),
+  })
+
+export const exitSpecsQuery = queryOptions({
+  queryKey: ['exit-specs'],
+  queryFn: ({ signal }) => get<Schema['ExitRow'][]>('/api/v2/exit-specs', signal),
+})
+
 export const tokensQuery = queryOptions({
   queryKey: ['tokens'],
   queryFn: ({ signal }) => get<Schema['Tokens']>('/api/v2/tokens', signal),

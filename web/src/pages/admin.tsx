@@ -1,15 +1,19 @@
-// Users, groups and nodes, for administrators.
+// Users, groups and nodes, for administrators; and the groups of those who only say who is in them.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useRef, useState, type FormEvent } from 'react'
-import { call, enc, type Group, type User } from '../api/client'
-import { clustersQuery, groupsQuery, nodesQuery, usersQuery } from '../api/queries'
+import { call, enc, sessionGet, type Group, type User } from '../api/client'
+import { clustersQuery, groupsQuery, nodesQuery, userQuery, usersQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { csvOf, csvRead, fileSave } from '../lib/csv'
 import { useSearch } from '../router'
-import { Button, Check, Cli, Confirm, Dialog, ErrorNote, Loading, TableCard, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Button, Check, Cli, Confirm, Dialog, Empty, ErrorNote, Loading, TableCard, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
+import { MembersDialog } from './admin/members'
+import { QuotaDialog } from './admin/quota'
 import { NodeState } from './cluster'
 
 const Audit = lazy(() => import('./admin/audit'))
+const ExitCodes = lazy(() => import('./admin/exit-codes'))
+const Granted = lazy(() => import('./admin/granted'))
 
 const names = (form: FormData, key: string) => form.getAll(key).map(String)
 
@@ -200,7 +204,7 @@ function ImportDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change'; user: User } | { kind: 'remove'; users: User[] } | null
+type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change' | 'quota'; user: User } | { kind: 'remove'; users: User[] } | null
 
 function Users() {
   const { data, error } = useQuery(usersQuery)
@@ -256,9 +260,12 @@ function Users() {
               <td>{user.grouplist?.join(', ')}</td>
               <td>{user.virtualCluster?.join(', ')}</td>
               <td>{[user.admin && t('administrator'), user.active === false && t('may not sign in')].filter(Boolean).join(', ')}</td>
-              <td>
+              <td className="nowrap">
                 <Button small aria-label={t('Change {user}', { user: name })} onClick={() => ask({ kind: 'change', user })}>
                   {t('Change')}
+                </Button>{' '}
+                <Button small aria-label={t('Quotas of {name}', { name })} onClick={() => ask({ kind: 'quota', user })}>
+                  {t('Quotas')}
                 </Button>
               </td>
             </tr>
@@ -267,6 +274,7 @@ function Users() {
       </TableCard>
       {asked?.kind === 'new' && <UserDialog user={null} onClose={() => ask(null)} />}
       {asked?.kind === 'change' && <UserDialog user={asked.user} onClose={() => ask(null)} />}
+      {asked?.kind === 'quota' && <QuotaDialog of="users" name={asked.user.username ?? ''} canChange onClose={() => ask(null)} />}
       {asked?.kind === 'import' && <ImportDialog onClose={() => ask(null)} />}
       {asked?.kind === 'remove' && (
         <Confirm title={t('Remove {n} user?|Remove {n} users?', { n: asked.users.length })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={() => remove(asked.users)}>
@@ -323,7 +331,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
   )
 }
 
-type GroupAsked = { kind: 'new' } | { kind: 'change' | 'remove'; group: Group } | null
+type GroupAsked = { kind: 'new' } | { kind: 'change' | 'remove' | 'members' | 'quota'; group: Group } | null
 
 function Groups() {
   const { data, error } = useQuery(groupsQuery)
@@ -360,6 +368,12 @@ function Groups() {
               <Button small aria-label={t('Change {user}', { user: group.groupname ?? '' })} onClick={() => ask({ kind: 'change', group })}>
                 {t('Change')}
               </Button>{' '}
+              <Button small aria-label={t('Members of {name}', { name: group.groupname ?? '' })} onClick={() => ask({ kind: 'members', group })}>
+                {t('Members')}
+              </Button>{' '}
+              <Button small aria-label={t('Quotas of {name}', { name: group.groupname ?? '' })} onClick={() => ask({ kind: 'quota', group })}>
+                {t('Quotas')}
+              </Button>{' '}
               <Button small kind="danger" aria-label={t('Remove {name}', { name: group.groupname ?? '' })} onClick={() => ask({ kind: 'remove', group })}>
                 {t('Remove')}
               </Button>
@@ -367,6 +381,8 @@ function Groups() {
           </tr>
         ))}
       </TableCard>
+      {asked?.kind === 'members' && <MembersDialog group={asked.group.groupname ?? ''} canMakeAdmins onClose={() => ask(null)} />}
+      {asked?.kind === 'quota' && <QuotaDialog of="groups" name={asked.group.groupname ?? ''} canChange onClose={() => ask(null)} />}
       {asked?.kind === 'new' && <GroupDialog group={null} onClose={() => ask(null)} />}
       {asked?.kind === 'change' && <GroupDialog group={asked.group} onClose={() => ask(null)} />}
       {asked?.kind === 'remove' && (
@@ -424,33 +440,94 @@ function AdminNodes() {
   )
 }
 
+/** For who is no administrator of the platform, but says who is in some groups. */
+function MyGroups() {
+  const { data: me, error } = useQuery(userQuery(sessionGet()?.user ?? ''))
+  const { data: groups } = useQuery(groupsQuery)
+  const [asked, ask] = useState<{ kind: 'members' | 'quota'; name: string } | null>(null)
+  if (error) return <ErrorNote error={error} />
+  if (!me || !groups) return <Loading />
+  if (!me.adminOfGroups?.length)
+    return (
+      <div className="card">
+        <Empty title={t('This page is for administrators')}>
+          <p>{t('An administrator of the platform can make you the administrator of a group.')}</p>
+        </Empty>
+      </div>
+    )
+  return (
+    <div className="stack">
+      <p className="quiet">{t('You say who is in these groups. What a group grants, and its quotas, are set by administrators of the platform.')}</p>
+      <TableCard label={t('Groups')} heads={[t('Group'), t('Description'), t('Virtual clusters'), { hidden: t('Actions') }]}>
+        {me.adminOfGroups.map((name) => {
+          const group = groups.find((one) => one.groupname === name)
+          return (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{group?.description}</td>
+              <td>{group?.extension?.acls?.virtualClusters?.join(', ')}</td>
+              <td className="nowrap">
+                <Button small aria-label={t('Members of {name}', { name })} onClick={() => ask({ kind: 'members', name })}>
+                  {t('Members')}
+                </Button>{' '}
+                <Button small aria-label={t('Quotas of {name}', { name })} onClick={() => ask({ kind: 'quota', name })}>
+                  {t('Quotas')}
+                </Button>
+              </td>
+            </tr>
+          )
+        })}
+      </TableCard>
+      {asked?.kind === 'members' && <MembersDialog group={asked.name} onClose={() => ask(null)} />}
+      {asked?.kind === 'quota' && <QuotaDialog of="groups" name={asked.name} onClose={() => ask(null)} />}
+    </div>
+  )
+}
+
 export default function Admin() {
-  const [search] = useSearch()
-  const tab = search.get('tab') ?? 'users'
-  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', nodes: 'skep pardon NODE', audit: 'skep audit' }
   usePageTitle(t('Administration'))
   return (
     <div className="page">
       <h1>{t('Administration')}</h1>
+      {sessionGet()?.admin ? (
+        <AdminTabs />
+      ) : (
+        <>
+          <MyGroups />
+          <Cli command="skep group join GROUP USER" />
+        </>
+      )}
+    </div>
+  )
+}
+
+function AdminTabs() {
+  const [search] = useSearch()
+  const tab = search.get('tab') ?? 'users'
+  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', nodes: 'skep pardon NODE', exits: 'skep exits', audit: 'skep audit' }
+  return (
+    <>
       <Tabs
         name="tab"
         label={t('Views of the administration')}
         tabs={[
           { id: 'users', title: t('Users') },
           { id: 'groups', title: t('Groups') },
+          { id: 'clusters', title: t('Virtual clusters') },
           { id: 'nodes', title: t('Nodes') },
+          { id: 'exits', title: t('Exit codes') },
           { id: 'audit', title: t('Audit') },
         ]}
       />
       {tab === 'users' && <Users />}
       {tab === 'groups' && <Groups />}
       {tab === 'nodes' && <AdminNodes />}
-      {tab === 'audit' && (
-        <Suspense fallback={<Loading />}>
-          <Audit />
-        </Suspense>
-      )}
+      <Suspense fallback={<Loading />}>
+        {tab === 'clusters' && <Granted />}
+        {tab === 'exits' && <ExitCodes />}
+        {tab === 'audit' && <Audit />}
+      </Suspense>
       <Cli command={commands[tab] ?? 'skep user list'} />
-    </div>
+    </>
   )
 }

@@ -2,9 +2,10 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { call, enc, sessionGet, signOut, type Schema, type User } from '../api/client'
-import { clustersQuery, tokensQuery, userQuery } from '../api/queries'
+import { clustersQuery, quotaQuery, tokensQuery, userQuery } from '../api/queries'
 import { languageGet, t } from '../i18n/i18n'
 import { clock } from '../lib/format'
+import { QUOTAS, quotaName } from '../lib/quota'
 import { Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
 
 interface SshKey {
@@ -302,6 +303,29 @@ function TokenDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
+/** What the person may have and do, and how much of it is used. */
+function Limits({ name }: { name: string }) {
+  const { data } = useQuery(quotaQuery(`users/${enc(name)}`))
+  if (!data) return null
+  return (
+    <section className="card" aria-label={t('Quotas')}>
+      <h2>{t('Quotas')}</h2>
+      {QUOTAS.map((kind) => {
+        const { value, used = 0, group } = data[kind] ?? {}
+        const whose = group ? t('of the group {group}', { group }) : ''
+        return typeof value === 'number' ? (
+          <Meter key={kind} label={[quotaName(kind), whose].filter(Boolean).join(', ')} used={used} total={value} />
+        ) : (
+          <div key={kind} className="row small">
+            <span>{quotaName(kind)}</span>
+            <span className="push quiet">{t('{used} used, no limit', { used })}</span>
+          </div>
+        )
+      })}
+    </section>
+  )
+}
+
 function Quotas({ user }: { user: User }) {
   const { data } = useQuery(clustersQuery)
   if (!data) return null
@@ -331,12 +355,13 @@ export default function Profile() {
           <div className="grid-cards">
             <Account user={user} />
             <Quotas user={user} />
+            <Limits name={me} />
           </div>
           <Keys user={user} />
           <Tokens />
         </>
       )}
-      <Cli command="skep whoami; skep token list" />
+      <Cli command="skep whoami; skep quota; skep token list" />
     </div>
   )
 }

@@ -1,0 +1,70 @@
+// The quotas of a user or of a group; administrators of the platform change them.
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { call, enc } from '../../api/client'
+import { quotaQuery } from '../../api/queries'
+import { t } from '../../i18n/i18n'
+import { QUOTAS, quotaName } from '../../lib/quota'
+import { Button, Dialog, ErrorNote, Loading, TextField, useToast } from '../../ui/ui'
+
+export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'groups'; name: string; canChange?: boolean; onClose: () => void }) {
+  const query = quotaQuery(`${of}/${enc(name)}`)
+  const { data, error: unread } = useQuery(query)
+  const [error, setError] = useState<unknown>(null)
+  const queries = useQueryClient()
+  const toast = useToast()
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const values = QUOTAS.map((kind) => [kind, form.get(kind) === '' ? null : Number(form.get(kind))] as const)
+    try {
+      await call('PUT', `/api/v2/${of}/${enc(name)}/quota`, { json: Object.fromEntries(values) })
+      await queries.invalidateQueries({ queryKey: ['quota'] })
+      toast(t('The quotas of {name} are changed.', { name }))
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  const hintOf = (kind: (typeof QUOTAS)[number]) => {
+    const { value, group, used } = data?.[kind] ?? {}
+    const here = group && typeof value === 'number' ? t('The group {group} gives {n}.', { group, n: value }) : ''
+    return [used === undefined ? '' : t('{used} used.', { used }), here].filter(Boolean).join(' ') || undefined
+  }
+  return (
+    <Dialog title={t('Quotas of {name}', { name })} onClose={onClose}>
+      {unread !== null && <ErrorNote error={unread} />}
+      {!data ? (
+        <Loading />
+      ) : (
+        <form className="stack" onSubmit={(event) => void submit(event)}>
+          {error !== null && <ErrorNote error={error} />}
+          <p className="quiet">{of === 'users' ? t('Empty: the largest of the user’s groups counts, or none.') : t('Each member may have so much; empty: no limit.')}</p>
+          <div className="fields">
+            {QUOTAS.map((kind) => (
+              <TextField
+                key={kind}
+                label={quotaName(kind)}
+                name={kind}
+                type="number"
+                min={kind === 'requestsPerSecond' ? 1 : 0}
+                max={1e9}
+                readOnly={!canChange}
+                defaultValue={data[kind]?.group ? '' : (data[kind]?.value ?? '')}
+                hint={hintOf(kind)}
+              />
+            ))}
+          </div>
+          <div className="dialog-foot">
+            <Button onClick={onClose}>{canChange ? t('Cancel') : t('Close')}</Button>
+            {canChange && (
+              <Button type="submit" kind="main">
+                {t('Change')}
+              </Button>
+            )}
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
