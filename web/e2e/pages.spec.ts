@@ -1,5 +1,5 @@
 import type { Page } from '@playwright/test'
-import { ADMIN, axePath, expect, jobFile, signIn, submit, test, VIEWS, violations } from './portal'
+import { ADMIN, axePath, expect, jobFile, roomMake, signIn, submit, test, VIEWS, violations } from './portal'
 
 const PAGES = [
   '/',
@@ -39,6 +39,7 @@ test('no page has a barrier or scrolls sideways, in both themes and at both widt
   await expect(page.getByLabel('Password')).toBeVisible()
   expect(await violations(page), 'sign in').toEqual([])
   await signIn(page)
+  await roomMake(page)
   await submit(page, jobFile('shown', ['echo hello', 'nosuchprogram'], 'parameters:\n  rate: 1\n'))
   await page.goto('/jobs/admin~shown')
   await expect(page.getByRole('region', { name: 'Why it failed' })).toBeVisible()

@@ -74,6 +74,20 @@ export async function submit(page: Page, text: string) {
   expect(status).toBe('ok')
 }
 
+/** Stop what other tests have left running, and wait until its room is free. */
+export async function roomMake(page: Page) {
+  const live = () =>
+    page.evaluate(async () => {
+      const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+      const jobs = (await (await fetch('/api/v2/jobs?state=WAITING,RUNNING,STOPPING&limit=1000', { headers })).json()) as { username: string; name: string; executionType: string }[]
+      for (const job of jobs)
+        if (job.executionType !== 'STOP') await fetch(`/api/v2/jobs/${job.username}~${job.name}/executionType`, { method: 'PUT', headers, body: '{"value":"STOP"}' })
+      return jobs.map((job) => job.name)
+    })
+  await expect.poll(live).toEqual([])
+}
+
 // ---- barriers ----
 
 export const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')

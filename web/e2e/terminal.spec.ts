@@ -1,6 +1,6 @@
 // Terminals in running tasks: by keyboard, over a cut connection, another page and a reload; and who may not.
 import type { Locator } from '@playwright/test'
-import { ADMIN, axePath, barriers, expect, jobFile, picture, signIn, submit, tabTo, test } from './portal'
+import { ADMIN, axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 
 const linesOf = (screen: Locator) => screen.locator('> div').allInnerTexts()
 const SLEEP = jobFile('entered', ['trap "exit 0" TERM; while true; do sleep 0.2; done']).replace('instances: 1', 'instances: 2')
@@ -8,6 +8,7 @@ const SLEEP = jobFile('entered', ['trap "exit 0" TERM; while true; do sleep 0.2;
 test('a terminal is opened, used and left by keyboard, and follows the size of the window', async ({ page }) => {
   await page.addInitScript({ path: axePath })
   await signIn(page)
+  await roomMake(page)
   await submit(page, SLEEP)
   await page.goto('/jobs/admin~entered?tab=terminal')
   await tabTo(page, page.getByRole('button', { name: 'Open a terminal' }))

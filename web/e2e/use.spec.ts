@@ -1,9 +1,10 @@
 // What was used over time: of a job that works, and of the machine.
-import { expect, jobFile, signIn, submit, test } from './portal'
+import { expect, jobFile, roomMake, signIn, submit, test } from './portal'
 
 test('charts tell what a job and a machine used', async ({ page }) => {
   test.setTimeout(180_000)
   await signIn(page)
+  await roomMake(page)
   await submit(page, jobFile('busy', ['while :; do :; done']))
   await page.goto('/jobs/admin~busy?tab=use')
   const processors = page.getByRole('slider', { name: 'Processors' })

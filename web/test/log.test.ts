@@ -56,3 +56,11 @@ describe('search', () => {
     expect(linesWith(3, at, '')).toEqual([])
   })
 })
+
+describe('a place of the log', () => {
+  it('is the line in which its byte stands', () => {
+    const buffer = new LogBuffer(100, true)
+    buffer.append('ab\nécd\nrest', 12)
+    expect([99, 100, 102, 103, 107, 108, 111, 112].map((at) => buffer.lineOf(at))).toEqual([-1, 0, 0, 1, 1, 2, 2, -1])
+  })
+})

@@ -92,7 +92,12 @@ export class ExecSession {
 
   async end() {
     if (this.state.kind === 'ended') return
-    await call('DELETE', pathOf(this.id))
+    try {
+      await call('DELETE', pathOf(this.id))
+    } catch (error) {
+      // it has ended already, and another window was told
+      if (!(error instanceof ApiError && error.status === 404)) throw error
+    }
     this.ended('')
   }
 

@@ -24,6 +24,17 @@ export class LogBuffer {
     return index < this.lines.length ? this.lines[index]! : this.rest
   }
 
+  /** The line in which the byte of this number of the log stands; -1: it is not here. */
+  lineOf(offset: number): number {
+    let at = this.begin
+    if (offset < at) return -1
+    for (let i = 0; i < this.lines.length; i++) {
+      at += byteLength(this.lines[i]!) + 1
+      if (offset < at) return i
+    }
+    return offset < this.end ? this.lines.length : -1
+  }
+
   append(chunk: string, byteCount: number) {
     this.end += byteCount
     const parts = (this.rest + chunk).split('\n')

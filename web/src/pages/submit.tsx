@@ -4,13 +4,15 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { ApiError, call, sessionGet, type Problem, type Schema } from '../api/client'
 import { configQuery, userQuery } from '../api/queries'
 import type { CodeHandle } from '../editor/code'
-import { formOf, jobParse, JOB_NEW, nameNext } from '../editor/job-file'
+import { fieldSet, formOf, jobParse, JOB_NEW, nameNext } from '../editor/job-file'
 import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
+import { templatesOf } from '../lib/templates'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { Button, Cli, ErrorNote, Loading, Reason, usePageTitle, useToast } from '../ui/ui'
 import { JobFormView } from './submit/form'
+import { Templates } from './submit/templates'
 
 const Code = lazy(() => import('../editor/code'))
 const DRAFT = 'skep.draft'
@@ -19,9 +21,14 @@ function nameNew(user: string) {
   return `${user || 'job'}-${Date.now().toString(36)}`
 }
 
-/** The text to begin with: a clone, a draft of this tab, or the smallest job. */
-function useStart(clone: string | null) {
+/** The text to begin with: a clone, a template, a draft of this tab, or the smallest job. */
+function useStart(clone: string | null, template: string | null) {
   const { data, error } = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone })
+  if (template) {
+    const user = sessionGet()?.user ?? ''
+    const found = templatesOf(user).find(({ name }) => name === template)
+    return found ? { text: fieldSet(found.text, ['name'], nameNew(user)), error: null } : { text: null, error: new Error(t('This browser has no template {name}.', { name: template })) }
+  }
   if (!clone) return { text: sessionStorage.getItem(DRAFT) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
   if (!data) return { text: null, error }
   const name = formOf(data)?.name
@@ -34,14 +41,17 @@ function syntaxProblems(text: string): Problem[] {
 
 export default function Submit() {
   const [search] = useSearch()
-  const start = useStart(search.get('clone'))
+  const template = search.get('template')
+  const start = useStart(search.get('clone'), template)
   usePageTitle(t('Submit'))
   if (start.error) return <div className="page"><ErrorNote error={start.error} /></div>
   if (start.text === null) return <div className="page"><Loading /></div>
-  return <Sheet key={search.get('clone') ?? ''} start={start.text} isClone={search.has('clone')} />
+  const source = search.has('clone') ? 'clone' : template ? 'template' : 'new'
+  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} />
 }
 
-function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
+function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'template' }) {
+  const isClone = source === 'clone'
   const [text, setText] = useState(start)
   const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
   const [checked, setChecked] = useState('')
@@ -59,8 +69,8 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
   const isMasked = isClone && /^\s+\S+:\s*["']?\*{6}/m.test(text)
 
   useEffect(() => {
-    if (!isClone) sessionStorage.setItem(DRAFT, text)
-  }, [text, isClone])
+    if (source === 'new') sessionStorage.setItem(DRAFT, text)
+  }, [text, source])
 
   const refused = (failure: unknown) => {
     if (failure instanceof ApiError && failure.problems.length) {
@@ -105,6 +115,7 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
       <div className="page-head">
         <h1>{isClone ? t('Submit a copy') : t('Submit a job')}</h1>
         <div className="row push">
+          <Templates user={user} text={text} suggested={form?.name ?? ''} canSave={syntax.length === 0} />
           <input ref={file} type="file" accept=".yaml,.yml,.json" hidden onChange={(event) => void read(event.target.files?.[0])} />
           <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
           <Button onClick={() => fileSave(`${form?.name || 'job'}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>
@@ -121,7 +132,7 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
       <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
-        <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
+        <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
         <section className="submit-code" aria-label={t('Job file')}>
           <Suspense fallback={<Loading />}>
             <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />

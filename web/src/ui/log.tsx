@@ -5,16 +5,18 @@ import { ApiError, backoffMs, request } from '../api/client'
 import { t } from '../i18n/i18n'
 import { plainOf, spansOf } from '../lib/ansi'
 import { bytes as bytesText } from '../lib/format'
-import { linesWith, LogBuffer } from '../lib/log-buffer'
+import { byteLength, linesWith, LogBuffer } from '../lib/log-buffer'
 import { Button, Check, ErrorNote, useToast } from './ui'
 
 const FIRST_BYTES = 256 * 1024
 const MORE_BYTES = 2 * 1024 * 1024
+const BEFORE_BYTES = 64 * 1024 // of a place that one jumps to
 const LINE_PX = 19
 
 interface Source {
   url: string // of the log, without a query
   isLive: boolean
+  at: number | null // open it there and stand still, instead of at its end
 }
 
 interface State {
@@ -81,6 +83,14 @@ function useLog(source: Source) {
         setState({ buffer, error: null, isLastLines: true, isConnected: false })
         return false
       }
+      if (source.at !== null && source.at < end) {
+        const start = Math.max(removed, source.at - BEFORE_BYTES)
+        const part = await logPart(source.url, start, Math.min(end - start, BEFORE_BYTES + FIRST_BYTES))
+        buffer = new LogBuffer(start, start === removed)
+        buffer.append(part, byteLength(part))
+        setState({ buffer, error: null, isLastLines: false, isConnected: false })
+        return false
+      }
       const from = Math.max(removed, end - FIRST_BYTES)
       buffer = new LogBuffer(from, from === removed)
       setState({ buffer, error: null, isLastLines: false, isConnected: true })
@@ -116,7 +126,7 @@ function useLog(source: Source) {
     }
     void run()
     return () => stop.abort()
-  }, [source.url, draw])
+  }, [source.url, source.at, draw])
 
   return { ...state, draw }
 }
@@ -156,10 +166,10 @@ const Line = memo(function Line({ text, mark }: { text: string; mark: string }) 
   )
 })
 
-export function Log({ url, isLive, name }: { url: string; isLive: boolean; name: string }) {
-  const source = useMemo(() => ({ url, isLive }), [url, isLive])
+export function Log({ url, isLive, name, at = null, onEnd }: { url: string; isLive: boolean; name: string; at?: number | null; onEnd?: () => void }) {
+  const source = useMemo(() => ({ url, isLive, at }), [url, isLive, at])
   const { buffer, error, isLastLines, isConnected, draw } = useLog(source)
-  const [isFollowing, setFollowing] = useState(true)
+  const [isFollowing, setFollowing] = useState(at === null)
   const [isWrapped, setWrapped] = useState(false)
   const [mark, setMark] = useState('')
   const [hit, setHit] = useState(0)
@@ -192,7 +202,14 @@ export function Log({ url, isLive, name }: { url: string; isLive: boolean; name:
     virtual.scrollToIndex(hits[next]!, { align: 'center' })
   }
 
+  // the place that one has jumped to: in the middle of the window, and marked
+  const place = at !== null && buffer ? buffer.lineOf(at) : -1
+  useEffect(() => {
+    if (place >= 0) virtual.scrollToIndex(place, { align: 'center' })
+  }, [place, virtual])
+
   const onScroll = () => {
+    if (at !== null) return // it stands still
     const element = box.current!
     const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < LINE_PX * 1.5
     if (isAtEnd !== isFollowing) setFollowing(isAtEnd)
@@ -266,6 +283,7 @@ export function Log({ url, isLive, name }: { url: string; isLive: boolean; name:
         <Button
           aria-pressed={isFollowing}
           onClick={() => {
+            if (at !== null) return onEnd?.()
             setFollowing(!isFollowing)
             if (!isFollowing) goEnd()
           }}
@@ -295,7 +313,7 @@ export function Log({ url, isLive, name }: { url: string; isLive: boolean; name:
               ref={isWrapped ? virtual.measureElement : undefined}
               data-index={item.index}
               className="log-line"
-              data-hit={(mark && hits[hit] === item.index) || undefined}
+              data-hit={(mark ? hits[hit] === item.index : place === item.index) || undefined}
               style={{ transform: `translateY(${item.start}px)` }}
             >
               <Line text={buffer!.at(item.index)} mark={mark} />
@@ -304,7 +322,7 @@ export function Log({ url, isLive, name }: { url: string; isLive: boolean; name:
         </div>
       </div>
       <p className="small quiet" role="status">
-        {isConnected && isLive ? t('New lines come as they are written.') : isLive && buffer && !error ? t('The connection is being made again …') : t('{n} line|{n} lines', { n: count })}
+        {at !== null ? t('A part of the log is shown. Follow goes to its end.') : isConnected && isLive ? t('New lines come as they are written.') : isLive && buffer && !error ? t('The connection is being made again …') : t('{n} line|{n} lines', { n: count })}
       </p>
     </div>
   )

@@ -5,9 +5,12 @@ import { t } from '../../i18n/i18n'
 import { useSearch } from '../../router'
 import '../../style/log.css'
 import { Log } from '../../ui/log'
-import { Empty, SelectField, StateBadge, stateName } from '../../ui/ui'
+import { Button, Empty, SelectField, StateBadge, stateName } from '../../ui/ui'
 import { isLive } from '../jobs'
+import { LogSearch } from './log-search'
 
+const BESIDE_MAX = 3 // a browser has six connections to a server, and each log that is followed takes one
+const elsewhere = { attempt: null, at: null } // of another task
 const STREAMS = ['all', 'stdout', 'stderr', 'runtime'] as const
 
 /** Which task, which attempt of it, which stream; all of it in the address. */
@@ -18,27 +21,32 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
   const tasks = detail.taskRoles?.[role]?.taskStatuses ?? []
   const index = Number(search.get('index') ?? 0)
   const task = tasks.find((one) => one.taskIndex === index) ?? tasks[0]
-  const jobAttempt = detail.jobStatus?.attemptId ?? 0
-  const { data: history } = useQuery({ ...taskQuery(name, jobAttempt, role, task?.taskIndex ?? 0), enabled: !!task && (task.retries ?? 0) > 0 })
+  const latest = detail.jobStatus?.attemptId ?? 0
+  const jobAttempt = Number(search.get('run') ?? latest)
+  const at = search.get('at')
+  const { data: history } = useQuery({ ...taskQuery(name, jobAttempt, role, task?.taskIndex ?? 0), enabled: !!task && ((task.retries ?? 0) > 0 || jobAttempt !== latest) })
   const attempts = history?.attempts ?? []
   const attempt = Number(search.get('attempt') ?? task?.attemptId ?? 0)
   const stream = search.get('stream') ?? 'all'
 
   if (!task) return <Empty title={t('The job has no task of this name')} />
   const shown = attempts.find((one) => one.attemptId === attempt) ?? task
-  const hasLog = attempt !== task.attemptId || task.containerLog
+  const hasLog = jobAttempt !== latest || attempt !== task.attemptId || task.containerLog
+  const beside = besideOf(search.get('beside')).filter((one) => detail.taskRoles?.[one.role])
+  const here = `${role}.${task.taskIndex}`
   const url = `/api/v2/jobs/${enc(name)}/attempts/${jobAttempt}/taskRoles/${enc(role)}/taskIndex/${task.taskIndex}/attempts/${attempt}/logs/${stream}`
   const streamNames: Record<string, string> = { all: t('All output'), stdout: 'stdout', stderr: 'stderr', runtime: t('Set-up') }
   return (
     <div className="stack">
-      <div className="row">
-        <SelectField label={t('Role')} value={role} onChange={(event) => change({ role: event.target.value, index: null, attempt: null })}>
+      <LogSearch name={name} />
+      <div className="row row-foot">
+        <SelectField label={t('Role')} value={role} onChange={(event) => change({ role: event.target.value, index: null, ...elsewhere })}>
           {roles.map((one) => (
             <option key={one}>{one}</option>
           ))}
         </SelectField>
         {tasks.length <= 500 ? (
-          <SelectField label={t('Task')} value={task.taskIndex} onChange={(event) => change({ role, index: event.target.value, attempt: null })}>
+          <SelectField label={t('Task')} value={task.taskIndex} onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}>
             {tasks.map((one) => (
               <option key={one.taskIndex} value={one.taskIndex}>
                 {one.taskIndex} · {stateName(one.taskState ?? '')}
@@ -55,12 +63,12 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
               min={0}
               max={tasks.length - 1}
               value={task.taskIndex}
-              onChange={(event) => change({ role, index: event.target.value, attempt: null })}
+              onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}
             />
           </div>
         )}
         {attempts.length > 1 && (
-          <SelectField label={t('Attempt')} value={attempt} onChange={(event) => change({ role, index: String(index), attempt: event.target.value })}>
+          <SelectField label={t('Attempt')} value={attempt} onChange={(event) => change({ role, index: String(index), attempt: event.target.value, at: null })}>
             {attempts.map((one) => (
               <option key={one.attemptId} value={one.attemptId}>
                 {one.attemptId} · {stateName(one.attemptState ?? '')}
@@ -75,12 +83,25 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
             </option>
           ))}
         </SelectField>
+        {jobAttempt !== latest && (
+          <Button onClick={() => change({ run: null, ...elsewhere })}>{t('This is attempt {n} of the job: show the latest', { n: jobAttempt })}</Button>
+        )}
+        {tasks.length + beside.length > 1 && (
+          <Button disabled={beside.length >= BESIDE_MAX || beside.some((one) => one.key === here)} title={t('At most {n} logs stand beside each other', { n: BESIDE_MAX + 1 })} onClick={() => change({ beside: [...beside.map((one) => one.key), here].join(',') })}>
+            {t('Keep it beside')}
+          </Button>
+        )}
         <div className="push">
           <StateBadge state={shown.attemptState} />
         </div>
       </div>
+      <div className="logs" data-many={beside.length > 0 || undefined}>
+        <Beside detail={detail} name={name} entries={beside} onClose={(key) => change({ beside: beside.flatMap((one) => (one.key === key ? [] : [one.key])).join(',') })} />
       {hasLog ? (
-        <Log key={url} url={url} isLive={isLive(shown.attemptState)} name={`${name}-${role}-${task.taskIndex}-${attempt}-${stream}.log`} />
+        <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${task.taskIndex}]` })}>
+          {beside.length > 0 && <h2>{`${role}[${task.taskIndex}]`}</h2>}
+          <Log key={`${url} ${at}`} url={url} at={at === null ? null : Number(at)} onEnd={() => change({ at: null })} isLive={isLive(shown.attemptState)} name={`${name}-${role}-${task.taskIndex}-${attempt}-${stream}.log`} />
+        </section>
       ) : (
         <div className="card">
           <Empty title={t('There is no log yet')}>
@@ -88,6 +109,42 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
           </Empty>
         </div>
       )}
+      </div>
     </div>
   )
+}
+
+interface BesideEntry {
+  key: string // as the address names it: ROLE.INDEX
+  role: string
+  index: number
+}
+
+export function besideOf(text: string | null): BesideEntry[] {
+  return (text ?? '').split(',').flatMap((key) => {
+    const match = /^(.+)\.(\d+)$/.exec(key)
+    return match ? [{ key, role: match[1]!, index: Number(match[2]) }] : []
+  }).slice(0, BESIDE_MAX)
+}
+
+/** Logs of other tasks, each as it grows. */
+function Beside({ detail, name, entries, onClose }: { detail: JobDetail; name: string; entries: BesideEntry[]; onClose: (key: string) => void }) {
+  return entries.map(({ key, role, index }) => {
+    const task = detail.taskRoles?.[role]?.taskStatuses?.find((one) => one.taskIndex === index)
+    if (!task) return null
+    const url = `/api/v2/jobs/${enc(name)}/attempts/${detail.jobStatus?.attemptId ?? 0}/taskRoles/${enc(role)}/taskIndex/${index}/attempts/${task.attemptId}/logs/all`
+    return (
+      <section key={key} className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
+        <div className="row">
+          <h2>{`${role}[${index}]`}</h2>
+          <StateBadge state={task.taskState} />
+          <span className="push" />
+          <Button small aria-label={t('Close the log of {task}', { task: `${role}[${index}]` })} onClick={() => onClose(key)}>
+            ✕
+          </Button>
+        </div>
+        {task.containerLog ? <Log key={url} url={url} isLive={isLive(task.taskState)} name={`${name}-${role}-${index}.log`} /> : <Empty title={t('There is no log yet')} />}
+      </section>
+    )
+  })
 }

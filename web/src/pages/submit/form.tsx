@@ -10,16 +10,31 @@ interface Props {
   text: string
   setText: (text: string) => void
   vcs: string[]
+  isTemplate: boolean // its parameters are what one is asked for
 }
 
+/** What was a number and is one again stays a number in the text. */
+const likeBefore = (before: string, next: string) => (isNumber(before) && isNumber(next) ? Number(next) : next)
+const isNumber = (value: string) => /^-?\d+(\.\d+)?$/.test(value)
 const numberOf = (value: string) => (value === '' ? null : Number(value))
 
-export function JobFormView({ form, text, setText, vcs }: Props) {
+export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
   const { data: skus } = useQuery(skusQuery(form.vc))
   const image = form.images[0]
+  const asks = isTemplate && form.parameters.length > 0
   return (
     <>
+      {asks && (
+        <section className="card" aria-label={t('Parameters')}>
+          <h2>{t('Parameters')}</h2>
+          <div className="fields">
+            {form.parameters.map(([key, value], index) => (
+              <TextField key={key} label={key} autoFocus={index === 0} value={value} onChange={(event) => setText(fieldSet(text, ['parameters', key], likeBefore(value, event.target.value)))} />
+            ))}
+          </div>
+        </section>
+      )}
       <section className="card" aria-label={t('Job')}>
         <h2>{t('Job')}</h2>
         <div className="fields">
@@ -60,7 +75,7 @@ export function JobFormView({ form, text, setText, vcs }: Props) {
       <div className="row">
         <Button onClick={() => setText(roleAdd(text))}>{t('Add a role')}</Button>
       </div>
-      <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />
+      {!asks && <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />}
       <Pairs title={t('Secrets')} name="secrets" hint="<% $secrets.name %>" isSecret pairs={form.secrets} text={text} setText={setText} />
     </>
   )

@@ -1,0 +1,135 @@
+// Search in everything that the tasks of a job wrote. The server searches for a second at a time; the page asks for the
+// next second until it has a page of lines or all has been searched.
+import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { enc, lineStream, request, type Schema } from '../../api/client'
+import { t } from '../../i18n/i18n'
+import { bytes as bytesText } from '../../lib/format'
+import { plainOf } from '../../lib/ansi'
+import { Link, useSearch } from '../../router'
+import { Button, Check, Empty, ErrorNote } from '../../ui/ui'
+
+type Found = Schema['LogSearchLine']
+
+const PAGE = 200 // lines of a search, until one asks for more
+const TEXT_MAX = 400
+
+interface Result {
+  found: Found[]
+  bytes: number
+  cursor: string | null // null: all has been searched
+  isBusy: boolean
+  error: unknown
+}
+
+const NOTHING: Result = { found: [], bytes: 0, cursor: null, isBusy: false, error: null }
+
+export function searchQuery(text: string, isExpression: boolean, ignoresCase: boolean): URLSearchParams {
+  const query = new URLSearchParams({ [isExpression ? 're' : 'q']: text, limit: String(PAGE) })
+  if (ignoresCase) query.set('ignoreCase', 'true')
+  return query
+}
+
+export function LogSearch({ name }: { name: string }) {
+  const [search, change] = useSearch()
+  const text = search.get('find') ?? ''
+  const isExpression = search.get('re') === 'true'
+  const ignoresCase = search.get('case') !== 'true'
+  const [result, setResult] = useState<Result | null>(null)
+  const stop = useRef<AbortController | null>(null)
+
+  const run = async (from: Result) => {
+    stop.current?.abort()
+    const own = (stop.current = new AbortController())
+    let { found, bytes, cursor } = from
+    const wanted = found.length + PAGE
+    setResult({ ...from, isBusy: true, error: null })
+    try {
+      do {
+        const query = searchQuery(text, isExpression, ignoresCase)
+        if (cursor) query.set('cursor', cursor)
+        const reply = await request('GET', `/api/v2/jobs/${enc(name)}/logs/search?${query}`, { signal: own.signal })
+        cursor = null
+        for await (const line of lineStream<Schema['LogSearchLine']>(reply)) {
+          if (line.type === 'match') found = [...found, line]
+          else if (line.type === 'end') {
+            bytes += line.bytes ?? 0
+            cursor = line.cursor ?? null
+          }
+        }
+        if (own.signal.aborted) return
+        setResult({ found, bytes, cursor, isBusy: cursor !== null && found.length < wanted, error: null })
+      } while (cursor !== null && found.length < wanted)
+    } catch (error) {
+      if (!own.signal.aborted) setResult({ found, bytes, cursor, isBusy: false, error })
+    }
+  }
+  useEffect(() => {
+    setResult(null)
+    if (text) void run(NOTHING)
+    return () => stop.current?.abort()
+    // `run` is made anew with each of these
+  }, [name, text, isExpression, ignoresCase])
+
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    change({ find: String(new FormData(event.currentTarget).get('find')) })
+  }
+  return (
+    <section className="stack" aria-label={t('Search in all logs')}>
+      <form className="row" onSubmit={submit} role="search">
+        <input key={text} type="search" name="find" className="input" aria-label={t('Search in all logs of the job')} placeholder={t('Search in all logs of the job')} defaultValue={text} maxLength={1024} />
+        <Button type="submit">{t('Search')}</Button>
+        <Check checked={isExpression} onChange={(event) => change({ re: event.target.checked ? 'true' : null })}>
+          {t('Expression')}
+        </Check>
+        <Check checked={!ignoresCase} onChange={(event) => change({ case: event.target.checked ? 'true' : null })}>
+          {t('Case counts')}
+        </Check>
+        {text && (
+          <Button kind="plain" onClick={() => change({ find: null, re: null, case: null })}>
+            {t('Close the search')}
+          </Button>
+        )}
+      </form>
+      {result && (
+        <div className="card">
+          <p className="small quiet" role="status">
+            {result.isBusy ? t('{n} line so far, {size} searched …|{n} lines so far, {size} searched …', { n: result.found.length, size: bytesText(result.bytes) }) : t('{n} line found, {size} searched|{n} lines found, {size} searched', { n: result.found.length, size: bytesText(result.bytes) })}
+          </p>
+          {result.error !== null && <ErrorNote error={result.error} />}
+          {!result.isBusy && result.error === null && result.found.length === 0 && <Empty title={t('No line has this')} />}
+          {result.found.length > 0 && (
+            <ul className="found" aria-label={t('Lines found')} tabIndex={0}>
+              {result.found.map((line) => (
+                <Place key={`${line.attempt} ${line.role} ${line.index} ${line.taskAttempt} ${line.offset}`} line={line} />
+              ))}
+            </ul>
+          )}
+          {!result.isBusy && result.cursor !== null && (
+            <div>
+              <Button onClick={() => void run(result)}>{t('Search on')}</Button>
+            </div>
+          )}
+        </div>
+      )}
+    </section>
+  )
+}
+
+/** One line, which leads to its place in its log. */
+function Place({ line }: { line: Found }) {
+  const next = new URLSearchParams(location.search)
+  const place = { run: line.attempt, role: line.role, index: line.index, attempt: line.taskAttempt, at: line.offset }
+  for (const [key, value] of Object.entries(place)) next.set(key, String(value))
+  next.delete('stream')
+  const text = plainOf(line.text ?? '')
+  return (
+    <li>
+      <Link href={`${location.pathname}?${next}`}>
+        {line.role}[{line.index}]
+        <span className="quiet small"> {t('line {line}', { line: String(line.line) })}</span>
+      </Link>
+      <code>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)} …` : text}</code>
+    </li>
+  )
+}
