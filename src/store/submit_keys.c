@@ -20,7 +20,6 @@ static const char delete_user[] = "DELETE FROM submit_keys WHERE user_name = ?";
 int submit_key_add(struct store *store, const struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
-
     assert(change->kind == CHANGE_SUBMIT_KEY && change->submit_key.job.v != 0);
     sql_put_string(&sql, change->submit_key.user);
     sql_put_string(&sql, change->submit_key.key);
@@ -35,7 +34,6 @@ int submit_key_add(struct store *store, const struct store_change *change, struc
 int submit_keys_trim(struct store *store, const struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_old);
-
     assert(change->kind == CHANGE_SUBMIT_KEYS_TRIM);
     sql_put_int(&sql, change->before_ms);
     int code = sql_run(&sql, NULL, err);
@@ -49,7 +47,6 @@ int submit_keys_trim(struct store *store, const struct store_change *change, str
 int submit_keys_remove(struct store *store, const char *user, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_user);
-
     sql_put_string(&sql, user);
     return sql_run(&sql, NULL, err);
 }
@@ -58,7 +55,6 @@ int store_submit_key(struct store_reader *reader, const char *user, const char *
                      struct arena *arena, struct store_submit_key *row, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-
     sql_put_string(&sql, user);
     sql_put_string(&sql, key);
     int code = sql_next(&sql, err);
