@@ -127,6 +127,8 @@ int untrusted_put(const char *directory, const char *name, struct text content, 
     if (fd < 0)
         return err_errno(err, errno, "create %s", beside);
     int code = content_write(fd, content, beside, err);
+    if (code == 0 && fchmod(fd, mode) < 0)
+        code = err_errno(err, errno, "set the mode of %s", beside);
     if (code == 0 && renameat(folder, beside, folder, name) < 0)
         code = err_errno(err, errno, "rename %s to %s", beside, name);
     if (code < 0)

@@ -35,7 +35,8 @@ int untrusted_reopen(int found);
 int untrusted_read(const char *directory, const char *path, enum untrusted_links links,
                    size_t limit, struct buf *out, struct err *err);
 
-/* Replace the file `name` in `directory`, whole, without following or opening what is there.
+/* Replace the file `name` in `directory`, whole, without following or opening what is there. It has
+ * this mode whatever the umask, as who reads it may be another user.
  * Not synced. `directory` itself is ours: only what is in it is not trusted. */
 int untrusted_put(const char *directory, const char *name, struct text content, mode_t mode,
                   struct err *err);

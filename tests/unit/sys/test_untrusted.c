@@ -140,7 +140,12 @@ static void test_put(void **state)
     put("victim", "untouched");
     assert_int_equal(symlink("victim", place("reason")), 0);
     assert_int_equal(symlink("victim", place(".reason~")), 0);
+    const mode_t before = umask(077); /* the server's own */
     assert_int_equal(untrusted_put(folder, "reason", TEXT("why"), 0644, &err), 0);
+    umask(before);
+    struct stat written;
+    assert_int_equal(stat(place("reason"), &written), 0);
+    assert_int_equal(written.st_mode & 07777, 0644);
     assert_read("reason", UNTRUSTED_NO_LINKS, "why");
     assert_read("victim", UNTRUSTED_NO_LINKS, "untouched");
     assert_int_equal(mkdir(place(".reason~"), 0755), 0);
