@@ -73,7 +73,7 @@ struct kube {
     pthread_cond_t synced;
     bool is_listed;      /* from then on attempts are told of */
     bool is_unreachable; /* nodes have been told to be not healthy */
-    char trouble[200];   /* why not synced; "" */
+    char trouble[256];   /* why not synced; "" */
     struct kube_follow follows[FOLLOWS];
     uint64_t chance;
     struct id_map attempts;
