@@ -141,29 +141,47 @@ static int no_job(struct call *call, struct text user, struct text name)
                      TEXT_ARG(name), TEXT_ARG(user), near);
 }
 
-int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job)
+static int job_read(struct call *call, struct text user, struct text name, struct store_job *job)
 {
     struct store *store = call->api->service->store;
     struct job_id id;
-    struct err err = {0};
-    int code = store_job_find(store, user, name, &id, &err);
-    if (!code)
-        code = store_job_summary(store, id, call->arena, job, &err);
-    if (code == ERR_NOT_FOUND)
-        return no_job(call, user, name);
-    call->err = err;
-    return code;
+    int code = store_job_find(store, user, name, &id, &call->err);
+    return code ? code : store_job_summary(store, id, call->arena, job, &call->err);
+}
+
+int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job)
+{
+    int code = job_read(call, user, name, job);
+    return code == ERR_NOT_FOUND ? no_job(call, user, name) : code;
+}
+
+/* "user~name", or the name alone of one of the caller's. */
+static struct text name_split(const struct call *call, struct text name, struct text *user)
+{
+    struct text rest = name;
+    *user = text_cut(&rest, '~');
+    if (rest.at)
+        return rest;
+    *user = text_of(call->caller.auth.user);
+    return name;
 }
 
 int call_job(struct call *call, struct text name, struct store_job *job)
 {
-    struct text rest = name;
-    struct text user = text_cut(&rest, '~');
-    if (!rest.at) {
-        rest = name;
-        user = text_of(call->caller.auth.user);
-    }
-    return call_job_of(call, user, rest, job);
+    struct text user;
+    name = name_split(call, name, &user);
+    return call_job_of(call, user, name, job);
+}
+
+int call_job_exactly(struct call *call, struct text name, struct store_job *job)
+{
+    struct text user;
+    name = name_split(call, name, &user);
+    int code = job_read(call, user, name, job);
+    if (code != ERR_NOT_FOUND)
+        return code;
+    return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "there is no job %.*s~%.*s",
+                     TEXT_ARG(user), TEXT_ARG(name));
 }
 
 static struct auth_subject subject_of(const struct call *call, const struct store_job *job)

@@ -118,6 +118,8 @@ void call_refused(struct call *call, int code, const struct err *err);
 /* A job by "user~name" (also "name": the caller's own), or v1's user and name. NoJobError. */
 int call_job(struct call *call, struct text name, struct store_job *job);
 int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job);
+/* As call_job, for many: of a job that is not there nobody looks for one that is named alike. */
+int call_job_exactly(struct call *call, struct text name, struct store_job *job);
 /* May the caller do this, to this job (NULL: a right that is about no job)? Else call->err says
  * which right was missing. */
 int call_may(struct call *call, enum auth_right right, const struct store_job *job);

@@ -74,7 +74,7 @@ static int jobs_named(struct bulk *bulk, const struct doc *list)
                              name->place.line, name->place.column, doc_kind_name(name->kind));
         item_add(bulk, arena_copy(call->arena, name->as.string));
         struct bulk_item *item = &bulk->items[i];
-        item->code = call_job(call, name->as.string, &item->job);
+        item->code = call_job_exactly(call, name->as.string, &item->job);
         if (item->code)
             item->err = call->err;
         else
@@ -86,14 +86,30 @@ static int jobs_named(struct bulk *bulk, const struct doc *list)
     return 0;
 }
 
+static const char *const FILTERS[] = {
+    "username", "vc", "state", "keyword", "tagsContain", "tagsNotContain", "jobPriority"};
+
 static bool has_filter(const struct call *call)
 {
-    static const char *const words[] = {
-        "username", "vc", "state", "keyword", "tagsContain", "tagsNotContain", "jobPriority"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (exchange_query(call->exchange, words[i]).length)
+    for (size_t i = 0; i < COUNT_OF(FILTERS); i++)
+        if (exchange_query(call->exchange, FILTERS[i]).at)
             return true;
     return false;
+}
+
+/* A word that says nothing would be one filter less, and more jobs than are meant. */
+static int filters_check(struct call *call)
+{
+    for (size_t i = 0; i < COUNT_OF(FILTERS); i++) {
+        const struct text text = exchange_query(call->exchange, FILTERS[i]);
+        size_t commas = 0;
+        while (commas < text.length && text.at[commas] == ',')
+            commas++;
+        if (text.at && commas == text.length)
+            return call_fail(call, ERR_INVALID, NULL, FILTERS[i],
+                             "%s is empty: leave it out, or say what it is to find", FILTERS[i]);
+    }
+    return 0;
 }
 
 /* Without a user's name the caller's own: nobody is to stop the jobs of all by leaving it out. */
@@ -104,7 +120,9 @@ static int jobs_found(struct bulk *bulk)
     const struct text own = text_of(call->caller.auth.user);
     struct job_page page;
     int64_t limit;
-    int code = job_filter_parse(call, &filter);
+    int code = filters_check(call);
+    if (!code)
+        code = job_filter_parse(call, &filter);
     if (!code)
         code = call_number(call, "limit", 1, JOBS_MAX, JOBS_MAX, &limit);
     if (code)
