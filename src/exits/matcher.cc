@@ -20,12 +20,13 @@ constexpr int64_t EXPRESSION_MEMORY = 4 << 20;
 constexpr int64_t PIECES_MEMORY = 64 << 20;
 constexpr size_t UNFILTERED = SIZE_MAX;
 
-RE2::Options options_of(bool is_utf8)
+RE2::Options options_of(bool is_utf8, bool is_of_lines)
 {
     RE2::Options options;
     options.set_encoding(is_utf8 ? RE2::Options::EncodingUTF8 : RE2::Options::EncodingLatin1);
     options.set_log_errors(false);
     options.set_never_capture(true);
+    options.set_never_nl(is_of_lines);
     options.set_max_mem(EXPRESSION_MEMORY);
     return options;
 }
@@ -44,10 +45,12 @@ StringPiece piece_of(struct text text)
     return text.length > 0 ? StringPiece(text.at, text.length) : StringPiece("", 0);
 }
 
-/* The line in which a match ends at `end`; a newline just before the end belongs to its line. */
-struct text line_at(struct text text, size_t end)
+/* The line in which a match ends at `end`. A newline just before the end belongs to its line,
+ * unless no match has one. */
+struct text line_at(struct text text, size_t end, bool is_of_lines)
 {
-    size_t first = end > 0 && text.at[end - 1] == '\n' ? end - 1 : end, last = first;
+    const bool is_newline = !is_of_lines && end > 0 && text.at[end - 1] == '\n';
+    size_t first = is_newline ? end - 1 : end, last = first;
     const size_t earliest = first > MATCHER_BEFORE ? first - MATCHER_BEFORE : 0;
     while (first > earliest && text.at[first - 1] != '\n')
         first--;
@@ -65,6 +68,7 @@ struct expression {
 /* Pieces are compared without regard to the case of ASCII letters, which is right for expressions
  * on bytes only: those on UTF-8 are candidates always. */
 struct matcher {
+    bool is_of_lines = false;
     std::vector<expression> expressions;
     FilteredRE2 filtered{PIECE_MIN};
     std::vector<size_t> owners; /* of `filtered`'s numbers: expressions */
@@ -74,6 +78,13 @@ struct matcher {
 struct matcher *matcher_new(void)
 {
     return new matcher;
+}
+
+struct matcher *matcher_new_of_lines(void)
+{
+    struct matcher *matcher = matcher_new();
+    matcher->is_of_lines = true;
+    return matcher;
 }
 
 void matcher_free(struct matcher *matcher)
@@ -103,13 +114,13 @@ bool matcher_add(struct matcher *matcher, struct text source, char reason[160])
     }
     const bool is_utf8 = is_beyond_ascii(piece_of(source));
     expression added;
-    added.own = std::make_unique<RE2>(piece_of(source), options_of(is_utf8));
+    added.own = std::make_unique<RE2>(piece_of(source), options_of(is_utf8, matcher->is_of_lines));
     if (!is_taken(*added.own, reason))
         return false;
     if (!is_utf8) {
         int number = 0;
-        const RE2::ErrorCode code =
-            matcher->filtered.Add(piece_of(source), options_of(false), &number);
+        const RE2::ErrorCode code = matcher->filtered.Add(
+            piece_of(source), options_of(false, matcher->is_of_lines), &number);
         assert(code == RE2::NoError && static_cast<size_t>(number) == matcher->owners.size());
         (void)code;
         added.filtered = static_cast<size_t>(number);
@@ -126,7 +137,7 @@ void matcher_build(struct matcher *matcher)
     std::vector<std::string> pieces;
     if (!matcher->owners.empty())
         matcher->filtered.Compile(&pieces);
-    RE2::Options options = options_of(false);
+    RE2::Options options = options_of(false, false);
     options.set_literal(true);
     options.set_case_sensitive(false);
     options.set_max_mem(PIECES_MEMORY);
@@ -173,7 +184,7 @@ bool matcher_search(const struct matcher *matcher, size_t index, struct text tex
     if (!re2.Match(piece, 0, piece.size(), RE2::UNANCHORED, &match, found ? 1 : 0))
         return false;
     if (found)
-        *found = line_at({piece.data(), piece.size()},
-                         static_cast<size_t>(match.data() + match.size() - piece.data()));
+        *found = line_at(text, static_cast<size_t>(match.data() + match.size() - piece.data()),
+                         matcher->is_of_lines);
     return true;
 }

@@ -38,6 +38,9 @@ enum {
 struct matcher;
 
 struct matcher *matcher_new(void);
+/* No match of its expressions goes beyond a line, whatever they say of ends of lines, and each is
+ * within the line that matcher_search finds. */
+struct matcher *matcher_new_of_lines(void);
 void matcher_free(struct matcher *matcher);
 
 /* Add an expression; its number is the count of those added before. False when RE2 does not take it

@@ -311,9 +311,43 @@ static void large_expressions_see_the_end(void **state)
     mem_free(text);
 }
 
+/* Of lines, nothing that an expression says goes beyond their ends. */
+static void no_match_goes_beyond_a_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expression, *text, *line; /* NULL: no match */
+    } cases[] = {
+        {"(?m)error\\s*$", "an error \n\n\nnext", "an error "},
+        {"error: [^.]*", "an error: x\nmore\nend.", "an error: x"},
+        {"(?s)a.*", "a1\na2\n", "a1"},
+        {"one\\ntwo", "one\ntwo", NULL},
+        {"one[\\n]two", "one\ntwo", NULL},
+        {"(?m)^$", "a\n\nb", ""},
+        {"(?m)^$", "a\nb", NULL},
+        {"(?m)^\\s*$", "a\n  \nb", "  "},
+        {"(?m)^b", "a\nb", "b"},
+        {"\xc3\xa9\\s*", "x\xc3\xa9\n\ny", "x\xc3\xa9"},
+        {"(?m)^$", "", ""},
+    };
+    char reason[160];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct matcher *matcher = matcher_new_of_lines();
+        struct text found = {NULL, 0};
+        assert_true(matcher_add(matcher, text_of(cases[i].expression), reason));
+        matcher_build(matcher);
+        const bool is_found = matcher_search(matcher, 0, text_of(cases[i].text), &found);
+        if (is_found != (cases[i].line != NULL) || (is_found && !text_is(found, cases[i].line)))
+            fail_msg("%s: \"%.*s\"", cases[i].expression, TEXT_ARG(found));
+        if (is_found) /* a place in the text, also of an empty one */
+            assert_true(found.at >= cases[i].text);
+        matcher_free(matcher);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(filter_hides_no_match),         cmocka_unit_test(the_line_is_found),
-    cmocka_unit_test(bytes_and_characters),          cmocka_unit_test(expressions_of_re2),
-    cmocka_unit_test(large_expressions_see_the_end),
+    cmocka_unit_test(filter_hides_no_match),       cmocka_unit_test(the_line_is_found),
+    cmocka_unit_test(no_match_goes_beyond_a_line), cmocka_unit_test(bytes_and_characters),
+    cmocka_unit_test(expressions_of_re2),          cmocka_unit_test(large_expressions_see_the_end),
 };
 UNIT_FILE(tests, NULL, NULL);
