@@ -1,6 +1,7 @@
 #include "api/log_search.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
+#include "api/throttle.h"
 #include "api/worker.h"
 #include "base/err.h"
 #include "base/json_writer.h"
@@ -31,8 +32,16 @@ struct searching {
     struct log_place place;
     const struct task_record *attempt;
     uint8_t engine;
+    bool is_beyond; /* where it began */
     bool is_enough; /* out of time, or of room */
 };
+
+/* A search that ends for want of time must have come further than the one before it. */
+static void time_check(struct searching *searching)
+{
+    if (searching->is_beyond && http_clock_ms() >= searching->until_ms)
+        searching->is_enough = true;
+}
 
 bool log_place_parse(struct text text, struct log_place *place)
 {
@@ -56,7 +65,7 @@ bool log_place_parse(struct text text, struct log_place *place)
 static struct matcher *matcher_of(const struct log_search *search, char reason[160])
 {
     cleanup_buf struct buf expression = BUF_INIT;
-    struct matcher *matcher = matcher_new();
+    struct matcher *matcher = matcher_new_of_lines();
     /* ^ and $ are ends of lines */
     buf_string(&expression, search->ignores_case ? "(?im)" : "(?m)");
     buf_text(&expression, search->pattern);
@@ -95,17 +104,19 @@ static const char *number_find(const struct searching *searching, struct text te
 {
     for (uint64_t line = searching->place.line + 1; line < searching->search->line; line++) {
         text_cut(&text, '\n');
-        if (!text.length)
+        if (!text.at)
             return NULL;
     }
     return text.at;
 }
 
-/* The next line that has it; at NULL: none. */
+/* The next line that has it; at NULL: none. Behind the last newline no line has begun yet. */
 static struct text line_find(const struct searching *searching, struct text text)
 {
     const struct log_search *search = searching->search;
     const char *at = NULL;
+    assert(text.length > 0);
+    text.length -= text.at[text.length - 1] == '\n';
     if (search->line) {
         at = number_find(searching, text);
     } else if (searching->matcher) {
@@ -133,13 +144,28 @@ static uint64_t newlines(const char *at, const char *end)
 
 /* ---- what is told ---- */
 
+/* Less than `size` at the log's end only. It is kept in pieces, in whose ends lines need not end: a
+ * read may be of several. */
 static ssize_t log_take(struct searching *searching, uint64_t *offset, char *bytes, size_t size)
 {
     struct service *service = searching->search->service;
-    struct log_part part;
-    struct err err;
-    return service->log_read(service->context, searching->engine, searching->attempt->attempt,
-                             searching->search->stream, offset, bytes, size, &part, &err);
+    const struct attempt_id attempt = searching->attempt->attempt;
+    size_t got = 0;
+    while (got < size) {
+        const uint64_t wanted = *offset + got;
+        uint64_t at = wanted;
+        struct log_part part;
+        struct err err;
+        ssize_t length =
+            service->log_read(service->context, searching->engine, attempt,
+                              searching->search->stream, &at, bytes + got, size - got, &part, &err);
+        if (got == 0)
+            *offset = at;
+        if (length <= 0 || (got && at != wanted)) /* what stands between is gone */
+            return got ? (ssize_t)got : length;
+        got += (size_t)length;
+    }
+    return (ssize_t)got;
 }
 
 static void line_write(struct json_writer *json, struct text line)
@@ -256,8 +282,10 @@ static void block_search(struct searching *searching, struct text text)
         place->line += next > line.at && next[-1] == '\n';
         text = (struct text){next, (size_t)(end - next)};
         place->offset = offset + (uint64_t)(next - begin);
+        searching->is_beyond = true;
         searching->is_enough = searching->found >= searching->search->limit ||
                                searching->out->length > LOG_SEARCH_REPLY_MAX;
+        time_check(searching);
     }
     if (searching->is_enough)
         return;
@@ -281,8 +309,8 @@ static void log_search_one(struct searching *searching)
         if (last && length == BLOCK)
             length = last + 1 - searching->block;
         block_search(searching, (struct text){searching->block, (size_t)length});
-        if (http_clock_ms() >= searching->until_ms)
-            searching->is_enough = true;
+        searching->is_beyond = true;
+        time_check(searching);
     }
 }
 
@@ -314,13 +342,26 @@ static void attempt_search(struct searching *searching, const struct task_record
                                   : (struct log_place){.job_attempt = attempt->job_attempt,
                                                        .task = attempt->task,
                                                        .task_attempt = attempt->task_attempt};
+    searching->is_beyond |= order > 0;
     log_search_one(searching);
+    time_check(searching);
 }
 
 static bool task_is_wanted(const struct log_search *search, const struct task_record *task)
 {
     return (!search->role.at || text_is(search->role, task->role_name)) &&
            (search->index < 0 || search->index == task->task.index);
+}
+
+/* Has the search begun behind all attempts of the task? */
+static bool task_is_passed(const struct log_search *search, uint32_t job_attempt,
+                           struct task_ref task)
+{
+    const struct log_place *from = &search->from;
+    if (job_attempt != from->job_attempt)
+        return job_attempt < from->job_attempt;
+    return task.role < from->task.role ||
+           (task.role == from->task.role && task.index < from->task.index);
 }
 
 static int task_order(const void *a, const void *b)
@@ -344,10 +385,10 @@ static int job_attempt_search(struct searching *searching, struct store_reader *
     qsort(tasks.items, tasks.count, sizeof *tasks.items, task_order);
     for (size_t i = 0; i < tasks.count && !searching->is_enough; i++) {
         struct store_tasks tries = {0};
-        if (!task_is_wanted(search, &tasks.items[i]))
+        const struct task_ref task = tasks.items[i].task;
+        if (!task_is_wanted(search, &tasks.items[i]) || task_is_passed(search, job_attempt, task))
             continue;
-        code = store_task_attempts(reader, search->job, job_attempt, tasks.items[i].task, &arena,
-                                   &tries, err);
+        code = store_task_attempts(reader, search->job, job_attempt, task, &arena, &tries, err);
         if (code && code != ERR_NOT_FOUND)
             return code;
         for (size_t k = 0; k < tries.count; k++)
@@ -361,7 +402,7 @@ int log_search_run(const struct log_search *search, struct buf *out, struct err 
     struct service *service = search->service;
     char reason[160];
     struct searching searching = {
-        .search = search, .out = out, .until_ms = http_clock_ms() + LOG_SEARCH_MS};
+        .search = search, .out = out, .until_ms = http_clock_ms() + search->most_ms};
     assert((search->pattern.length || search->line) && search->limit);
     if (search->is_expression && !(searching.matcher = matcher_of(search, reason)))
         return err_fail(err, ERR_INVALID, "re", "not an expression of RE2: %s", reason);
@@ -370,8 +411,14 @@ int log_search_run(const struct log_search *search, struct buf *out, struct err 
     searching.block = mem_alloc(BLOCK);
     uint32_t first = search->attempt >= 0 ? (uint32_t)search->attempt : search->from.job_attempt;
     uint32_t end = search->attempt >= 0 ? first + 1 : search->job_attempt_count;
-    for (uint32_t at = first; at < end && !code && !searching.is_enough; at++)
+    for (uint32_t at = first; at < end && !code && !searching.is_enough; at++) {
         code = job_attempt_search(&searching, reader, at, err);
+        if (searching.is_enough || at + 1 == end)
+            continue;
+        searching.place = (struct log_place){.job_attempt = at + 1};
+        searching.is_beyond = true;
+        time_check(&searching);
+    }
     if (reader)
         service->reader_put(service->context, reader);
     if (!code)
@@ -414,8 +461,10 @@ static void task_run(struct worker_task *task, void *context)
 
 static void task_done(struct worker_task *task, bool is_run)
 {
+    struct call *call = ((struct search_task *)task)->call;
     (void)is_run;
-    exchange_resume(((struct search_task *)task)->call->exchange);
+    throttle_search_remove(call->api, call->caller.auth.user);
+    exchange_resume(call->exchange);
 }
 
 static int search_end(struct call *call)
@@ -498,12 +547,15 @@ int handle_log_search(struct call *call)
         code = pattern_read(call, search);
     if (!code)
         code = numbers_read(call, search);
+    if (!code)
+        code = throttle_search_add(call);
     if (code)
         return code;
     search->service = call->api->service;
     search->job = job.record.id;
     search->job_attempt_count = job.record.attempt + 1;
     search->role = exchange_query(call->exchange, "role");
+    search->most_ms = LOG_SEARCH_MS;
     own->task = (struct worker_task){.run = task_run, .done = task_done};
     own->call = call;
     call->task = own;
@@ -512,6 +564,7 @@ int handle_log_search(struct call *call)
     own->code = worker_give(call->api->search_worker, &own->task, &own->err);
     if (own->code) {
         own->is_run = true; /* with this error */
+        throttle_search_remove(call->api, call->caller.auth.user);
         exchange_resume(call->exchange);
     }
     return 0;

@@ -20,6 +20,7 @@ enum {
     LOG_SEARCH_LINES_MAX = 1000,
     LOG_SEARCH_CONTEXT_MAX = 10,
     LOG_SEARCH_WAITING_MAX = 32,
+    LOG_SEARCH_OF_USER_MAX = 8,     /* that wait or run: nobody keeps out all others */
     LOG_SEARCH_LINE_MAX = 4096,     /* bytes of a line that are told */
     LOG_SEARCH_REPLY_MAX = 4 << 20, /* bytes of a reply, and one match more */
 };
@@ -43,6 +44,7 @@ struct log_search {
     int64_t index;    /* -1: all */
     int64_t attempt;  /* of the job; -1: all */
     size_t limit, context;
+    int64_t most_ms; /* what it is in the middle of comes on top; it gets on in any case */
     struct log_place from;
 };
 

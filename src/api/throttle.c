@@ -1,6 +1,7 @@
 #include "api/throttle.h"
 #include "api/call.h"
 #include "api/http_watch.h"
+#include "api/log_search.h"
 #include "base/memory.h"
 #include "base/rate.h"
 #include "sys/secret.h"
@@ -19,6 +20,7 @@ struct throttle {
         int64_t requests, streams;
         char *requests_group, *streams_group; /* whose they are; NULL: the user's own */
         int64_t streams_open;
+        unsigned searches; /* that wait or run */
     } * items;
     size_t count, room;
 };
@@ -136,6 +138,30 @@ void throttle_stream_remove(struct api *api, const char *user)
     struct throttle_item *item = item_of(throttle, user);
     assert(item->streams_open > 0);
     item->streams_open--;
+    pthread_mutex_unlock(&throttle->lock);
+}
+
+int throttle_search_add(struct call *call)
+{
+    struct throttle *throttle = call->api->throttle;
+    pthread_mutex_lock(&throttle->lock);
+    struct throttle_item *item = item_of(throttle, call->caller.auth.user);
+    const bool is_room = item->searches < LOG_SEARCH_OF_USER_MAX;
+    item->searches += is_room;
+    pthread_mutex_unlock(&throttle->lock);
+    return is_room ? 0
+                   : call_fail(call, ERR_BUSY, NULL, "",
+                               "%d searches of yours wait or run already: try again",
+                               LOG_SEARCH_OF_USER_MAX);
+}
+
+void throttle_search_remove(struct api *api, const char *user)
+{
+    struct throttle *throttle = api->throttle;
+    pthread_mutex_lock(&throttle->lock);
+    struct throttle_item *item = item_of(throttle, user);
+    assert(item->searches > 0);
+    item->searches--;
     pthread_mutex_unlock(&throttle->lock);
 }
 

@@ -20,6 +20,10 @@ int throttle_request(struct call *call);
 /* One more stream of the caller, until throttle_stream_remove. ERR_QUOTA. */
 int throttle_stream_add(struct call *call);
 void throttle_stream_remove(struct api *api, const char *user);
+/* One more search of the caller's that waits or runs, of LOG_SEARCH_OF_USER_MAX at most, until
+ * throttle_search_remove. ERR_BUSY. */
+int throttle_search_add(struct call *call);
+void throttle_search_remove(struct api *api, const char *user);
 
 /* What is used now. */
 struct throttle_use {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/log_search.h"
+#include "api/throttle.h"
 #include "base/memory.h"
 
 enum { LINES = 30000 }; /* of some 20 bytes: several blocks */
@@ -173,6 +175,105 @@ static void test_odd_lines(void **state)
     assert_true(world->body.length < (size_t)2 * LOG_SEARCH_LINE_MAX);
 }
 
+/* Expressions that say something of ends of lines find lines nevertheless, one after the other. */
+static void test_lines_of_expressions(void **state)
+{
+    static const struct {
+        const char *query;
+        size_t matches;
+        const char *words;
+    } CASES[] = {
+        {"re=error%5Cs*%24", 2, "\"line\":1,\"offset\":0,\"text\":\"an error \""},
+        {"re=error:%20%5B%5E.%5D*", 1, "\"line\":5,\"offset\":22,\"text\":\"error: one\""},
+        {"re=%5E%24", 3, "\"line\":3,\"offset\":11,\"text\":\"\""},
+        {"re=x*", 8, "\"line\":8,"},
+        {"re=(?s)o.*", 5, "\"text\":\"error: one\""},
+        {"line=8", 1, "\"text\":\"\""},
+        {"line=9", 0, "\"cursor\":null"},
+    };
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "wordy", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "an error \n\n\nthe error\nerror: one\nmore\nof this\n\n");
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        assert_int_equal(search(world, alice, CASES[i].query), 200);
+        if (count(world, "\"match\"") != CASES[i].matches ||
+            !strstr(buf_cstr(&world->body), CASES[i].words))
+            fail_msg("%s: %s", CASES[i].query, buf_cstr(&world->body));
+    }
+}
+
+/* The engine keeps a log in pieces that end in the middle of lines. */
+static void test_pieces(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "wordy", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "one line\nanother line\nthe third line\nend");
+    log->piece = 7;
+    assert_int_equal(search(world, alice, "re=%5Eanother%20line%24"), 200);
+    assert_body(world, "\"line\":2,\"offset\":9,\"text\":\"another line\"");
+    assert_int_equal(search(world, alice, "q=line"), 200);
+    assert_int_equal(count(world, "\"match\""), 3);
+    assert_int_equal(search(world, alice, "line=3&context=2"), 200);
+    assert_int_equal(count(world, "\"match\""), 2);
+    assert_body(world, "\"text\":\"the third line\",\"before\":[\"one line\",\"another line\"]");
+    assert_body(world, "\"after\":[\"end\"]");
+}
+
+/* One that has no time at all gets on nevertheless, page by page, and finds each line once. */
+static void test_no_time(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job;
+    wordy_job(world, alice);
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("wordy"), &job, NULL), 0);
+    struct log_search search = {.service = &world->service,
+                                .job = job,
+                                .job_attempt_count = 3, /* two of them have no task */
+                                .pattern = TEXT("Bingo"),
+                                .index = -1,
+                                .attempt = -1,
+                                .limit = LOG_SEARCH_LINES_MAX};
+    size_t found = 0, pages = 0;
+    for (const char *at = ""; at; pages++) {
+        struct err err;
+        assert_true(pages < 50);
+        buf_clear(&world->body);
+        assert_int_equal(log_search_run(&search, &world->body, &err), 0);
+        found += count(world, "\"match\"");
+        at = strstr(buf_cstr(&world->body), "\"cursor\":\"");
+        struct text cursor = text_of(at ? at + strlen("\"cursor\":\"") : "");
+        assert_true(!at || log_place_parse(text_cut(&cursor, '"'), &search.from));
+    }
+    assert_int_equal(found, 6);
+    assert_true(pages > 6);
+}
+
+/* One user's searches wait beside those of others, and the rest of them is refused. */
+static void test_searches_of_one_user(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    struct call call = {.api = &world->api, .caller.auth.user = "alice"};
+    wordy_job(world, alice);
+    world_submit(world, bob, "own", 1);
+    for (int i = 0; i < LOG_SEARCH_OF_USER_MAX; i++)
+        assert_int_equal(throttle_search_add(&call), 0);
+    assert_int_equal(search(world, alice, "q=Bingo"), 429);
+    assert_body(world, "8 searches of yours");
+    assert_int_equal(world_get(world, "/api/v2/jobs/own/logs/search?q=x", bob), 200);
+    for (int i = 0; i < LOG_SEARCH_OF_USER_MAX; i++)
+        throttle_search_remove(&world->api, "alice");
+    for (int i = 0; i < LOG_SEARCH_OF_USER_MAX + 1; i++)
+        assert_int_equal(search(world, alice, "q=Bingo&limit=1"), 200);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
@@ -180,5 +281,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_lines, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_refused, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_odd_lines, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_lines_of_expressions, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_pieces, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_no_time, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_searches_of_one_user, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -305,6 +305,8 @@ static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id atte
     if (*offset >= log->text.length)
         return 0;
     size_t length = log->text.length - *offset;
+    if (log->piece && length > log->piece - *offset % log->piece)
+        length = log->piece - *offset % log->piece;
     if (length > size)
         length = size;
     memcpy(bytes, log->text.at + *offset, length);
