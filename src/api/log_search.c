@@ -437,7 +437,6 @@ struct search_task {
     bool is_run;
     int code;
     struct err err;
-    struct buf out;
 };
 
 int log_search_start(struct api *api, struct err *err)
@@ -456,7 +455,8 @@ static void task_run(struct worker_task *task, void *context)
     struct search_task *own = (struct search_task *)task;
     (void)context;
     own->is_run = true;
-    own->code = log_search_run(&own->search, &own->out, &own->err);
+    /* The body is the exchange's, which releases it also when the client has gone meanwhile. */
+    own->code = log_search_run(&own->search, &own->call->exchange->reply.body, &own->err);
 }
 
 static void task_done(struct worker_task *task, bool is_run)
@@ -478,9 +478,6 @@ static int search_end(struct call *call)
     if (!code) {
         reply->status = 200;
         reply->content_type = "application/x-ndjson";
-        reply->body = own->out;
-    } else {
-        buf_release(&own->out);
     }
     return code;
 }
