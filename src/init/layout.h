@@ -9,6 +9,7 @@
  *   /skep/log        writable by the image's user: log segments
  *   /skep/run        writable by the image's user: exit report, stop reason
  *   /skep/network    the task's address where its job has a network of its own; else not there
+ *   /dev/termination-log   in a pod: a file that kubelet mounts; gets what /skep/run/exit gets
  *   /skep/door       read-only: sockets of the server, where the engine is on its machine
  *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run

@@ -158,6 +158,22 @@ static void losses_tell(struct init *init)
                      (unsigned long long)ALL[i]->lost, ALL[i]->name, strerror(ALL[i]->lost_errno));
 }
 
+/* Kubelet reads its file when the container has ended. It is mounted, so that nothing can be
+ * renamed over it; where there is no kubelet there is no such file. What a task has put there
+ * instead, a pipe that nobody reads, must hold up nothing. */
+static int termination_write(struct init *init, struct text text, struct err *err)
+{
+    const char *path = arena_format(&init->arena, "%s/../dev/termination-log", init->root);
+    int fd = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0
+                                                   : err_errno(err, errno, "cannot open %s", path);
+    ssize_t written = write(fd, text.at, text.length); /* far less than a page */
+    int code = written == (ssize_t)text.length ? 0 : err_errno(err, errno, "cannot write %s", path);
+    close(fd);
+    return code;
+}
+
 /* Whole or not at all: the engine may look at any moment. */
 static int report(struct init *init, struct err *err)
 {
@@ -169,7 +185,7 @@ static int report(struct init *init, struct err *err)
     int code = file_write(aside, buf_as_text(&text), 0644, err);
     if (code == 0 && rename(aside, path) < 0)
         code = err_errno(err, errno, "cannot rename %s", aside);
-    return code;
+    return code < 0 ? code : termination_write(init, buf_as_text(&text), err);
 }
 
 static void run(struct init *init)

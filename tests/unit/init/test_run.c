@@ -213,6 +213,30 @@ static void world_with_hosts(struct world *w, const char *command, char outer[64
     mkdir(path_in(w, "run"), 0755);
 }
 
+/* Kubelet's file is mounted: it is written where it lies, with what the engine's own has. */
+static void a_kubelet_is_told_how_it_ended(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buf own = BUF_INIT, kubelets = BUF_INIT;
+    struct stat before, after;
+    char outer[64];
+    world_with_hosts(&w, "exit 3", outer);
+    mkdir(path_in(&w, "../dev"), 0755);
+    write_whole(path_in(&w, "../dev/termination-log"), "what the task wrote there itself", 32);
+    assert_int_equal(stat(path_in(&w, "../dev/termination-log"), &before), 0);
+    world_run(&w);
+    assert_int_equal(w.end.code, 3);
+    read_whole(path_in(&w, "run/exit"), &own);
+    read_whole(path_in(&w, "../dev/termination-log"), &kubelets);
+    assert_string_equal(buf_cstr(&kubelets), buf_cstr(&own));
+    assert_int_equal(stat(path_in(&w, "../dev/termination-log"), &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    buf_release(&own);
+    buf_release(&kubelets);
+    folder_remove(outer);
+}
+
 /* Tasks on the own node are known by the network's address, others by their node's. In /etc/hosts
  * those on the own node have an address of the loopback each, so that they are told apart. */
 static void network_of_its_own(void **state)
@@ -278,6 +302,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pre_fails),
     cmocka_unit_test(port_conflict),
     cmocka_unit_test(signals_forwarded),
+    cmocka_unit_test(a_kubelet_is_told_how_it_ended),
     cmocka_unit_test(network_of_its_own),
     cmocka_unit_test(not_usable),
     cmocka_unit_test(home_of_the_user),
