@@ -452,11 +452,23 @@ static void read_top(struct server_config *config, const struct doc *doc)
 static void check_kubernetes(const struct engine_config *engine, const struct doc *doc,
                              struct problems *problems)
 {
+    static const char *const unused[] = {
+        "runtime",     "initPath",  "nodeName", "address",        "cpu",
+        "memoryMB",    "workers",   "pidsMax",  "diskReserveMB",  "containerKeepHours",
+        "logKeepDays", "logKeepMB", "disk",     "userNamespaces", "network",
+        "rights",      "devices",   "images",   "fake",
+    };
     const struct doc *own = doc_get(doc, "kubernetes");
     const char *init_image = engine->kubernetes.init_image;
     if (engine->kind == ENGINE_KIND_KUBERNETES && !init_image)
         problem_add(problems, own ? own->place : doc->place, "engine.kubernetes.initImage",
                     "an image that has skep-init must be named");
+    for (size_t i = 0; engine->kind == ENGINE_KIND_KUBERNETES && i < COUNT_OF(unused); i++)
+        if (doc_get(doc, unused[i]))
+            problem_add(problems, doc_get(doc, unused[i])->place, "engine",
+                        "%s says how containers of this machine are run: for pods of a cluster "
+                        "nothing of it is used",
+                        unused[i]);
     if (engine->kind != ENGINE_KIND_KUBERNETES && own)
         problem_add(problems, own->place, "engine.kubernetes",
                     "the engine's kind is %s, so that nothing of this is used",
