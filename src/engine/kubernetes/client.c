@@ -200,6 +200,25 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
     return transfer->is_cut ? 0 : length;
 }
 
+static void good_tell(struct kube_client *client)
+{
+    client->failing_since_ms = 0;
+    client->watcher.answered(client->watcher.context);
+}
+
+/* A stream ends minutes after its answer has come: that it has come is told where its headers end.
+ */
+static size_t header_take(char *bytes, size_t size, size_t count, void *context)
+{
+    const struct transfer *transfer = context;
+    const size_t length = size * count;
+    long status = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (transfer->call.line && length > 0 && bytes[0] == '\r' && status >= 200 && status < 300)
+        good_tell(transfer->client);
+    return length;
+}
+
 static void tls_set(CURL *easy, const struct kube_access *access)
 {
     struct curl_blob ca = {(void *)(uintptr_t)access->ca.at, access->ca.length, CURL_BLOB_NOCOPY};
@@ -271,6 +290,8 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, bytes_take);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header_take);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
     body_set(transfer);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method);
     times_set(transfer);
@@ -295,8 +316,7 @@ static bool is_passing(int status)
 static void watcher_tell(struct kube_client *client, const struct kube_answer *answer)
 {
     if (!is_passing(answer->status)) {
-        client->failing_since_ms = 0;
-        client->watcher.answered(client->watcher.context);
+        good_tell(client);
         return;
     }
     if (client->failing_since_ms == 0)
@@ -441,8 +461,12 @@ static int wait_ms(struct kube_client *client)
     int64_t due = now + WAIT_MAX_MS;
     if (client->later && client->later->due_ms < due)
         due = client->later->due_ms;
-    if (client->ready.first && client->quiet_until_ms > now && client->quiet_until_ms < due)
-        due = client->quiet_until_ms;
+    if (client->ready.first && client->quiet_until_ms > now) {
+        if (client->quiet_until_ms < due)
+            due = client->quiet_until_ms;
+    } else if (client->ready.first && client->calls < CLIENT_CALLS_MAX) {
+        return 0; /* calls have ended since it was put off */
+    }
     return due > now ? (int)(due - now) : 0;
 }
 

@@ -1,0 +1,197 @@
+/* A client of an API server that the test plays: what it tells of the server, and that nothing that
+ * could be asked waits. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "engine/kubernetes/access.h"
+#include "engine/kubernetes/client.h"
+
+enum { LIMIT_S = 30, CALLS = CLIENT_CALLS_MAX + 8 };
+
+static struct {
+    int listener;
+    char server[64];
+    struct kube_access access;
+    struct kube_client *client;
+    sem_t has_failed, has_answered, is_done, has_line;
+    atomic_int dones;
+} world;
+
+static void failed(void *context, const char *trouble, int64_t for_ms)
+{
+    (void)context, (void)for_ms;
+    assert_true(trouble[0] != '\0');
+    sem_post(&world.has_failed);
+}
+
+static void answered(void *context)
+{
+    (void)context;
+    sem_post(&world.has_answered);
+}
+
+static bool line(void *context, uint64_t key, struct text text)
+{
+    (void)context, (void)key, (void)text;
+    sem_post(&world.has_line);
+    return true;
+}
+
+static void done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context, (void)key, (void)answer;
+    if (atomic_fetch_add(&world.dones, 1) + 1 == CALLS)
+        sem_post(&world.is_done);
+}
+
+static void nothing_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context, (void)key, (void)answer;
+}
+
+/* The limit only ends a test that has failed. */
+static void happens(sem_t *what)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LIMIT_S;
+    assert_int_equal(sem_timedwait(what, &until), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    struct err err;
+    world.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(world.listener, (struct sockaddr *)&address, length) < 0 ||
+        listen(world.listener, 2 * CALLS) < 0 ||
+        getsockname(world.listener, (struct sockaddr *)&address, &length) < 0)
+        return -1;
+    snprintf(world.server, sizeof world.server, "http://127.0.0.1:%u", ntohs(address.sin_port));
+    world.access = (struct kube_access){
+        .server = world.server, .server_name = "", .proxy = "", .token = "", .token_path = ""};
+    atomic_store(&world.dones, 0);
+    sem_init(&world.has_failed, 0, 0);
+    sem_init(&world.has_answered, 0, 0);
+    sem_init(&world.is_done, 0, 0);
+    sem_init(&world.has_line, 0, 0);
+    return kube_client_new(&world.access, (struct kube_watcher){NULL, failed, answered},
+                           &world.client, &err);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    kube_client_free(world.client);
+    sem_destroy(&world.has_failed);
+    sem_destroy(&world.has_answered);
+    sem_destroy(&world.is_done);
+    sem_destroy(&world.has_line);
+    return close(world.listener);
+}
+
+/* The next connection, its request read. */
+static int request_take(void)
+{
+    char request[4096];
+    size_t length = 0;
+    int fd = accept(world.listener, NULL, NULL);
+    assert_true(fd >= 0);
+    do {
+        ssize_t got = read(fd, request + length, sizeof request - 1 - length);
+        assert_true(got > 0);
+        length += (size_t)got;
+        request[length] = '\0';
+    } while (!strstr(request, "\r\n\r\n"));
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static struct buf path_of(const char *path)
+{
+    struct buf out = BUF_INIT;
+    buf_string(&out, path);
+    return out;
+}
+
+/* It lasts for minutes and may bring nothing: whoever waits for its end takes a server that is back
+ * for one that is still away. */
+static void a_stream_is_an_answer_when_it_begins(void **state)
+{
+    (void)state;
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of("/watch"), .line = line, .done = nothing_done},
+        0);
+    int fd = request_take();
+    say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    happens(&world.has_answered);
+    say(fd, "3\r\n{}\n\r\n");
+    happens(&world.has_line);
+    close(fd);
+    happens(&world.has_failed);
+}
+
+static void a_stream_that_is_refused_is_none(void **state)
+{
+    (void)state;
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of("/watch"), .line = line, .done = nothing_done},
+        0);
+    int fd = request_take();
+    say(fd, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_failed);
+    assert_int_equal(sem_trywait(&world.has_answered), -1);
+    close(fd);
+}
+
+/* All calls that are under way end at the same moment, and nothing but them would wake the client.
+ */
+static void what_waits_for_room_is_asked_when_there_is_some(void **state)
+{
+    (void)state;
+    int fds[CALLS];
+    for (int i = 0; i < CALLS; i++)
+        kube_client_send(
+            world.client,
+            &(struct kube_call){.method = "DELETE", .path = path_of("/pod"), .done = done}, 0);
+    for (int i = 0; i < CLIENT_CALLS_MAX; i++)
+        fds[i] = request_take();
+    for (int i = 0; i < CLIENT_CALLS_MAX; i++)
+        say(fds[i], "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    for (int i = CLIENT_CALLS_MAX; i < CALLS; i++)
+        fds[i] = request_take();
+    for (int i = CLIENT_CALLS_MAX; i < CALLS; i++)
+        say(fds[i], "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.is_done);
+    for (int i = 0; i < CALLS; i++)
+        close(fds[i]);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_waits_for_room_is_asked_when_there_is_some, setup,
+                                    teardown),
+};
+
+UNIT_FILE(tests, NULL, NULL);
