@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
@@ -68,9 +69,12 @@ static bool string_take(char *to, size_t room, const char *from)
 bool feed_page_took(struct feed *feed, const struct doc *metadata)
 {
     assert(feed->state == FEED_LISTS);
-    if (string_take(feed->next_page, sizeof feed->next_page, object_string(metadata, "continue")) &&
-        feed->next_page[0])
+    const char *next = object_string(metadata, "continue");
+    if (next[0]) {
+        if (!string_take(feed->next_page, sizeof feed->next_page, next))
+            feed->next_page[0] = '\0'; /* what follows is not known: from the beginning */
         return false;
+    }
     feed->next_page[0] = '\0';
     if (!string_take(feed->version, sizeof feed->version,
                      object_string(metadata, "resourceVersion")))
@@ -100,6 +104,16 @@ enum feed_event feed_line(struct feed *feed, const struct doc *line, const struc
     feed->failures = 0;
     feed->is_watch_fresh = false;
     return is_bookmark ? FEED_NOTHING : is_removed ? FEED_REMOVED : FEED_OBJECT;
+}
+
+const char *feed_refusal(const struct feed *feed, int status, struct text body, struct arena *arena)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, arena);
+    const char *message = object_string(doc_parse(body, DOC_JSON, arena, &problems), "message");
+    return arena_format(arena, "%.100s%s answers %d%s%.120s", feed->path,
+                        feed->state == FEED_WATCHES ? " (watch)" : "", status,
+                        message[0] ? ": " : "", message);
 }
 
 uint32_t feed_backoff_ms(uint32_t failures, uint64_t chance)

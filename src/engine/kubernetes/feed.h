@@ -50,7 +50,7 @@ void feed_request(const struct feed *feed, uint64_t chance, struct buf *out);
 bool feed_is_first_page(const struct feed *feed);
 
 /* A page's "metadata" came. True: the list is complete, and a watch is next. False: another page
- * is.
+ * is, or (feed_is_first_page) it names neither a page nor a version that can be taken.
  */
 bool feed_page_took(struct feed *feed, const struct doc *metadata);
 
@@ -68,6 +68,10 @@ enum feed_event feed_line(struct feed *feed, const struct doc *line, const struc
 /* A watch ended, or a page did not come: `status` of HTTP, 0 when there was none or the stream was
  * broken. What is next may be asked after that many ms. */
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance);
+
+/* What the server answered to this feed's request instead, for people: in `arena`. */
+const char *feed_refusal(const struct feed *feed, int status, struct text body,
+                         struct arena *arena);
 
 /* After so many failures in a row: 0 for none, then 0.8 s, doubled up to 30 s, and by chance up to
  * a fifth more. */

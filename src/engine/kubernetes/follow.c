@@ -72,7 +72,19 @@ static int page_take(struct kube *kube, uint64_t which, struct text body, struct
     }
     if (feed_page_took(&follow->feed, metadata))
         list_complete(kube, which, tells);
+    else if (feed_is_first_page(&follow->feed))
+        return err_fail(err, ERR_CORRUPT, "", "%.100s: its list names no version and no next page",
+                        follow->feed.path);
     return 0;
+}
+
+/* What is wrong with it; "" nothing is. */
+static const char *answer_trouble(const struct feed *feed, const struct kube_answer *answer,
+                                  struct arena *arena)
+{
+    if (answer->trouble[0] || answer->status == 200)
+        return answer->trouble;
+    return feed_refusal(feed, answer->status, answer->body, arena);
 }
 
 static void list_done(void *context, uint64_t which, const struct kube_answer *answer)
@@ -84,9 +96,10 @@ static void list_done(void *context, uint64_t which, const struct kube_answer *a
     uint32_t delay_ms = 0;
     tells_init(&tells);
     pthread_mutex_lock(&kube->lock);
-    int code = answer->status == 200 ? page_take(kube, which, answer->body, &tells, &err)
-                                     : err_fail(&err, ERR_UNAVAILABLE, "", "%.100s answers %d",
-                                                follow->feed.path, answer->status);
+    int code = answer->status == 200
+                   ? page_take(kube, which, answer->body, &tells, &err)
+                   : err_fail(&err, ERR_UNAVAILABLE, "", "%s",
+                              answer_trouble(&follow->feed, answer, &tells.arena));
     if (code < 0)
         delay_ms = feed_ended(&follow->feed, answer->status, kube->chance++);
     if (answer->status != 410)
@@ -110,6 +123,8 @@ static bool watch_line(void *context, uint64_t which, struct text line)
     enum feed_event event = doc ? feed_line(&follow->feed, doc, &object) : FEED_BROKEN;
     if (event == FEED_OBJECT || event == FEED_REMOVED)
         object_seen(kube, which, object, event == FEED_REMOVED, &tells);
+    if (event != FEED_EXPIRED && event != FEED_BROKEN)
+        trouble_set(kube, "");
     follow->is_expired = event == FEED_EXPIRED;
     pthread_mutex_unlock(&kube->lock);
     tells_post(kube, &tells);
@@ -120,8 +135,14 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
 {
     struct kube *kube = context;
     struct kube_follow *follow = &kube->follows[which];
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
     pthread_mutex_lock(&kube->lock);
     const int status = follow->is_expired ? 200 : answer->status;
+    const char *trouble = answer_trouble(&follow->feed, answer, &arena);
+    /* that it has expired is no trouble; an end without one has ended none */
+    if (!follow->is_expired && status != 410 && trouble[0])
+        trouble_set(kube, trouble);
     uint32_t delay_ms = feed_ended(&follow->feed, status, kube->chance++);
     follow->is_expired = false;
     pthread_mutex_unlock(&kube->lock);

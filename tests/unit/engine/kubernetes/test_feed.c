@@ -212,6 +212,32 @@ static void a_page_without_a_version_is_asked_for_again(void **state)
     assert_true(feed_is_first_page(&feed));
 }
 
+/* Taken for the last page, it would say that all objects of the next ones have gone. */
+static void a_page_whose_next_cannot_be_named_is_not_the_last(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    const char *metadata =
+        arena_format(&arena, "{\"continue\":\"%05000d\",\"resourceVersion\":\"9\"}", 1);
+    assert_false(feed_page_took(&feed, json(metadata)));
+    assert_int_equal(feed.state, FEED_LISTS);
+    assert_true(feed_is_first_page(&feed));
+}
+
+static void a_refusal_is_told_in_the_servers_words(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_watching(&feed, "40");
+    struct text body = TEXT("{\"kind\":\"Status\",\"message\":\"pods is forbidden\"}");
+    assert_string_equal(feed_refusal(&feed, 403, body, &arena),
+                        "/api/v1/pods (watch) answers 403: pods is forbidden");
+    feed_init(&feed, "/api/v1/pods", "");
+    assert_string_equal(feed_refusal(&feed, 502, TEXT("<html>"), &arena),
+                        "/api/v1/pods answers 502");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_list_goes_by_pages_and_a_watch_from_its_version),
     cmocka_unit_test(without_a_selector_all_is_asked_for),
@@ -221,6 +247,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_no_event_breaks_the_stream),
     cmocka_unit_test(pauses_grow_until_something_comes),
     cmocka_unit_test(a_page_without_a_version_is_asked_for_again),
+    cmocka_unit_test(a_page_whose_next_cannot_be_named_is_not_the_last),
+    cmocka_unit_test(a_refusal_is_told_in_the_servers_words),
 };
 
 UNIT_FILE(tests, setup, teardown);
