@@ -276,3 +276,15 @@ void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
         wait_read(pod, out);
     }
 }
+
+void pod_object_had_started(struct pod_object *pod)
+{
+    if (pod->stage != POD_REFUSED)
+        return;
+    pod->stage = POD_ENDED;
+    pod->exit = (struct exit_report){.name = pod->name,
+                                     .reason = "NodeRestarted",
+                                     .message = pod->message,
+                                     .is_user_command = true};
+    code_set(&pod->exit, SIGNAL_BASE + SIGNAL_KILL, 0);
+}

@@ -238,6 +238,22 @@ static void pod_kill(struct kube *kube, const struct kube_task *task)
     delete_send(kube, task, "pods", (task->grace_ms + 999) / 1000, kill_done);
 }
 
+static bool is_made(const struct kube_answer *answer)
+{
+    return answer->status == STATUS_OK || answer->status == STATUS_CREATED ||
+           answer->status == STATUS_ACCEPTED;
+}
+
+/* It was made after its attempt had been given up: nobody else takes it away. */
+static void stray_delete(struct kube *kube, uint64_t attempt, const char *kind, const char *uid)
+{
+    struct kube_task stray = {.attempt = {attempt}};
+    snprintf(stray.uid, sizeof stray.uid, "%s", uid);
+    log_info("engine", "kubernetes: attempt %llu was given up while it was made: %s are deleted",
+             (unsigned long long)attempt, kind);
+    delete_send(kube, &stray, kind, POD_GRACE_S, kill_done);
+}
+
 static bool is_label_ours(const struct kube *kube, const struct kube_task *task,
                           const struct doc *object)
 {
@@ -291,8 +307,7 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
     cleanup_problems struct problems problems;
     problems_init(&problems, &tells->arena);
     const struct doc *object = NULL;
-    if (answer->status == STATUS_OK || answer->status == STATUS_CREATED ||
-        answer->status == STATUS_ACCEPTED)
+    if (is_made(answer))
         object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
     if (object && is_label_ours(kube, task, object))
         pod_taken(kube, task, object, tells);
@@ -307,6 +322,17 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
         write_refused(kube, task, answer, tells);
 }
 
+static void pod_stray(struct kube *kube, uint64_t key, const struct kube_answer *answer,
+                      struct tells *tells)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells->arena);
+    const struct doc *object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
+    const char *uid = object_string(object, "metadata.uid");
+    if (uid[0] && object_attempt(object, kube->settings.instance).v == key)
+        stray_delete(kube, key, "pods", uid);
+}
+
 static void pod_done(struct kube *kube, uint64_t key, bool is_create,
                      const struct kube_answer *answer)
 {
@@ -316,6 +342,8 @@ static void pod_done(struct kube *kube, uint64_t key, bool is_create,
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task && task->state == TASK_POD_ASKED)
         pod_answered(kube, task, is_create, answer, &tells);
+    else if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
+        pod_stray(kube, key, answer, &tells);
     pthread_mutex_unlock(&kube->lock);
     tells_post(kube, &tells);
 }
@@ -335,7 +363,8 @@ static void pod_send(struct kube *kube, struct kube_task *task)
     struct kube_call call = {
         .method = "POST", .context = kube, .key = task->attempt.v, .done = pod_created};
     path_make(kube, "pods", NULL, &call.path);
-    buf_text(&call.body, buf_as_text(&task->pod));
+    call.body = task->pod; /* the client repeats it, and wipes it */
+    task->pod = (struct buf)BUF_INIT;
     task->state = TASK_POD_ASKED;
     kube_client_send(kube->client, &call, 0);
 }
@@ -347,8 +376,10 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
     tells_init(&tells);
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    if (!task || task->state != TASK_SECRET_ASKED)
-        task = NULL; /* its node has gone */
+    if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
+        stray_delete(kube, key, "secrets", ""); /* its node has gone */
+    else if (!task || task->state != TASK_SECRET_ASKED)
+        task = NULL;
     else if (answer->status == STATUS_CONFLICT && answer->tries == 0)
         pod_ask(kube, task); /* another skepd has begun it: its pod is there, or was */
     else if (task->is_kill_wanted)
@@ -367,7 +398,8 @@ void kube_task_begin(struct kube *kube, struct kube_task *task)
     struct kube_call call = {
         .method = "POST", .context = kube, .key = task->attempt.v, .done = secret_done};
     path_make(kube, "secrets", NULL, &call.path);
-    buf_text(&call.body, buf_as_text(&task->secret));
+    call.body = task->secret;
+    task->secret = (struct buf)BUF_INIT;
     kube_client_send(kube->client, &call, 0);
 }
 
@@ -453,16 +485,16 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
     }
     const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->is_timed;
     task->is_wait_short = pod->patience == POD_WAIT_SHORTLY;
-    if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
-        return;
-    mem_free(task->waits_for);
-    task->waits_for = mem_copy(pod->reason);
     if (is_first) {
         task->is_timed = true;
         const struct kube_call call = {
             .context = kube, .key = task->attempt.v, .done = patience_over};
         kube_client_send(kube->client, &call, POD_PATIENCE_MS);
     }
+    if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
+        return;
+    mem_free(task->waits_for);
+    task->waits_for = mem_copy(pod->reason);
     if (kube->is_listed && pod->message[0])
         tells_add(tells, &(struct engine_event){.kind = ENGINE_NOTE,
                                                 .attempt = task->attempt,
@@ -505,6 +537,8 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     if (strcmp(task->uid, pod.uid) != 0 || task->state >= TASK_ENDED)
         return;
     preparing(kube, task, tells);
+    if (task->is_started_told)
+        pod_object_had_started(&pod);
     switch (pod.stage) {
     case POD_WAITING:
         waits(kube, task, &pod, tells);

@@ -234,6 +234,26 @@ static void a_refusal_is_no_end(void **state)
     assert_int_equal(seen("\"phase\":\"Failed\",\"reason\":\"Evicted\"").stage, POD_ENDED);
 }
 
+/* A kubelet that begins anew refuses what it had admitted, and its status names no containers. */
+static void what_ran_before_was_not_refused(void **state)
+{
+    (void)state;
+    struct pod_object out = seen("\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\","
+                                 "\"message\":\"Pod was rejected\"");
+    assert_int_equal(out.stage, POD_REFUSED);
+    pod_object_had_started(&out);
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_string_equal(out.exit.name, "skep-7");
+    assert_string_equal(out.exit.reason, "NodeRestarted");
+    assert_string_equal(out.exit.message, "Pod was rejected");
+    assert_int_equal(out.exit.exit_code, 137);
+    assert_false(out.exit.is_missing);
+    out = seen("\"phase\":\"Failed\"," TASK(ENDED(3, "")));
+    pod_object_had_started(&out);
+    assert_int_equal(out.exit.exit_code, 3);
+    assert_string_equal(out.exit.reason, "");
+}
+
 static void what_others_delete_is_not_the_tasks_failure(void **state)
 {
     (void)state;
@@ -325,6 +345,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(work_that_was_done_stays_done),
     cmocka_unit_test(a_pod_ends_when_nothing_of_it_runs),
     cmocka_unit_test(a_refusal_is_no_end),
+    cmocka_unit_test(what_ran_before_was_not_refused),
     cmocka_unit_test(what_others_delete_is_not_the_tasks_failure),
     cmocka_unit_test(what_brings_skep_init_is_the_platforms),
     cmocka_unit_test(waiting_has_its_patience),
