@@ -65,7 +65,7 @@ export class ExecSession {
     const { job, role, index } = this.target
     const { id, uri } = await call<Reply>('POST', `/api/v2/jobs/${enc(job)}/exec`, { json: { role, index, ...(words.length ? { command: words } : {}), ...this.size } })
     this.id = id
-    this.connect(uri)
+    if (this.listener) this.connect(uri) // who has left in between starts no connection
   }
 
   /** Connect to a program that this browser started before the page was loaded again. */
@@ -77,6 +77,7 @@ export class ExecSession {
   /** Take it back from the other window. */
   take() {
     this.tries = 0
+    this.become({ kind: 'lost' }) // it cannot be taken twice
     void this.reconnect()
   }
 
@@ -129,9 +130,11 @@ export class ExecSession {
     const url = new URL(uri, location.origin)
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
     if (this.received) url.searchParams.set('from', String(this.received))
+    this.socket?.close()
     const socket = new WebSocket(url, PROTOCOL)
     socket.binaryType = 'arraybuffer'
     socket.onmessage = (event: MessageEvent<ArrayBuffer | string>) => {
+      if (socket !== this.socket) return // another connection repeats what this one brings
       if (typeof event.data === 'string') this.controlTake(JSON.parse(event.data) as Control)
       else this.outputTake(new Uint8Array(event.data))
     }
@@ -167,7 +170,7 @@ export class ExecSession {
   private async reconnect() {
     try {
       const { uri } = await call<Reply>('POST', `${pathOf(this.id)}/link`)
-      if (this.listener) this.connect(uri)
+      if (this.listener && this.state.kind !== 'ended') this.connect(uri)
     } catch (error) {
       if (!this.listener) return
       const isThere = error instanceof ApiError && error.status !== 0 && error.status !== 429 && error.status < 500

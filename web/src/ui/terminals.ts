@@ -23,20 +23,20 @@ function changed() {
   for (const notify of watchers) notify()
 }
 
-function add(target: ExecTarget): TaskTerminal {
-  const terminal = new TaskTerminal(target, changed)
-  terminals = [...terminals, terminal]
-  return terminal
-}
+const starting = new Set<TaskTerminal>()
 
+/** It is shown when its program has been started. */
 export async function terminalOpen(target: ExecTarget, words: string[]): Promise<TaskTerminal> {
-  const terminal = add(target)
+  const terminal = new TaskTerminal(target, changed)
+  starting.add(terminal)
   try {
     await terminal.session.start(words)
   } catch (error) {
-    terminalRemove(terminal)
+    starting.delete(terminal)
+    terminal.dispose()
     throw error
   }
+  if (starting.delete(terminal)) terminals = [...terminals, terminal] // else somebody has signed out
   changed()
   return terminal
 }
@@ -51,13 +51,19 @@ export function terminalRemove(terminal: TaskTerminal) {
 function remember() {
   const user = sessionGet()?.user
   const remembered = JSON.parse(sessionStorage.getItem(KEY) ?? '[]') as Remembered[]
-  for (const { user: whose, id, ...target } of remembered) if (whose === user) add(target).session.resume(id)
+  for (const { user: whose, id, ...target } of remembered) {
+    if (whose !== user) continue
+    const terminal = new TaskTerminal(target, changed)
+    terminals = [...terminals, terminal]
+    terminal.session.resume(id)
+  }
 }
 
 // who has signed out leaves no terminal to the next one
 sessionWatch(() => {
   if (sessionGet()) return
-  for (const terminal of terminals) terminal.dispose()
+  for (const terminal of [...terminals, ...starting]) terminal.dispose()
+  starting.clear()
   terminals = []
   changed()
 })
