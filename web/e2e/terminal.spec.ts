@@ -23,8 +23,10 @@ test('a terminal is opened, used and left by keyboard, and follows the size of t
   await picture(page, 'terminal')
   const wide = await columns()
   await page.setViewportSize({ width: 700, height: 800 })
-  await page.keyboard.type('clear; stty size\n')
-  await expect.poll(columns).toBeLessThan(wide!)
+  await expect(async () => {
+    await page.keyboard.type('clear; stty size\n') // the program may have been asked before it was told the new size
+    await expect.poll(columns, { timeout: 5000 }).toBeLessThan(wide!)
+  }).toPass()
   // Tab belongs to the program; Ctrl-M leads out
   await page.keyboard.press('Tab')
   await expect(page.getByRole('textbox', { name: 'Terminal in main[0]' })).toBeFocused()

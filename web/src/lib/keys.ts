@@ -27,6 +27,9 @@ export function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || !!target.shadowRoot
 }
 
+/** The letter of a key; of a keyboard without Latin letters, that of the key's place. */
+export const letterOf = ({ key, code }: Pick<KeyboardEvent, 'key' | 'code'>) => (/^[ -~]$/.test(key) ? key : code.replace(/^Key/, '')).toLowerCase()
+
 export function useKeys(onHelp: () => void, isOn: boolean) {
   useEffect(() => {
     if (!isOn) return

@@ -5,6 +5,7 @@ import '@xterm/xterm/css/xterm.css'
 import { t } from '../i18n/i18n'
 import { ExecSession, type ExecTarget } from '../lib/exec-session'
 import { bytes as bytesText } from '../lib/format'
+import { letterOf } from '../lib/keys'
 
 const UNDRAWN_MAX = 2 << 20 // bytes that wait to be drawn; what comes beyond is left out, so that a key is answered at once
 
@@ -110,7 +111,7 @@ export class TaskTerminal {
 
   /** Show it in `parent`. */
   show(parent: HTMLElement, isForScreenReader: boolean) {
-    parent.append(this.place)
+    if (this.place.parentElement !== parent) parent.append(this.place) // a place that moves loses the keyboard
     this.terminal.options.screenReaderMode = isForScreenReader
     this.terminal.options.theme = themeOf(this.place)
     this.terminal.options.fontFamily = getComputedStyle(this.place).fontFamily
@@ -165,7 +166,7 @@ export class TaskTerminal {
   /** Ctrl-M is what Enter sends as well, so that no program misses it here. */
   private keyIsForProgram(event: KeyboardEvent): boolean {
     if (!event.ctrlKey || event.altKey || event.metaKey) return true
-    const key = event.key.toLowerCase()
+    const key = letterOf(event)
     if (key === 'm' && !event.shiftKey) {
       event.preventDefault()
       if (event.type === 'keydown') this.onLeave()

@@ -114,6 +114,9 @@ function Opener({ name, detail, onOpen }: { name: string; detail: JobDetail; onO
   const role = roles.includes(picked) ? picked : (roles[0] ?? '')
   const indexes = running.filter((task) => task.role === role).map((task) => task.taskIndex ?? 0)
   const [index, setIndex] = useState(Number(search.get('index') ?? -1))
+  // of few tasks one chooses; of many one writes the number, and the server says when it does not run
+  const isChoice = indexes.length <= 500
+  const wanted = indexes.includes(index) || (!isChoice && index >= 0) ? index : (indexes[0] ?? 0)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const open = async (event: FormEvent<HTMLFormElement>) => {
@@ -122,7 +125,7 @@ function Opener({ name, detail, onOpen }: { name: string; detail: JobDetail; onO
     setBusy(true)
     setError(null)
     try {
-      onOpen(await terminalOpen({ job: name, role, index: indexes.includes(index) ? index : (indexes[0] ?? 0) }, program ? ['sh', '-c', program] : []))
+      onOpen(await terminalOpen({ job: name, role, index: wanted }, program ? ['sh', '-c', program] : []))
     } catch (failure) {
       setError(failure)
     }
@@ -137,14 +140,14 @@ function Opener({ name, detail, onOpen }: { name: string; detail: JobDetail; onO
             <option key={one}>{one}</option>
           ))}
         </SelectField>
-        {indexes.length <= 500 ? (
-          <SelectField label={t('Task')} value={indexes.includes(index) ? index : indexes[0]} onChange={(event) => setIndex(Number(event.target.value))}>
+        {isChoice ? (
+          <SelectField label={t('Task')} value={wanted} onChange={(event) => setIndex(Number(event.target.value))}>
             {indexes.map((one) => (
               <option key={one}>{one}</option>
             ))}
           </SelectField>
         ) : (
-          <TextField label={t('Task, 0 to {last}', { last: indexes.at(-1)! })} type="number" min={0} max={indexes.at(-1)} value={index < 0 ? indexes[0] : index} onChange={(event) => setIndex(Number(event.target.value))} />
+          <TextField label={t('Task, 0 to {last}', { last: indexes.at(-1)! })} type="number" min={0} max={indexes.at(-1)} value={wanted} onChange={(event) => setIndex(Number(event.target.value))} />
         )}
         <TextField label={t('Program; empty: a shell')} name="program" placeholder="nvidia-smi" maxLength={8192} />
         <Button type="submit" kind="main" disabled={isBusy}>
