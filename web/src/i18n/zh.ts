@@ -90,6 +90,7 @@ const zh: Record<string, string> = {
   'No line has this': '没有匹配的行',
   'Lines found': '找到的行',
   'Search on': '继续搜索',
+  'The connection broke before the search was done. Search again.': '搜索完成前连接中断，请重新搜索。',
   'A part of the log is shown. Follow goes to its end.': '显示的是日志的一部分。“跟踪”可转到末尾。',
   'This is attempt {n} of the job: show the latest': '这是作业的第 {n} 次尝试：显示最新的',
   'At most {n} logs stand beside each other': '最多并排显示 {n} 个日志',

@@ -29,6 +29,16 @@ export function searchQuery(text: string, isExpression: boolean, ignoresCase: bo
   return query
 }
 
+/** What one reply found. Throws when its last line, which says where to go on, is missing. */
+export async function partRead(lines: AsyncIterable<Found>): Promise<Pick<Result, 'found' | 'bytes' | 'cursor'>> {
+  const found: Found[] = []
+  for await (const line of lines) {
+    if (line.type === 'end') return { found, bytes: line.bytes ?? 0, cursor: line.cursor ?? null }
+    found.push(line)
+  }
+  throw new Error(t('The connection broke before the search was done. Search again.'))
+}
+
 export function LogSearch({ name }: { name: string }) {
   const [search, change] = useSearch()
   const text = search.get('find') ?? ''
@@ -40,7 +50,7 @@ export function LogSearch({ name }: { name: string }) {
   const run = async (from: Result) => {
     stop.current?.abort()
     const own = (stop.current = new AbortController())
-    let { found, bytes, cursor } = from
+    let { found, bytes, cursor } = from // of what has been searched to its end: a reply that is cut counts for nothing
     const wanted = found.length + PAGE
     setResult({ ...from, isBusy: true, error: null })
     try {
@@ -48,15 +58,11 @@ export function LogSearch({ name }: { name: string }) {
         const query = searchQuery(text, isExpression, ignoresCase)
         if (cursor) query.set('cursor', cursor)
         const reply = await request('GET', `/api/v2/jobs/${enc(name)}/logs/search?${query}`, { signal: own.signal })
-        cursor = null
-        for await (const line of lineStream<Schema['LogSearchLine']>(reply)) {
-          if (line.type === 'match') found = [...found, line]
-          else if (line.type === 'end') {
-            bytes += line.bytes ?? 0
-            cursor = line.cursor ?? null
-          }
-        }
+        const part = await partRead(lineStream<Found>(reply))
         if (own.signal.aborted) return
+        found = [...found, ...part.found]
+        bytes += part.bytes
+        cursor = part.cursor
         setResult({ found, bytes, cursor, isBusy: cursor !== null && found.length < wanted, error: null })
       } while (cursor !== null && found.length < wanted)
     } catch (error) {
@@ -72,7 +78,9 @@ export function LogSearch({ name }: { name: string }) {
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    change({ find: String(new FormData(event.currentTarget).get('find')) })
+    const next = String(new FormData(event.currentTarget).get('find'))
+    if (text && next === text) void run(NOTHING) // once more: tasks go on writing
+    else change({ find: next })
   }
   return (
     <section className="stack" aria-label={t('Search in all logs')}>
