@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { plainOf, spansOf } from '../src/lib/ansi'
-import { byteLength, LINES_MAX, linesWith, LogBuffer } from '../src/lib/log-buffer'
+import { byteLength, characterStart, LINES_MAX, linesWith, LogBuffer } from '../src/lib/log-buffer'
 
 describe('colours', () => {
   it('become spans', () => {
@@ -39,6 +39,21 @@ describe('the buffer', () => {
     log.append('z\n', 2)
     expect(log.prepend('ut\nx\ny\n', 93, false)).toBe(2)
     expect([log.at(0), log.at(1), log.at(2), log.begin]).toEqual(['x', 'y', 'z', 96])
+  })
+  it('counts from the first whole character, whatever the chunks', () => {
+    const bytes = new TextEncoder().encode('损失 一\n损失 二\n')
+    for (let cut = 1; cut < 12; cut++)
+      for (const size of [1, 2, 5, bytes.length]) {
+        const log = new LogBuffer(100 + cut, false)
+        const decoder = new TextDecoder()
+        for (let at = cut; at < bytes.length; at += size) {
+          const whole = log.aligned(bytes.subarray(at, at + size))
+          log.append(decoder.decode(whole, { stream: true }), whole.length)
+        }
+        const first = 100 + byteLength('损失 一\n')
+        expect([log.count, log.begin, log.lineOf(first), log.lineOf(first - 1)]).toEqual(cut < byteLength('损失 一\n') ? [1, first, 0, -1] : [0, 100 + bytes.length, -1, -1])
+      }
+    expect([0, 1, 2].map((cut) => characterStart(bytes.subarray(cut)))).toEqual([0, 2, 1])
   })
   it('lets the first lines go', () => {
     const log = new LogBuffer(0, true)

@@ -35,6 +35,14 @@ export class LogBuffer {
     return offset < this.end ? this.lines.length : -1
   }
 
+  /** What there is of the first bytes of the log's part when the character is left out that began before it. */
+  aligned(bytes: Uint8Array): Uint8Array {
+    if (!this.isCut || this.begin !== this.end) return bytes
+    const left = characterStart(bytes)
+    this.begin = this.end += left
+    return bytes.subarray(left)
+  }
+
   append(chunk: string, byteCount: number) {
     this.end += byteCount
     const parts = (this.rest + chunk).split('\n')
@@ -68,6 +76,13 @@ export class LogBuffer {
     this.begin = start
     return parts.length
   }
+}
+
+/** Where the first whole character of UTF-8 begins. */
+export function characterStart(bytes: Uint8Array): number {
+  let at = 0
+  while (at < Math.min(3, bytes.length) && (bytes[at]! & 0xc0) === 0x80) at++
+  return at
 }
 
 const encoder = new TextEncoder()

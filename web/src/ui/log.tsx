@@ -5,7 +5,7 @@ import { ApiError, backoffMs, request } from '../api/client'
 import { t } from '../i18n/i18n'
 import { plainOf, spansOf } from '../lib/ansi'
 import { bytes as bytesText } from '../lib/format'
-import { byteLength, linesWith, LogBuffer } from '../lib/log-buffer'
+import { characterStart, linesWith, LogBuffer } from '../lib/log-buffer'
 import { Button, Check, ErrorNote, useToast } from './ui'
 
 const FIRST_BYTES = 256 * 1024
@@ -37,7 +37,7 @@ async function logSize(url: string, signal: AbortSignal) {
 }
 
 /** `length` bytes of the log from `offset` on. */
-async function logPart(url: string, offset: number, length: number): Promise<string> {
+async function logPart(url: string, offset: number, length: number): Promise<Uint8Array> {
   const stop = new AbortController()
   const reply = await request('GET', `${url}?offset=${offset}`, { signal: stop.signal })
   const reader = reply.body!.getReader()
@@ -51,7 +51,7 @@ async function logPart(url: string, offset: number, length: number): Promise<str
     at += part.length
   }
   stop.abort()
-  return new TextDecoder().decode(parts.subarray(0, at))
+  return parts.subarray(0, at)
 }
 
 function useLog(source: Source) {
@@ -87,7 +87,8 @@ function useLog(source: Source) {
         const start = Math.max(removed, source.at - BEFORE_BYTES)
         const part = await logPart(source.url, start, Math.min(end - start, BEFORE_BYTES + FIRST_BYTES))
         buffer = new LogBuffer(start, start === removed)
-        buffer.append(part, byteLength(part))
+        const whole = buffer.aligned(part)
+        buffer.append(decoder.decode(whole), whole.length)
         setState({ buffer, error: null, isLastLines: false, isConnected: false })
         return false
       }
@@ -103,7 +104,8 @@ function useLog(source: Source) {
       for (;;) {
         const { done, value } = await reader.read()
         if (done) return
-        buffer!.append(decoder.decode(value, { stream: true }), value.length)
+        const whole = buffer!.aligned(value)
+        buffer!.append(decoder.decode(whole, { stream: true }), whole.length)
         draw()
       }
     }
@@ -221,8 +223,9 @@ export function Log({ url, isLive, name, at = null, onEnd }: { url: string; isLi
     setFollowing(false)
     try {
       const from = Math.max(0, buffer.begin - MORE_BYTES)
-      const text = await logPart(url, from, buffer.begin - from)
-      const came = buffer.prepend(text, from, from === 0)
+      const part = await logPart(url, from, buffer.begin - from)
+      const start = from === 0 ? 0 : characterStart(part)
+      const came = buffer.prepend(new TextDecoder().decode(part.subarray(start)), from + start, from === 0)
       draw()
       requestAnimationFrame(() => virtual.scrollToIndex(came, { align: 'start' }))
     } catch (failure) {
