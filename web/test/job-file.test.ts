@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, keyRename, nameNext, removeAt, roleAdd } from '../src/editor/job-file'
+import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, keyRename, nameNext, numberBegun, parameterNumbers, removeAt, roleAdd } from '../src/editor/job-file'
 import { keysAt, pathOfLine, valuesAt, type Schema } from '../src/editor/schema'
 import jobSchema from '../../docs/schema/job-v2.json'
 
@@ -60,6 +60,20 @@ describe('a change of a field', () => {
     expect(formOf(two)?.roles.map((role) => role.name)).toEqual(['worker', 'worker2'])
     expect(removeAt(two, ['taskRoles', 'worker2'])).toBe(FILE)
     expect(keyRename(two, ['taskRoles', 'worker2'], 'worker')).toBe(two)
+  })
+})
+
+describe('a parameter', () => {
+  it('that is a number is one again when it has been written', () => {
+    expect(parameterNumbers('parameters:\n  rate: 0.1\n  steps: 10\n  version: "1.10"\n  model: small\n  none:\n')).toEqual(new Set(['rate', 'steps']))
+    expect(parameterNumbers('name: x\n')).toEqual(new Set())
+    let file = 'parameters:\n  rate: 0.01 # of learning\n'
+    for (const written of ['0.0', '0.05', '0.0', '0.', '', '-', '-2', '-2.5']) {
+      file = fieldSet(file, ['parameters', 'rate'], numberBegun(written))
+      expect(formOf(file)?.parameters).toEqual([['rate', written]])
+    }
+    expect(file).toBe('parameters:\n  rate: -2.5 # of learning\n')
+    expect(['1e3', '007', 'NaN', ' 1'].map(numberBegun)).toEqual(['1e3', '007', 'NaN', ' 1'])
   })
 })
 

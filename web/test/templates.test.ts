@@ -21,6 +21,15 @@ describe('templates', () => {
     expect(kept).not.toContain('[1, 2]')
     expect(kept).toContain('# mine')
     expect(kept).toContain('token: ""')
+    const elsewhere = withoutSecrets('extras: &hidden\n  token: abc\nsecrets: *hidden\n')
+    expect(elsewhere).toContain('secrets: null\n')
+    expect(withoutSecrets('secrets: |\n  token: abc\n')).not.toContain('abc')
+  })
+  it('are passed over where the browser holds something else', () => {
+    localStorage.setItem('skep.templates.odd', '[null, {"name": 1}, {"name": "a", "text": "name: a"}, "b"]')
+    expect(templatesOf('odd')).toEqual([{ name: 'a', text: 'name: a' }])
+    localStorage.setItem('skep.templates.odd', 'not JSON')
+    expect(templatesOf('odd')).toEqual([])
   })
   it('have a limit', () => {
     for (let i = 0; i < TEMPLATES_MAX; i++) templateSave('full', { name: `t${i}`, text: '' })

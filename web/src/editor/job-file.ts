@@ -98,6 +98,19 @@ export function fieldSet(source: string, path: Path, value: string | number | nu
   return print(document)
 }
 
+/** The parameters that are numbers in this text. */
+export function parameterNumbers(source: string): Set<string> {
+  const map = jobParse(source).document.get('parameters')
+  const items = isMap(map) ? map.items : []
+  return new Set(items.filter((item) => typeof (item.value as Scalar | null)?.value === 'number').map((item) => text((item.key as Scalar).value)))
+}
+
+/** What a parameter that is a number gets while one writes it. On the way from 0.1 to 0.05 stand texts: `0.`, `0.0`. */
+export function numberBegun(value: string): string | number {
+  const number = Number(value)
+  return Number.isFinite(number) && String(number) === value ? number : value
+}
+
 const print = (document: Document) => document.toString({ lineWidth: 0, flowCollectionPadding: false })
 
 export function commandsSet(source: string, role: string, lines: string): string {

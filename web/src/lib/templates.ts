@@ -11,10 +11,15 @@ export const TEMPLATES_MAX = 100
 
 const keyOf = (user: string) => `skep.templates.${user}`
 
+function isTemplate(value: unknown): value is Template {
+  const { name, text } = (value ?? {}) as Partial<Template>
+  return typeof name === 'string' && typeof text === 'string'
+}
+
 export function templatesOf(user: string): Template[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(keyOf(user)) ?? '[]')
-    return Array.isArray(found) ? (found as Template[]) : []
+    return Array.isArray(found) ? found.filter(isTemplate) : []
   } catch {
     return [] // somebody else's text under our key
   }
@@ -35,11 +40,13 @@ export function templateRemove(user: string, name: string): Template[] {
   return next
 }
 
-/** The names of secrets stay, what they hide does not. The text is YAML: others cannot be saved. */
+/** The names of secrets stay, what they hide does not; of secrets that are no map nothing stays. The text is YAML:
+ * others cannot be saved. */
 export function withoutSecrets(text: string): string {
   const document = parseDocument(text, { keepSourceTokens: true })
+  if (!document.has('secrets')) return text
   const secrets = document.get('secrets')
-  if (!isMap(secrets)) return text
-  for (const item of secrets.items) item.value = new Scalar('')
+  if (isMap(secrets)) for (const item of secrets.items) item.value = new Scalar('')
+  else document.set('secrets', new Scalar(null))
   return document.toString({ lineWidth: 0, flowCollectionPadding: false })
 }

@@ -15,7 +15,8 @@ import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
 
 const Code = lazy(() => import('../editor/code'))
-const DRAFT = 'skep.draft'
+/** A draft may hold secrets: it is for who wrote it, and not for who signs in after. */
+const draftKey = () => `skep.draft.${sessionGet()?.user ?? ''}`
 
 function nameNew(user: string) {
   return `${user || 'job'}-${Date.now().toString(36)}`
@@ -29,7 +30,7 @@ function useStart(clone: string | null, template: string | null) {
     const found = templatesOf(user).find(({ name }) => name === template)
     return found ? { text: fieldSet(found.text, ['name'], nameNew(user)), error: null } : { text: null, error: new Error(t('This browser has no template {name}.', { name: template })) }
   }
-  if (!clone) return { text: sessionStorage.getItem(DRAFT) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
+  if (!clone) return { text: sessionStorage.getItem(draftKey()) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
   if (!data) return { text: null, error }
   const name = formOf(data)?.name
   return { text: name ? data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : data, error: null }
@@ -69,7 +70,7 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
   const isMasked = isClone && /^\s+\S+:\s*["']?\*{6}/m.test(text)
 
   useEffect(() => {
-    if (source === 'new') sessionStorage.setItem(DRAFT, text)
+    if (source === 'new') sessionStorage.setItem(draftKey(), text)
   }, [text, source])
 
   const refused = (failure: unknown) => {
@@ -84,7 +85,7 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
     setError(null)
     try {
       const reply = await call<Schema['Submitted']>('POST', '/api/v2/jobs', { text: { type: 'text/yaml', body: text } })
-      sessionStorage.removeItem(DRAFT)
+      sessionStorage.removeItem(draftKey())
       toast(t('{name} is submitted.', { name: reply.name ?? '' }))
       const [owner = user, name = ''] = (reply.name ?? '').split('~')
       navigate(jobPath(owner, name))

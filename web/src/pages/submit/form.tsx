@@ -1,6 +1,7 @@
+import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
 import { skusQuery } from '../../api/queries'
-import { commandsSet, fieldSet, imageSet, keyRename, pairAdd, removeAt, roleAdd, type JobForm, type RoleForm } from '../../editor/job-file'
+import { commandsSet, fieldSet, imageSet, keyRename, numberBegun, pairAdd, parameterNumbers, removeAt, roleAdd, type JobForm, type RoleForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
 import { Button, Field, SelectField, TextField } from '../../ui/ui'
@@ -13,15 +14,13 @@ interface Props {
   isTemplate: boolean // its parameters are what one is asked for
 }
 
-/** What was a number and is one again stays a number in the text. */
-const likeBefore = (before: string, next: string) => (isNumber(before) && isNumber(next) ? Number(next) : next)
-const isNumber = (value: string) => /^-?\d+(\.\d+)?$/.test(value)
 const numberOf = (value: string) => (value === '' ? null : Number(value))
 
 export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
   const { data: skus } = useQuery(skusQuery(form.vc))
   const image = form.images[0]
+  const [numbers] = useState(() => parameterNumbers(text)) // of the template: a text between two numbers is none of its own
   const asks = isTemplate && form.parameters.length > 0
   return (
     <>
@@ -30,7 +29,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
           <h2>{t('Parameters')}</h2>
           <div className="fields">
             {form.parameters.map(([key, value], index) => (
-              <TextField key={key} label={key} autoFocus={index === 0} value={value} onChange={(event) => setText(fieldSet(text, ['parameters', key], likeBefore(value, event.target.value)))} />
+              <TextField key={key} label={key} autoFocus={index === 0} value={value} onChange={(event) => setText(fieldSet(text, ['parameters', key], numbers.has(key) ? numberBegun(event.target.value) : event.target.value))} />
             ))}
           </div>
         </section>
