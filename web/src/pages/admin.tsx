@@ -442,8 +442,9 @@ function AdminNodes() {
 
 /** For who is no administrator of the platform, but says who is in some groups. */
 function MyGroups() {
-  const { data: me, error } = useQuery(userQuery(sessionGet()?.user ?? ''))
-  const { data: groups } = useQuery(groupsQuery)
+  const { data: me, error: meError } = useQuery(userQuery(sessionGet()?.user ?? ''))
+  const { data: groups, error: groupsError } = useQuery(groupsQuery)
+  const error = meError ?? groupsError
   const [asked, ask] = useState<{ kind: 'members' | 'quota'; name: string } | null>(null)
   if (error) return <ErrorNote error={error} />
   if (!me || !groups) return <Loading />

@@ -305,7 +305,8 @@ function TokenDialog({ onClose }: { onClose: () => void }) {
 
 /** What the person may have and do, and how much of it is used. */
 function Limits({ name }: { name: string }) {
-  const { data } = useQuery(quotaQuery(`users/${enc(name)}`))
+  const { data, error } = useQuery(quotaQuery(`users/${enc(name)}`))
+  if (error) return <ErrorNote error={error} />
   if (!data) return null
   return (
     <section className="card" aria-label={t('Quotas')}>

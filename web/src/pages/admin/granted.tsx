@@ -6,9 +6,10 @@ import { Link } from '../../router'
 import { ErrorNote, Loading, TableCard } from '../../ui/ui'
 
 export default function Granted() {
-  const { data: clusters, error } = useQuery(clustersQuery)
-  const { data: groups } = useQuery(groupsQuery)
-  const { data: users } = useQuery(usersQuery)
+  const { data: clusters, error: clustersError } = useQuery(clustersQuery)
+  const { data: groups, error: groupsError } = useQuery(groupsQuery)
+  const { data: users, error: usersError } = useQuery(usersQuery)
+  const error = clustersError ?? groupsError ?? usersError
   if (error) return <ErrorNote error={error} />
   if (!clusters || !groups || !users) return <Loading />
   return (

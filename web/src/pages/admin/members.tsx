@@ -36,7 +36,7 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
         <Button type="submit">{t('Add to the group')}</Button>
       </form>
       {!data ? (
-        <Loading />
+        unread === null && <Loading />
       ) : data.length === 0 ? (
         <Empty title={t('Nobody is in this group')} />
       ) : (

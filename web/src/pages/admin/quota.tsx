@@ -35,7 +35,7 @@ export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'g
     <Dialog title={t('Quotas of {name}', { name })} onClose={onClose}>
       {unread !== null && <ErrorNote error={unread} />}
       {!data ? (
-        <Loading />
+        unread === null && <Loading />
       ) : (
         <form className="stack" onSubmit={(event) => void submit(event)}>
           {error !== null && <ErrorNote error={error} />}
