@@ -219,10 +219,21 @@ static struct start_outcome start_refuse(struct core *core, struct core_job *job
     return queue_has(core->queue, core_job_slot(core, job)) ? outcome_cut : outcome_bind;
 }
 
+/* Those that have no place yet, but not more than a step's work. */
+static uint32_t places_most(const struct start_step *step)
+{
+    const uint32_t most = 1 + step->core->slice / WORK_OF_PLACE;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < step->job->hold_count; i++)
+        left += step->job->holds[i].slot_count - step->job->holds[i].started;
+    assert(left > 0);
+    return left < most ? left : most;
+}
+
 static struct start_outcome places_take_some(const struct start_step *step)
 {
     struct core *core = step->core;
-    const uint32_t most = 1 + core->slice / WORK_OF_PLACE;
+    const uint32_t most = places_most(step);
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, most);
     uint32_t count = 0;
     bool is_whole = false;

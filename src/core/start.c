@@ -533,6 +533,7 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
                                         struct parts *parts)
 {
     assert(parts->count > 0);
+    const uint32_t work_end = parts->work_end; /* also of another search: search_end lifts it */
     for (;;) {
         struct gang_ports ports;
         struct start_outcome outcome = parts_try(core, job, parts, &ports);
@@ -544,8 +545,9 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
             parts->items[i].is_bound = parts->items[i].is_held = parts->items[i].is_preempting =
                 false;
         parts->first = 0;
+        parts->work_end = work_end;
         /* what is given back comes first, and a search of many nodes may be a step's work */
-        if (holdovers_are_left(core) || core->pass.work >= parts->work_end + core->slice)
+        if (holdovers_are_left(core) || core->pass.work >= work_end + core->slice)
             return parts->is_task ? outcome_cut : parts_cut(core, job, parts, 0);
     }
 }
@@ -649,6 +651,7 @@ static bool round_go_on(struct core *core, struct core_job *job, struct round *r
             return false;
         }
         const struct start_outcome outcome = task_start(core, job, round);
+        assert(outcome.kind != PLACEMENT_BIND || !holdovers_are_left(core));
         if (outcome.is_cut || holdovers_are_left(core)) /* they may be room for the rest */
             return false;
         if (outcome.kind == PLACEMENT_BIND) {
@@ -669,10 +672,12 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
 {
     assert(!job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct placing *placing = placing_of(core, job);
-    const uint32_t most = 1 + SLICES_OF_TASKS * core->slice / WORK_OF_START;
+    const uint32_t waiting = job_waiting_count(&job->life, policy_of(core, job));
+    const uint32_t of_step = 1 + SLICES_OF_TASKS * core->slice / WORK_OF_START;
+    const uint32_t most = waiting < of_step ? waiting : of_step;
     struct round round = {
         .tasks = ARENA_ARRAY(&core->scratch, struct task_ref, most),
-        .waiting = job_waiting_count(&job->life, policy_of(core, job)),
+        .waiting = waiting,
         .work_end = core->pass.work + SLICES_OF_TASKS * core->slice,
         .failure = {.kind = PLACEMENT_WAIT, .reason = ""},
     };

@@ -74,6 +74,19 @@ static size_t commands_to_end(struct world *world, enum command_kind kind)
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
 
+/* A forecast asks for all in one step: that takes memory for the tasks that there are. */
+static void a_step_without_bounds_takes_little_memory(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t gang = begin(&world, "best-fit");
+    until_starting(&world, gang);
+    core_slice_set(world.core, 1 << 30);
+    assert_int_equal(commands_to_end(&world, COMMAND_CREATE), TASKS);
+    assert_in_range(arena_size(&world.core->scratch), 1, 1 << 20);
+    world_release(&world);
+}
+
 /* Whoever is created finds the rows of all of its peers. */
 static void all_have_rows_before_one_is_created(void **state)
 {
@@ -260,6 +273,7 @@ static void a_copy_goes_on_with_the_start(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_have_rows_before_one_is_created),
+    cmocka_unit_test(a_step_without_bounds_takes_little_memory),
     cmocka_unit_test(nobody_else_is_tried_meanwhile),
     cmocka_unit_test(it_is_stopped_while_it_starts),
     cmocka_unit_test(it_is_stopped_while_it_is_created),

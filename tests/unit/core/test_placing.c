@@ -457,6 +457,41 @@ static void a_port_conflict_searches_again(void **state)
     }
 }
 
+/* The step in which a search of several ends has a bound, too, when it begins another. */
+static void a_port_conflict_at_the_end_of_a_search_has_a_bound(void **state)
+{
+    (void)state;
+    enum { MACHINES = 10, PARTS = 20, SLICE = 300, LAST_PART = 50 };
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        for (unsigned k = 1; k <= MACHINES; k++)
+            node_add(&world, k);
+        world_timer(&world, 1);
+        core_slice_set(world.core, SLICE);
+        const struct plan_port port = {"http", 1, 9000};
+        char names[PARTS][8];
+        struct plan_role roles[PARTS];
+        for (uint16_t k = 0; k < PARTS; k++) {
+            snprintf(names[k], sizeof names[k], "p%u", k);
+            roles[k] = world_role(names[k], 1, 1, 1);
+            roles[k].affinity_group = names[k];
+            roles[k].ports = &port;
+            roles[k].port_count = 1;
+        }
+        struct plan plan = world_plan_of("gang", roles);
+        plan.role_count = PARTS;
+        const uint32_t gang = world_submit(&world, &plan);
+        uint32_t most = 0;
+        do
+            most = world.core->pass.work > most ? world.core->pass.work : most;
+        while (world_pass_step(&world));
+        assert_in_range(most, SLICE, 2 * SLICE + LAST_PART);
+        assert_int_equal(state_of(&world, gang), WAITING_QUEUED);
+        world_release(&world);
+    }
+}
+
 /* A request is checked without a search: also while a gang of the same name is given back. */
 static void a_name_may_come_again_at_once(void **state)
 {
@@ -493,6 +528,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_copy_goes_on_alike),
     cmocka_unit_test(a_restart_between_steps_begins_anew),
     cmocka_unit_test(a_port_conflict_searches_again),
+    cmocka_unit_test(a_port_conflict_at_the_end_of_a_search_has_a_bound),
     cmocka_unit_test(a_name_may_come_again_at_once),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -191,6 +191,19 @@ static void the_reason_of_an_early_role_is_told(void **state)
     }
 }
 
+/* A forecast asks for all in one step: that takes memory for the tasks that there are. */
+static void a_step_without_bounds_takes_little_memory(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = begin_tasks(&world, "best-fit", 2);
+    core_slice_set(world.core, 1 << 30);
+    world_pass_end(&world);
+    assert_int_equal(job_of(&world, job)->life.live, BIG + SMALL);
+    assert_in_range(arena_size(&world.core->scratch), 1, 1 << 20);
+    world_release(&world);
+}
+
 static void nobody_else_is_tried_between_two_tasks(void **state)
 {
     (void)state;
@@ -243,6 +256,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
     cmocka_unit_test(tasks_start_one_in_each_step),
     cmocka_unit_test(the_reason_of_an_early_role_is_told),
+    cmocka_unit_test(a_step_without_bounds_takes_little_memory),
     cmocka_unit_test(nobody_else_is_tried_between_two_tasks),
     cmocka_unit_test(it_is_stopped_between_two_tasks),
     cmocka_unit_test(a_restart_between_two_tasks_starts_the_rest),
