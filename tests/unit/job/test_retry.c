@@ -178,15 +178,28 @@ static void the_row_is_stored(void **state)
     world_begin(&world);
     lose(&world);
     lose(&world);
+    job_preemption_failed(&world.job, world.now_ms + 30000);
     job_save(&world.job, &saved);
     assert_int_equal(job_restore(&again, &world.policy, buf_as_text(&saved), NULL), 0);
     assert_int_equal(again.quick_ends, 2);
+    assert_int_equal(again.preempt_failures, 1);
+    assert_int_equal(again.preempt_after_ms, world.now_ms + 30000);
     assert_int_equal(again.retry_at_ms, world.job.retry_at_ms);
     job_release(&again);
-    /* as version 1 had it: without the row and the pause of preemptions, behind six numbers */
+    /* as version 3 had it: without the pause of preemptions, behind seven numbers */
+    saved.at[0] = 3;
+    memmove(saved.at + 28, saved.at + 40, saved.length - 40);
+    saved.length -= 12;
+    assert_int_equal(job_restore(&again, &world.policy, buf_as_text(&saved), NULL), 0);
+    assert_int_equal(again.quick_ends, 2);
+    assert_int_equal(again.preempt_failures, 0);
+    assert_int_equal(again.preempt_after_ms, 0);
+    assert_int_equal(again.retry_at_ms, world.job.retry_at_ms);
+    job_release(&again);
+    /* as version 1 had it: without the row, too */
     saved.at[0] = 1;
-    memmove(saved.at + 24, saved.at + 40, saved.length - 40);
-    saved.length -= 16;
+    memmove(saved.at + 24, saved.at + 28, saved.length - 28);
+    saved.length -= 4;
     assert_int_equal(job_restore(&again, &world.policy, buf_as_text(&saved), NULL), 0);
     assert_int_equal(again.quick_ends, 0);
     assert_int_equal(again.retry_at_ms, world.job.retry_at_ms);
