@@ -120,9 +120,9 @@ struct queue_need capacity_need(struct core *core, const struct core_job *job)
 /* Tasks of `gpus` each that fit at most. */
 static uint64_t tasks_at_most(const struct capacity *capacity, uint32_t gpus)
 {
-    assert(gpus >= 1 && gpus <= CAPACITY_GPUS_MAX);
+    assert(gpus >= 1 && gpus <= CAPACITY_GPUS_MAX && capacity->most_gpus <= CAPACITY_GPUS_MAX);
     uint64_t count = 0;
-    for (uint32_t i = gpus; i <= CAPACITY_GPUS_MAX; i++)
+    for (uint32_t i = gpus; i <= capacity->most_gpus; i++)
         count += (uint64_t)capacity->nodes_by_gpus[i] * (i / gpus);
     return count;
 }
