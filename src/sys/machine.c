@@ -217,20 +217,26 @@ static void look_namespaces(struct look *look)
 
 /* --- what must be tried --- */
 
+/* What the process ended with, 0 … 125, or -1. */
+static int answer_of(pid_t pid)
+{
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+        WEXITSTATUS(status) > 125)
+        return -1;
+    return WEXITSTATUS(status);
+}
+
 /* Run `attempt` in a process that has a mount namespace of its own. Its answer, 0 … 125, or -1. */
 static int tried_apart(int (*attempt)(const char *directory), const char *directory)
 {
-    int status;
     const pid_t pid = fork();
     if (pid == 0) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
             _exit(126);
         _exit(attempt(directory));
     }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
-        WEXITSTATUS(status) > 125)
-        return -1;
-    return WEXITSTATUS(status);
+    return answer_of(pid);
 }
 
 static int scratch_make(const char *directory, char scratch[PATH_ROOM])
@@ -263,7 +269,23 @@ static int overlay_try(const char *scratch)
     return 1;
 }
 
-enum { IDS_ALL, IDS_NO_MOUNT, IDS_NO_OVERLAY, IDS_NO_NAMESPACE };
+enum { IDS_ALL, IDS_NO_MOUNT, IDS_NO_OVERLAY, IDS_NO_NAMESPACE, IDS_NO_PROC };
+
+/* Each container has a /proc of its own. In a user namespace the kernel mounts one only where the
+ * one that is there hides nothing. */
+static bool proc_try(int userns_fd)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (setns(userns_fd, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS | CLONE_NEWPID) < 0)
+            _exit(1);
+        const pid_t first = fork(); /* of the processes that it shows */
+        if (first == 0)
+            _exit(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0);
+        _exit(answer_of(first) != 0);
+    }
+    return answer_of(pid) == 0;
+}
 
 /* Folders with other ids below an overlay: how images can be shared by tasks in user namespaces. */
 static int ids_try(const char *scratch)
@@ -280,7 +302,9 @@ static int ids_try(const char *scratch)
         return IDS_NO_MOUNT;
     snprintf(options, sizeof options, "lowerdir=%s/lower:%s/upper", scratch, scratch);
     scratch_part(scratch, "merged", merged);
-    return mount("overlay", merged, "overlay", MS_RDONLY, options) == 0 ? IDS_ALL : IDS_NO_OVERLAY;
+    if (mount("overlay", merged, "overlay", MS_RDONLY, options) < 0)
+        return IDS_NO_OVERLAY;
+    return proc_try(ids) ? IDS_ALL : IDS_NO_PROC;
 }
 
 static void scratch_remove(const char *scratch)
@@ -332,15 +356,16 @@ static void look_overlay(struct look *look)
 static void look_ids(struct look *look)
 {
     static const char *const words[] = {"work, below an overlay as well", "not on this file system",
-                                        "not below an overlay", "no user namespaces"};
+                                        "not below an overlay", "no user namespaces",
+                                        "work, but parts of /proc are hidden here"};
     const int answer = look->is_root ? scratch_tried(look->directory, ids_try) : -1;
     if (!look->is_root)
         finding_add(look, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
     else
         finding_add(look, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
                     "root of a task is root of the machine, without most of its capabilities: "
-                    "Linux 5.19 is needed, and a file system that has idmapped mounts (ext4, XFS, "
-                    "btrfs, tmpfs)",
+                    "Linux 5.19 is needed, a file system that has idmapped mounts (ext4, XFS, "
+                    "btrfs, tmpfs), and the whole of /proc (a container hides some of it)",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
 }
 

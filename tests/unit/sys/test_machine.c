@@ -3,8 +3,11 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -68,6 +71,39 @@ static void test_directory(void **state)
     assert_string_equal(strstr(found, " in "), " in /");
 }
 
+enum { MASKED_LESS, MASKED_GOOD, MASKED_NOT };
+
+/* What is said of user ids where a part of /proc is hidden, as in a container. */
+static int ids_where_proc_is_masked(void)
+{
+    struct machine_finding findings[MACHINE_FINDINGS_MAX];
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("/dev/null", "/proc/version", NULL, MS_BIND, NULL) < 0)
+        return MASKED_NOT;
+    const size_t count = machine_look(in_folder(""), findings);
+    const struct machine_finding *finding = finding_of(findings, count, "idmapped mounts");
+    return finding->state == MACHINE_LESS && strstr(finding->found, "/proc") ? MASKED_LESS
+                                                                             : MASKED_GOOD;
+}
+
+static void test_masked_proc(void **state)
+{
+    (void)state;
+    int status;
+    struct machine_finding findings[MACHINE_FINDINGS_MAX];
+    const size_t count = machine_look(in_folder(""), findings);
+    if (finding_of(findings, count, "idmapped mounts")->state != MACHINE_GOOD)
+        skip();
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(ids_where_proc_is_masked());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == MASKED_NOT)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), MASKED_LESS);
+}
+
 static void test_kernel(void **state)
 {
     (void)state;
@@ -84,6 +120,7 @@ static void test_kernel(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_findings),
     cmocka_unit_test(test_directory),
+    cmocka_unit_test(test_masked_proc),
     cmocka_unit_test(test_kernel),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
