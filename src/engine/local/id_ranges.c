@@ -299,6 +299,20 @@ void id_ranges_settle(struct id_ranges *ranges)
 
 /* --- namespaces --- */
 
+/* It was tried when the engine was opened. What refuses one now is a limit of the kernel's, to
+ * which other jobs may have brought it: nothing that this machine cannot do. */
+static int namespace_make(const struct userns_map *users, const struct userns_map *groups,
+                          uint32_t owner, struct err *err)
+{
+    struct err failure = {0};
+    const int fd = userns_make(users, groups, owner, &failure);
+    if (fd == ERR_UNSUPPORTED)
+        return err_fail(err, ERR_UNAVAILABLE, "", "%s", failure.text);
+    if (fd < 0 && err)
+        *err = failure;
+    return fd;
+}
+
 int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *err)
 {
     pthread_mutex_lock(&ranges->lock);
@@ -307,7 +321,7 @@ int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *e
     int fd = range->userns_fd;
     if (fd < 0) {
         const struct userns_map map = {.extents = {{0, range->first, ID_RANGE_IDS}}, .count = 1};
-        fd = userns_make(&map, &map, ranges->is_counted_for_root ? 0 : range->first, err);
+        fd = namespace_make(&map, &map, ranges->is_counted_for_root ? 0 : range->first, err);
         range->userns_fd = fd < 0 ? -1 : fd;
     }
     pthread_mutex_unlock(&ranges->lock);
@@ -343,7 +357,7 @@ static int view_make(const struct id_ranges *ranges, uint32_t first, uint32_t us
     struct userns_map users, groups;
     view_map(user, ranges->first, first, &users);
     view_map(group, ranges->first, first, &groups);
-    return userns_make(&users, &groups, 0, err);
+    return namespace_make(&users, &groups, 0, err);
 }
 
 int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,

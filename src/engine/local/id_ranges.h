@@ -47,7 +47,7 @@ void id_ranges_free(struct id_ranges *ranges);
 int id_ranges_join(struct id_ranges *ranges, const char *job, struct attempt_id attempt,
                    uint32_t *first, struct err *err);
 /* The user namespace of a job that has a task: 0 … 65535 are its range. A descriptor, borrowed for
- * so long. ERR_UNSUPPORTED: the kernel gives none. */
+ * so long. ERR_UNAVAILABLE: the kernel gives no more of them. */
 int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *err);
 /* A task of an earlier engine; also of one that was configured otherwise. ERR_CONFLICT: others have
  * it. */
@@ -62,7 +62,8 @@ void id_ranges_leave(struct id_ranges *ranges, struct attempt_id attempt);
 void id_ranges_settle(struct id_ranges *ranges);
 
 /* Such a one by which a folder is mounted in which root must not be root: root of the task is
- * `user` and `group` there, who are not root, and all other ids are what they are on the disk. */
+ * `user` and `group` there, who are not root, and all other ids are what they are on the disk.
+ * ERR_UNAVAILABLE as above. */
 int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,
                    struct err *err);
 

@@ -341,7 +341,7 @@ static void root_is_the_owner_of_the_folder(void **state)
     struct id_ranges *ranges = ranges_of("one", 1); /* which one it gets is known then */
     joined(ranges, "a", 1);
     int fd = id_ranges_namespace(ranges, "a", &err);
-    if (fd == ERR_UNSUPPORTED)
+    if (fd == ERR_UNAVAILABLE)
         skip();
     assert_int_equal(id_ranges_namespace(ranges, "a", &err), fd);
     static const struct {
@@ -364,6 +364,36 @@ static void root_is_the_owner_of_the_folder(void **state)
     id_ranges_free(ranges);
 }
 
+/* In a namespace where nobody has the job's ids no namespace can be theirs, nor any at all. */
+static int codes_where_none_can_be(struct id_ranges *ranges)
+{
+    struct err err = {0};
+    if (unshare(CLONE_NEWUSER) < 0)
+        return -1;
+    const int fd = id_ranges_namespace(ranges, "a", &err);
+    const bool is_told = strstr(err.text, "the kernel gives no user namespace") != NULL;
+    return fd == ERR_UNAVAILABLE && is_told ? 0 : 1;
+}
+
+/* Only what the operator set up is "not supported", which lets tasks have the machine's ids. */
+static void what_the_kernel_refuses_later_is_a_limit(void **state)
+{
+    (void)state;
+    int status;
+    struct id_ranges *ranges = ranges_of("one", 1);
+    joined(ranges, "a", 1);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(codes_where_none_can_be(ranges) & 0xff);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    id_ranges_leave(ranges, (struct attempt_id){1});
+    id_ranges_free(ranges);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 0xff) /* no user namespaces here */
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_of_a_job_share_a_range),
     cmocka_unit_test(one_that_was_given_back_comes_last),
@@ -374,5 +404,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(engines_beside_each_other_share_none),
     cmocka_unit_test(no_two_jobs_ever_share_an_id),
     cmocka_unit_test(root_is_the_owner_of_the_folder),
+    cmocka_unit_test(what_the_kernel_refuses_later_is_a_limit),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
