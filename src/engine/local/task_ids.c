@@ -97,7 +97,7 @@ int task_ids_open(struct local_engine *local, struct err *err)
     if (config->user_namespaces == USER_NAMESPACES_REQUIRED)
         return err_fail(err, ERR_UNSUPPORTED, "engine.userNamespaces.mode",
                         "tasks cannot have user ids of their own here: %s", failure.text);
-    log_info("engine", "root of a task is root of the machine: %s", failure.text);
+    log_warning("engine", "root of a task is root of the machine: %s", failure.text);
     return 0;
 }
 
@@ -198,17 +198,34 @@ static int user_check(struct task *task, const struct user *user)
     return ERR_INVALID;
 }
 
-/* What the operator set up cannot be mounted so: a storage of NFS. */
+/* The first storage of the task where root must not be root; NULL: it has none. */
+static const struct engine_mount *mount_squashed(const struct container *wanted)
+{
+    for (size_t i = 0; i < wanted->mount_count; i++)
+        if (wanted->mounts[i].is_root_squashed)
+            return &wanted->mounts[i];
+    return NULL;
+}
+
+/* What the operator set up cannot be mounted so: a storage of NFS. Jobs choose their storages, and
+ * none may be root in one by naming another. */
 static int machine_take(struct local_engine *local, struct task *task, struct task_ids *ids,
                         const struct err *failure)
 {
-    if (local->config.user_namespaces == USER_NAMESPACES_REQUIRED) {
-        task_fail(task, "CreationError", "%s", failure->text);
+    const struct engine_mount *squashed = mount_squashed(task->wanted);
+    if (local->config.user_namespaces == USER_NAMESPACES_REQUIRED || squashed) {
+        if (squashed)
+            task_fail(task, "CreationError", "%s, and root must not be root in %s (rootSquash)",
+                      failure->text, squashed->source);
+        else
+            task_fail(task, "CreationError", "%s", failure->text);
         return failure->code;
     }
     task_ids_release(ids);
     task_ids_leave(local, task);
     *ids = (struct task_ids){.place = {.first = 0}};
+    log_warning("engine", "attempt %s: root of the task is root of the machine: %s", task->id,
+                failure->text);
     event_note(local, task->attempt, "MachineUsers", "root of the task is root of the machine: %s",
                failure->text);
     return 0;

@@ -1,9 +1,21 @@
-/* What the state of a task says of its user ids. */
+/* What the state of a task says of its user ids, and when a task may do without ids of its own. */
+#include "folder.h"
 #include "unit.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/json_writer.h"
+#include "base/memory.h"
+#include "engine/local/id_ranges.h"
+#include "engine/local/image.h"
 #include "engine/local/task.h"
+#include "engine/local/user.h"
 
 static void the_state_has_the_first_id(void **state)
 {
@@ -28,7 +40,98 @@ static void the_state_has_the_first_id(void **state)
     }
 }
 
+struct told {
+    char reason[40], message[300];
+};
+
+static void told_put(void *context, const struct engine_event *event)
+{
+    struct told *told = context;
+    snprintf(told->reason, sizeof told->reason, "%s", event->reason);
+    snprintf(told->message, sizeof told->message, "%s", event->message);
+}
+
+/* Of a task with these mounts, where mounts with other ids are not possible for /proc/tty. */
+static int join_code(enum user_namespaces mode, const struct engine_mount *mounts, size_t count,
+                     struct task *task, struct told *told)
+{
+    struct err err = {0};
+    struct id_ranges *ranges = NULL;
+    struct image image = {.user = ""};
+    struct container wanted = {.job = "ann~a", .mounts = mounts, .mount_count = count};
+    struct local_engine local = {
+        .sink = {.context = told, .post = told_put},
+        .gives_ids = true,
+        .config = {.user_namespaces = mode, .first_id = 20 * ID_RANGE_IDS}};
+    const struct id_ranges_config config = {.first = local.config.first_id,
+                                            .count = 1,
+                                            .registry = in_folder("ids"),
+                                            .owner = in_folder("")};
+    const struct user user = {.uid = 0};
+    struct task_ids ids;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    assert_int_equal(id_ranges_new(&config, &ranges, &err), 0);
+    snprintf(local.directory, sizeof local.directory, "%s", in_folder(""));
+    snprintf(image.rootfs, sizeof image.rootfs, "%s", in_folder(""));
+    mkdir(in_folder("points"), 0755);
+    local.id_ranges = ranges;
+    *task = (struct task){.attempt = {7}, .id = "7", .wanted = &wanted, .image = &image};
+    *told = (struct told){.reason = ""};
+    const int code = task_ids_join(&local, task, 0, &user, &arena, &ids);
+    assert_true(code < 0 || ids.place.first == 0);
+    task_ids_release(&ids);
+    id_ranges_leave(ranges, task->attempt);
+    id_ranges_free(ranges);
+    task->wanted = NULL;
+    return code;
+}
+
+/* A job that names a storage that cannot be mounted with other ids is not root in another one where
+ * the operator wants nobody to be root. */
+static void no_storage_makes_root_of_another(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    const struct engine_mount stubborn = {.source = "/proc/tty", .target = "/mnt/tty"};
+    char source[300];
+    snprintf(source, sizeof source, "%s", in_folder("squashed"));
+    mkdir(source, 0755);
+    const struct engine_mount squashed = {
+        .source = source, .target = "/mnt/s", .is_root_squashed = true};
+    const struct {
+        enum user_namespaces mode;
+        struct engine_mount mounts[2];
+        size_t count;
+        const char *failure; /* NULL: it has the machine's ids */
+    } cases[] = {
+        {USER_NAMESPACES_AUTO, {stubborn}, 1, NULL},
+        {USER_NAMESPACES_REQUIRED, {stubborn}, 1, "other ids"},
+        {USER_NAMESPACES_AUTO, {stubborn, squashed}, 2, "(rootSquash)"},
+        {USER_NAMESPACES_AUTO, {squashed, stubborn}, 2, "(rootSquash)"},
+        {USER_NAMESPACES_REQUIRED, {stubborn, squashed}, 2, "(rootSquash)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct task task;
+        struct told told;
+        const int code = join_code(cases[i].mode, cases[i].mounts, cases[i].count, &task, &told);
+        if (code == ERR_UNAVAILABLE) { /* no user namespaces here */
+            mem_free(task.fail_message);
+            skip();
+        }
+        assert_int_equal(code, cases[i].failure ? ERR_UNSUPPORTED : 0);
+        assert_string_equal(told.reason, cases[i].failure ? "" : "MachineUsers");
+        if (cases[i].failure) {
+            assert_string_equal(task.fail_reason, "CreationError");
+            assert_non_null(strstr(task.fail_message, cases[i].failure));
+            mem_free(task.fail_message);
+        }
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_state_has_the_first_id),
+    cmocka_unit_test(no_storage_makes_root_of_another),
 };
-UNIT_FILE(tests, NULL, NULL);
+UNIT_FILE(tests, folder_setup, folder_teardown);
