@@ -324,15 +324,25 @@ struct oci_mount task_ids_device(const struct task_ids *ids, const struct oci_de
                               .option_count = COUNT_OF(options)};
 }
 
+/* To mount upon. False, and errno. */
+static bool place_make(const char *path, bool is_folder)
+{
+    if (is_folder)
+        return mkdir(path, 0711) == 0 || errno == EEXIST;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
 int task_ids_places(struct task *task, const struct task_ids *ids)
 {
     for (size_t i = LOWER_LAYERS; i < ids->mount_count; i++) {
         const char *path = ids->mounts[i].target;
         struct stat what;
-        cleanup_close int fd = -1;
         const bool is_folder = fstat(ids->mounts[i].fd, &what) == 0 && S_ISDIR(what.st_mode);
-        if (is_folder ? mkdir(path, 0711) < 0 && errno != EEXIST
-                      : (fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) < 0) {
+        if (!place_make(path, is_folder)) {
             task_fail(task, errno == ENOSPC ? "DiskFull" : "CreationError", "%s: %s", path,
                       strerrordesc_np(errno));
             return ERR_IO;
