@@ -243,7 +243,7 @@ int adopt_all(struct local_engine *local, struct err *err)
         task_adopt(local, task_add(local, attempt), err);
     }
     cgroup_children(&local->cgroups, local->group, orphan_visit, local);
-    id_ranges_settle(local->id_ranges);
+    task_ids_settle(local);
     run_sweep(local, local->runtime.exit_directory);
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);
     run_sweep(local, path);

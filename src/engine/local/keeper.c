@@ -224,6 +224,9 @@ static void remains_retry(struct local_engine *local)
             at++;
         }
     cgroup_children(&local->cgroups, local->group, leftover_visit, &leftover);
+    pthread_mutex_lock(&local->lock);
+    task_ids_settle(local);
+    pthread_mutex_unlock(&local->lock);
     /* one may have been noted meanwhile: it is not to be called well because we looked before */
     bool has_remains = leftover.count > 0 || remains_at(local, 0, &one);
     static const char reason[] = "processes or mounts of ended tasks remain";

@@ -110,6 +110,7 @@ struct local_engine {
     struct inventory *inventory;
     struct id_ranges *id_ranges;
     bool gives_ids;              /* else new tasks have the machine's ids */
+    bool are_ids_settled;        /* none are kept for what an earlier engine left */
     struct networks *networks;   /* NULL: no task has a network of its own */
     struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
 
@@ -297,6 +298,9 @@ void task_ids_leave(struct local_engine *local, struct task *task);
 /* Into the task's state, and from that of an earlier engine. */
 void task_ids_write(const struct task_ids *ids, struct json_writer *json);
 void task_ids_adopt(struct local_engine *local, struct task *task, const struct doc *state);
+/* Once the tasks of an earlier engine were adopted: what else it had is free, as soon as nothing
+ * remains of its ended tasks. With the lock. */
+void task_ids_settle(struct local_engine *local);
 
 /* --- GPUs (gpus.c): all do nothing where NVML found none --- */
 

@@ -130,8 +130,43 @@ static void no_storage_makes_root_of_another(void **state)
     }
 }
 
+static void what_remains_keeps_its_ids_over_a_restart(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat link;
+    char name[40], note[300];
+    struct local_engine local = {.group = "/skep/1"};
+    const struct id_ranges_config config = {.first = 20 * ID_RANGE_IDS,
+                                            .count = 2,
+                                            .registry = in_folder("noted"),
+                                            .owner = in_folder("engine")};
+    folder_put("engine/containers/7/ended", "{}");
+    folder_put("groups/skep/1/7/cgroup.procs", "99\n");
+    folder_put("noted/other", "");
+    snprintf(local.directory, sizeof local.directory, "%s", in_folder("engine"));
+    snprintf(local.cgroups.trees[0].mount, sizeof local.cgroups.trees[0].mount, "%s",
+             in_folder("groups"));
+    local.cgroups.tree_count = 1;
+    assert_int_equal(id_ranges_new(&config, &local.id_ranges, &err), 0);
+    snprintf(name, sizeof name, "noted/%d", 21 * ID_RANGE_IDS);
+    snprintf(note, sizeof note, "%s", in_folder(name));
+    assert_int_equal(symlink(in_folder("engine"), note), 0);
+    assert_int_equal(adopt_all(&local, &err), 0);
+    assert_int_equal(lstat(note, &link), 0);
+    assert_int_equal(unlink(in_folder("groups/skep/1/7/cgroup.procs")), 0);
+    assert_int_equal(rmdir(in_folder("groups/skep/1/7")), 0);
+    task_ids_settle(&local);
+    assert_int_equal(lstat(note, &link), -1);
+    task_drop(&local, task_find(&local, (struct attempt_id){7}));
+    id_ranges_free(local.id_ranges);
+    id_map_release(&local.task_index);
+    mem_free(local.tasks);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_state_has_the_first_id),
     cmocka_unit_test(no_storage_makes_root_of_another),
+    cmocka_unit_test(what_remains_keeps_its_ids_over_a_restart),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
