@@ -558,8 +558,10 @@ int handle_log_search(struct call *call)
     call->task = own;
     call->resume = search_end;
     exchange_suspend(call->exchange);
-    own->code = worker_give(call->api->search_worker, &own->task, &own->err);
-    if (own->code) {
+    /* What it is given is its thread's: `own` may have ended before this returns. */
+    code = worker_give(call->api->search_worker, &own->task, &own->err);
+    if (code) {
+        own->code = code;
         own->is_run = true; /* with this error */
         throttle_search_remove(call->api, call->caller.auth.user);
         exchange_resume(call->exchange);

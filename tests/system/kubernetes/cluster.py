@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parent / "server"))
 import waits  # noqa: E402
-from skepd import free_port  # noqa: E402
+from task_ports import server_port  # noqa: E402
 
 SKIPPED = 77
 
@@ -45,8 +45,8 @@ class Cluster:
     def __init__(self):
         self.components = need("kube-apiserver")
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kube-test-"))
-        self.etcd_ports = free_port(), free_port()
-        self.port = free_port()
+        self.etcd_ports = server_port(), server_port()
+        self.port = server_port()
         self.processes = {}
         (self.directory / "tokens").write_text('admin-token,admin,1,system:masters\nskep-token,skep,2\n')
         subprocess.run(["openssl", "genrsa", "-out", self.directory / "accounts.key", "2048"], check=True, capture_output=True)
