@@ -112,15 +112,8 @@ int audit_around(struct store *store, struct store_change *change,
 
 int audit_trim(struct store *store, const struct store_change *change, struct err *err)
 {
-    struct sql sql = sql_of(&store->session, delete_old);
     assert(change->kind == CHANGE_AUDIT_TRIM);
-    sql_put_int(&sql, change->before_ms);
-    int code = sql_run(&sql, NULL, err);
-    if (code < 0 || change->most == 0)
-        return code;
-    sql = sql_of(&store->session, delete_many);
-    sql_put_int(&sql, (int64_t)change->most);
-    return sql_run(&sql, NULL, err);
+    return rows_trim(store, delete_old, delete_many, change, err);
 }
 
 static void row_get(struct sql *sql, struct store_audit *audit, struct arena *arena)

@@ -43,6 +43,11 @@ struct store_reader {
 int reader_begin(struct store_reader *reader, struct err *err);
 void reader_end(struct store_reader *reader);
 
+/* Remove some of the oldest rows: by `delete_old`, whose one mark is change->before_ms, and, unless
+ * change->most is 0, by `delete_many`, whose mark is how many stay. */
+int rows_trim(struct store *store, const char *delete_old, const char *delete_many,
+              const struct store_change *change, struct err *err);
+
 /* --- lists of columns --- */
 
 /* A table's columns stand once, as COLUMNS(C) with C one of these, so that names, marks and values

@@ -209,6 +209,19 @@ void reader_end(struct store_reader *reader)
     reader->session.db->ops->rollback(reader->session.db); /* it has only read */
 }
 
+int rows_trim(struct store *store, const char *delete_old, const char *delete_many,
+              const struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_old);
+    sql_put_int(&sql, change->before_ms);
+    int code = sql_run(&sql, NULL, err);
+    if (code < 0 || change->most == 0)
+        return code;
+    sql = sql_of(&store->session, delete_many);
+    sql_put_int(&sql, (int64_t)change->most);
+    return sql_run(&sql, NULL, err);
+}
+
 /* --- restoring --- */
 
 static int restore_nodes(struct store_reader *reader, const struct store_restore *restore,

@@ -33,15 +33,8 @@ int submit_key_add(struct store *store, const struct store_change *change, struc
 
 int submit_keys_trim(struct store *store, const struct store_change *change, struct err *err)
 {
-    struct sql sql = sql_of(&store->session, delete_old);
     assert(change->kind == CHANGE_SUBMIT_KEYS_TRIM);
-    sql_put_int(&sql, change->before_ms);
-    int code = sql_run(&sql, NULL, err);
-    if (code < 0 || change->most == 0)
-        return code;
-    sql = sql_of(&store->session, delete_many);
-    sql_put_int(&sql, (int64_t)change->most);
-    return sql_run(&sql, NULL, err);
+    return rows_trim(store, delete_old, delete_many, change, err);
 }
 
 int submit_keys_remove(struct store *store, const char *user, struct err *err)
