@@ -1,10 +1,12 @@
 #include "answers.h"
+#include "line.h"
 #include "unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -58,6 +60,32 @@ void answers_join(struct answers *answers)
 {
     pthread_join(answers->thread, NULL);
     close(answers->fd);
+}
+
+int answers_run_line(struct answers *answers, const char *line,
+                     int (*run)(struct cli *cli, const void *context), const void *context,
+                     char *printed, size_t size)
+{
+    struct cli cli;
+    int to = memfd_create("printed", MFD_CLOEXEC), saved = dup(STDOUT_FILENO);
+    assert_true(to >= 0 && saved >= 0);
+    assert_int_equal(parse(&cli, line), 0);
+    answers_start(answers);
+    cli.client = client_new(answers->url, NULL, NULL);
+    fflush(stdout);
+    dup2(to, STDOUT_FILENO);
+    int code = run(&cli, context);
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    answers_join(answers);
+    ssize_t length = pread(to, printed, size - 1, 0);
+    assert_true(length >= 0);
+    printed[length] = '\0';
+    client_free(cli.client);
+    mem_free(cli.arguments);
+    close(to);
+    close(saved);
+    return code;
 }
 
 void answers_header(const struct answers *answers, int request, const char *name, char *value,

@@ -24,6 +24,13 @@ void answers_start(struct answers *answers);
 /* After the last answer. */
 void answers_join(struct answers *answers);
 
+/* Run a command line against these answers. Returns the command's exit code; what it printed is in
+ * `printed`, cut at `size`. */
+struct cli;
+int answers_run_line(struct answers *answers, const char *line,
+                     int (*run)(struct cli *cli, const void *context), const void *context,
+                     char *printed, size_t size);
+
 /* A header's value in a request; "" when it has none. */
 void answers_header(const struct answers *answers, int request, const char *name, char *value,
                     size_t size);

@@ -3,38 +3,19 @@
 #include "line.h"
 #include "unit.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "cli/bulk.h"
+
+static int bulk_line(struct cli *cli, const void *call)
+{
+    assert_true(filter_is_given(cli));
+    return bulk_run(cli, call);
+}
 
 /* What the command prints, and its exit code. */
 static int run(struct answers *answers, const char *line, const struct bulk_call *call,
                char *printed, size_t size)
 {
-    struct cli cli;
-    char path[] = "/tmp/test-cli-XXXXXX";
-    int to = mkstemp(path), saved = dup(STDOUT_FILENO);
-    assert_true(to >= 0 && saved >= 0);
-    assert_int_equal(parse(&cli, line), 0);
-    assert_true(filter_is_given(&cli));
-    answers_start(answers);
-    cli.client = client_new(answers->url, NULL, NULL);
-    fflush(stdout);
-    dup2(to, STDOUT_FILENO);
-    int code = bulk_run(&cli, call);
-    fflush(stdout);
-    dup2(saved, STDOUT_FILENO);
-    answers_join(answers);
-    ssize_t length = pread(to, printed, size - 1, 0);
-    assert_true(length >= 0);
-    printed[length] = '\0';
-    client_free(cli.client);
-    mem_free(cli.arguments);
-    unlink(path);
-    close(to);
-    close(saved);
-    return code;
+    return answers_run_line(answers, line, bulk_line, call, printed, size);
 }
 
 #define FOUND "{\"matched\":2,\"results\":[{\"name\":\"a~1\"},{\"name\":\"a~2\"}]}"

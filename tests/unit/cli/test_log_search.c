@@ -3,36 +3,18 @@
 #include "line.h"
 #include "unit.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "cli/log_search.h"
+
+static int search_line(struct cli *cli, const void *context)
+{
+    (void)context;
+    return logs_search(cli, cli->client);
+}
 
 /* What the command prints, and its exit code. */
 static int run(struct answers *answers, const char *line, char *printed, size_t size)
 {
-    struct cli cli;
-    char path[] = "/tmp/test-cli-XXXXXX";
-    int to = mkstemp(path), saved = dup(STDOUT_FILENO);
-    assert_true(to >= 0 && saved >= 0);
-    assert_int_equal(parse(&cli, line), 0);
-    answers_start(answers);
-    cli.client = client_new(answers->url, NULL, NULL);
-    fflush(stdout);
-    dup2(to, STDOUT_FILENO);
-    int code = logs_search(&cli, cli.client);
-    fflush(stdout);
-    dup2(saved, STDOUT_FILENO);
-    answers_join(answers);
-    ssize_t length = pread(to, printed, size - 1, 0);
-    assert_true(length >= 0);
-    printed[length] = '\0';
-    client_free(cli.client);
-    mem_free(cli.arguments);
-    unlink(path);
-    close(to);
-    close(saved);
-    return code;
+    return answers_run_line(answers, line, search_line, NULL, printed, size);
 }
 
 #define MATCH                                                                                      \
