@@ -38,6 +38,9 @@ while not any("tried" in open(name).read() for name in glob.glob("/skep/log/all.
     time.sleep(0.01)
 '''
 
+# For 300 processes of Python, each of which copies some hundred pages of its parent by writing to them.
+PROCESSES_MB = 1024
+
 # One of each that the kernel counts by user.
 USER_COUNTED = """
 import signal
@@ -68,6 +71,8 @@ class Attack:
     is_of_users: bool = False
     # with which exit it is ended by the platform; None: it ends by itself
     code: int | None = None
+    # of its task: a program that is to meet another limit must not meet this one first
+    memory_mb: int = 128
     # what image.py asks of a program
     kind: str = "py"
 
@@ -418,7 +423,7 @@ if len(children) >= limit:
 for child in children:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-""")
+""", memory_mb=PROCESSES_MB)
 
 attack("fork-bomb", """
 import time
@@ -433,7 +438,7 @@ if os.fork() == 0:
 while len([name for name in os.listdir("/proc") if name.isdigit()]) < 280:
     time.sleep(0.01)
 # they are left behind: nothing of them may stay when this ends
-""")
+""", memory_mb=PROCESSES_MB)
 
 attack("log", """
 os.makedirs("/skep/log/a/b", exist_ok=True)

@@ -87,12 +87,12 @@ class Hostile(world.World):
             attacks.image_make(self.images / "hostile", self.cases)
         return super().__enter__()
 
-    def submit(self, name, command, instances=1, ports="", extras=""):
+    def submit(self, name, command, instances=1, ports="", extras="", memory_mb=128):
         text = (f"protocolVersion: 2\nname: {name}\ntype: job\njobRetryCount: 0\nprerequisites:\n"
                 f"  - {{name: image, type: dockerimage, uri: {json.dumps(f'dir:{self.images}/hostile')}}}\ntaskRoles:\n  worker:\n"
                 f"    instances: {instances}\n    dockerImage: image\n"
                 f"    completion: {{minFailedInstances: 1, minSucceededInstances: {instances}}}\n"
-                f"    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0{ports}}}\n"
+                f"    resourcePerInstance: {{cpu: 1, memoryMB: {memory_mb}, gpu: 0{ports}}}\n"
                 f"    extraContainerOptions: {{shmMB: 16}}\n    commands:\n      - {json.dumps(command)}\n{extras}")
         done = self.skep("submit", self.file(text, f"{name}.yaml"))
         assert done.returncode == 0, done.stderr
@@ -289,7 +289,7 @@ def main(names):
         known = the.knowledge()
         for case in sorted(cases, key=lambda case: case.name not in ATTENDED):
             the.submit(case.name, f"{known} python3 /corpus/{case.name}.py", ports=", ports: {own: 1}" if case.name == "ports" else "",
-                       extras="extras: {storages: [{name: shared}]}\n" if case.name == "storage" else "")
+                       extras="extras: {storages: [{name: shared}]}\n" if case.name == "storage" else "", memory_mb=case.memory_mb)
         if has_users:
             wrong += escape_check(the)
         if is_private:
