@@ -4,6 +4,7 @@
 #include "cli/ask.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/context.h"
 #include "cli/fingerprint.h"
 #include "cli/login_oidc.h"
 #include "cli/print.h"
@@ -46,17 +47,48 @@ static int token_get(struct client *client, const char *name, const char *passwo
     return code;
 }
 
-static int settings_keep(const char *server, const char *name, const char *token,
-                         const char *fingerprint)
+/* The context that a login is kept in: the named one, that of the server, or a new one. */
+static int context_get(struct settings *settings, const char *name, const char *server,
+                       struct context **context, struct err *err)
 {
+    char made[CONTEXT_NAME_MAX + 1];
+    *context = name ? settings_find(settings, name) : settings_of_server(settings, server);
+    if (*context)
+        return 0;
+    if (!name) {
+        context_name_of(server, made);
+        name = made;
+        if (settings_find(settings, name))
+            return err_fail(err, ERR_CONFLICT, "",
+                            "the context '%s' is of another server: name another with --context",
+                            name);
+    }
+    return settings_add(settings, name, context, err);
+}
+
+static int login_keep(const struct cli *cli, const char *server, const char *name,
+                      const char *token, const char *fingerprint)
+{
+    cleanup_settings struct settings settings;
+    struct context *context;
     struct err err;
-    struct settings settings = {.server = mem_copy(server),
-                                .user = mem_copy(name),
-                                .token = mem_copy(token),
-                                .fingerprint = fingerprint ? mem_copy(fingerprint) : NULL};
-    int code = settings_save(&settings, &err);
-    settings_release(&settings);
-    return code ? cli_fail(EXIT_REFUSED, "%s", err.text) : 0;
+    int code = settings_load(&settings, &err);
+    if (!code)
+        code = context_get(&settings, cli_value(cli, "context"), server, &context, &err);
+    if (code)
+        return cli_fail(EXIT_REFUSED, "%s", err.text);
+    context_set(&context->server, server);
+    context_set(&context->user, name);
+    context_set(&context->token, token);
+    context_set(&context->fingerprint, fingerprint);
+    settings_choose(&settings, context);
+    if (settings_save(&settings, &err))
+        return cli_fail(EXIT_REFUSED, "%s", err.text);
+    printf("logged in to %s as %s", server, name);
+    if (settings.count > 1)
+        printf(" (context %s)", context->name);
+    printf("\n");
+    return 0;
 }
 
 /* A token that was given instead of a password must be one of the server. */
@@ -77,27 +109,31 @@ static struct client *login_client(const char *server, const char *name, const c
 {
     cleanup_settings struct settings settings;
     struct err err;
-    bool is_same = settings_load(&settings, &err) == 0 && settings.server && settings.user &&
-                   server && name && strcmp(settings.server, server) == 0 &&
-                   strcmp(settings.user, name) == 0;
-    return client_new(server, is_same ? settings.token : NULL, fingerprint);
+    struct context *before =
+        settings_load(&settings, &err) ? NULL : settings_of_server(&settings, server);
+    bool is_same = before && before->user && strcmp(before->user, name) == 0;
+    return client_new(server, is_same ? before->token : NULL, fingerprint);
 }
 
-/* The server that was logged in to before, unless another is named. */
-static char *login_server(const struct cli *cli)
+/* The server that is named, or that of the context, or the one that was logged in to before. */
+static int login_server(const struct cli *cli, char **server)
 {
-    const char *server = cli->argument_count ? cli->arguments[0] : cli_value(cli, "server");
-    struct settings settings;
+    cleanup_settings struct settings settings;
     struct err err;
-    if (!server)
-        server = getenv("SKEP_SERVER");
-    if (server && server[0])
-        return mem_copy(server);
-    char *chosen = NULL;
-    if (settings_load(&settings, &err) == 0 && settings.server)
-        chosen = mem_copy(settings.server);
-    settings_release(&settings);
-    return chosen ? chosen : mem_copy(settings_server());
+    const char *name = cli_value(cli, "context");
+    const char *given = cli->argument_count ? cli->arguments[0] : cli_value(cli, "server");
+    if (settings_load(&settings, &err))
+        return cli_fail(EXIT_REFUSED, "%s", err.text);
+    if (name && !context_is_name(name))
+        return cli_fail(EXIT_USAGE, "a context's name is 1 to %d of A-Z a-z 0-9 . _ -, got '%s'",
+                        CONTEXT_NAME_MAX, name);
+    struct context *context = name ? settings_find(&settings, name) : settings_current(&settings);
+    if (!given && !name)
+        given = getenv("SKEP_SERVER");
+    if (!given || !given[0])
+        given = context && context->server ? context->server : settings_server();
+    *server = mem_copy(given);
+    return 0;
 }
 
 /* Whom the user trusts whatever others say of the certificate: by --fingerprint, from the login
@@ -113,9 +149,10 @@ static int fingerprint_get(const struct cli *cli, const char *server, char **fin
     }
     cleanup_settings struct settings settings;
     struct err err;
-    if (settings_load(&settings, &err) == 0 && settings.server && settings.fingerprint &&
-        strcmp(settings.server, server) == 0) {
-        *fingerprint = mem_copy(settings.fingerprint);
+    struct context *before =
+        settings_load(&settings, &err) ? NULL : settings_of_server(&settings, server);
+    if (before && before->fingerprint) {
+        *fingerprint = mem_copy(before->fingerprint);
         return 0;
     }
     struct client *client = client_new(server, NULL, NULL);
@@ -176,11 +213,13 @@ static int log_in(struct cli *cli, const char *server, const char *fingerprint, 
 
 int run_login(struct cli *cli)
 {
-    char *server = login_server(cli), *name = NULL, *token = NULL, *fingerprint = NULL;
+    char *server = NULL, *name = NULL, *token = NULL, *fingerprint = NULL;
+    int code = login_server(cli, &server);
+    if (code)
+        return code;
     size_t length = strlen(server);
     while (length && server[length - 1] == '/')
         server[--length] = '\0';
-    int code = 0;
     if (!is_server(server))
         code = cli_fail(EXIT_USAGE,
                         "a server is http://HOST:PORT, https://HOST:PORT or unix:/PATH, got '%s'",
@@ -190,9 +229,7 @@ int run_login(struct cli *cli)
     if (!code)
         code = log_in(cli, server, fingerprint, &name, &token);
     if (!code)
-        code = settings_keep(server, name, token, fingerprint);
-    if (!code)
-        printf("logged in to %s as %s\n", server, name);
+        code = login_keep(cli, server, name, token, fingerprint);
     free(name);
     free(token);
     mem_free(fingerprint);
@@ -200,30 +237,35 @@ int run_login(struct cli *cli)
     return code;
 }
 
+int context_log_out(const struct context *context)
+{
+    struct client *client = client_new(context->server, context->token, context->fingerprint);
+    int code = client_call(
+        client, &(struct client_request){.method = "DELETE", .path = "/api/v2/authn/basic/logout"},
+        NULL);
+    client_free(client);
+    return code;
+}
+
 int run_logout(struct cli *cli)
 {
     cleanup_settings struct settings settings;
+    struct context *context;
     struct err err;
-    if (settings_load(&settings, &err))
-        return cli_fail(EXIT_REFUSED, "%s", err.text);
-    int code = 0;
-    if (!settings.token) {
-        code = cli_fail(EXIT_REFUSED, "not logged in");
-    } else {
-        struct client *client = client_new(settings.server, settings.token, settings.fingerprint);
-        code = client_call(
-            client,
-            &(struct client_request){.method = "DELETE", .path = "/api/v2/authn/basic/logout"},
-            NULL);
-        client_free(client);
-        mem_free(settings.token);
-        settings.token = NULL;
-        if (settings_save(&settings, &err))
-            code = cli_fail(EXIT_REFUSED, "%s", err.text);
-    }
+    const char *server = cli_value(cli, "server");
+    int code = cli_context(cli, &settings, &context);
+    if (code)
+        return code;
+    if (!context)
+        context = server ? settings_of_server(&settings, server) : settings_current(&settings);
+    if (!context || !context->token)
+        return cli_fail(EXIT_REFUSED, "not logged in");
+    code = context_log_out(context);
+    context_set(&context->token, NULL);
+    if (settings_save(&settings, &err))
+        code = cli_fail(EXIT_REFUSED, "%s", err.text);
     if (!code)
-        printf("logged out of %s\n", settings.server);
-    (void)cli;
+        printf("logged out of %s\n", context->server);
     return code;
 }
 

@@ -98,7 +98,15 @@ int cli_number(const struct cli *cli, const char *name, long min, long max, long
 /* "skep: …" on standard error; returns `code`. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The client for --server, SKEP_SERVER or the settings file. NULL after a message. */
+/* Load the settings, and find the context that is meant: --context, SKEP_CONTEXT, or the current
+ * one. *context is NULL when a server is given (--server, SKEP_SERVER), or there is no current one.
+ * 0, or an exit code after a message; the settings are to be released either way. */
+struct settings;
+struct context;
+int cli_context(const struct cli *cli, struct settings *settings, struct context **context);
+
+/* The client for the server that is given, that of the context, or this machine's. NULL after a
+ * message. */
 struct client *cli_client(struct cli *cli);
 
 /* Everything made of the table. */
@@ -142,6 +150,7 @@ int run_token(struct cli *cli);
 int run_whoami(struct cli *cli);
 int run_login(struct cli *cli);
 int run_logout(struct cli *cli);
+int run_context(struct cli *cli);
 int run_audit(struct cli *cli);
 int run_quota(struct cli *cli);
 int run_admin(struct cli *cli);

@@ -11,6 +11,7 @@
 
 const struct cli_option GLOBAL_OPTIONS[] = {
     {"server", 's', "URL", "server to talk to (SKEP_SERVER, or the one logged in to)", NULL, 0},
+    {"context", 0, "NAME", "one of the servers logged in to (SKEP_CONTEXT)", NULL, 0},
     {"output", 'o', "FORM", "table, wide, json or yaml", "table wide json yaml", 0},
     {"color", 0, "WHEN", "auto, always or never", "auto always never", 0},
     {"help", 'h', NULL, "show help of this command", NULL, 0},
@@ -85,7 +86,7 @@ static const struct cli_option LOGS_OPTIONS[] = {
     {"search", 0, "TEXT", "only lines with this text, of all tasks and attempts", NULL, 0},
     {"expression", 'e', "RE", "as --search: lines that match this expression of RE2", NULL, 0},
     {"ignore-case", 0, NULL, "with --search: large and small letters are the same", NULL, 0},
-    {"context", 'C', "N", "with --search: N lines before and after each", NULL, 0},
+    {"around", 'C', "N", "with --search: N lines before and after each", NULL, 0},
     END,
 };
 
@@ -365,11 +366,22 @@ const struct cli_command COMMANDS[] = {
      "URL is http://HOST:PORT, https://HOST:PORT or unix:/PATH. Of an https server for whose "
      "certificate nobody vouches, the fingerprint is shown, which skepd's log names as well; once "
      "trusted it is kept, and no other is accepted. On the server's machine, root needs no login: "
-     "the socket " PATH_API_SOCKET " is used, and the kernel tells who asks.",
+     "the socket " PATH_API_SOCKET " is used, and the kernel tells who asks.\n\n"
+     "The login is kept as the context that --context names: a name for the server, the user and "
+     "the token. Without it, it is that of the server, or a new one of the server's host. It is "
+     "the current one from then on; skep context chooses another.",
      "skep login http://127.0.0.1:9186", LOGIN_OPTIONS, run_login},
     {"logout", "", KIND_NONE, NULL, 0, 0, "revoke the token and forget it",
      "Revokes the token at the server and removes it from the settings.", NULL, NO_OPTIONS,
      run_logout},
+    {"context", "[list|use NAME|rename NAME NEW|delete NAME]", KIND_CHOICE,
+     "list use rename delete", 0, 3, "choose among the servers logged in to",
+     "A context is one login: a server, the user there and the token, under a name. One is the "
+     "current one, whose server is meant when neither --server nor SKEP_SERVER, --context nor "
+     "SKEP_CONTEXT says otherwise; skep login makes it so.\n\n"
+     "list shows all (without their tokens), use makes another the current one, rename gives a new "
+     "name, delete revokes the token and forgets the context. At most 64 are kept.",
+     "skep --context lab list", NO_OPTIONS, run_context},
     {"whoami", "", KIND_NONE, NULL, 0, 0, "show who is logged in",
      "Shows whose token it is that skep uses, as the server sees it.", NULL, NO_OPTIONS,
      run_whoami},

@@ -84,7 +84,7 @@ int logs_search(struct cli *cli, struct client *client)
     option_add(&query, "index", cli_value(cli, "index"));
     option_add(&query, "attempt", cli_value(cli, "attempt"));
     option_add(&query, "stream", cli_value(cli, "stream"));
-    option_add(&query, "context", cli_value(cli, "context"));
+    option_add(&query, "context", cli_value(cli, "around"));
     option_add(&query, "ignoreCase", cli_flag(cli, "ignore-case") ? "true" : NULL);
     do {
         cleanup_buf struct buf path = BUF_INIT;

@@ -78,11 +78,13 @@ static void exit_codes(struct buf *out)
 
 static void environment(struct buf *out)
 {
-    buf_string(out,
-               ".SH ENVIRONMENT\n.TP\nSKEP_SERVER\nURL of the server.\n.TP\nSKEP_TOKEN\nToken to "
-               "present instead of the one kept by skep login.\n.TP\nNO_COLOR\nWhen not empty, no "
-               "colours.\n.SH FILES\n.TP\n~/.config/skep/settings\nServer and token, written by "
-               "skep login with mode 0600.\n");
+    buf_string(
+        out,
+        ".SH ENVIRONMENT\n.TP\nSKEP_SERVER\nURL of the server.\n.TP\nSKEP_CONTEXT\nContext whose "
+        "server is meant; SKEP_SERVER comes first.\n.TP\nSKEP_TOKEN\nToken to "
+        "present instead of the one kept by skep login.\n.TP\nNO_COLOR\nWhen not empty, no "
+        "colours.\n.SH FILES\n.TP\n~/.config/skep/settings\nServers and tokens, written by "
+        "skep login with mode 0600.\n");
 }
 
 void man_overview(struct buf *out)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "sys/api_socket.h"
 #include "sys/file.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +38,115 @@ static char *settings_path(void)
     return buf_steal(&path);
 }
 
+static void context_release(struct context *context)
+{
+    mem_free(context->name);
+    mem_free(context->server);
+    mem_free(context->token);
+    mem_free(context->user);
+    mem_free(context->fingerprint);
+}
+
 void settings_release(struct settings *settings)
 {
-    mem_free(settings->server);
-    mem_free(settings->token);
-    mem_free(settings->user);
-    mem_free(settings->fingerprint);
+    for (size_t i = 0; i < settings->count; i++)
+        context_release(&settings->contexts[i]);
+    mem_free(settings->current);
     memset(settings, 0, sizeof *settings);
 }
+
+void context_set(char **field, const char *value)
+{
+    char *copy = value ? mem_copy(value) : NULL; /* the value may be the field's own */
+    mem_free(*field);
+    *field = copy;
+}
+
+static bool is_name_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+bool context_is_name(const char *name)
+{
+    size_t length = 0;
+    while (is_name_character(name[length]))
+        length++;
+    return !name[length] && length >= 1 && length <= CONTEXT_NAME_MAX;
+}
+
+void context_name_of(const char *server, char *name)
+{
+    const char *host = strstr(server, "://");
+    size_t length = 0;
+    host = host ? host + 3 : "local";
+    for (; *host && *host != '/' && length < CONTEXT_NAME_MAX; host++)
+        if (is_name_character(*host) || *host == ':')
+            name[length++] = *host == ':' ? '-' : *host;
+    name[length] = '\0';
+    if (!length)
+        strcpy(name, "default");
+}
+
+struct context *settings_find(struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->contexts[i].name, name) == 0)
+            return &settings->contexts[i];
+    return NULL;
+}
+
+struct context *settings_current(struct settings *settings)
+{
+    return settings->current ? settings_find(settings, settings->current) : NULL;
+}
+
+static bool is_of_server(const struct context *context, const char *server)
+{
+    return context && context->server && strcmp(context->server, server) == 0;
+}
+
+struct context *settings_of_server(struct settings *settings, const char *server)
+{
+    struct context *current = settings_current(settings);
+    if (is_of_server(current, server))
+        return current;
+    for (size_t i = 0; i < settings->count; i++)
+        if (is_of_server(&settings->contexts[i], server))
+            return &settings->contexts[i];
+    return NULL;
+}
+
+int settings_add(struct settings *settings, const char *name, struct context **context,
+                 struct err *err)
+{
+    assert(context_is_name(name) && !settings_find(settings, name));
+    if (settings->count == CONTEXTS_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "there are %d contexts, and no more may be kept",
+                        CONTEXTS_MAX);
+    *context = &settings->contexts[settings->count++];
+    **context = (struct context){.name = mem_copy(name)};
+    return 0;
+}
+
+void settings_remove(struct settings *settings, struct context *context)
+{
+    size_t at = (size_t)(context - settings->contexts);
+    assert(at < settings->count);
+    if (context == settings_current(settings))
+        context_set(&settings->current, NULL);
+    context_release(context);
+    settings->count--;
+    memmove(context, context + 1, (settings->count - at) * sizeof *context);
+}
+
+void settings_choose(struct settings *settings, const struct context *context)
+{
+    context_set(&settings->current, context->name);
+}
+
+/* ---- the file ---- */
 
 static char *copy_value(struct text value)
 {
@@ -54,22 +156,65 @@ static char *copy_value(struct text value)
     return buf_steal(&copy);
 }
 
-static void settings_parse(struct text text, struct settings *settings)
+/* The context that `context: NAME` begins; of one that was there before the lines are one. */
+static int context_begin(struct settings *settings, const char *path, const char *name,
+                         struct context **context, struct err *err)
 {
-    while (text.at && text.length) {
+    if (!context_is_name(name))
+        return err_fail(err, ERR_INVALID, "", "%s: '%s' is no name of a context", path, name);
+    *context = settings_find(settings, name);
+    return *context ? 0 : settings_add(settings, name, context, err);
+}
+
+static char **context_field(struct context *context, struct text key)
+{
+    return text_is(key, "server")        ? &context->server
+           : text_is(key, "token")       ? &context->token
+           : text_is(key, "user")        ? &context->user
+           : text_is(key, "fingerprint") ? &context->fingerprint
+                                         : NULL;
+}
+
+static int line_take(struct settings *settings, const char *path, struct text key,
+                     const char *value, struct context **context, struct err *err)
+{
+    struct context any = {0};
+    if (text_is(key, "context"))
+        return context_begin(settings, path, value, context, err);
+    if (text_is(key, "current")) {
+        context_set(&settings->current, value);
+        return 0;
+    }
+    if (!context_field(&any, key))
+        return 0;
+    if (!*context) { /* written by an older version */
+        int code = context_begin(settings, path, "default", context, err);
+        if (code)
+            return code;
+        settings_choose(settings, *context);
+    }
+    context_set(context_field(*context, key), value);
+    return 0;
+}
+
+static int settings_parse(const char *path, struct text text, struct settings *settings,
+                          struct err *err)
+{
+    struct context *context = NULL;
+    int code = 0;
+    while (!code && text.at && text.length) {
         struct text value = text_cut(&text, '\n');
         struct text key = text_trim(text_cut(&value, ':'));
         value = value.at ? text_trim(value) : TEXT("");
-        char **field = text_is(key, "server")        ? &settings->server
-                       : text_is(key, "token")       ? &settings->token
-                       : text_is(key, "user")        ? &settings->user
-                       : text_is(key, "fingerprint") ? &settings->fingerprint
-                                                     : NULL;
-        if (!field || !value.length)
+        if (!value.length)
             continue;
-        mem_free(*field);
-        *field = copy_value(value);
+        char *copy = copy_value(value);
+        code = line_take(settings, path, key, copy, &context, err);
+        mem_free(copy);
     }
+    if (!settings_current(settings))
+        context_set(&settings->current, NULL);
+    return code;
 }
 
 const char *settings_server(void)
@@ -97,9 +242,24 @@ int settings_load(struct settings *settings, struct err *err)
         code = err_errno(err, errno, "%s", path);
     }
     if (!code)
-        settings_parse(buf_as_text(&content), settings);
+        code = settings_parse(path, buf_as_text(&content), settings, err);
     mem_free(path);
     return code;
+}
+
+static void line_put(struct buf *out, const char *key, const char *value)
+{
+    if (value)
+        buf_format(out, "%s: %s\n", key, value);
+}
+
+static void context_put(struct buf *out, const struct context *context)
+{
+    line_put(out, "context", context->name);
+    line_put(out, "server", context->server);
+    line_put(out, "user", context->user);
+    line_put(out, "token", context->token);
+    line_put(out, "fingerprint", context->fingerprint);
 }
 
 int settings_save(const struct settings *settings, struct err *err)
@@ -110,14 +270,9 @@ int settings_save(const struct settings *settings, struct err *err)
         return err_fail(err, ERR_IO, "", "there is no home directory to keep the settings in");
     cleanup_buf struct buf content = BUF_INIT;
     buf_string(&content, "# written by skep login\n");
-    if (settings->server)
-        buf_format(&content, "server: %s\n", settings->server);
-    if (settings->user)
-        buf_format(&content, "user: %s\n", settings->user);
-    if (settings->token)
-        buf_format(&content, "token: %s\n", settings->token);
-    if (settings->fingerprint)
-        buf_format(&content, "fingerprint: %s\n", settings->fingerprint);
+    line_put(&content, "current", settings->current);
+    for (size_t i = 0; i < settings->count; i++)
+        context_put(&content, &settings->contexts[i]);
     int code = dir_make(dir, 0700, err);
     if (!code)
         code = file_write(path, buf_as_text(&content), 0600, err);

@@ -174,6 +174,38 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.world.skep("logout", user="leaver").returncode, 0)
         self.assertEqual(self.world.skep("list", user="leaver").returncode, 4)
 
+    def test_contexts(self):
+        skep = lambda *words, **more: self.world.skep(*words, user="contexts", **{"SKEP_SERVER": ""} | more)  # noqa: E731
+        url, password = f"http://127.0.0.1:{self.world.port}", self.world.admin_password
+        self.ok("user", "add", "ctx", "--password-stdin", stdin="a password of ctx\n")
+        for name, context, own in (("admin", "root", password), ("ctx", "own", "a password of ctx")):
+            done = skep("login", "--context", context, "-u", name, "--password-stdin", url, stdin=own + "\n")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        who = lambda *words, **more: skep("whoami", "-o", "json", *words, **more)  # noqa: E731
+        self.assertEqual(json.loads(who().stdout)["username"], "ctx")  # the last login is the current one
+        self.assertEqual(json.loads(who("--context", "root").stdout)["username"], "admin")
+        self.assertEqual(json.loads(who(SKEP_CONTEXT="root").stdout)["username"], "admin")
+        self.assertEqual(who("--context", "none").returncode, 1)
+        self.assertIn("skep context list", who("--context", "none").stderr)
+        self.assertIn("give one of them", who("--context", "root", "--server", url).stderr)
+        self.assertEqual(skep("context", "use", "root").returncode, 0)
+        self.assertEqual(json.loads(who().stdout)["username"], "admin")
+        self.assertEqual(skep("context", "rename", "root", "own").returncode, 1)
+        self.assertEqual(skep("context", "rename", "root", "a b").returncode, 2)
+        self.assertEqual(skep("context", "rename", "root", "boss").returncode, 0)
+        self.assertEqual([(row["name"], row["user"], row["current"], row["loggedIn"]) for row in
+                          json.loads(skep("context", "-o", "json").stdout)], [("boss", "admin", True, True), ("own", "ctx", False, True)])
+        self.assertNotIn("token", skep("context", "list", "-o", "json").stdout)
+        token = (self.world.folder / "config-contexts/skep/settings").read_text().split("token: ")[2].split()[0]
+        self.assertEqual(self.world.skep("whoami", user="nobody", SKEP_TOKEN=token).returncode, 0)
+        self.assertEqual(skep("context", "delete", "own").returncode, 0)
+        self.assertEqual(self.world.skep("whoami", user="nobody", SKEP_TOKEN=token).returncode, 4)  # it is revoked
+        self.assertEqual(skep("logout").returncode, 0)
+        self.assertEqual(who().returncode, 4)
+        self.assertRegex(skep("context").stdout, r"(?m)^\* +boss +http\S+ +admin +no *$")
+        self.assertEqual(skep("context", "delete", "boss").returncode, 0)
+        self.assertEqual(skep("context", "use", "boss").returncode, 1)
+
     def test_nodes(self):
         self.assertEqual(len(json.loads(self.ok("nodes", "-o", "json"))), 4)
         self.assertRegex(self.ok("exits"), r"(?m)^ *137 +\S+ .* built in ")

@@ -102,7 +102,27 @@ static void test_wrong_options(void **state)
     mem_free(cli.arguments);
 }
 
+static bool is_in(const struct cli_option *options, const struct cli_option *option)
+{
+    for (; options->name; options++)
+        if (strcmp(options->name, option->name) == 0 ||
+            (options->letter && options->letter == option->letter))
+            return true;
+    return false;
+}
+
+/* An option of a command would hide one of all commands. */
+static void test_names_of_options(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        for (const struct cli_option *option = COMMANDS[i].options; option->name; option++)
+            if (is_in(GLOBAL_OPTIONS, option))
+                fail_msg("%s: --%s is an option of all commands", COMMANDS[i].name, option->name);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_names_of_options),
     cmocka_unit_test(test_options),
     cmocka_unit_test(test_options_before),
     cmocka_unit_test(test_wrong_options),

@@ -1,49 +1,189 @@
 /* Settings are kept for their owner alone. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/settings.h"
+#include "sys/file.h"
 
-static void test_settings(void **state)
+static char folder[sizeof "/tmp/skep-cli-test-XXXXXX"];
+
+static int folder_make(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/skep-cli-test-XXXXXX", path[100];
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(setenv("XDG_CONFIG_HOME", folder, 1), 0);
-    struct settings read, settings = {.server = mem_copy("http://h:1"),
-                                      .user = mem_copy("alice"),
-                                      .token = mem_copy("a.b.c"),
-                                      .fingerprint = mem_copy("sha256//x")};
-    assert_int_equal(settings_load(&read, NULL), 0);
-    assert_null(read.token);
-    assert_int_equal(settings_save(&settings, NULL), 0);
-    assert_int_equal(settings_load(&read, NULL), 0);
-    assert_string_equal(read.server, "http://h:1");
-    assert_string_equal(read.token, "a.b.c");
-    assert_string_equal(read.user, "alice");
-    assert_string_equal(read.fingerprint, "sha256//x");
-    settings_release(&read);
-    settings_release(&settings);
-    struct stat status;
-    snprintf(path, sizeof path, "%s/skep/settings", folder);
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
-    chmod(path, 0644);
-    assert_true(settings_load(&read, NULL) < 0);
-    settings_release(&read);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/skep", folder);
-    rmdir(path);
-    rmdir(folder);
+    strcpy(folder, "/tmp/skep-cli-test-XXXXXX");
+    return mkdtemp(folder) && setenv("XDG_CONFIG_HOME", folder, 1) == 0 ? 0 : -1;
 }
 
+static const char *file_path(const char *name)
+{
+    static char path[100];
+    snprintf(path, sizeof path, "%s/skep%s", folder, name);
+    return path;
+}
+
+static int folder_remove(void **state)
+{
+    (void)state;
+    unlink(file_path("/settings"));
+    rmdir(file_path(""));
+    return rmdir(folder);
+}
+
+static struct context *context_put(struct settings *settings, const char *name, const char *server)
+{
+    struct context *context;
+    assert_int_equal(settings_add(settings, name, &context, NULL), 0);
+    context_set(&context->server, server);
+    context_set(&context->token, name);
+    return context;
+}
+
+static void write_file(const char *content)
+{
+    mkdir(file_path(""), 0700);
+    assert_int_equal(file_write(file_path("/settings"), text_of(content), 0600, NULL), 0);
+}
+
+static void what_is_kept_is_read_again(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings read, settings = {0};
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_int_equal(read.count, 0);
+    context_put(&settings, "home", "http://h:1");
+    struct context *lab = context_put(&settings, "lab", "https://lab:2");
+    context_set(&lab->user, "alice");
+    context_set(&lab->fingerprint, "sha256//x");
+    settings_choose(&settings, lab);
+    assert_int_equal(settings_save(&settings, NULL), 0);
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_int_equal(read.count, 2);
+    lab = settings_current(&read);
+    assert_string_equal(lab->name, "lab");
+    assert_string_equal(lab->server, "https://lab:2");
+    assert_string_equal(lab->token, "lab");
+    assert_string_equal(lab->user, "alice");
+    assert_string_equal(lab->fingerprint, "sha256//x");
+    assert_null(settings_find(&read, "home")->user);
+}
+
+static void they_are_for_their_owner_alone(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings read, settings = {0};
+    assert_int_equal(settings_save(&settings, NULL), 0);
+    struct stat status;
+    assert_int_equal(stat(file_path("/settings"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    chmod(file_path("/settings"), 0644);
+    assert_int_equal(settings_load(&read, NULL), ERR_FORBIDDEN);
+}
+
+/* The file that versions without contexts wrote. */
+static void a_file_without_names_is_one_context(void **state)
+{
+    (void)state;
+    write_file("# written by skep login\nserver: http://h:1\nuser: alice\ntoken: a.b.c\n");
+    cleanup_settings struct settings read;
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_int_equal(read.count, 1);
+    struct context *only = settings_current(&read);
+    assert_string_equal(only->name, "default");
+    assert_string_equal(only->server, "http://h:1");
+    assert_string_equal(only->token, "a.b.c");
+}
+
+static void wrong_files(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"context: a b\n", "context: \x1b[2J\n", "context: a/b\n"};
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
+        cleanup_settings struct settings read;
+        write_file(NAMES[i]);
+        assert_int_equal(settings_load(&read, NULL), ERR_INVALID);
+    }
+    cleanup_settings struct settings read;
+    write_file("current: gone\ncolour: red\ncontext: a\ncontext: a\nserver: http://h\n");
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_int_equal(read.count, 1);
+    assert_null(settings_current(&read));
+    assert_string_equal(read.contexts[0].server, "http://h");
+}
+
+static void a_server_may_have_several_users(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings settings = {0};
+    struct context *other = context_put(&settings, "other", "http://b");
+    struct context *first = context_put(&settings, "first", "http://a");
+    struct context *second = context_put(&settings, "second", "http://a");
+    assert_ptr_equal(settings_of_server(&settings, "http://a"), first);
+    settings_choose(&settings, second);
+    assert_ptr_equal(settings_of_server(&settings, "http://a"), second);
+    assert_ptr_equal(settings_of_server(&settings, "http://b"), other);
+    assert_null(settings_of_server(&settings, "http://a/"));
+    settings_remove(&settings, second);
+    assert_null(settings_current(&settings));
+    settings_remove(&settings, other);
+    assert_int_equal(settings.count, 1);
+    assert_string_equal(settings.contexts[0].name, "first");
+}
+
+static void so_many_are_kept(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings settings = {0};
+    struct context *context;
+    char name[8];
+    for (int i = 0; i < CONTEXTS_MAX; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        context_put(&settings, name, "http://a");
+    }
+    assert_int_equal(settings_add(&settings, "more", &context, NULL), ERR_TOO_BIG);
+    assert_int_equal(settings_save(&settings, NULL), 0);
+    settings_release(&settings);
+    assert_int_equal(settings_load(&settings, NULL), 0);
+    assert_int_equal(settings.count, CONTEXTS_MAX);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    static const char *const HOSTS[][2] = {{"https://lab.example.org", "lab.example.org"},
+                                           {"http://127.0.0.1:9186", "127.0.0.1-9186"},
+                                           {"https://[::1]:1/x", "--1-1"},
+                                           {"unix:/run/skepd/api", "local"},
+                                           {"http://", "default"}};
+    char name[CONTEXT_NAME_MAX + 1], longest[CONTEXT_NAME_MAX + 20] = "http://";
+    for (size_t i = 0; i < COUNT_OF(HOSTS); i++) {
+        context_name_of(HOSTS[i][0], name);
+        assert_string_equal(name, HOSTS[i][1]);
+        assert_true(context_is_name(name));
+    }
+    memset(longest + 7, 'a', CONTEXT_NAME_MAX + 1);
+    context_name_of(longest, name);
+    assert_true(context_is_name(name));
+    assert_false(context_is_name(longest + 7));
+    assert_false(context_is_name(""));
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_settings),
+    TEST(what_is_kept_is_read_again),
+    TEST(they_are_for_their_owner_alone),
+    TEST(a_file_without_names_is_one_context),
+    TEST(wrong_files),
+    TEST(a_server_may_have_several_users),
+    TEST(so_many_are_kept),
+    TEST(names),
 };
 UNIT_FILE(tests, NULL, NULL);
