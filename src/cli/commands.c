@@ -173,6 +173,13 @@ static const struct cli_option ADMIN_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option IMPORT_OPTIONS[] = {
+    {"to", 0, "FOLDER", "the new folder (default: skep-import)", NULL, KIND_FILE},
+    {"engine", 0, "KIND", "where tasks run (default: kubernetes)", "kubernetes local", 0},
+    {"init-image", 0, "IMAGE", "of Kubernetes: the image with skep-init", NULL, 0},
+    END,
+};
+
 static const struct cli_option TAG_OPTIONS[] = {
     {"remove", 0, NULL, "take the tag away", NULL, 0},
     {"all", 0, NULL, "all of your jobs", NULL, 0},
@@ -417,6 +424,15 @@ const struct cli_command COMMANDS[] = {
      "meaning says which. missing: no task can run. unknown: this user cannot try it.\n\n"
      "Exit code 0: tasks can run, 1: something is missing.",
      "sudo skep admin check", ADMIN_OPTIONS, run_admin},
+    {"import", "openpai FOLDER", KIND_CHOICE, "openpai", 2, 2,
+     "turn another platform's configuration into Skep's",
+     "Reads services-configuration.yaml and, where they are, layout.yaml and config.yaml of an "
+     "OpenPAI cluster in FOLDER, and writes into a new folder: skepd.yaml, cells.yaml (HiveD's "
+     "configuration as it was), groups.sh, which makes the groups, and report.txt. The report, "
+     "which is printed as well, says of each setting what became of it: taken, to do, or left out "
+     "and why. No server is needed, and nothing is changed but the new folder.",
+     "skep import openpai ~/cluster-configuration --to /etc/skep/openpai", IMPORT_OPTIONS,
+     run_import},
     {"completion", "SHELL", KIND_CHOICE, "bash zsh fish", 1, 1, "print completion for a shell",
      "Prints a script that completes commands, options and names of jobs.",
      "source <(skep completion bash)", NO_OPTIONS, run_completion},

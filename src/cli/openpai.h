@@ -1,0 +1,52 @@
+/* openpai.h — the configuration of an OpenPAI cluster, said in Skep's words.
+ *
+ * Pure. Read are the three files that `paictl config pull` and an installation leave behind
+ * (OpenPAI 0.14 to 1.8): services-configuration.yaml, layout.yaml and config.yaml. What comes out
+ * is skepd's configuration, HiveD's cells as they were, a script that makes the groups, and a note
+ * on every setting that was read: none is passed over in silence.
+ */
+#ifndef CLI_OPENPAI_H
+#define CLI_OPENPAI_H
+#include "base/buf.h"
+#include "doc/doc.h"
+
+struct arena;
+
+/* What became of a setting. */
+enum openpai_note_kind {
+    NOTE_TAKEN, /* it stands in what was written */
+    NOTE_TO_DO, /* the operator must do something */
+    NOTE_GONE,  /* it has no counterpart, or needs none */
+};
+
+struct openpai_note {
+    enum openpai_note_kind kind;
+    const char *file; /* "services-configuration.yaml" */
+    const char *path; /* "rest-server.jwt-secret" */
+    const char *text; /* one sentence, no full stop */
+};
+
+struct openpai_input {
+    const struct doc *services; /* the two others may be NULL: there is no such file */
+    const struct doc *layout, *config;
+    const char *folder;     /* where the output will stand: its files name each other by it */
+    const char *init_image; /* NULL: not known */
+    bool is_local;          /* tasks run on skepd's own machine, and not in a Kubernetes cluster */
+};
+
+struct openpai_output {
+    struct buf skepd;  /* skepd.yaml */
+    struct buf cells;  /* cells.yaml; empty: none */
+    struct buf groups; /* groups.sh; empty: there are none */
+    struct buf secret; /* oidc-secret, which nobody else may read; empty: none */
+    struct openpai_note *notes;
+    size_t note_count, note_room;
+};
+
+/* Strings of the notes are in the arena. */
+void openpai_import(const struct openpai_input *input, struct arena *arena,
+                    struct openpai_output *output);
+void openpai_output_release(struct openpai_output *output);
+#define cleanup_openpai __attribute__((cleanup(openpai_output_release)))
+
+#endif
