@@ -1,7 +1,7 @@
 """skep against a real skepd with the fake engine: what a user types and sees.
 
 Covers: src/cli/main.c, src/cli/client.c, src/cli/connect.c, src/cli/history.c, src/cli/cmd_admin.c, src/cli/cmd_archive.c, src/cli/cmd_cluster.c,
-src/cli/cmd_describe.c, src/cli/cmd_job.c, src/cli/cmd_login.c, src/cli/cmd_show.c, src/cli/cmd_validate.c
+src/cli/cmd_context.c, src/cli/cmd_describe.c, src/cli/cmd_job.c, src/cli/cmd_login.c, src/cli/cmd_show.c, src/cli/cmd_validate.c
 """
 import json
 import os

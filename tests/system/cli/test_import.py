@@ -1,4 +1,7 @@
-"""`skep import openpai`: what it writes is sound, and a server that has it has the virtual clusters and groups of before."""
+"""`skep import openpai`: what it writes is sound, and a server that has it has the virtual clusters and groups of before.
+
+Covers: src/cli/cmd_import.c
+"""
 import json
 import os
 import pathlib

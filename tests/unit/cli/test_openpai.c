@@ -1,4 +1,6 @@
-/* No setting of an OpenPAI cluster is passed over in silence, whatever its kind. */
+/* No setting of an OpenPAI cluster is passed over in silence, whatever its kind.
+ *
+ * Covers: src/cli/openpai_rules.c */
 #include "unit.h"
 
 #include <string.h>
