@@ -111,7 +111,7 @@ static struct client *login_client(const char *server, const char *name, const c
     struct err err;
     struct context *before =
         settings_load(&settings, &err) ? NULL : settings_of_server(&settings, server);
-    bool is_same = before && before->user && strcmp(before->user, name) == 0;
+    bool is_same = before && before->user && name && strcmp(before->user, name) == 0;
     return client_new(server, is_same ? before->token : NULL, fingerprint);
 }
 
@@ -215,7 +215,7 @@ int run_login(struct cli *cli)
 {
     char *server = NULL, *name = NULL, *token = NULL, *fingerprint = NULL;
     int code = login_server(cli, &server);
-    if (code)
+    if (!server)
         return code;
     size_t length = strlen(server);
     while (length && server[length - 1] == '/')

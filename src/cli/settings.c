@@ -82,11 +82,13 @@ void context_name_of(const char *server, char *name)
     size_t length = 0;
     host = host ? host + 3 : "local";
     for (; *host && *host != '/' && length < CONTEXT_NAME_MAX; host++)
-        if (is_name_character(*host) || *host == ':')
-            name[length++] = *host == ':' ? '-' : *host;
+        if (*host == ':')
+            name[length++] = '-';
+        else if (is_name_character(*host))
+            name[length++] = *host;
     name[length] = '\0';
     if (!length)
-        strcpy(name, "default");
+        memcpy(name, "default", sizeof "default");
 }
 
 struct context *settings_find(struct settings *settings, const char *name)
@@ -134,7 +136,7 @@ void settings_remove(struct settings *settings, struct context *context)
 {
     size_t at = (size_t)(context - settings->contexts);
     assert(at < settings->count);
-    if (context == settings_current(settings))
+    if (settings->current && strcmp(settings->current, context->name) == 0)
         context_set(&settings->current, NULL);
     context_release(context);
     settings->count--;
@@ -189,7 +191,7 @@ static int line_take(struct settings *settings, const char *path, struct text ke
         return 0;
     if (!*context) { /* written by an older version */
         int code = context_begin(settings, path, "default", context, err);
-        if (code)
+        if (!*context)
             return code;
         settings_choose(settings, *context);
     }
