@@ -3,10 +3,14 @@
  * Made of the state of this instant: nodes, GPUs, the server's own checks. Nothing is stored, so
  * that an alert ends as soon as what it is about has ended. */
 #include "api/handlers.h"
+#include "api/page.h"
 #include "base/utc.h"
 #include "engine/engine.h"
+#include "sys/cleanup.h"
 #include <sodium.h>
 #include <stdio.h>
+
+enum { FINGERPRINT_SIZE = 17 };
 
 struct alert {
     const char *name, *severity;
@@ -15,8 +19,18 @@ struct alert {
     const char *summary;
 };
 
+struct alerts {
+    struct alert *items;
+    size_t count, room;
+};
+
+static void alert_add(struct alerts *alerts, struct alert alert)
+{
+    *ARRAY_ADD(alerts) = alert;
+}
+
 /* The same alert has the same number, as long as it lasts. */
-static void fingerprint(const struct alert *alert, char hex[17])
+static void fingerprint(const struct alert *alert, char hex[FINGERPRINT_SIZE])
 {
     unsigned char hash[crypto_generichash_BYTES_MIN];
     char text[512];
@@ -25,13 +39,13 @@ static void fingerprint(const struct alert *alert, char hex[17])
                  alert->other_value ? alert->other_value : "");
     size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
     crypto_generichash(hash, sizeof hash, (const unsigned char *)text, size, NULL, 0);
-    sodium_bin2hex(hex, 17, hash, 8);
+    sodium_bin2hex(hex, FINGERPRINT_SIZE, hash, 8);
 }
 
 static void alert_json(struct json_writer *json, const struct alert *alert)
 {
     static const char *const receivers[] = {"webportal-notification"};
-    char id[17];
+    char id[FINGERPRINT_SIZE];
     fingerprint(alert, id);
     json_object(json);
     json_key(json, "labels");
@@ -61,7 +75,7 @@ static void alert_json(struct json_writer *json, const struct alert *alert)
     json_object_end(json);
 }
 
-static void node_alerts(struct call *call, struct json_writer *json, const struct node_record *node)
+static void node_alerts(struct call *call, struct alerts *alerts, const struct node_record *node)
 {
     const char *name = node->facts.name;
     const char *why = node->facts.reason && node->facts.reason[0] ? node->facts.reason : "";
@@ -72,18 +86,18 @@ static void node_alerts(struct call *call, struct json_writer *json, const struc
         alert.summary =
             arena_format(call->arena, "node %s is %s%s%s", name,
                          node->is_lost ? "lost" : "not healthy", why[0] ? ": " : "", why);
-        alert_json(json, &alert);
+        alert_add(alerts, alert);
     }
     if (node->is_cordoned) {
         alert.name = "NodeCordoned";
         alert.severity = "warn";
         alert.summary = arena_format(call->arena, "no task is started on node %s%s%s", name,
                                      why[0] ? ": " : "", why);
-        alert_json(json, &alert);
+        alert_add(alerts, alert);
     }
 }
 
-static void gpu_alerts(struct call *call, struct json_writer *json)
+static void gpu_alerts(struct call *call, struct alerts *alerts)
 {
     const struct service *service = call->api->service;
     const struct engine_gpu *gpus;
@@ -100,22 +114,23 @@ static void gpu_alerts(struct call *call, struct json_writer *json)
             alert.name = "NvidiaGpuLost";
             alert.summary =
                 arena_format(call->arena, "GPU %u of node %s is lost", gpu->index, gpu->node);
-            alert_json(json, &alert);
+            alert_add(alerts, alert);
         }
         if (gpu->has_errors && gpu->ecc_errors > 0) {
             alert.name = "NvidiaSmiDoubleEccError";
             alert.summary =
                 arena_format(call->arena, "GPU %u of node %s has had %llu errors of its memory",
                              gpu->index, gpu->node, (unsigned long long)gpu->ecc_errors);
-            alert_json(json, &alert);
+            alert_add(alerts, alert);
         }
     }
 }
 
-static void server_alerts(struct call *call, struct json_writer *json)
+static void server_alerts(struct call *call, struct alerts *alerts)
 {
     struct service *service = call->api->service;
-    struct service_check checks[SERVICE_CHECKS_MAX] = {0};
+    struct service_check *checks =
+        ARENA_ARRAY(call->arena, struct service_check, SERVICE_CHECKS_MAX);
     size_t count = service->ready(service->context, checks);
     for (size_t i = 0; i < count; i++) {
         struct alert alert = {.name = "PaiServicePodNotReady",
@@ -124,8 +139,26 @@ static void server_alerts(struct call *call, struct json_writer *json)
                               .value = checks[i].name,
                               .summary = checks[i].text};
         if (!checks[i].is_ok)
-            alert_json(json, &alert);
+            alert_add(alerts, alert);
     }
+}
+
+static void alerts_json(struct list_page *page, const struct alerts *alerts)
+{
+    struct arena *arena = page->call->arena;
+    struct text *keys = ARENA_ARRAY(arena, struct text, alerts->count + 1);
+    for (size_t i = 0; i < alerts->count; i++) {
+        char *key = arena_alloc(arena, FINGERPRINT_SIZE);
+        fingerprint(&alerts->items[i], key);
+        keys[i] = text_of(key);
+    }
+    const size_t *rows, count = page_pick(page, keys, alerts->count, false, &rows);
+    struct json_writer json;
+    call_json(page->call, 200, &json);
+    page_begin(page, &json);
+    for (size_t i = 0; i < count; i++)
+        alert_json(&json, &alerts->items[rows[i]]);
+    page_end(page, &json);
 }
 
 /* Those about machines are the admins': nothing in them is about a user's job. */
@@ -133,20 +166,21 @@ int handle_alert_list(struct call *call)
 {
     struct store_nodes nodes = {0};
     bool is_admin = call_can(call, AUTH_ADMINISTER, NULL);
-    int code = call_reader(call) ? 0 : call->err.code;
+    struct list_page page;
+    int code = page_parse(call, &page, "alerts", NULL);
+    if (!code && !call_reader(call))
+        code = call->err.code;
     if (!code && is_admin)
         code = store_nodes(call->reader, call->arena, &nodes, &call->err);
     if (code)
         return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    json_array(&json);
+    cleanup_array struct alerts alerts = {0};
     for (size_t i = 0; i < nodes.count; i++)
-        node_alerts(call, &json, &nodes.items[i]);
+        node_alerts(call, &alerts, &nodes.items[i]);
     if (is_admin) {
-        gpu_alerts(call, &json);
-        server_alerts(call, &json);
+        gpu_alerts(call, &alerts);
+        server_alerts(call, &alerts);
     }
-    json_array_end(&json);
+    alerts_json(&page, &alerts);
     return 0;
 }

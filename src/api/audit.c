@@ -1,9 +1,11 @@
 #include "api/audit.h"
 #include "api/handlers.h"
+#include "api/page.h"
 #include "base/memory.h"
 #include "sys/log.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 1000 };
+static const struct page_limits limits = {1, LIMIT_MAX, LIMIT};
 
 /* ---- what is written down ---- */
 
@@ -184,10 +186,10 @@ int handle_audit_list(struct call *call)
 {
     struct audit_filter filter = {.wants_refused = call_flag(call, "refused")};
     struct store_audits audits;
-    int64_t limit, cursor;
-    int code = call_number(call, "limit", 1, LIMIT_MAX, LIMIT, &limit);
-    if (!code)
-        code = call_number(call, "cursor", 0, INT64_MAX, 0, &cursor);
+    struct list_page page;
+    int code = page_parse(call, &page, "audit", &limits);
+    if (!code && page.after.at && !page_number_parse(page.after, &filter.before))
+        code = page_fail(&page);
     if (!code)
         code = call_number(call, "since", 0, INT64_MAX, 0, &filter.since_ms);
     if (!code)
@@ -198,25 +200,19 @@ int handle_audit_list(struct call *call)
         return code;
     filter.user = exchange_query(call->exchange, "user");
     filter.subject = exchange_query(call->exchange, "subject");
-    filter.before = (uint64_t)cursor;
-    filter.limit = (uint64_t)limit;
+    filter.limit = page.limit + 1; /* is there another page? */
     code = store_audits(call->reader, &filter, call->arena, &audits, &call->err);
     if (code)
         return code;
+    const size_t count = page_keep(&page, audits.count);
+    if (count > 0 && count < audits.count)
+        page.last = page_number(call, audits.items[count - 1].number);
+    page.has_cursor = true; /* always */
     struct json_writer json;
     call_json(call, 200, &json);
-    json_object(&json);
-    json_key(&json, "data");
-    json_array(&json);
-    for (size_t i = 0; i < audits.count; i++)
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
         record_json(&json, &audits.items[i]);
-    json_array_end(&json);
-    if (audits.count == filter.limit)
-        json_key_string(&json, "cursor",
-                        arena_format(call->arena, "%llu",
-                                     (unsigned long long)audits.items[audits.count - 1].number));
-    else
-        json_key_null(&json, "cursor");
-    json_object_end(&json);
+    page_end(&page, &json);
     return 0;
 }

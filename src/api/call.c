@@ -292,6 +292,25 @@ bool call_flag(const struct call *call, const char *name)
     return text.at && (!text.length || text_is(text, "true") || text_is(text, "1"));
 }
 
+int call_words(struct call *call, const char *name, struct call_words *words)
+{
+    struct text text = exchange_query(call->exchange, name);
+    *words = (struct call_words){0};
+    if (!text.at || !text.length)
+        return 0;
+    words->items = ARENA_ARRAY(call->arena, struct text, CALL_WORDS_MAX);
+    while (text.at) {
+        struct text word = text_cut(&text, ',');
+        if (!word.length)
+            continue;
+        if (words->count == CALL_WORDS_MAX)
+            return call_fail(call, ERR_INVALID, NULL, name, "%s has more than %d parts", name,
+                             CALL_WORDS_MAX);
+        words->items[words->count++] = word;
+    }
+    return 0;
+}
+
 int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value)
 {
     if (!text_to_int64(part, value) || *value < 0 || *value > max)

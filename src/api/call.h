@@ -79,6 +79,8 @@ struct call {
     bool is_audited; /* it has been, or the server will */
     bool is_trial;   /* nothing is changed after all */
 
+    bool is_list; /* the reply is one: `fields` counts */
+
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);
     void *resume_state;
@@ -139,6 +141,13 @@ int call_body_string(struct call *call, const struct doc *doc, const char *key, 
 int call_number(struct call *call, const char *name, int64_t min, int64_t max, int64_t fallback,
                 int64_t *value);
 bool call_flag(const struct call *call, const char *name);
+/* A query value "a,b,c", without empty parts; none when it is absent. */
+enum { CALL_WORDS_MAX = 256 };
+struct call_words {
+    struct text *items;
+    size_t count;
+};
+int call_words(struct call *call, const char *name, struct call_words *words);
 /* A part of the path as a number. */
 int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value);
 

@@ -1,15 +1,27 @@
 /* The exit table as it is now: what each code means, and which rows the operator wrote. */
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/view.h"
 #include "exits/rules.h"
 
 int handle_exit_specs(struct call *call)
 {
     const struct exit_rules *rules = call_rules(call);
+    const size_t all = exit_rules_count(rules), *rows;
+    struct list_page page;
+    int code = page_parse(call, &page, "exit-specs", NULL);
+    if (code)
+        return code;
+    struct text *codes = ARENA_ARRAY(call->arena, struct text, all + 1);
+    for (size_t i = 0; i < all; i++) /* codes may be negative */
+        codes[i] =
+            page_number(call, (uint64_t)((int64_t)exit_rules_at(rules, i)->code - INT32_MIN));
+    const size_t count = page_pick(&page, codes, all, false, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
-    json_array(&json);
-    for (size_t i = 0; i < exit_rules_count(rules); i++) {
+    page_begin(&page, &json);
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = rows[n];
         const struct exit_spec *spec = exit_rules_at(rules, i);
         json_object(&json);
         json_key_int(&json, "code", spec->code);
@@ -18,6 +30,6 @@ int handle_exit_specs(struct call *call)
         json_key_int(&json, "patterns", (int64_t)exit_rules_patterns(rules, i));
         json_object_end(&json);
     }
-    json_array_end(&json);
+    page_end(&page, &json);
     return 0;
 }

@@ -138,26 +138,13 @@ void fields_project(struct text json, const struct fields *fields, struct buf *o
 
 /* ---- replies ---- */
 
-static bool is_list(const struct route *route)
-{
-    static int (*const lists[])(struct call *) = {
-        handle_job_list,         handle_user_list,     handle_group_list, handle_node_list,
-        handle_event_list,       handle_audit_list,    handle_alert_list, handle_storage_list,
-        handle_job_attempt_list, handle_task_attempts,
-    };
-    for (size_t i = 0; i < COUNT_OF(lists); i++)
-        if (route->handle == lists[i])
-            return true;
-    return false;
-}
-
 int fields_reply(struct call *call)
 {
     struct http_reply *reply = &call->exchange->reply;
     const struct text wanted = exchange_query(call->exchange, "fields");
     struct fields fields;
-    if (!wanted.at || !call->route || !is_list(call->route) || reply->status != 200 ||
-        reply->stream.read || reply->body.length < 2)
+    if (!wanted.at || !call->is_list || reply->status != 200 || reply->stream.read ||
+        reply->body.length < 2)
         return 0;
     if (!fields_parse(wanted, &fields))
         return call_fail(call, ERR_INVALID, NULL, "fields",

@@ -1,6 +1,7 @@
 /* OpenPAI's /groups: what their members may use, and changes of one group */
 #include "api/account.h"
 #include "api/handlers.h"
+#include "api/page.h"
 #include "base/memory.h"
 #include <time.h>
 
@@ -58,18 +59,24 @@ static void group_json(struct call *call, struct json_writer *json, const struct
 int handle_group_list(struct call *call)
 {
     struct store_groups groups;
-    struct store_reader *reader = call_reader(call);
-    if (!reader)
-        return call->err.code;
-    int code = store_groups(reader, call->arena, &groups, &call->err);
+    struct list_page page;
+    int code = page_parse(call, &page, "groups", NULL);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code = store_groups(call->reader, call->arena, &groups, &call->err);
     if (code)
         return code;
+    struct text *names = ARENA_ARRAY(call->arena, struct text, groups.count + 1);
+    for (size_t i = 0; i < groups.count; i++)
+        names[i] = text_of(groups.items[i].name);
+    const size_t *rows, count = page_pick(&page, names, groups.count, false, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
-    json_array(&json);
-    for (size_t i = 0; i < groups.count; i++)
-        group_json(call, &json, &groups.items[i]);
-    json_array_end(&json);
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
+        group_json(call, &json, &groups.items[rows[i]]);
+    page_end(&page, &json);
     return 0;
 }
 
@@ -90,20 +97,26 @@ int handle_group_members(struct call *call)
 {
     struct store_group group;
     struct store_members members;
+    struct list_page page;
     const struct auth_subject subject = {.group = arena_copy(call->arena, call->parameters[0])};
     int code = call_may_about(call, AUTH_READ_MEMBERS, &subject);
+    if (!code)
+        code = page_parse(call, &page, arena_format(call->arena, "members of %s", subject.group),
+                          NULL);
     if (!code)
         code = account_group(call, call->parameters[0], &group, &members);
     if (code)
         return code;
-    cleanup_buf struct buf list = BUF_INIT;
+    struct text *names = ARENA_ARRAY(call->arena, struct text, members.count + 1);
+    for (size_t i = 0; i < members.count; i++)
+        names[i] = text_of(members.items[i].name);
+    const size_t *rows, count = page_pick(&page, names, members.count, false, &rows);
     struct json_writer json;
-    json_init(&json, &list);
-    json_array(&json);
-    for (size_t i = 0; i < members.count; i++) {
+    call_json(call, 200, &json);
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++) {
         struct store_user user;
-        code = store_user(call->reader, text_of(members.items[i].name), call->arena, &user,
-                          &call->err);
+        code = store_user(call->reader, names[rows[i]], call->arena, &user, &call->err);
         if (code == ERR_NOT_FOUND)
             continue; /* removed since */
         if (code)
@@ -111,11 +124,10 @@ int handle_group_members(struct call *call)
         json_object(&json);
         json_key_string(&json, "username", user.name);
         json_key_bool(&json, "clusterAdmin", user.is_admin || user.is_admin_by_group);
-        json_key_bool(&json, "groupAdmin", members.items[i].is_admin);
+        json_key_bool(&json, "groupAdmin", members.items[rows[i]].is_admin);
         json_object_end(&json);
     }
-    json_array_end(&json);
-    call_text(call, 200, "application/json; charset=utf-8", buf_as_text(&list));
+    page_end(&page, &json);
     return 0;
 }
 

@@ -35,6 +35,9 @@ int handle_job_attempt(struct call *call);
 int handle_job_attempt_health(struct call *call);
 int handle_task_attempts(struct call *call);
 
+/* task_list.c */
+int handle_task_list(struct call *call);
+
 /* job_ssh.c */
 int handle_job_ssh(struct call *call);
 int handle_job_ssh_v1(struct call *call);
@@ -61,6 +64,8 @@ int job_tag_check(struct call *call, enum store_change_kind kind, const char *fi
 int handle_job_bulk(struct call *call);
 /* job_list.c: the query's filter, order, offset and limit. */
 int job_filter_parse(struct call *call, struct job_filter *filter);
+/* `state` of the query as bits 1 << enum public_state; none when it is absent. */
+int call_states(struct call *call, uint32_t *states);
 
 /* log.c: whole, tail and follow */
 int handle_log_list(struct call *call);

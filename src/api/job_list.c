@@ -1,39 +1,16 @@
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/view.h"
 #include "base/memory.h"
 #include "spec/spec.h"
 
-enum { LIST_LIMIT = 5000, LIST_LIMIT_MAX = 50000, LIST_ITEMS_MAX = 256 };
+enum { LIST_LIMIT = 5000, LIST_LIMIT_MAX = 50000 };
+static const struct page_limits limits = {0, LIST_LIMIT_MAX, LIST_LIMIT};
 
-struct list {
-    struct text *items;
-    size_t count;
-};
-
-/* "a,b,c"; empty parts are left out. */
-static int comma_list(struct call *call, const char *name, struct list *list)
+int call_states(struct call *call, uint32_t *states)
 {
-    struct text text = exchange_query(call->exchange, name);
-    *list = (struct list){0};
-    if (!text.at || !text.length)
-        return 0;
-    list->items = ARENA_ARRAY(call->arena, struct text, LIST_ITEMS_MAX);
-    while (text.at) {
-        struct text item = text_cut(&text, ',');
-        if (!item.length)
-            continue;
-        if (list->count == LIST_ITEMS_MAX)
-            return call_fail(call, ERR_INVALID, NULL, name, "%s has more than %d parts", name,
-                             LIST_ITEMS_MAX);
-        list->items[list->count++] = item;
-    }
-    return 0;
-}
-
-static int states_parse(struct call *call, struct job_filter *filter)
-{
-    struct list list;
-    int code = comma_list(call, "state", &list);
+    struct call_words list;
+    int code = call_words(call, "state", &list);
     for (size_t i = 0; i < list.count; i++) {
         unsigned shown = 0;
         while (shown < PUBLIC_STATE_COUNT &&
@@ -44,7 +21,7 @@ static int states_parse(struct call *call, struct job_filter *filter)
                              "state '%.*s' is none of WAITING, RUNNING, STOPPING, SUCCEEDED, "
                              "STOPPED, FAILED",
                              TEXT_ARG(list.items[i]));
-        filter->states |= 1u << shown;
+        *states |= 1u << shown;
     }
     return code;
 }
@@ -56,8 +33,8 @@ static int priorities_parse(struct call *call, struct job_filter *filter)
         int32_t priority;
     } CLASSES[] = {
         {"oppo", SPEC_OPPO}, {"test", SPEC_TEST}, {"prod", SPEC_PROD}, {"crit", SPEC_CRIT}};
-    struct list list;
-    int code = comma_list(call, "jobPriority", &list);
+    struct call_words list;
+    int code = call_words(call, "jobPriority", &list);
     if (code)
         return code;
     int32_t *priorities = ARENA_ARRAY(call->arena, int32_t, list.count + 1);
@@ -116,23 +93,21 @@ static void order_parse(struct call *call, struct job_filter *filter)
 
 int job_filter_parse(struct call *call, struct job_filter *filter)
 {
-    struct list users, clusters, tags, tags_not;
-    int64_t offset, limit;
-    int code = comma_list(call, "username", &users);
+    struct call_words users, clusters, tags, tags_not;
+    int64_t offset;
+    int code = call_words(call, "username", &users);
     if (!code)
-        code = comma_list(call, "vc", &clusters);
+        code = call_words(call, "vc", &clusters);
     if (!code)
-        code = comma_list(call, "tagsContain", &tags);
+        code = call_words(call, "tagsContain", &tags);
     if (!code)
-        code = comma_list(call, "tagsNotContain", &tags_not);
+        code = call_words(call, "tagsNotContain", &tags_not);
     if (!code)
-        code = states_parse(call, filter);
+        code = call_states(call, &filter->states);
     if (!code)
         code = priorities_parse(call, filter);
     if (!code)
         code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (!code)
-        code = call_number(call, "limit", 0, LIST_LIMIT_MAX, LIST_LIMIT, &limit);
     if (code)
         return code;
     filter->users = users.items;
@@ -145,39 +120,65 @@ int job_filter_parse(struct call *call, struct job_filter *filter)
     filter->tag_not_count = tags_not.count;
     filter->keyword = exchange_query(call->exchange, "keyword");
     filter->offset = (uint64_t)offset;
-    filter->limit = (uint64_t)limit;
     order_parse(call, filter);
     return 0;
 }
 
-static void list_json(struct call *call, const struct job_page *page, bool has_total, bool is_v1)
+/* Number and text that a job was ordered by, between them its id: a cursor's key. */
+static struct text place_key(struct call *call, const struct job_place *place)
 {
-    struct json_writer json;
-    call_json(call, 200, &json);
-    if (has_total) {
-        json_object(&json);
-        json_key_int(&json, "totalCount", (int64_t)page->total);
-        json_key(&json, "data");
+    return text_of(arena_format(call->arena, "%016llx%016llx%.*s",
+                                (unsigned long long)place->number, (unsigned long long)place->job.v,
+                                TEXT_ARG(place->text)));
+}
+
+static bool place_parse(struct text key, struct job_place *place)
+{
+    enum { NUMBER = PAGE_NUMBER_SIZE - 1 };
+    uint64_t job = 0;
+    bool is_good = key.length >= (size_t)2 * NUMBER &&
+                   page_number_parse((struct text){key.at, NUMBER}, &place->number) &&
+                   page_number_parse((struct text){key.at + NUMBER, NUMBER}, &job) &&
+                   job <= UINT32_MAX;
+    if (is_good) {
+        place->job.v = (uint32_t)job;
+        place->text = (struct text){key.at + 2 * NUMBER, key.length - 2 * NUMBER};
     }
-    json_array(&json);
-    for (size_t i = 0; i < page->count; i++)
-        view_job_summary(&json, &page->items[i], is_v1);
-    json_array_end(&json);
-    if (has_total)
-        json_object_end(&json);
+    return is_good;
 }
 
 int handle_job_list(struct call *call)
 {
     struct job_filter filter = {0};
+    struct job_place place;
+    struct list_page page;
     int code = job_filter_parse(call, &filter);
+    if (!code)
+        code = page_parse(call, &page,
+                          arena_format(call->arena, "jobs by %d%c", (int)filter.order,
+                                       filter.is_descending ? '-' : '+'),
+                          &limits);
+    if (!code && page.after.at && !place_parse(page.after, &place))
+        code = page_fail(&page);
     if (code)
         return code;
-    struct job_page page = {0};
-    bool has_total = text_is(exchange_query(call->exchange, "withTotalCount"), "true");
+    struct job_page jobs = {0};
+    const bool has_total = text_is(exchange_query(call->exchange, "withTotalCount"), "true");
+    filter.limit = page.limit + 1; /* is there another page? */
+    filter.after = page.after.at ? &place : NULL;
+    filter.wants_places = true;
     filter.skips_total = !has_total;
-    store_job_list(call->api->service->store, &filter, call->arena, &page);
-    list_json(call, &page, has_total, false);
+    store_job_list(call->api->service->store, &filter, call->arena, &jobs);
+    const size_t count = page_keep(&page, jobs.count);
+    if (count > 0 && count < jobs.count)
+        page.last = place_key(call, &jobs.places[count - 1]);
+    page.total = has_total ? (int64_t)jobs.total : -1;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
+        view_job_summary(&json, &jobs.items[i], false);
+    page_end(&page, &json);
     return 0;
 }
 
@@ -193,6 +194,11 @@ int handle_job_list_v1(struct call *call)
     }
     struct job_page page = {0};
     store_job_list(call->api->service->store, &filter, call->arena, &page);
-    list_json(call, &page, false, true);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_array(&json);
+    for (size_t i = 0; i < page.count; i++)
+        view_job_summary(&json, &page.items[i], true);
+    json_array_end(&json);
     return 0;
 }

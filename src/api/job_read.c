@@ -1,4 +1,5 @@
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/view.h"
 #include "core/plan.h"
 #include "spec/spec.h"
@@ -56,22 +57,81 @@ static int read_attempt(struct call *call, struct store_job *job, int64_t index,
                      job->record.user, job->record.name, (long long)index);
 }
 
+/* `tasks`: what the detail says of them. */
+enum tasks_wanted { TASKS_ALL, TASKS_COUNT, TASKS_NONE };
+
+static int tasks_wanted_parse(struct call *call, int64_t index, enum tasks_wanted *wanted)
+{
+    const struct text text = exchange_query(call->exchange, "tasks");
+    *wanted = TASKS_ALL;
+    if (!text.at || call->route->is_v1)
+        return 0;
+    if (text_is(text, "none"))
+        *wanted = TASKS_NONE;
+    else if (text_is(text, "count") && index < 0)
+        *wanted = TASKS_COUNT;
+    else if (!text_is(text, "all"))
+        return call_fail(call, ERR_INVALID, NULL, "tasks", "tasks must be all or none%s",
+                         index < 0 ? ", or count" : " of an attempt");
+    return 0;
+}
+
+/* The roles of the plan, in order. */
+static int planned_roles(struct call *call, struct job_id job, struct view_detail *detail)
+{
+    cleanup_plan struct plan *plan = NULL;
+    int code = store_job_plan(call->reader, job, &plan, &call->err);
+    if (code)
+        return code;
+    const char **names = ARENA_ARRAY(call->arena, const char *, plan->role_count + 1u);
+    for (uint16_t r = 0; r < plan->role_count; r++)
+        names[r] = arena_copy(call->arena, text_of(plan->roles[r].name));
+    detail->role_names = names;
+    detail->role_count = plan->role_count;
+    return 0;
+}
+
+static int tasks_read(struct call *call, int64_t index, enum tasks_wanted wanted,
+                      struct store_tasks *tasks, struct view_detail *detail)
+{
+    const struct job_id job = detail->job->record.id;
+    struct store_task_counts *counts;
+    int code = 0;
+    switch (wanted) {
+    case TASKS_ALL:
+        code = store_tasks(call->reader, job, index, call->arena, tasks, &call->err);
+        if (!code)
+            detail->role_names = role_names(call, tasks, &detail->role_count);
+        return code;
+    case TASKS_COUNT:
+        counts = ARENA_NEW(call->arena, struct store_task_counts);
+        code = store_task_counts(call->reader, job, call->arena, counts, &call->err);
+        detail->counts = counts;
+        break;
+    case TASKS_NONE:
+        break;
+    }
+    return code ? code : planned_roles(call, job, detail);
+}
+
 static int detail_reply(struct call *call, struct store_job *job, int64_t index)
 {
     struct job_record attempt;
-    int code = read_attempt(call, job, index, &attempt);
+    enum tasks_wanted wanted;
+    int code = tasks_wanted_parse(call, index, &wanted);
+    if (!code)
+        code = read_attempt(call, job, index, &attempt);
     if (code)
         return code;
     struct store_tasks tasks = {0};
-    code = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
-    if (code)
-        return code;
     struct view_detail detail = {.job = job,
                                  .attempt = &attempt,
                                  .tasks = &tasks,
                                  .rules = call_rules(call),
                                  .is_v1 = call->route->is_v1};
-    detail.role_names = role_names(call, &tasks, &detail.role_count);
+    code = tasks_read(call, index, wanted, &tasks, &detail);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     view_job_detail(&json, &detail);
@@ -162,16 +222,26 @@ int handle_job_attempt_list(struct call *call)
 {
     struct store_job job;
     struct job_attempts attempts = {0};
+    struct list_page page;
+    const size_t *rows;
     int code = attempts_read(call, &job, &attempts);
+    if (!code)
+        code = page_parse(call, &page, arena_format(call->arena, "attempts of %u", job.record.id.v),
+                          NULL);
     if (code)
         return code;
+    const size_t all = attempts.count;
+    struct text *keys = ARENA_ARRAY(call->arena, struct text, all + 1);
+    for (size_t i = 0; i < all; i++)
+        keys[i] = page_number(call, attempts.items[all - 1 - i].attempt);
+    const size_t count = page_pick(&page, keys, all, true, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
-    json_array(&json);
-    for (size_t i = attempts.count; i-- > 0;)
-        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count,
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
+        view_job_attempt(&json, &job, &attempts.items[all - 1 - rows[i]], rows[i] == 0,
                          call_rules(call));
-    json_array_end(&json);
+    page_end(&page, &json);
     return 0;
 }
 
@@ -245,6 +315,53 @@ static int task_of_history(struct call *call, struct job_id job, uint32_t job_at
     return code;
 }
 
+/* Of the attempts those on the page, newest first. */
+static int task_page(struct call *call, const struct task_record *task, struct list_page *page,
+                     struct store_tasks *attempts)
+{
+    const size_t all = attempts->count, *rows;
+    int code = page_parse(call, page,
+                          arena_format(call->arena, "attempts of %u.%u.%u.%u", task->job.v,
+                                       task->job_attempt, task->task.role, task->task.index),
+                          NULL);
+    if (code)
+        return code;
+    struct text *keys = ARENA_ARRAY(call->arena, struct text, all + 1);
+    struct task_record *shown = ARENA_ARRAY(call->arena, struct task_record, all + 1);
+    for (size_t i = 0; i < all; i++)
+        keys[i] = page_number(call, attempts->items[all - 1 - i].task_attempt);
+    attempts->count = page_pick(page, keys, all, true, &rows);
+    for (size_t i = 0; i < attempts->count; i++)
+        shown[i] = attempts->items[all - 1 - rows[i]];
+    attempts->items = shown;
+    return 0;
+}
+
+/* The task with its attempts; in pages with a cursor, the attempts alone. */
+static int task_reply(struct call *call, const struct store_job *job, struct view_task *view,
+                      struct view_attempts *attempts)
+{
+    struct list_page page;
+    int code = task_page(call, view->task, &page, &attempts->attempts);
+    if (!code)
+        code = ends_read(call, job, attempts);
+    if (code)
+        return code;
+    view->rules = call_rules(call);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    if (page.has_cursor) {
+        page_begin(&page, &json);
+        for (size_t i = 0; i < attempts->attempts.count; i++)
+            view_task_attempt(&json, view, attempts, i);
+        page_end(&page, &json);
+    } else {
+        view_task(&json, view, attempts);
+        page_link(&page);
+    }
+    return 0;
+}
+
 int handle_task_attempts(struct call *call)
 {
     struct store_job job;
@@ -282,13 +399,7 @@ int handle_task_attempts(struct call *call)
         attempts.attempts = (struct store_tasks){0};
         code = 0;
     }
-    if (!code)
-        code = ends_read(call, &job, &attempts);
-    if (code)
-        return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    view_task(&json, &(struct view_task){.job = &attempt, .task = task, .rules = call_rules(call)},
-              &attempts);
-    return 0;
+    return code ? code
+                : task_reply(call, &job, &(struct view_task){.job = &attempt, .task = task},
+                             &attempts);
 }

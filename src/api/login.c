@@ -5,6 +5,7 @@
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/oidc.h"
+#include "api/page.h"
 #include "api/passwords.h"
 #include "api/token.h"
 #include "base/memory.h"
@@ -288,65 +289,109 @@ static bool is_over(const struct store_token *row)
 }
 
 /* What stands in a token, for people: its id revokes it. */
-static void token_details_json(struct json_writer *json, const struct store_tokens *tokens)
+static void token_json(struct json_writer *json, const struct store_token *row, struct text token)
 {
-    json_key(json, "details");
-    json_array(json);
-    for (size_t i = 0; i < tokens->count; i++) {
-        const struct store_token *row = &tokens->items[i];
-        if (is_over(row))
-            continue;
-        json_object(json);
-        json_key_string(json, "id", row->id);
-        json_key_bool(json, "application", row->is_application);
-        json_key_string(json, "scope",
-                        row->is_application ? auth_scope_name((enum auth_scope)row->scope) : NULL);
-        json_key_int(json, "createdTime", row->created_ms);
-        if (row->expires_ms)
-            json_key_int(json, "expiresTime", row->expires_ms);
-        else
-            json_key_null(json, "expiresTime");
-        json_object_end(json);
-    }
-    json_array_end(json);
+    json_object(json);
+    json_key_string(json, "id", row->id);
+    if (token.at)
+        json_key_text(json, "token", token);
+    json_key_bool(json, "application", row->is_application);
+    json_key_string(json, "scope",
+                    row->is_application ? auth_scope_name((enum auth_scope)row->scope) : NULL);
+    json_key_int(json, "createdTime", row->created_ms);
+    if (row->expires_ms)
+        json_key_int(json, "expiresTime", row->expires_ms);
+    else
+        json_key_null(json, "expiresTime");
+    json_object_end(json);
 }
 
 /* Tokens are not stored; the same claims under the same key give the same token again. */
-int handle_token_list(struct call *call)
+static int tokens_sign(struct call *call, const struct store_tokens *rows, struct text *tokens)
 {
-    struct store_reader *reader = call_reader(call);
-    if (!reader)
-        return call->err.code;
-    struct store_tokens tokens;
-    int code =
-        store_tokens(reader, text_of(call->caller.auth.user), call->arena, &tokens, &call->err);
-    if (code)
-        return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    json_object(&json);
-    json_key(&json, "tokens");
-    json_array(&json);
-    for (size_t i = 0; i < tokens.count; i++) {
-        const struct store_token *row = &tokens.items[i];
-        struct token_claims claims = {
+    int code = 0;
+    for (size_t i = 0; !code && i < rows->count; i++) {
+        const struct store_token *row = &rows->items[i];
+        const struct token_claims claims = {
             .id = row->id,
             .user = row->user,
             .is_application = row->is_application,
             .issued_s = row->created_ms / 1000,
             .expires_s = row->expires_ms / 1000,
         };
-        struct text token;
+        code =
+            token_sign(call->api->service->token_key, &claims, call->arena, &tokens[i], &call->err);
+    }
+    return code;
+}
+
+/* OpenPAI had the tokens alone. */
+static void tokens_json(struct json_writer *json, const struct store_tokens *rows,
+                        const struct text *tokens)
+{
+    json_object(json);
+    json_key(json, "tokens");
+    json_array(json);
+    for (size_t i = 0; i < rows->count; i++)
+        json_text(json, tokens[i]);
+    json_array_end(json);
+    json_key(json, "details");
+    json_array(json);
+    for (size_t i = 0; i < rows->count; i++)
+        token_json(json, &rows->items[i], (struct text){NULL, 0});
+    json_array_end(json);
+    json_object_end(json);
+}
+
+/* Those that are shown and count still, in their order. */
+static void tokens_keep(struct list_page *page, struct store_tokens *rows)
+{
+    struct arena *arena = page->call->arena;
+    struct text *keys = ARENA_ARRAY(arena, struct text, rows->count + 1);
+    struct store_token *all = ARENA_ARRAY(arena, struct store_token, rows->count + 1);
+    const size_t *order;
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct store_token *row = &rows->items[i];
         if (is_over(row))
             continue;
-        code = token_sign(call->api->service->token_key, &claims, call->arena, &token, &call->err);
-        if (code)
-            return code;
-        json_text(&json, token);
+        all[count] = *row;
+        keys[count++] = text_of(arena_format(
+            arena, "%s%s", page_number(page->call, (uint64_t)row->created_ms).at, row->id));
     }
-    json_array_end(&json);
-    token_details_json(&json, &tokens);
-    json_object_end(&json);
+    rows->count = page_pick(page, keys, count, true, &order);
+    for (size_t i = 0; i < rows->count; i++)
+        rows->items[i] = all[order[i]];
+}
+
+int handle_token_list(struct call *call)
+{
+    struct list_page page;
+    struct store_tokens rows;
+    int code = page_parse(call, &page, "tokens", NULL);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code = store_tokens(call->reader, text_of(call->caller.auth.user), call->arena, &rows,
+                            &call->err);
+    if (code)
+        return code;
+    tokens_keep(&page, &rows);
+    struct text *tokens = ARENA_ARRAY(call->arena, struct text, rows.count + 1);
+    code = tokens_sign(call, &rows, tokens);
+    if (code)
+        return code;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    if (!page.has_cursor) {
+        tokens_json(&json, &rows, tokens);
+        page_link(&page);
+        return 0;
+    }
+    page_begin(&page, &json);
+    for (size_t i = 0; i < rows.count; i++)
+        token_json(&json, &rows.items[i], tokens[i]);
+    page_end(&page, &json);
     return 0;
 }
 

@@ -45,6 +45,7 @@ const struct route ROUTES[] = {
     {HTTP_POST, "/api/v2/exec/:session/link", ACCESS_SUBMIT, handle_exec_link, false},
     {HTTP_PUT, "/api/v2/jobs/:job/release", ACCESS_USER, handle_job_release, false},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", ACCESS_USER, handle_job_scale, false},
+    {HTTP_GET, "/api/v2/jobs/:job/tasks", ACCESS_USER, handle_task_list, false},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", ACCESS_USER, handle_job_attempt_health,
      false},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts", ACCESS_USER, handle_job_attempt_list, false},

@@ -1,5 +1,6 @@
 /* OpenPAI's /storages, and the older shapes of the same under /storage */
 #include "api/handlers.h"
+#include "api/page.h"
 #include "base/memory.h"
 
 static bool is_default_of(const struct store_storages *rights, const char *name)
@@ -75,32 +76,64 @@ static void storage_head(struct json_writer *json, const struct storage *storage
     json_key_string(json, "volumeName", storage->name);
 }
 
-int handle_storage_list(struct call *call)
+typedef void (*storage_json_fn)(struct json_writer *json, const struct storage *storage,
+                                bool is_default);
+
+/* Those that the caller may use and has asked for. */
+static int list_reply(struct list_page *page,
+                      bool (*is_asked_for)(const struct call *call, const char *name,
+                                           bool is_default),
+                      storage_json_fn write)
 {
+    struct call *call = page->call;
     const struct storage_list storages = call->api->service->storages;
     struct store_storages rights = {0};
     int code = rights_of_caller(call, &rights);
     if (code)
         return code;
-    bool wants_default = call_flag(call, "default");
+    struct text *names = ARENA_ARRAY(call->arena, struct text, storages.count + 1);
+    const struct storage **shown =
+        ARENA_ARRAY(call->arena, const struct storage *, storages.count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < storages.count; i++) {
+        const char *name = storages.items[i].name;
+        if (!is_asked_for(call, name, is_default_of(&rights, name)) ||
+            may_use(call, &rights, name, NULL))
+            continue;
+        shown[count] = &storages.items[i];
+        names[count++] = text_of(name);
+    }
+    const size_t *rows;
+    count = page_pick(page, names, count, false, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
-    json_object(&json);
-    json_key(&json, "storages");
-    json_array(&json);
-    for (size_t i = 0; i < storages.count; i++) {
-        const struct storage *storage = &storages.items[i];
-        bool is_default = is_default_of(&rights, storage->name);
-        if ((wants_default && !is_default) || may_use(call, &rights, storage->name, NULL))
-            continue;
-        json_object(&json);
-        storage_head(&json, storage);
-        json_key_bool(&json, "default", is_default);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
-    json_object_end(&json);
+    page_begin(page, &json);
+    for (size_t i = 0; i < count; i++)
+        write(&json, shown[rows[i]], is_default_of(&rights, shown[rows[i]]->name));
+    page_end(page, &json);
     return 0;
+}
+
+static bool is_listed(const struct call *call, const char *name, bool is_default)
+{
+    (void)name;
+    return is_default || !call_flag(call, "default");
+}
+
+static void summary_json(struct json_writer *json, const struct storage *storage, bool is_default)
+{
+    json_object(json);
+    storage_head(json, storage);
+    json_key_bool(json, "default", is_default);
+    json_object_end(json);
+}
+
+int handle_storage_list(struct call *call)
+{
+    struct list_page page;
+    int code = page_parse(call, &page, "storages", NULL);
+    page.key = "storages";
+    return code ? code : list_reply(&page, is_listed, summary_json);
 }
 
 static void storage_json(struct json_writer *json, const struct storage *storage, bool is_default)
@@ -114,9 +147,6 @@ static void storage_json(struct json_writer *json, const struct storage *storage
     json_key_strings(json, "mountOptions", NULL, 0);
     json_object_end(json);
 }
-
-typedef void (*storage_json_fn)(struct json_writer *json, const struct storage *storage,
-                                bool is_default);
 
 /* The storage that the path names, if the caller may use it. */
 static int storage_of_path(struct call *call, storage_json_fn write)
@@ -173,8 +203,9 @@ static void server_json(struct json_writer *json, const struct storage *storage,
 }
 
 /* `names=` once or more: those alone. */
-static bool is_asked_for(const struct call *call, const char *name)
+static bool is_named(const struct call *call, const char *name, bool is_default)
 {
+    (void)is_default;
     bool has_names = false;
     for (size_t i = 0; i < call->exchange->query_count; i++) {
         if (!text_is(call->exchange->query[i].name, "names"))
@@ -190,21 +221,9 @@ static bool is_asked_for(const struct call *call, const char *name)
 
 static int old_list(struct call *call, storage_json_fn write)
 {
-    const struct storage_list storages = call->api->service->storages;
-    struct store_storages rights = {0};
-    int code = rights_of_caller(call, &rights);
-    if (code)
-        return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    json_array(&json);
-    for (size_t i = 0; i < storages.count; i++) {
-        const struct storage *storage = &storages.items[i];
-        if (is_asked_for(call, storage->name) && !may_use(call, &rights, storage->name, NULL))
-            write(&json, storage, is_default_of(&rights, storage->name));
-    }
-    json_array_end(&json);
-    return 0;
+    struct list_page page;
+    int code = page_parse(call, &page, "storages", NULL);
+    return code ? code : list_reply(&page, is_named, write);
 }
 
 int handle_storage_config_list(struct call *call)

@@ -1,9 +1,11 @@
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/throttle.h"
 #include "api/view.h"
 #include "base/memory.h"
 
 enum { STORY_POLL_MS = 100, STORY_PAGE = 200, STORY_LIMIT = 1000, STORY_LIMIT_MAX = 100000 };
+static const struct page_limits limits = {1, STORY_LIMIT_MAX, STORY_LIMIT};
 
 /* Lines of one job's story as they happen, one JSON object a line, until the job is final. */
 struct story_reader {
@@ -127,11 +129,39 @@ static int type_parse(struct call *call, int *is_warning)
     return 0;
 }
 
+static int list_reply(struct call *call, const struct store_job *job, struct story_filter *filter)
+{
+    struct list_page page;
+    struct stories stories = {0};
+    int code =
+        page_parse(call, &page, arena_format(call->arena, "events of %u", filter->job.v), &limits);
+    if (!code && page.after.at && !page_number_parse(page.after, &filter->before))
+        code = page_fail(&page);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    filter->limit = page.limit + 1; /* is there another page? */
+    if (!code)
+        code = store_stories(call->reader, filter, true, call->arena, &stories, &call->err);
+    if (code)
+        return code;
+    const size_t count = page_keep(&page, stories.count);
+    if (count > 0 && count < stories.count)
+        page.last = page_number(call, stories.items[count - 1].sequence);
+    page.total = (int64_t)stories.total;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
+        view_story(&json, job->record.user, job->record.name, &stories.items[i]);
+    page_end(&page, &json);
+    return 0;
+}
+
 int handle_event_list(struct call *call)
 {
     struct store_job job;
     int is_warning;
-    int64_t after, offset, limit;
+    int64_t after, offset;
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = type_parse(call, &is_warning);
@@ -139,8 +169,6 @@ int handle_event_list(struct call *call)
         code = call_number(call, "after", 0, INT64_MAX, 0, &after);
     if (!code)
         code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (!code)
-        code = call_number(call, "limit", 1, STORY_LIMIT_MAX, STORY_LIMIT, &limit);
     if (code)
         return code;
     if (call_flag(call, "follow")) {
@@ -150,28 +178,10 @@ int handle_event_list(struct call *call)
         follow_reply(call, &job, is_warning, (uint64_t)after);
         return 0;
     }
-    struct store_reader *reader = call_reader(call);
-    if (!reader)
-        return call->err.code;
-    struct story_filter filter = {.job = job.record.id,
-                                  .after = (uint64_t)after,
-                                  .is_newest_first = true,
-                                  .is_warning = is_warning,
-                                  .offset = (uint64_t)offset,
-                                  .limit = (uint64_t)limit};
-    struct stories stories = {0};
-    code = store_stories(reader, &filter, true, call->arena, &stories, &call->err);
-    if (code)
-        return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    json_object(&json);
-    json_key_int(&json, "totalCount", (int64_t)stories.total);
-    json_key(&json, "data");
-    json_array(&json);
-    for (size_t i = 0; i < stories.count; i++)
-        view_story(&json, job.record.user, job.record.name, &stories.items[i]);
-    json_array_end(&json);
-    json_object_end(&json);
-    return 0;
+    return list_reply(call, &job,
+                      &(struct story_filter){.job = job.record.id,
+                                             .after = (uint64_t)after,
+                                             .is_newest_first = true,
+                                             .is_warning = is_warning,
+                                             .offset = (uint64_t)offset});
 }

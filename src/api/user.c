@@ -1,6 +1,7 @@
 /* OpenPAI's /users: who there is, and changes of one user */
 #include "api/account.h"
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/snapshot.h"
 #include "base/memory.h"
 #include "sys/secret.h"
@@ -109,17 +110,24 @@ static int users_read(struct call *call, const struct service_snapshot *snapshot
 {
     struct user_context context;
     struct store_users users;
-    int code = user_context_read(call, snapshot, &context);
+    struct list_page page;
+    int code = page_parse(call, &page, "users", NULL);
+    if (!code)
+        code = user_context_read(call, snapshot, &context);
     if (!code)
         code = store_users(call->reader, call->arena, &users, &call->err);
     if (code)
         return code;
+    struct text *names = ARENA_ARRAY(call->arena, struct text, users.count + 1);
+    for (size_t i = 0; i < users.count; i++)
+        names[i] = text_of(users.items[i].name);
+    const size_t *rows, count = page_pick(&page, names, users.count, false, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
-    json_array(&json);
-    for (size_t i = 0; i < users.count; i++)
-        user_json(call, &json, &users.items[i], &context);
-    json_array_end(&json);
+    page_begin(&page, &json);
+    for (size_t i = 0; i < count; i++)
+        user_json(call, &json, &users.items[rows[i]], &context);
+    page_end(&page, &json);
     return 0;
 }
 

@@ -227,6 +227,17 @@ static void view_job_status(struct json_writer *json, const struct view_detail *
     json_object_end(json);
 }
 
+static void view_counts(struct json_writer *json, const struct store_role_count *counts)
+{
+    json_key(json, "taskCounts");
+    json_object(json);
+    for (size_t state = 0; state < PUBLIC_STATE_COUNT; state++)
+        if (counts->states[state])
+            json_key_int(json, public_state_name((enum public_state)state),
+                         (int64_t)counts->states[state]);
+    json_object_end(json);
+}
+
 static void view_role(struct json_writer *json, const struct view_detail *detail, size_t role)
 {
     json_key(json, detail->role_names[role]);
@@ -234,6 +245,8 @@ static void view_role(struct json_writer *json, const struct view_detail *detail
     json_key(json, "taskRoleStatus");
     json_object(json);
     json_key_string(json, "name", detail->role_names[role]);
+    if (detail->counts)
+        view_counts(json, &detail->counts->roles[role]);
     json_object_end(json);
     json_key(json, "taskStatuses");
     json_array(json);

@@ -32,19 +32,20 @@ struct view_detail {
     const char *const *role_names;    /* in the file's order */
     size_t role_count;
     const struct exit_rules *rules;
-    bool is_v1; /* containerGpus is a mask, as in early PAI */
+    const struct store_task_counts *counts; /* instead of the tasks; or NULL */
+    bool is_v1;                             /* containerGpus is a mask, as in early PAI */
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
-/* `attempt_ends`: what is kept of the end of each attempt, NULL where nothing is. `may_read`: the
- * caller may see what stood in the logs. */
+/* Newest first. `attempt_ends`: what is kept of the end of each attempt, NULL where nothing is.
+ * `may_read`: the caller may see what stood in the logs. */
 struct view_attempts {
     struct store_tasks attempts;
     const struct store_attempt_end **attempt_ends;
     bool may_read;
 };
 
-/* TaskStatus; `attempts` (newest first) only when not NULL. */
+/* TaskStatus; `attempts` only when not NULL. */
 struct view_task {
     const struct job_record *job;
     const struct task_record *task;
@@ -53,6 +54,9 @@ struct view_task {
 };
 void view_task(struct json_writer *json, const struct view_task *view,
                const struct view_attempts *attempts);
+/* One of the attempts alone. */
+void view_task_attempt(struct json_writer *json, const struct view_task *view,
+                       const struct view_attempts *attempts, size_t i);
 
 /* One attempt of a job, for lists of attempts. */
 void view_job_attempt(struct json_writer *json, const struct store_job *job,

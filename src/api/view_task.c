@@ -164,25 +164,20 @@ static void view_rule(struct json_writer *json, const struct store_attempt_end *
     json_object_end(json);
 }
 
-static void view_attempts(struct json_writer *json, const struct view_task *view,
-                          const struct view_attempts *attempts)
+void view_task_attempt(struct json_writer *json, const struct view_task *view,
+                       const struct view_attempts *attempts, size_t i)
 {
-    json_key(json, "attempts");
-    json_array(json);
-    for (size_t i = attempts->attempts.count; i-- > 0;) {
-        struct view_task one = *view;
-        one.task = &attempts->attempts.items[i];
-        json_object(json);
-        view_attempt(json, &one);
-        const struct store_attempt_end *end = attempts->attempt_ends[i];
-        view_rule(json, end, attempts->may_read);
-        if (end && end->tail.length && attempts->may_read)
-            json_key_text(json, "containerLogTail", end->tail);
-        else
-            json_key_null(json, "containerLogTail");
-        json_object_end(json);
-    }
-    json_array_end(json);
+    struct view_task one = *view;
+    one.task = &attempts->attempts.items[i];
+    json_object(json);
+    view_attempt(json, &one);
+    const struct store_attempt_end *end = attempts->attempt_ends[i];
+    view_rule(json, end, attempts->may_read);
+    if (end && end->tail.length && attempts->may_read)
+        json_key_text(json, "containerLogTail", end->tail);
+    else
+        json_key_null(json, "containerLogTail");
+    json_object_end(json);
 }
 
 void view_task(struct json_writer *json, const struct view_task *view,
@@ -203,8 +198,13 @@ void view_task(struct json_writer *json, const struct view_task *view,
     view_time(json, "launchedTime", task->launched_ms);
     view_time(json, "completedTime", task->completed_ms);
     view_attempt(json, view);
-    if (attempts)
-        view_attempts(json, view, attempts);
+    if (attempts) {
+        json_key(json, "attempts");
+        json_array(json);
+        for (size_t i = 0; i < attempts->attempts.count; i++)
+            view_task_attempt(json, view, attempts, i);
+        json_array_end(json);
+    }
     json_object_end(json);
 }
 

@@ -1,5 +1,6 @@
 /* OpenPAI's /virtual-clusters and /cluster/sku-types, and the same as trees in HiveD's own paths */
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/snapshot.h"
 #include "core/core.h"
 #include "hived/hived.h"
@@ -91,10 +92,8 @@ static void hived_cluster_json(struct call *call, struct json_writer *json,
         resources_add(&good, sku, quota[i].total - quota[i].bad);
         resources_add(&used, sku, quota[i].used);
     }
-    json_object(json);
     cluster_json(json, clusters, total, good, used);
     quota_json(json, quota, count);
-    json_object_end(json);
 }
 
 /* What live tasks hold of a node. */
@@ -117,9 +116,17 @@ static void plain_cluster_json(struct json_writer *json, const struct clusters *
         resources_add(&good, all, node->is_lost || !node->facts.is_healthy ? 0 : 1);
         resources_add(&used, used_of(clusters, node), 1);
     }
-    json_object(json);
     cluster_json(json, clusters, total, good, used);
-    json_object_end(json);
+}
+
+/* `vc`: of HiveD's. */
+static void vc_json(struct call *call, struct json_writer *json, const struct clusters *clusters,
+                    uint32_t vc)
+{
+    if (clusters->hived)
+        hived_cluster_json(call, json, clusters, vc);
+    else
+        plain_cluster_json(json, clusters);
 }
 
 static int clusters_read(struct call *call, const struct service_snapshot *snapshot,
@@ -199,45 +206,68 @@ static uint64_t node_available(const struct clusters *clusters, const struct nod
     return free;
 }
 
-/* {"NODE": {gpuUsed, gpuAvailable, gpuTotal}} */
-static void nodes_json(struct json_writer *json, const struct clusters *clusters)
+/* Of a node; of all, when the list is of virtual clusters. */
+static void node_json(struct call *call, struct json_writer *json, const struct clusters *clusters,
+                      uint32_t i)
 {
-    json_object(json);
-    for (size_t i = 0; i < clusters->nodes.count; i++) {
-        const struct node_record *node = &clusters->nodes.items[i];
-        json_key(json, node->facts.name);
-        json_object(json);
-        json_key_int(json, "gpuUsed", (int64_t)used_of(clusters, node).gpu);
-        json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
-        json_key_int(json, "gpuTotal", node->facts.gpu_count);
-        json_object_end(json);
+    (void)call;
+    const struct node_record *node = &clusters->nodes.items[i];
+    json_key_int(json, "gpuUsed", (int64_t)used_of(clusters, node).gpu);
+    json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
+    json_key_int(json, "gpuTotal", node->facts.gpu_count);
+}
+
+typedef void (*named_json_fn)(struct call *call, struct json_writer *json,
+                              const struct clusters *clusters, uint32_t i);
+
+/* {"NAME": {…}, …}; with a cursor [{"name": "NAME", …}, …] */
+static void named_reply(struct list_page *page, const struct clusters *clusters,
+                        const struct text *names, size_t all, named_json_fn write)
+{
+    struct call *call = page->call;
+    const size_t *rows, count = page_pick(page, names, all, false, &rows);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    if (page->has_cursor)
+        page_begin(page, &json);
+    else
+        json_object(&json);
+    for (size_t i = 0; i < count; i++) {
+        if (!page->has_cursor)
+            json_key(&json, names[rows[i]].at);
+        json_object(&json);
+        if (page->has_cursor)
+            json_key_text(&json, "name", names[rows[i]]);
+        write(call, &json, clusters, (uint32_t)rows[i]);
+        json_object_end(&json);
     }
-    json_object_end(json);
+    if (page->has_cursor) {
+        page_end(page, &json);
+    } else {
+        json_object_end(&json);
+        page_link(page);
+    }
 }
 
 static int list_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = snapshot->hived;
+    const bool is_of_nodes = exchange_query(call->exchange, "nodes").at;
     struct clusters clusters;
-    int code = clusters_read(call, snapshot, &clusters);
+    struct list_page page;
+    int code = page_parse(call, &page, is_of_nodes ? "nodes of vcs" : "vcs", NULL);
+    if (!code)
+        code = clusters_read(call, snapshot, &clusters);
     if (code)
         return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    if (exchange_query(call->exchange, "nodes").at) {
-        nodes_json(&json, &clusters);
-        return 0;
-    }
-    json_object(&json);
-    for (uint32_t i = 0; hived && i < hived_vc_count(hived); i++) {
-        json_key(&json, hived_vc_name(hived, i));
-        hived_cluster_json(call, &json, &clusters, i);
-    }
-    if (!hived) {
-        json_key(&json, "default");
-        plain_cluster_json(&json, &clusters);
-    }
-    json_object_end(&json);
+    size_t count = clusters.nodes.count;
+    if (!is_of_nodes)
+        count = clusters.hived ? hived_vc_count(clusters.hived) : 1;
+    struct text *names = ARENA_ARRAY(call->arena, struct text, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = text_of(is_of_nodes      ? clusters.nodes.items[i].facts.name
+                           : clusters.hived ? hived_vc_name(clusters.hived, i)
+                                            : "default");
+    named_reply(&page, &clusters, names, count, is_of_nodes ? node_json : vc_json);
     return 0;
 }
 
@@ -259,10 +289,9 @@ static int one_read(struct call *call, const struct service_snapshot *snapshot)
         return code;
     struct json_writer json;
     call_json(call, 200, &json);
-    if (hived)
-        hived_cluster_json(call, &json, &clusters, vc);
-    else
-        plain_cluster_json(&json, &clusters);
+    json_object(&json);
+    vc_json(call, &json, &clusters, vc);
+    json_object_end(&json);
     return 0;
 }
 

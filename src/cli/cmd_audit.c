@@ -79,19 +79,22 @@ static int query_of(const struct cli *cli, struct buf *query)
 /* All pages in one list. */
 static int records_get(struct client *client, const char *query, long limit, json_t *records)
 {
-    char cursor[32] = "0";
-    while ((long)json_array_size(records) < limit && cursor[0]) {
+    cleanup_buf struct buf cursor = BUF_INIT;
+    bool has_more = true;
+    while ((long)json_array_size(records) < limit && has_more) {
         cleanup_buf struct buf path = BUF_INIT;
         long left = limit - (long)json_array_size(records);
         json_t *page = NULL;
-        buf_format(&path, "/api/v2/audit?limit=%ld&cursor=%s%s", left < PAGE ? left : PAGE, cursor,
-                   query);
+        buf_format(&path, "/api/v2/audit?limit=%ld&cursor=%s%s", left < PAGE ? left : PAGE,
+                   buf_cstr(&cursor), query);
         int code = client_get(client, buf_cstr(&path), &page);
         if (code)
             return code;
         json_array_extend(records, json_object_get(page, "data"));
         const char *next = field_text(page, "cursor");
-        snprintf(cursor, sizeof cursor, "%s", next ? next : "");
+        has_more = next;
+        buf_clear(&cursor);
+        buf_string(&cursor, next ? next : "");
         json_decref(page);
     }
     return 0;

@@ -195,6 +195,48 @@ static int matches_compare_void(const void *a, const void *b, void *ranking)
     return matches_compare(a, b, ranking);
 }
 
+/* What rows of the same number are ordered by; "" when that is their ids. */
+static const char *row_text(const struct ranking *ranking, const struct job_index_row *row)
+{
+    const struct job_index *jobs = ranking->jobs;
+    if (ranking->order == ORDER_NAME)
+        return row->full + row->name_at;
+    if (ranking->order == ORDER_USER)
+        return jobs->users.items[row->user];
+    if (ranking->order == ORDER_VIRTUAL_CLUSTER)
+        return jobs->virtual_clusters.items[row->virtual_cluster];
+    return "";
+}
+
+/* Does the row come after a job that stood there? */
+static bool row_is_behind(const struct ranking *ranking, const struct job_index_row *row,
+                          const struct job_place *place)
+{
+    if (!place)
+        return true;
+    const uint64_t key = row_key(ranking->jobs, row, ranking->order);
+    if (key != place->number)
+        return ranking->is_descending ? key < place->number : key > place->number;
+    const char *text = row_text(ranking, row);
+    const size_t length = strlen(text),
+                 shorter = length < place->text.length ? length : place->text.length;
+    int order = shorter ? memcmp(text, place->text.at, shorter) : 0;
+    if (order == 0)
+        order = (length > place->text.length) - (length < place->text.length);
+    if (order != 0)
+        return ranking->is_descending ? order < 0 : order > 0;
+    return row->id < place->job.v;
+}
+
+static struct job_place row_place(const struct ranking *ranking, const struct job_index_row *row,
+                                  struct arena *arena)
+{
+    const struct text text = text_of(row_text(ranking, row));
+    return (struct job_place){.job = {row->id},
+                              .number = row_key(ranking->jobs, row, ranking->order),
+                              .text = {arena_copy(arena, text), text.length}};
+}
+
 static void match_swap(struct match *a, struct match *b)
 {
     struct match kept = *a;
@@ -304,18 +346,36 @@ static bool filter_is_empty(const struct job_filter *filter)
            !filter->priority_count && !filter->wants_default_priority;
 }
 
+/* How many rows stand before this one, be it there or not. */
+static size_t rows_before(const struct job_index *jobs, struct job_id job)
+{
+    size_t low = 0, high = jobs->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (job_index_row(jobs, middle)->id < job.v)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The newest first: rows stand in that order, backwards. Returns how many of `end` there are. */
 static size_t page_newest(const struct job_index *jobs, const struct sieve *sieve, size_t end,
                           struct match *matches, uint64_t *total)
 {
     const struct job_filter *filter = sieve->filter;
+    const struct ranking ranking = {jobs, filter->order, filter->is_descending};
     bool is_short = filter->skips_total || filter_is_empty(filter);
-    size_t kept = 0;
+    size_t kept = 0, from = jobs->count;
     *total = 0;
-    for (size_t i = jobs->count; i-- > 0 && (kept < end || !is_short);) {
-        if (!sieve_passes(sieve, job_index_row(jobs, i)))
+    if (filter->after && is_short)
+        from = rows_before(jobs, filter->after->job);
+    for (size_t i = from; i-- > 0 && (kept < end || !is_short);) {
+        const struct job_index_row *row = job_index_row(jobs, i);
+        if (!sieve_passes(sieve, row))
             continue;
-        if (kept < end)
+        if (kept < end && row_is_behind(&ranking, row, filter->after))
             matches[kept++] = (struct match){0, (uint32_t)i};
         ++*total;
     }
@@ -347,7 +407,6 @@ struct best {
 static void best_take(struct best *best, struct match match, const struct ranking *ranking)
 {
     assert(best->count <= best->room);
-    best->total++;
     if (best->count < best->room) {
         best->items[best->count++] = match;
         for (size_t at = best->count / 2; best->count == best->room && at-- > 0;)
@@ -375,6 +434,9 @@ static size_t page_best(const struct job_index *jobs, const struct sieve *sieve,
             uint64_t key;
             if (!sieve_passes(sieve, row))
                 continue;
+            best.total++;
+            if (!row_is_behind(ranking, row, sieve->filter->after))
+                continue;
             key = row_key(jobs, row, ranking->order) ^ flip;
             best_take(&best, (struct match){key, (uint32_t)next}, ranking);
         }
@@ -391,13 +453,16 @@ static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve,
     const struct job_filter *filter = sieve->filter;
     uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
     size_t count = 0, offset;
+    *total = 0;
     for (size_t i = 0; i < jobs->count; i++) {
         const struct job_index_row *row = job_index_row(jobs, i);
-        if (sieve_passes(sieve, row))
+        if (!sieve_passes(sieve, row))
+            continue;
+        ++*total;
+        if (row_is_behind(ranking, row, filter->after))
             matches[count++] =
                 (struct match){row_key(jobs, row, ranking->order) ^ flip, (uint32_t)i};
     }
-    *total = count;
     if (end > count)
         end = count;
     offset = filter->offset < end ? (size_t)filter->offset : end;
@@ -447,9 +512,14 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
     if (filter->offset < kept) {
         page->count = kept - (size_t)filter->offset;
         page->items = arena_array(arena, page->count, sizeof *page->items);
-        for (size_t i = 0; i < page->count; i++)
-            row_show(jobs, job_index_row(jobs, matches[filter->offset + i].row), arena,
-                     &page->items[i]);
+        if (filter->wants_places)
+            page->places = arena_array(arena, page->count, sizeof *page->places);
+        for (size_t i = 0; i < page->count; i++) {
+            const struct job_index_row *row = job_index_row(jobs, matches[filter->offset + i].row);
+            row_show(jobs, row, arena, &page->items[i]);
+            if (filter->wants_places)
+                page->places[i] = row_place(&ranking, row, arena);
+        }
     }
     pthread_rwlock_unlock(&jobs->lock);
 }

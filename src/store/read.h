@@ -55,13 +55,23 @@ struct job_filter {
     enum job_order order;
     bool is_descending; /* ties always: newest id first */
     uint64_t offset, limit;
+    const struct job_place *after; /* begins behind this one, wherever it is now; NULL: does not */
+    bool wants_places;
     bool skips_total; /* nobody wants job_page.total: it need not be right */
+};
+
+/* Where a job stood in an order: what it was ordered by at that time. */
+struct job_place {
+    struct job_id job;
+    uint64_t number;
+    struct text text;
 };
 
 struct job_page {
     struct store_job *items;
+    struct job_place *places; /* of each, in the filter's order; NULL: nobody wants them */
     size_t count;
-    uint64_t total; /* that match, regardless of offset and limit */
+    uint64_t total; /* that match, regardless of offset, limit and place */
 };
 
 /* One page; any thread, no reader. */
@@ -136,6 +146,31 @@ struct store_tasks {
 int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                 struct arena *arena, struct store_tasks *tasks, struct err *err);
 
+/* Some of those, in the same order. */
+struct task_filter {
+    int64_t job_attempt; /* < 0: the current one, without tasks that were scaled away */
+    const struct text *roles, *nodes; /* within one any of the list; an empty list: all */
+    size_t role_count, node_count;
+    uint32_t states; /* bits 1 << enum public_state; 0: all */
+    bool has_after;  /* only those behind … */
+    struct task_ref after;
+    uint64_t limit; /* at most */
+};
+int store_task_page(struct store_reader *reader, struct job_id job,
+                    const struct task_filter *filter, struct arena *arena,
+                    struct store_tasks *tasks, struct err *err);
+
+/* How many tasks of the current attempt are in each state, by role. */
+struct store_task_counts {
+    struct store_role_count {
+        const char *name;
+        uint64_t states[PUBLIC_STATE_COUNT];
+    } * roles;
+    size_t count;
+};
+int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                      struct store_task_counts *counts, struct err *err);
+
 /* All attempts of one task within one job attempt, oldest first. ERR_NOT_FOUND when there is none
  * (yet). */
 int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t job_attempt,
@@ -154,6 +189,8 @@ int store_barrier_passed(struct store_reader *reader, struct job_id job, enum ba
 struct story_filter {
     struct job_id job; /* 0: of all jobs */
     uint64_t after;    /* only later than this sequence number; 0: from the start */
+    uint64_t
+        before; /* only earlier than this one, but the total counts the others; 0: to the end */
     bool is_newest_first;
     int is_warning;         /* -1: both, 0: normal ones, 1: warnings */
     uint64_t offset, limit; /* limit 0: 1,000 */

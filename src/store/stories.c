@@ -12,8 +12,9 @@
     "s.message, t.role_name FROM stories s LEFT JOIN tasks t "                                     \
     "ON t.job = s.job AND t.role = s.role AND t.task_index = s.task_index "
 #define WHERE  "sequence > ?2 AND (?3 < 0 OR is_warning = ?3) "
-#define OLDEST "ORDER BY sequence LIMIT ?4 OFFSET ?5"
-#define NEWEST "ORDER BY sequence DESC LIMIT ?4 OFFSET ?5"
+#define BEFORE "AND (?6 = 0 OR sequence < ?6) "
+#define OLDEST BEFORE "ORDER BY sequence LIMIT ?4 OFFSET ?5"
+#define NEWEST BEFORE "ORDER BY sequence DESC LIMIT ?4 OFFSET ?5"
 
 static const char insert[] = INSERT_INTO("stories", COLUMNS);
 static const char delete_job[] = "DELETE FROM stories WHERE job = ?";
@@ -83,6 +84,7 @@ static int read_stories(struct store_reader *reader, const struct story_filter *
     sql_put_int(&sql, filter->is_warning);
     sql_put_int(&sql, filter->limit ? (int64_t)filter->limit : 1000);
     sql_put_int(&sql, (int64_t)filter->offset);
+    sql_put_int(&sql, (int64_t)filter->before);
     while ((code = sql_next(&sql, err)) > 0) {
         struct store_story *story = ARRAY_ADD(&list);
         story->sequence = (uint64_t)sql_int(&sql);

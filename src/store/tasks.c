@@ -20,6 +20,14 @@ static const char delete_job[] = "DELETE FROM tasks WHERE job = ?";
 static const char delete_job_attempts[] = "DELETE FROM task_attempts WHERE job = ?";
 static const char select_job[] =
     SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index";
+#define BEHIND " AND (role, task_index) > (?, ?) "
+static const char select_job_behind[] =
+    SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ?" BEHIND
+                         "ORDER BY role, task_index LIMIT ?";
+static const char count_job[] = "SELECT count(*) FROM tasks WHERE job = ? AND job_attempt = ?";
+static const char count_job_states[] =
+    "SELECT role, state, code, count(*) FROM tasks WHERE job = ? AND job_attempt = ? "
+    "GROUP BY role, state, code";
 static const char select_job_past[] = SELECT_FROM(
     "task_attempts") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index, task_attempt";
 static const char select_one[] =
@@ -250,6 +258,18 @@ static struct task_record task_unplaced(const struct job_record *job, struct tas
     return row;
 }
 
+/* How many tasks each role of the plan has, with what was scaled since. */
+static uint32_t *role_counts(const struct job_record *job, const struct plan *plan,
+                             struct arena *arena)
+{
+    assert(plan);
+    uint32_t *counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
+    for (uint16_t r = 0; r < plan->role_count; r++)
+        counts[r] = plan->roles[r].instances;
+    job_saved_counts(job->extra, plan->role_count, counts);
+    return counts;
+}
+
 /* Add what the plan has (or what it was scaled to) and the rows have not. */
 static int tasks_fill(struct store_reader *reader, const struct job_record *job,
                       struct arena *arena, struct task_list *rows, struct err *err)
@@ -260,11 +280,7 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
     int code = store_job_plan(reader, job->id, &plan, err);
     if (code < 0)
         return code;
-    assert(plan);
-    uint32_t *counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
-    for (uint16_t r = 0; r < plan->role_count; r++)
-        counts[r] = plan->roles[r].instances;
-    job_saved_counts(job->extra, plan->role_count, counts); /* what was scaled since */
+    const uint32_t *counts = role_counts(job, plan, arena);
     for (uint16_t r = 0; r < plan->role_count; r++) {
         const char *name = arena_copy(arena, text_of(plan->roles[r].name));
         for (uint32_t i = 0; i < counts[r]; i++) {
@@ -359,6 +375,170 @@ int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_atte
     code = read_tasks_of(reader, job, job_attempt, arena, &list, err);
     reader_end(reader);
     LIST_HAND_OVER(&list, arena, tasks);
+    return code;
+}
+
+/* --- some of a job's tasks --- */
+
+static bool is_among(const char *word, const struct text *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_is(words[i], word))
+            return true;
+    return count == 0;
+}
+
+static bool task_passes(const struct task_filter *filter, const struct task_record *task)
+{
+    const enum public_state shown = life_public(task->state, task->completion.code, false);
+    const bool is_behind =
+        !filter->has_after || task->task.role > filter->after.role ||
+        (task->task.role == filter->after.role && task->task.index > filter->after.index);
+    return is_behind && (!filter->states || (filter->states >> shown & 1)) &&
+           is_among(task->role_name, filter->roles, filter->role_count) &&
+           is_among(task->node, filter->nodes, filter->node_count);
+}
+
+static void tasks_keep_passing(struct task_list *list, const struct task_filter *filter)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count && kept < filter->limit; i++)
+        if (task_passes(filter, &list->items[i]))
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+/* All tasks of the current attempt have rows: only those that are wanted are read. */
+static int read_tasks_behind(struct store_reader *reader, const struct job_record *job,
+                             const struct task_filter *filter, struct arena *arena,
+                             struct task_list *list, struct err *err)
+{
+    const bool is_each = !filter->states && !filter->role_count && !filter->node_count;
+    const bool is_bound = is_each && filter->limit <= INT32_MAX;
+    struct sql sql = sql_of(&reader->session, select_job_behind);
+    int code = 0;
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, job->attempt);
+    sql_put_int(&sql, filter->has_after ? filter->after.role : -1);
+    sql_put_int(&sql, filter->has_after ? filter->after.index : -1);
+    sql_put_int(&sql, is_bound ? (int64_t)filter->limit : INT64_MAX);
+    while (list->count < filter->limit && (code = sql_next(&sql, err)) > 0) {
+        struct task_record *task = ARRAY_ADD(list);
+        code = row_get(&sql, task, arena, err);
+        if (code < 0)
+            break;
+        if (!task_passes(filter, task))
+            list->count--;
+    }
+    if (code < 0 || list->count == filter->limit)
+        sql_done(&sql);
+    return code < 0 ? code : 0;
+}
+
+/* The current attempt's: the job's row, and how many of its tasks have rows. */
+static int read_job_rows(struct store_reader *reader, struct job_id job, struct arena *arena,
+                         struct job_record *record, int64_t *rows, struct err *err)
+{
+    struct store_job row = {0};
+    int code = job_read(reader, job, arena, &row, err);
+    *record = row.record;
+    if (code < 0)
+        return code;
+    struct sql sql = sql_of(&reader->session, count_job);
+    sql_put_int(&sql, job.v);
+    sql_put_int(&sql, record->attempt);
+    return sql_number(&sql, rows, err);
+}
+
+static int read_task_page(struct store_reader *reader, struct job_id job,
+                          const struct task_filter *filter, struct arena *arena,
+                          struct task_list *list, struct err *err)
+{
+    struct job_record record = {0};
+    int64_t rows = 0;
+    int code = 0;
+    if (filter->job_attempt < 0)
+        code = read_job_rows(reader, job, arena, &record, &rows, err);
+    if (code < 0)
+        return code;
+    if (filter->job_attempt < 0 && rows >= record.task_count)
+        return read_tasks_behind(reader, &record, filter, arena, list, err);
+    code = read_tasks_of(reader, job, filter->job_attempt, arena, list, err);
+    tasks_keep_passing(list, filter);
+    return code;
+}
+
+int store_task_page(struct store_reader *reader, struct job_id job,
+                    const struct task_filter *filter, struct arena *arena,
+                    struct store_tasks *tasks, struct err *err)
+{
+    struct task_list list = {0};
+    int code = reader_begin(reader, err);
+    assert(reader->session.db);
+    if (code < 0)
+        return code;
+    code = read_task_page(reader, job, filter, arena, &list, err);
+    reader_end(reader);
+    LIST_HAND_OVER(&list, arena, tasks);
+    return code;
+}
+
+/* Those of the plan that have no row yet, or never had one. */
+static void count_unplaced(const struct job_record *job, const uint32_t *planned,
+                           struct store_task_counts *counts)
+{
+    const struct task_record none = task_unplaced(job, (struct task_ref){0}, "");
+    const enum public_state shown = life_public(none.state, none.completion.code, false);
+    for (size_t r = 0; r < counts->count; r++) {
+        uint64_t rows = 0;
+        for (size_t s = 0; s < PUBLIC_STATE_COUNT; s++)
+            rows += counts->roles[r].states[s];
+        if (rows < planned[r])
+            counts->roles[r].states[shown] += planned[r] - rows;
+    }
+}
+
+static int read_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                            struct store_task_counts *counts, struct err *err)
+{
+    cleanup_plan struct plan *plan = NULL;
+    struct job_record record;
+    int64_t rows;
+    int code = read_job_rows(reader, job, arena, &record, &rows, err);
+    if (code == 0)
+        code = store_job_plan(reader, job, &plan, err);
+    if (code < 0)
+        return code;
+    *counts = (struct store_task_counts){
+        .roles = arena_array(arena, plan->role_count, sizeof *counts->roles),
+        .count = plan->role_count};
+    for (uint16_t r = 0; r < plan->role_count; r++)
+        counts->roles[r].name = arena_copy(arena, text_of(plan->roles[r].name));
+    struct sql sql = sql_of(&reader->session, count_job_states);
+    sql_put_int(&sql, job.v);
+    sql_put_int(&sql, record.attempt);
+    while ((code = sql_next(&sql, err)) > 0) {
+        const int64_t role = sql_int(&sql);
+        const enum life_state state = (enum life_state)sql_int(&sql);
+        const enum public_state shown = life_public(state, (int32_t)sql_int(&sql), false);
+        if (role >= 0 && (size_t)role < counts->count && (int)shown < (int)PUBLIC_STATE_COUNT)
+            counts->roles[role].states[shown] += (uint64_t)sql_int(&sql);
+    }
+    if (code == 0 && rows < record.task_count)
+        count_unplaced(&record, role_counts(&record, plan, arena), counts);
+    return code;
+}
+
+int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                      struct store_task_counts *counts, struct err *err)
+{
+    int code = reader_begin(reader, err);
+    assert(reader->session.db);
+    *counts = (struct store_task_counts){0};
+    if (code < 0)
+        return code;
+    code = read_task_counts(reader, job, arena, counts, err);
+    reader_end(reader);
     return code;
 }
 

@@ -141,6 +141,7 @@ static const struct row ROWS[] = {
     {HTTP_POST, "/api/v2/exec/:session/link", SUBMITTER(404), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/release", OWNERS(202), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", OWNERS(409), "{\"instances\":1}"},
+    {HTTP_GET, "/api/v2/jobs/:job/tasks", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/:attempt", USER(200), NULL},

@@ -725,6 +725,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
     header_copy(exchange, "Content-Range", world->content_range, sizeof world->content_range);
     header_copy(exchange, "Location", world->location, sizeof world->location);
+    header_copy(exchange, "Link", world->link, sizeof world->link);
     header_copy(exchange, "ETag", world->etag, sizeof world->etag);
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));

@@ -48,6 +48,7 @@ struct world {
     char removed[24];                              /* likewise: X-Skep-Removed */
     char etag[48];                                 /* likewise */
     char location[80];                             /* likewise */
+    char link[600];                                /* likewise */
     char content_range[80];                        /* likewise */
     const char *range, *if_range;                  /* of the next requests; NULL: none */
     const char *if_none_match;                     /* of the next requests; NULL: none */
