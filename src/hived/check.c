@@ -104,6 +104,8 @@ static int check_free_list(const struct hived *h, const struct level *level, uin
         CHECK(!h->cells[cell].is_split && h->cells[cell].bound == NONE, "free cell", cell);
         uint32_t parent = h->cells[cell].parent;
         CHECK(parent == NONE || h->cells[parent].is_split, "parent of free cell", cell);
+        CHECK(level->free.weights[i] == cell_weight(h, &h->cells[cell]), "weight of free cell",
+              cell);
     }
     for (size_t i = 0; i < level->bad_free.count; i++) {
         uint32_t cell = level->bad_free.items[i];

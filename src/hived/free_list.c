@@ -19,7 +19,7 @@ bool cell_is_single_node(const struct hived *h, const struct cell *cell)
     return cell->level <= h->chains[cell->chain].node_level;
 }
 
-static uint32_t cell_weight(const struct hived *h, const struct cell *cell)
+uint32_t cell_weight(const struct hived *h, const struct cell *cell)
 {
     if (cell->is_bad && cell_is_single_node(h, cell))
         return UINT32_MAX;

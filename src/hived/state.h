@@ -358,6 +358,7 @@ void free_give(struct hived *h, uint32_t cell);
 void free_trial_begin(struct hived *h);
 void free_trial_undo(struct hived *h);
 bool cell_is_free(const struct hived *h, uint32_t cell); /* it or an ancestor is in a free list */
+uint32_t cell_weight(const struct hived *h, const struct cell *cell); /* as struct free_list says */
 bool cell_is_single_node(const struct hived *h, const struct cell *cell);
 
 /* bind.c: bindings, preassigned cells, doomed bad cells */

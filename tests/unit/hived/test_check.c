@@ -123,6 +123,11 @@ static void free_place(struct hived *h)
     h->rests[chain->levels[3].free.items[0]].free_at += 1;
 }
 
+static void free_weight(struct hived *h)
+{
+    h->chains[h->cells[cell_of(h, "d", 2)].chain].levels[3].free.weights[0]++;
+}
+
 static void free_count(struct hived *h)
 {
     h->chains[h->cells[cell_of(h, "a", 1)].chain].levels[2].total_left++;
@@ -178,6 +183,7 @@ static void what_is_broken_is_found(void **state)
         {group_on_another_virtual_leaf, "virtual leaf of leaf"},
         {opportunistic_group_with_priority, "priority of opportunistic leaf"},
         {free_place, "free cell"},
+        {free_weight, "weight of free cell"},
         {free_count, "cells left of level"},
         {quota_sum, "level"},
         {quota_free, "free cells of quota level"},

@@ -32,6 +32,27 @@ static void quotas_are_counted(void **state)
     world_release(&world);
 }
 
+/* A cell that an opportunistic gang has left is as light as one that none was on. */
+static void the_lightest_free_cell_is_taken(void **state)
+{
+    (void)state;
+    struct world world;
+    struct err err;
+    world_init(&world, SMALL);
+    struct ask ask = {.group = "two", .vc = "x", .pods = 1, .leaves = 2, .priority = -1};
+    const char *left = world_ask(&world, ask).placement.slots[0].node;
+    ask.group = "one", ask.leaves = 1;
+    assert_string_not_equal(world_ask(&world, ask).placement.slots[0].node, left);
+    hived_group_end(world.hived, "two");
+    if (hived_check(world.hived, &err))
+        fail_msg("%s", err.text);
+    ask.group = "high", ask.leaves = 2, ask.priority = 0;
+    const struct hived_result result = world_ask(&world, ask);
+    assert_int_equal(result.kind, HIVED_BIND);
+    assert_string_equal(result.placement.slots[0].node, left);
+    world_release(&world);
+}
+
 static void reconfigure(struct world *world, const char *yaml)
 {
     struct err err;
@@ -175,6 +196,7 @@ static void cells_are_found_by_address(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cells_are_found_by_address),
     cmocka_unit_test(quotas_are_counted),
+    cmocka_unit_test(the_lightest_free_cell_is_taken),
     cmocka_unit_test(quotas_change_under_running_gangs),
     cmocka_unit_test(pinned_cells_are_kept),
 };
