@@ -172,9 +172,13 @@ static int chain_read(const char *path, struct loaded *loaded, struct err *err)
     gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
     loaded->chain_length = CHAIN_MAX;
     int answer = gnutls_pcert_list_import_x509_raw(loaded->chain, &loaded->chain_length, &datum,
-                                                   GNUTLS_X509_FMT_PEM, 0);
+                                                   GNUTLS_X509_FMT_PEM,
+                                                   GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
     if (answer < 0)
         loaded->chain_length = 0;
+    if (answer == GNUTLS_E_SHORT_MEMORY_BUFFER)
+        return err_fail(err, ERR_TOO_BIG, "", "%s holds more than %d certificates", path,
+                        CHAIN_MAX);
     return answer < 0 ? tls_err(err, ERR_INVALID, answer, "the certificate", path) : 0;
 }
 

@@ -109,10 +109,40 @@ static void test_reload(void **state)
     http_tls_close(tls);
 }
 
+/* So many times the same certificate, as a chain. */
+static void chain_put(const char *name, int count)
+{
+    struct buf one = BUF_INIT, chain = BUF_INIT;
+    assert_int_equal(file_read(in_folder("a/certificate.pem"), 1 << 20, &one, NULL), 0);
+    for (int i = 0; i < count; i++)
+        buf_text(&chain, buf_as_text(&one));
+    assert_int_equal(file_write(in_folder(name), buf_as_text(&chain), 0644, NULL), 0);
+    buf_release(&one);
+    buf_release(&chain);
+}
+
+/* The longest chain is read and released whole, a longer one is refused. */
+static void test_the_longest_chain(void **state)
+{
+    (void)state;
+    char first[TLS_FINGERPRINT_SIZE], now[TLS_FINGERPRINT_SIZE];
+    opened(&(struct http_tls_config){.folder = in_folder("a")}, first);
+    chain_put("longest.pem", 16);
+    chain_put("longer.pem", 17);
+    opened(&(struct http_tls_config){.certificate = in_folder("longest.pem"),
+                                     .key = in_folder("a/key.pem")},
+           now);
+    assert_string_equal(now, first);
+    assert_int_equal(
+        refused("longer.pem", "a/key.pem", "longer.pem holds more than 16 certificates"),
+        ERR_TOO_BIG);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_made_once, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_half_made, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_refusals, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_reload, folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(test_the_longest_chain, folder_setup, folder_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
