@@ -85,6 +85,9 @@ int cli_parse_globals(struct cli *cli, int *count, char ***words);
  * options; so does the first argument of a command with KIND_REST. */
 int cli_parse(struct cli *cli, int count, char **words);
 
+/* What the options say about the form of the output, and whether it has colours. */
+void cli_output_choose(struct cli *cli);
+
 /* Last value given of an option, or NULL; a flag's is "". */
 const char *cli_value(const struct cli *cli, const char *name);
 static inline bool cli_flag(const struct cli *cli, const char *name)

@@ -3,26 +3,7 @@
 #include "cli/command.h"
 #include <locale.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-static int setup_output(struct cli *cli)
-{
-    static const char *const FORMS[] = {"table", "wide", "json", "yaml"};
-    const char *form = cli_value(cli, "output");
-    for (size_t i = 0; form && i < COUNT_OF(FORMS); i++)
-        if (strcmp(form, FORMS[i]) == 0)
-            cli->output = (enum cli_output)i;
-    const char *when = cli_value(cli, "color");
-    const char *terminal = getenv("TERM");
-    const char *no_color = getenv("NO_COLOR");
-    cli->has_colours = isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && terminal &&
-                       strcmp(terminal, "dumb") != 0;
-    if (when && strcmp(when, "auto") != 0)
-        cli->has_colours = strcmp(when, "always") == 0;
-    return 0;
-}
 
 static int unknown_command(const char *name)
 {
@@ -87,7 +68,7 @@ int main(int count, char **words)
         return unknown_command(name);
     code = cli_parse(&cli, count, words);
     if (!code)
-        code = setup_output(&cli);
+        cli_output_choose(&cli);
     if (!code && cli_flag(&cli, "help")) {
         cleanup_buf struct buf text = BUF_INIT;
         help_command(cli.command, &text);

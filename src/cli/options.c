@@ -3,7 +3,9 @@
 #include "cli/command.h"
 #include "cli/print.h"
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int cli_fail(int code, const char *format, ...)
 {
@@ -204,4 +206,20 @@ int cli_number(const struct cli *cli, const char *name, long min, long max, long
                         text);
     *value = (long)number;
     return 0;
+}
+
+void cli_output_choose(struct cli *cli)
+{
+    static const char *const FORMS[] = {"table", "wide", "json", "yaml"};
+    const char *form = cli_value(cli, "output");
+    for (size_t i = 0; form && i < COUNT_OF(FORMS); i++)
+        if (strcmp(form, FORMS[i]) == 0)
+            cli->output = (enum cli_output)i;
+    const char *when = cli_value(cli, "color");
+    const char *terminal = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+    cli->has_colours = isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && terminal &&
+                       strcmp(terminal, "dumb") != 0;
+    if (when && strcmp(when, "auto") != 0)
+        cli->has_colours = strcmp(when, "always") == 0;
 }

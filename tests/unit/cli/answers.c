@@ -41,6 +41,7 @@ static void *answers_run(void *context)
         close(fd);
         answers->asked++;
     }
+    close(answers->fd); /* who asks once more is refused */
     return NULL;
 }
 
@@ -59,7 +60,6 @@ void answers_start(struct answers *answers)
 void answers_join(struct answers *answers)
 {
     pthread_join(answers->thread, NULL);
-    close(answers->fd);
 }
 
 int answers_run_line(struct answers *answers, const char *line,
@@ -69,6 +69,7 @@ int answers_run_line(struct answers *answers, const char *line,
     struct cli cli;
     int to = memfd_create("printed", MFD_CLOEXEC), saved = dup(STDOUT_FILENO);
     assert_true(to >= 0 && saved >= 0);
+    answers->asked = 0;
     assert_int_equal(parse(&cli, line), 0);
     answers_start(answers);
     cli.client = client_new(answers->url, NULL, NULL);
@@ -86,6 +87,18 @@ int answers_run_line(struct answers *answers, const char *line,
     close(to);
     close(saved);
     return code;
+}
+
+static int command_run(struct cli *cli, const void *context)
+{
+    (void)context;
+    cli_output_choose(cli);
+    return cli->command->run(cli);
+}
+
+int answers_command(struct answers *answers, const char *line, char *printed, size_t size)
+{
+    return answers_run_line(answers, line, command_run, NULL, printed, size);
 }
 
 void answers_header(const struct answers *answers, int request, const char *name, char *value,

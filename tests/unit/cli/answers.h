@@ -31,6 +31,9 @@ int answers_run_line(struct answers *answers, const char *line,
                      int (*run)(struct cli *cli, const void *context), const void *context,
                      char *printed, size_t size);
 
+/* As answers_run_line, by the command's own function. */
+int answers_command(struct answers *answers, const char *line, char *printed, size_t size);
+
 /* A header's value in a request; "" when it has none. */
 void answers_header(const struct answers *answers, int request, const char *name, char *value,
                     size_t size);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "folder.h"
 
 static int exit_code_of(const char *status)
 {
@@ -45,7 +46,24 @@ static void test_paths(void **state)
     buf_release(&path);
 }
 
+/* A file is read whole or not at all: nothing of it may be missing on the server. */
+static void the_largest_file_is_read_whole(void **state)
+{
+    enum { LARGEST = 4 << 20 };
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        cleanup_buf struct buf text = BUF_INIT, content = BUF_INIT;
+        for (size_t i = 0; i < LARGEST + more; i++)
+            buf_char(&text, (char)('a' + i % 26));
+        folder_put("job.yaml", buf_cstr(&text));
+        assert_int_equal(file_content(in_folder("job.yaml"), &content), more ? EXIT_USAGE : 0);
+        if (!more)
+            assert_string_equal(buf_cstr(&content), buf_cstr(&text));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(the_largest_file_is_read_whole, folder_setup, folder_teardown),
     cmocka_unit_test(test_exit_codes),
     cmocka_unit_test(test_paths),
 };

@@ -1,4 +1,6 @@
 /* What was used over time, as people see it. Covers: src/cli/cmd_use.c */
+#include "answers.h"
+#include "line.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -70,7 +72,37 @@ static void test_nothing(void **state)
                    "nothing is known yet: what runs is looked at every ten seconds\n");
 }
 
+static void what_is_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *path; /* NULL: refused before anything is asked */
+    } cases[] = {
+        {"use ann~one", "/api/v2/jobs/ann~one/use?resolution=whole HTTP"},
+        {"use ann~one --role w --index 0 --attempt 0 --recent",
+         "/api/v2/jobs/ann~one/use?resolution=recent&role=w&index=0&jobAttempt=0 HTTP"},
+        {"use --node n", "/use?resolution=whole HTTP"},
+        {"use", NULL},
+        {"use ann~one --node n", NULL},
+        {"use --node n --role w", NULL},
+        {"use --node n --index 0", NULL},
+        {"use --node n --attempt 0", NULL},
+        {"use ann~one --index 0", NULL},
+    };
+    char printed[200];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct answers answers = {
+            .items = {{"200 OK", "{\"beginTime\":0,\"stepSeconds\":10,\"pointCount\":0}"}},
+            .count = cases[i].path != NULL};
+        const int code = answers_command(&answers, cases[i].line, printed, sizeof printed);
+        assert_int_equal(code, cases[i].path ? 0 : EXIT_USAGE);
+        if (cases[i].path && !strstr(answers.requests[0], cases[i].path))
+            fail_msg("%s: %s", cases[i].line, answers.requests[0]);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_asked),
     cmocka_unit_test(test_table),
     cmocka_unit_test(test_picture),
     cmocka_unit_test(test_nothing),
