@@ -138,7 +138,6 @@ void exchange_init(struct exchange *exchange)
 {
     memset(exchange, 0, sizeof *exchange);
     arena_init(&exchange->arena);
-    exchange->reply.stream.fd = -1;
     exchange->peer_uid = -1;
 }
 
