@@ -409,13 +409,9 @@ static bool sets_place(struct within *within, uint32_t at, uint32_t under)
     if (at == within->set_count)
         return true;
     const struct within_set *set = &within->sets[at];
-    if (!set->level) {
-        if (!set_place(pack, set, under))
-            return false;
-        if (sets_place(within, at + 1, under))
-            return true;
-        set_undo(pack, set);
-        return false;
+    if (!set->level) { /* those without a condition are the last */
+        assert(at + 1 == within->set_count);
+        return set_place(pack, set, under);
     }
     uint32_t count, *cells = cells_at(pack, set->level, under, &count), need = 0;
     for (uint32_t i = 0; i < set->count; i++)
