@@ -317,6 +317,43 @@ static void test_log_follow_fast_retries(void **state)
     buf_release(&out);
 }
 
+/* Each attempt of a task has a log of its own, under its number. */
+static void test_log_of_each_attempt(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct text file = TEXT("protocolVersion: 2\nname: again\ntype: job\nextras: {gangAllocation: "
+                            "false}\nprerequisites:\n"
+                            "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n"
+                            "  w:\n    dockerImage: i\n    taskRetryCount: 2\n"
+                            "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
+                            "    commands: [x]\n");
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 202);
+    struct job_id job = {1};
+    struct buf out = BUF_INIT, wanted = BUF_INIT;
+    char path[128];
+    for (int i = 0; i < 3; i++) {
+        world_run(world, job);
+        struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+        buf_format(&log->text, "try %d\n", i);
+        log->is_ended = true;
+        world_exit(world, job, 0, 3);
+    }
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path,
+                 "/api/v2/jobs/again/attempts/0/taskRoles/w/taskIndex/0/attempts/%d/logs/all", i);
+        assert_int_equal(world_get(world, path, alice), i < 3 ? 200 : 404);
+        if (i == 3)
+            break;
+        world_read_all(world, &out);
+        buf_clear(&wanted);
+        buf_format(&wanted, "try %d\n", i);
+        assert_string_equal(buf_cstr(&out), buf_cstr(&wanted));
+    }
+    buf_release(&wanted);
+    buf_release(&out);
+}
+
 /* Who reads from an offset is told how much of what he asked for is gone; who asks for the last
  * lines misses nothing. */
 static void test_log_removed(void **state)
@@ -354,6 +391,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_follow_let_go, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_followers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_of_each_attempt, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_removed, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

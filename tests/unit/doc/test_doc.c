@@ -117,6 +117,29 @@ static void test_limits(void **state)
     buf_release(&text);
 }
 
+/* What is too deep is said once, for YAML and for JSON, however much of it there is. */
+static void test_too_deep_is_said_once(void **state)
+{
+    (void)state;
+    for (int format = 0; format < 2; format++) {
+        struct buf text = BUF_INIT;
+        struct parse p;
+        for (int i = 0; i < DOC_DEPTH_MAX - 1; i++)
+            buf_char(&text, '[');
+        buf_string(&text, "[[1], [2]], [[3]]");
+        for (int i = 0; i < DOC_DEPTH_MAX - 1; i++)
+            buf_char(&text, ']');
+        parse_text(&p, format ? DOC_JSON : DOC_YAML, buf_as_text(&text));
+        assert_null(p.doc);
+        const char *said = strstr(buf_cstr(&p.report), ": more than 60 levels deep\n");
+        assert_int_equal(strncmp(buf_cstr(&p.report), "f:1:61: [0]", 11), 0);
+        assert_non_null(said);
+        assert_null(strchr(strchr(said, '\n') + 1, '\n'));
+        parse_free(&p);
+        buf_release(&text);
+    }
+}
+
 static void test_getters(void **state)
 {
     (void)state;
@@ -154,7 +177,11 @@ static void test_getters(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_kinds),  cmocka_unit_test(test_tags),    cmocka_unit_test(test_syntax),
-    cmocka_unit_test(test_limits), cmocka_unit_test(test_getters),
+    cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_tags),
+    cmocka_unit_test(test_syntax),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_too_deep_is_said_once),
+    cmocka_unit_test(test_getters),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -166,6 +166,19 @@ static void recovery_refuses_nothing(void **state)
     bench_release(&bench);
 }
 
+/* Devices that lie in one leaf count once, whichever leaf it is. */
+static void a_leaf_of_several_devices_is_taken_once(void **state)
+{
+    (void)state;
+    struct bench bench;
+    mixed_init(&bench);
+    struct placement_request request = bench_ask(&bench, "a", 1, 4, 1);
+    const struct placement_slot slot = {.node = {0}, .gpu_count = 4, .gpus = {0, 1, 2, 3}};
+    assert_int_equal(commit(&bench, &request, &slot, 1, false), 0);
+    assert_int_equal(leaves_left(&bench, 2), 2);
+    bench_release(&bench);
+}
+
 /* Workers of one GPU each with devices from `first` on, and servers without, all on n0. */
 static size_t recovered(struct bench *bench, const char *group, uint16_t first, uint32_t servers,
                         struct placement_slot *slots, struct placement_request *request)
@@ -547,6 +560,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_slots_than_decided_are_taken_as_given),
     cmocka_unit_test(commits_that_cannot_be_are_refused_whole),
     cmocka_unit_test(recovery_refuses_nothing),
+    cmocka_unit_test(a_leaf_of_several_devices_is_taken_once),
     cmocka_unit_test(devices_that_are_expected),
     cmocka_unit_test(devices_of_demands_that_nothing_serves),
     cmocka_unit_test(devices_that_no_cell_has),

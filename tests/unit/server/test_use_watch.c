@@ -143,6 +143,19 @@ static void test_files(void **state)
     assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
     assert_int_equal(load(node, &value), 0);
     assert_int_equal(use_files_sweep(folder, 0, is_below_three, NULL), 0);
+    /* as many as it takes, and no more */
+    for (uint32_t i = 0; i < 5; i++) {
+        char path[32];
+        save(key_of(1, 10 + i), i);
+        snprintf(path, sizeof path, "jobs/1/%u", 10 + i);
+        age(path, 500 - 100 * (time_t)i);
+    }
+    assert_int_equal(use_files_sweep(folder, 2 * USE_SERIES_SIZE, is_below_three, NULL),
+                     2 * USE_SERIES_SIZE);
+    assert_int_equal(load(key_of(1, 11), &value), 0);
+    assert_int_equal(load(key_of(1, 10), &value), 0);
+    for (uint32_t i = 2; i < 5; i++)
+        assert_int_equal(load(key_of(1, 10 + i), &value), ERR_NOT_FOUND);
     assert_int_equal(use_files_sweep("/nowhere/at/all", 0, is_below_three, NULL), 0);
 }
 
