@@ -425,21 +425,6 @@ int hived_commit_gang(struct hived *h, const struct hived_request *request,
     return code;
 }
 
-uint8_t hived_slot_level(const struct hived *h, const struct hived_placement *placement,
-                         uint32_t slot)
-{
-    const struct hived_slot *place = &placement->slots[slot];
-    uint32_t node = NONE, common = NONE;
-    uint32_t chain = chain_named(h, placement->chain);
-    for (uint32_t i = 0; i < place->leaf_count; i++) {
-        uint32_t leaf = leaf_find(h, place, i, chain, &node);
-        if (leaf == NONE)
-            return 0;
-        common = i ? cell_common(h, common, leaf) : leaf;
-    }
-    return common == NONE ? 0 : h->cells[common].level;
-}
-
 /* --- ends --- */
 
 static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
@@ -464,20 +449,6 @@ bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
         return false;
     pod_unbind(h, index, slot);
     return true;
-}
-
-bool hived_pod_end_named(struct hived *h, const char *name, const char *pod)
-{
-    group_pending_settle(h, false);
-    uint32_t index;
-    struct group *group = gang_find(h, name, &index);
-    for (uint32_t i = 0; group && i < group->slot_count; i++) {
-        if (group->pods[i].is_bound && group->pods[i].name && !strcmp(group->pods[i].name, pod)) {
-            pod_unbind(h, index, i);
-            return true;
-        }
-    }
-    return false;
 }
 
 void hived_group_end(struct hived *h, const char *name)

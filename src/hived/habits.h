@@ -24,8 +24,6 @@ struct habits {
     void (*state_set)(struct hived *h, uint32_t physical, enum hived_cell_state state);
     /* An opportunistic pod has ended on a bad leaf that a virtual one stands for. */
     void (*leaf_released)(struct hived *h, uint32_t virtual, uint32_t vc);
-    /* In place of ours. */
-    void (*vc_walk)(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context);
 };
 
 /* As hived_new; `habits` are borrowed. */

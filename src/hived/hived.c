@@ -188,21 +188,6 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
 
 /* --- questions --- */
 
-uint32_t hived_node_count(const struct hived *h)
-{
-    return h->node_count;
-}
-
-const char *hived_node_name(const struct hived *h, uint32_t node)
-{
-    return h->nodes[node].name;
-}
-
-bool hived_node_is_healthy(const struct hived *h, uint32_t node)
-{
-    return !h->nodes[node].is_bad;
-}
-
 static bool leaf_is_type(const struct hived *h, const struct cell *leaf, const char *type)
 {
     return !strcmp(h->config->types[h->chains[leaf->chain].leaf_type].name, type);
@@ -301,55 +286,6 @@ uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, cons
     return count;
 }
 
-static const char *cell_vc(const struct hived *h, const struct cell *cell)
-{
-    if (cell->bound != NONE)
-        return h->vcs[h->rests[cell->bound].vc].name;
-    return rest_of(h, cell)->oppo_vc != NONE ? h->vcs[rest_of(h, cell)->oppo_vc].name : "";
-}
-
-static bool address_is(const struct hived *h, uint32_t cell, const char *address, struct buf *buf)
-{
-    assert(cell < h->cell_count);
-    buf_clear(buf);
-    cell_address(h, cell, buf);
-    size_t length = buf->length;
-    return !strncmp(buf_cstr(buf), address, length) && (!address[length] || address[length] == '/');
-}
-
-static uint32_t cell_at(const struct hived *h, const char *address, struct buf *buf)
-{
-    uint32_t at = NONE;
-    for (uint32_t i = 0; i < h->chain_count && at == NONE; i++)
-        for (size_t k = 0; k < h->chains[i].tops.count && at == NONE; k++)
-            if (address_is(h, h->chains[i].tops.items[k], address, buf))
-                at = h->chains[i].tops.items[k];
-    while (at != NONE && buf->length < strlen(address)) {
-        const struct cell *cell = &h->cells[at];
-        at = NONE;
-        for (uint32_t i = 0; i < child_number(h, cell) && at == NONE; i++)
-            if (address_is(h, cell->child + i, address, buf))
-                at = cell->child + i;
-    }
-    return at;
-}
-
-bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_view *view)
-{
-    group_pending_settle(h, false);
-    cleanup_buf struct buf buf = BUF_INIT;
-    uint32_t found = cell_at(h, address, &buf);
-    if (found == NONE)
-        return false;
-    const struct cell *cell = &h->cells[found];
-    *view = (struct hived_cell_view){.type = cell_type_name(h, cell),
-                                     .vc = cell_vc(h, cell),
-                                     .state = (enum hived_cell_state)cell->state,
-                                     .is_healthy = !cell->is_bad,
-                                     .priority = h->cells[found].priority};
-    return true;
-}
-
 struct cell_list oppo_leaves(const struct hived *h, uint32_t vc)
 {
     assert(vc < h->vc_count);
@@ -364,32 +300,6 @@ struct cell_list oppo_leaves(const struct hived *h, uint32_t vc)
                 cell_list_add(&list, leaves->items[k]);
     }
     return list;
-}
-
-bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, void *context)
-{
-    group_pending_settle(h, false);
-    uint32_t vc = text_map_get(&h->vc_index, text_of(name));
-    if (vc == MAP_NONE)
-        return false;
-    if (h->habits->vc_walk) {
-        h->habits->vc_walk(h, vc, visit, context);
-        return true;
-    }
-    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
-        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
-        const struct cell *bound = root->bound != NONE ? &h->cells[root->bound] : NULL;
-        visit(context, cell_type_name(h, root), !bound || !bound->is_bad,
-              bound ? (enum hived_cell_state)bound->state : HIVED_CELL_FREE, false);
-    }
-    struct cell_list oppo = oppo_leaves(h, vc);
-    for (size_t i = 0; i < oppo.count; i++) {
-        const struct cell *leaf = &h->cells[oppo.items[i]];
-        visit(context, cell_type_name(h, leaf), !leaf->is_bad, (enum hived_cell_state)leaf->state,
-              true);
-    }
-    cell_list_release(&oppo);
-    return true;
 }
 
 uint32_t hived_vc_count(const struct hived *h)

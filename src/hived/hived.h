@@ -58,11 +58,6 @@ bool hived_node_set(struct hived *hived, const char *name, bool is_healthy);
 bool hived_node_add(struct hived *hived, const char *chain, const struct hived_cell_spec *spec,
                     const char *vc);
 
-/* Nodes in configuration order, then those that were added. */
-uint32_t hived_node_count(const struct hived *hived);
-const char *hived_node_name(const struct hived *hived, uint32_t node);
-bool hived_node_is_healthy(const struct hived *hived, uint32_t node);
-
 /* Free devices of a leaf type on a node, in order; at most `room`. Returns how many there are. */
 uint32_t hived_node_free(const struct hived *hived, const char *name, const char *leaf_type,
                          uint16_t *indices, uint32_t room);
@@ -126,10 +121,6 @@ struct hived_placement { /* of a whole gang, ascending by leaf number */
     uint32_t slot_count;
 };
 
-/* Level of the lowest cell that holds all leaves of a slot: 1 for a single leaf; 0: unknown. */
-uint8_t hived_slot_level(const struct hived *hived, const struct hived_placement *placement,
-                         uint32_t slot);
-
 struct hived_victim {
     const char *group, *pod, *node;
 };
@@ -172,10 +163,9 @@ int hived_commit(struct hived *hived, const struct hived_ask *ask,
 int hived_commit_gang(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, struct err *err);
 
-/* A bound pod has ended: by slot, or by name (false: no such pod). With the last one the group ends
- * and its cells are free. */
+/* A bound pod has ended; false: no such pod. With the last one the group ends and its cells are
+ * free. */
 bool hived_pod_end(struct hived *hived, const char *group, uint32_t slot);
-bool hived_pod_end_named(struct hived *hived, const char *group, const char *pod);
 void hived_group_end(struct hived *hived, const char *group);
 
 /* A pod that was never bound is gone; the last one of a preempting group cancels the preemption. */
@@ -203,7 +193,7 @@ const char *hived_vc_name(const struct hived *hived, uint32_t vc);
 struct hived_quota *hived_vc_quota(const struct hived *hived, uint32_t vc, struct arena *arena,
                                    uint32_t *count);
 
-/* State of one thing, for tests and tools. */
+/* As the web API's documents show them. */
 enum hived_cell_state {
     HIVED_CELL_FREE,
     HIVED_CELL_USED,
@@ -215,14 +205,6 @@ enum hived_group_state {
     HIVED_GROUP_PREEMPTING,
     HIVED_GROUP_BEING_PREEMPTED
 };
-
-struct hived_cell_view {
-    const char *type, *vc;
-    enum hived_cell_state state;
-    bool is_healthy;
-    int32_t priority;
-};
-bool hived_cell_find(struct hived *hived, const char *address, struct hived_cell_view *view);
 
 struct hived_group_view {
     enum hived_group_state state;
@@ -238,12 +220,6 @@ bool hived_group_find(struct hived *hived, const char *name, struct hived_group_
  * Returns their number; node is NULL when none is left. */
 uint32_t hived_group_slot(struct hived *hived, const char *name, uint32_t slot, const char **node,
                           uint16_t *indices, uint32_t room);
-
-/* One call a top cell of the virtual cluster: preassigned cells, pinned ones among them, then one
- * for each leaf used opportunistically (is_oppo). */
-typedef void hived_vc_visit(void *context, const char *type, bool is_healthy,
-                            enum hived_cell_state state, bool is_oppo);
-bool hived_vc_walk(struct hived *hived, const char *vc, hived_vc_visit *visit, void *context);
 
 /* The names of all groups, those that preempt among them; *at begins with 0. NULL: no more. */
 const char *hived_group_next(const struct hived *hived, uint32_t *at);

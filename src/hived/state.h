@@ -342,7 +342,6 @@ void leaves_fetch(const struct hived *h, const uint32_t *leaves, uint32_t count)
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority);
 void leaf_unuse(struct hived *h, uint32_t leaf);
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state);
-uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b);
 bool cell_is_below(const struct hived *h, uint32_t cell, uint32_t above);
 void cell_address(const struct hived *h, uint32_t cell, struct buf *out);
 const char *cell_type_name(const struct hived *h, const struct cell *cell);

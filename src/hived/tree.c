@@ -105,21 +105,6 @@ void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
         h->habits->state_set(h, cell, state);
 }
 
-uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b)
-{
-    while (a != b) {
-        if (a == NONE || b == NONE)
-            return NONE;
-        if (h->cells[a].level < h->cells[b].level)
-            a = h->cells[a].parent;
-        else if (h->cells[b].level < h->cells[a].level)
-            b = h->cells[b].parent;
-        else
-            a = h->cells[a].parent, b = h->cells[b].parent;
-    }
-    return a;
-}
-
 bool cell_is_below(const struct hived *h, uint32_t cell, uint32_t above)
 {
     assert(cell < h->cell_count);

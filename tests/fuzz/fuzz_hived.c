@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "hived_view.h"
 #include "pod_request.h"
 
 enum { LEAVES_MAX = 4096 }; /* larger clusters are good, but slow to try */

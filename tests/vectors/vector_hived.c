@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "hived_view.h"
 #include "originals/imitate.h"
 #include "pod_request.h"
 #include <stdio.h>
@@ -465,7 +466,8 @@ static void check_vcs(struct run *run, const struct doc *names)
     for (size_t i = 0; i < names->as.list.count; i++) {
         const char *name = arena_copy(&run->arena, names->as.list.items[i]->as.string);
         struct tally tally = {.arena = &run->arena};
-        hived_vc_walk(run->hived, name, tally_add, &tally);
+        (run->is_imitating ? hived_vc_walk_imitating : hived_vc_walk)(run->hived, name, tally_add,
+                                                                      &tally);
         json_key(&run->json, name);
         json_object(&run->json);
         for (size_t k = 0; k < tally.count; k++)

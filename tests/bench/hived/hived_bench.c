@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "hived/hived.h"
+#include "hived_view.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hived_view.h"
 
 static const char two_boxes[] =
     "physicalCluster:\n"

@@ -1,5 +1,6 @@
 /* Gangs and their pods: bound one by one, and recovered without the recorded types. */
 #include "gangs.h"
+#include "hived_view.h"
 #include "unit.h"
 #include "world.h"
 

@@ -1,6 +1,7 @@
 /* A scheduler by itself: quotas that are counted and change, pinned cells, cells by their address.
  */
 #include "gangs.h"
+#include "hived_view.h"
 #include "unit.h"
 #include "world.h"
 

@@ -208,7 +208,8 @@ static void end_on_doomed_node_is_missed(void **state)
         hived_node_set(world.hived, node, false);
         hived_group_end(world.hived, "oppo");
         int count = 0;
-        hived_vc_walk(world.hived, "red", oppo_count, &count);
+        (is_imitating ? hived_vc_walk_imitating : hived_vc_walk)(world.hived, "red", oppo_count,
+                                                                 &count);
         assert_int_equal(count, is_imitating ? 2 : 0);
         hived_node_set(world.hived, node, true);
         world_release(&world);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "hived/state.h"
+#include "hived_view.h"
 
 /* Chains with and without a level above the node; red owns of the first, blue of the second. */
 static const char cluster[] =

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "hived_view.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

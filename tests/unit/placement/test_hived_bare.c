@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "hived/hived.h"
+#include "hived_view.h"
 #include "placement/hived.h"
 
 /* n0: a leaf of two GPUs and four CPUs, twice; two CPU cells. `poor` owns GPUs alone. */

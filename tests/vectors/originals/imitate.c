@@ -101,10 +101,13 @@ static void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cel
             h->cells[h->cells[at].bound].state = (uint8_t)state;
 }
 
-/* What the original shows of a virtual cluster: opportunistic leaves as they were when they were
- * taken, also those whose end it missed. */
-static void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context)
+bool hived_vc_walk_imitating(struct hived *h, const char *name, hived_vc_visit *visit,
+                             void *context)
 {
+    group_pending_settle(h, false);
+    uint32_t vc = text_map_get(&h->vc_index, text_of(name));
+    if (vc == MAP_NONE)
+        return false;
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
         const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
         visit(context, cell_type_name(h, root),
@@ -117,6 +120,7 @@ static void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit,
         for (uint32_t k = 0; k < quota->oppo + quota->oppo_missed; k++)
             visit(context, type, true, HIVED_CELL_USED, true);
     }
+    return true;
 }
 
 /* The end of an opportunistic pod on a bad leaf that a virtual one stands for: the original takes
@@ -141,7 +145,6 @@ struct hived *hived_new_imitating(struct hived_config *config)
         .pack = imitate_pack,
         .state_set = imitate_state_set,
         .leaf_released = imitate_leaf_released,
-        .vc_walk = imitate_vc_walk,
     };
     return hived_new_with(config, &all);
 }

@@ -11,8 +11,13 @@
  */
 #ifndef ORIGINALS_IMITATE_H
 #define ORIGINALS_IMITATE_H
-#include "hived/hived.h"
+#include "hived_view.h"
 
 struct hived *hived_new_imitating(struct hived_config *config);
+
+/* hived_vc_walk as the original shows a virtual cluster: opportunistic leaves as they were when
+ * they were taken, also those whose end it missed. */
+bool hived_vc_walk_imitating(struct hived *hived, const char *vc, hived_vc_visit *visit,
+                             void *context);
 
 #endif
