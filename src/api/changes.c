@@ -159,7 +159,7 @@ static void changes_fetch(struct changes_reader *reader)
         mark(reader, "reset");
 }
 
-static void changes_look(struct changes_reader *reader)
+static void changes_refill(struct changes_reader *reader)
 {
     const uint64_t generation = atomic_load(&reader->api->generation);
     const uint32_t configured_ms = reader->api->config.changes_alive_ms;
@@ -183,7 +183,7 @@ static ssize_t changes_read(void *state, char *bytes, size_t size)
 {
     struct changes_reader *reader = state;
     if (reader->sent == reader->ready.length)
-        changes_look(reader);
+        changes_refill(reader);
     size_t length = reader->ready.length - reader->sent;
     if (length > size)
         length = size;

@@ -330,7 +330,7 @@ static void input_give(struct exec_session *session)
     }
 }
 
-static void program_look(struct exec_session *session)
+static void program_end_take(struct exec_session *session)
 {
     struct engine_exec_end end;
     if (session->end_reason || !session->exec->ops->ended(session->exec, &end))
@@ -370,7 +370,7 @@ static bool user_is_gone(const struct exec_session *session)
 }
 
 /* What is due by time; everything that ends the session sets the reason. */
-static void times_look(struct exec_session *session, int64_t now_ms)
+static void times_check(struct exec_session *session, int64_t now_ms)
 {
     struct connection *connection = &session->connection;
     if (now_ms >= session->ping_ms) {
@@ -475,7 +475,7 @@ static void session_loop(struct exec_session *session)
     bool was_told = false;
     for (int64_t now_ms = http_clock_ms(); !was_told; now_ms = http_clock_ms()) {
         struct pollfd waits[WAITS];
-        times_look(session, now_ms);
+        times_check(session, now_ms);
         if (is_over(session, now_ms))
             return;
         if (is_connected(session) && !websocket_work(session->connection.websocket)) {
@@ -490,7 +490,7 @@ static void session_loop(struct exec_session *session)
         if (waits[WAIT_WISH].revents)
             wishes_take(session);
         if (waits[WAIT_END].revents)
-            program_look(session);
+            program_end_take(session);
         if (waits[WAIT_OUTPUT].revents || (session->end_reason && wants_output(session)))
             output_take(session, session->exec->output, CHANNEL_OUTPUT, &session->is_output_over);
         if (session->exec->error >= 0 &&

@@ -70,7 +70,8 @@ static bool is_over(const struct guard *guard)
 }
 
 /* 0: it is good; ERR_UNAUTHORIZED: it is not; others: nobody knows just now. */
-static int token_look(const struct guard *guard, struct store_reader *reader, struct arena *arena)
+static int token_still_good(const struct guard *guard, struct store_reader *reader,
+                            struct arena *arena)
 {
     struct store_user user;
     struct store_token token;
@@ -86,7 +87,7 @@ static int token_look(const struct guard *guard, struct store_reader *reader, st
     return code;
 }
 
-static int guard_look(const struct guard *guard)
+static int guard_check(const struct guard *guard)
 {
     struct service *service = guard->api->service;
     cleanup_arena struct arena arena;
@@ -96,7 +97,7 @@ static int guard_look(const struct guard *guard)
     struct store_reader *reader = service->reader_get(service->context, NULL);
     if (!reader)
         return ERR_BUSY;
-    int code = token_look(guard, reader, &arena);
+    int code = token_still_good(guard, reader, &arena);
     service->reader_put(service->context, reader);
     return code;
 }
@@ -104,7 +105,7 @@ static int guard_look(const struct guard *guard)
 /* When it is to be read again, whatever happens. */
 static int64_t guard_due(const struct guard *guard)
 {
-    int64_t left_ms = STREAM_GUARD_LOOK_MS;
+    int64_t left_ms = STREAM_GUARD_CHECK_MS;
     if (guard->expires_ms) {
         int64_t life_ms = guard->expires_ms - unix_ms();
         left_ms = life_ms < left_ms ? life_ms : left_ms;
@@ -116,7 +117,7 @@ static ssize_t guard_read(void *state, char *bytes, size_t size)
 {
     struct guard *guard = state;
     if (atomic_exchange(&guard->is_doubtful, false) || is_over(guard)) {
-        int code = guard_look(guard);
+        int code = guard_check(guard);
         if (code == ERR_UNAUTHORIZED)
             return HTTP_STREAM_BROKEN;
         if (code) {

@@ -15,8 +15,8 @@ struct call;
 struct stream_guards;
 
 enum {
-    STREAM_GUARD_AGAIN_MS = 50,    /* when the token could not be looked up: every reader was out */
-    STREAM_GUARD_LOOK_MS = 600000, /* and from time to time, as clocks are set */
+    STREAM_GUARD_AGAIN_MS = 50, /* when the token could not be looked up: every reader was out */
+    STREAM_GUARD_CHECK_MS = 600000, /* and from time to time, as clocks are set */
 };
 
 struct stream_guards *stream_guards_new(void);

@@ -39,7 +39,7 @@ static int check(const struct cli *cli)
 {
     struct machine_finding findings[MACHINE_FINDINGS_MAX];
     const char *data = cli_value(cli, "data");
-    const size_t count = machine_look(data ? data : data_default, findings);
+    const size_t count = machine_check(data ? data : data_default, findings);
     json_t *json = findings_json(findings, count);
     if (!print_raw(cli, json))
         findings_print(cli, findings, count);

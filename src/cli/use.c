@@ -40,7 +40,7 @@ static void value_put(char text[32], double value, enum unit unit)
 }
 
 /* The most within each part of the points; -1 where nothing is known. */
-static void picture_levels(const json_t *points, size_t columns, double levels[])
+static void curve_levels(const json_t *points, size_t columns, double levels[])
 {
     size_t count = json_array_size(points);
     for (size_t i = 0; i < columns; i++)
@@ -53,14 +53,14 @@ static void picture_levels(const json_t *points, size_t columns, double levels[]
     }
 }
 
-static void picture_put(struct buf *out, const json_t *points, double full, bool has_blocks)
+static void curve_put(struct buf *out, const json_t *points, double full, bool has_blocks)
 {
     static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     size_t count = json_array_size(points);
     size_t columns = count < PICTURE_COLUMNS ? count : PICTURE_COLUMNS;
     double levels[PICTURE_COLUMNS] = {0};
-    picture_levels(points, columns, levels);
+    curve_levels(points, columns, levels);
     for (size_t i = 0; i < columns; i++) {
         double part = full > 0 ? fmin(levels[i] / full, 1) : 0;
         if (levels[i] < 0)
@@ -80,7 +80,7 @@ static void row_put(struct table *table, const json_t *reply, size_t row, bool h
     double most = json_number_value(json_object_get(use, "most"));
     double full = json_number_value(given) > 0 ? json_number_value(given) : most;
     char text[32] = "";
-    cleanup_buf struct buf picture = BUF_INIT;
+    cleanup_buf struct buf curve = BUF_INIT;
     if (!use)
         return;
     table_cell(table, ROWS[row].name);
@@ -91,8 +91,8 @@ static void row_put(struct table *table, const json_t *reply, size_t row, bool h
     table_cell(table, text);
     value_put(text, most, ROWS[row].unit);
     table_cell(table, text);
-    picture_put(&picture, json_object_get(use, "points"), full, has_blocks);
-    table_cell(table, buf_cstr(&picture));
+    curve_put(&curve, json_object_get(use, "points"), full, has_blocks);
+    table_cell(table, buf_cstr(&curve));
 }
 
 void use_print(struct buf *out, const json_t *reply, bool has_blocks, bool has_colours)

@@ -1,4 +1,4 @@
-/* use.h — what was used over time, as a table with a small picture of each kind.
+/* use.h — what was used over time, as a table with a small curve of each kind.
  */
 #ifndef CLI_USE_H
 #define CLI_USE_H

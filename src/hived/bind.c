@@ -192,7 +192,7 @@ static uint8_t whole_top(const struct hived *h, const struct cell *cell)
     return top;
 }
 
-static void dooms_look_early(struct hived *h, uint16_t chain, uint8_t level, bool is_given)
+static void dooms_update_early(struct hived *h, uint16_t chain, uint8_t level, bool is_given)
 {
     if (!h->habits->dooms_early)
         return;
@@ -202,8 +202,8 @@ static void dooms_look_early(struct hived *h, uint16_t chain, uint8_t level, boo
         doom_undo_try(h, chain, level);
 }
 
-/* We look when all is counted, the top level first: what a larger quota needs goes before. */
-static void dooms_look(struct hived *h, const struct cell *cell, uint8_t top, bool is_given)
+/* When all levels are counted, the top one first: what a larger quota needs goes before. */
+static void dooms_update(struct hived *h, const struct cell *cell, uint8_t top, bool is_given)
 {
     assert(!cell->is_virtual && top >= cell->level);
     uint16_t chain = cell->chain;
@@ -246,7 +246,7 @@ static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, b
         level->total_left += by;
         is_safe &= level->total_left >= level->all_vc_free;
         if (!h->cells[at].is_bad)
-            dooms_look_early(h, chain, h->cells[at].level, is_given);
+            dooms_update_early(h, chain, h->cells[at].level, is_given);
         else if (is_given)
             bad_free_remove(h, at);
         else
@@ -259,15 +259,15 @@ static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, b
         cell_unbind_one(h, physical);
     }
     if (!cell->is_bad || !is_doomed)
-        dooms_look_early(h, chain, own, is_given != cell->is_bad);
+        dooms_update_early(h, chain, own, is_given != cell->is_bad);
     for (uint8_t at = own; at > 1; at--) {
         by *= levels[at].child_number;
         levels[at - 1].total_left += by;
         is_safe &= levels[at - 1].total_left >= levels[at - 1].all_vc_free;
         if (!is_doomed)
-            dooms_look_early(h, chain, (uint8_t)(at - 1), is_given);
+            dooms_update_early(h, chain, (uint8_t)(at - 1), is_given);
     }
-    dooms_look(h, cell, top, is_given);
+    dooms_update(h, cell, top, is_given);
     return is_safe;
 }
 

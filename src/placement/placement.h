@@ -1,9 +1,9 @@
 /* placement.h — the seam between the core and what chooses places: HiveD, best fit, spread, first
  * fit.
  *
- * Pure. The core owns the queue, the jobs and the ports; a placer owns its picture of nodes, free
- * resources and virtual clusters. The core asks for a whole gang at once and gets bind, wait or
- * preempt; it then commits or forgets. All-or-nothing: a placer never hands out part of a gang.
+ * Pure. The core owns the queue, the jobs and the ports; a placer keeps its own record of nodes,
+ * free resources and virtual clusters. The core asks for a whole gang at once and gets bind, wait
+ * or preempt; it then commits or forgets. All-or-nothing: a placer never hands out part of a gang.
  *
  * A call with the same history gives the same answer: no clock, no chance.
  */

@@ -184,7 +184,7 @@ static const struct field devices_fields[] = {
     INT("simulatedGpus", 0, 64, "So many GPUs that do not exist, instead of real ones."),
     STRING("simulatedGpuType", "Their type."),
     STRING("nvmlPath", "Library of NVIDIA's driver."),
-    INT("sampleSeconds", 1, 3600, "Time between two looks at real GPUs."),
+    INT("sampleSeconds", 1, 3600, "Time between two samples of real GPUs."),
     STRINGS("cdiDirectories", "Folders with CDI specifications."),
 };
 static const struct shape devices_shape = SHAPE(devices_fields);

@@ -338,15 +338,15 @@ static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
 static void *watch_run(void *argument)
 {
     struct hang_watch *watch = argument;
-    int64_t looked_ms = 0;
+    int64_t sampled_ms = 0;
     do {
         changes_apply(watch);
-        if (mailbox_now_ms() >= looked_ms + sample_pause_ms(watch)) {
-            looked_ms = mailbox_now_ms();
+        if (mailbox_now_ms() >= sampled_ms + sample_pause_ms(watch)) {
+            sampled_ms = mailbox_now_ms();
             jobs_sample(watch);
         }
         idle_count(watch);
-    } while (watch_wait(watch, looked_ms + sample_pause_ms(watch)));
+    } while (watch_wait(watch, sampled_ms + sample_pause_ms(watch)));
     return NULL;
 }
 

@@ -29,7 +29,7 @@ enum {
     FACTS_ROOM = 200000, /* facts that may wait beyond the requests */
     BATCH_MAX = 1000,    /* mails in one transaction */
     READERS_MAX = 64,
-    PROBE_MS = 1000,       /* between two looks whether the store can be written again */
+    PROBE_MS = 1000,       /* between two tries to write to the store again */
     UPKEEP_MS = 60 * 1000, /* between two rounds of retention */
 };
 

@@ -23,8 +23,8 @@ struct watched {
     bool is_seen;   /* of a machine: its engine still tells of it */
     bool is_changed;
     size_t samples;
-    struct engine_stats counters; /* at the last look, if there was one */
-    int64_t looked_us;            /* monotonic; 0: never */
+    struct engine_stats counters; /* of the last sample, if there was one */
+    int64_t sampled_us;           /* monotonic; 0: never */
     struct use_series series;
 };
 
@@ -176,7 +176,7 @@ static void change_apply(struct use_watch *watch, const struct use_change *chang
 }
 
 /* A machine that its engine tells of, and can say something about, is watched. */
-static void node_look(struct use_watch *watch, const char *name, uint8_t engine)
+static void node_watch(struct use_watch *watch, const char *name, uint8_t engine)
 {
     struct use_key key = {.node = name};
     struct err err;
@@ -188,7 +188,7 @@ static void node_look(struct use_watch *watch, const char *name, uint8_t engine)
     one->is_seen = true;
 }
 
-static void nodes_look(struct use_watch *watch)
+static void nodes_watch(struct use_watch *watch)
 {
     struct server *server = watch->server;
     struct {
@@ -209,7 +209,7 @@ static void nodes_look(struct use_watch *watch)
     for (size_t i = 0; i < watch->all.count; i++)
         watch->all.items[i]->is_seen = false;
     for (size_t i = 0; i < nodes.count; i++) {
-        node_look(watch, nodes.items[i].name, nodes.items[i].engine);
+        node_watch(watch, nodes.items[i].name, nodes.items[i].engine);
         mem_free(nodes.items[i].name);
     }
     for (size_t i = 0; i < watch->all.count; i++)
@@ -230,7 +230,7 @@ static void changes_apply(struct use_watch *watch)
         change_apply(watch, &changes.items[i], is_off);
     ARRAY_FREE(&changes);
     if (!is_off)
-        nodes_look(watch);
+        nodes_watch(watch);
     for (size_t i = 0; is_off && i < watch->all.count; i++)
         watch->all.items[i]->has_ended = true;
 }
@@ -290,9 +290,10 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     if (one->has_ended || !counters_read(watch, one, &counters))
         return;
     int64_t now_us = clock_us();
-    use_values(one->looked_us ? &one->counters : NULL, &counters, now_us - one->looked_us, values);
+    use_values(one->sampled_us ? &one->counters : NULL, &counters, now_us - one->sampled_us,
+               values);
     one->counters = counters;
-    one->looked_us = now_us;
+    one->sampled_us = now_us;
     pthread_mutex_lock(&watch->watcher.lock);
     use_series_add(&one->series, now_ms, values);
     one->is_changed = true;

@@ -22,7 +22,7 @@ struct use_watch;
 
 enum {
     USE_SAVE_MS = 60 * 1000,    /* between two writes of a series */
-    USE_SWEEP_MS = 3600 * 1000, /* between two looks at the space in use */
+    USE_SWEEP_MS = 3600 * 1000, /* between two counts of the space in use */
 };
 
 /* Borrows the server's engines and store. start: ERR_UNAVAILABLE when no thread can be made. */
@@ -43,8 +43,8 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
 /* One round as the thread makes it, at a time of the machine's clock. For tests: without thread. */
 void use_watch_round(struct use_watch *watch, int64_t now_ms);
 
-/* Of two looks at the counters, `passed_us` apart, what was used meanwhile; `before` NULL: what is
- * known without. A counter that fell was begun anew: unknown. Pure. */
+/* Of two samples of the counters, `passed_us` apart, what was used meanwhile; `before` NULL: what
+ * is known without. A counter that fell was begun anew: unknown. Pure. */
 void use_values(const struct engine_stats *before, const struct engine_stats *now,
                 int64_t passed_us, uint64_t values[USE_FIELDS]);
 

@@ -62,8 +62,8 @@ static size_t body_take(char *bytes, size_t size, size_t count, void *context)
     return length;
 }
 
-static int progress_look(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total,
-                         curl_off_t up_now)
+static int progress_check(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total,
+                          curl_off_t up_now)
 {
     const atomic_bool *is_ending = context;
     (void)total, (void)now, (void)up_total, (void)up_now;
@@ -82,7 +82,7 @@ static void curl_prepare(CURL *curl, const struct fetch *fetch, struct buf *body
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, body_take);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress_look);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress_check);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)(uintptr_t)fetch->is_ending);
     if (fetch->ca_file)
         curl_easy_setopt(curl, CURLOPT_CAINFO, fetch->ca_file);

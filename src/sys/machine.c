@@ -43,22 +43,22 @@ enum {
     NFT_TIMEOUT_MS = 10000,
 };
 
-struct look {
+struct machine_check {
     struct machine_finding *findings;
     size_t count;
     const char *directory;
     bool is_root;
 };
 
-static void finding_add(struct look *look, const char *name, enum machine_state state,
+static void finding_add(struct machine_check *check, const char *name, enum machine_state state,
                         const char *meaning, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-static void finding_add(struct look *look, const char *name, enum machine_state state,
+static void finding_add(struct machine_check *check, const char *name, enum machine_state state,
                         const char *meaning, const char *format, ...)
 {
-    assert(look->count < MACHINE_FINDINGS_MAX);
-    struct machine_finding *finding = &look->findings[look->count++];
+    assert(check->count < MACHINE_FINDINGS_MAX);
+    struct machine_finding *finding = &check->findings[check->count++];
     *finding = (struct machine_finding){
         .name = name, .state = state, .meaning = state == MACHINE_GOOD ? "" : meaning};
     va_list args;
@@ -77,7 +77,7 @@ int machine_kernel_number(const char *release)
     return major < 0 || major > 999 || minor < 0 || minor > 99 ? 0 : (int)(major * 100 + minor);
 }
 
-static void look_kernel(struct look *look)
+static void check_kernel(struct machine_check *check)
 {
     struct utsname names;
     uname(&names);
@@ -86,7 +86,7 @@ static void look_kernel(struct look *look)
                               ? "Linux 5.6 or later is needed to read what tasks leave safely"
                               : "from 5.14 on, quotas of projects and an end of all processes at "
                                 "once are there";
-    finding_add(look, "kernel",
+    finding_add(check, "kernel",
                 number < KERNEL_NEEDED       ? MACHINE_MISSING
                 : number < KERNEL_GROUP_KILL ? MACHINE_LESS
                                              : MACHINE_GOOD,
@@ -127,7 +127,7 @@ static void controllers_read(struct buf *out, bool *is_v2)
     }
 }
 
-static void look_groups(struct look *look)
+static void check_groups(struct machine_check *check)
 {
     static const char *const wanted[] = {"cpu", "memory", "pids"};
     cleanup_buf struct buf controllers = BUF_INIT;
@@ -140,42 +140,42 @@ static void look_groups(struct look *look)
             snprintf(lacking + used, sizeof lacking - used, " %s", wanted[i]);
         }
     if (lacking[0])
-        finding_add(look, "control groups", MACHINE_MISSING,
+        finding_add(check, "control groups", MACHINE_MISSING,
                     "without them no task has limits; mount them, and see the kernel's options",
                     "no controller%s", lacking);
     else
-        finding_add(look, "control groups", is_v2 ? MACHINE_GOOD : MACHINE_LESS,
+        finding_add(check, "control groups", is_v2 ? MACHINE_GOOD : MACHINE_LESS,
                     "with v2 page cache goes before a task is killed for memory, and whose memory "
                     "ran out is always known: boot with systemd.unified_cgroup_hierarchy=1",
                     "%s", is_v2 ? "v2" : "v1");
 }
 
-static void look_processes(struct look *look)
+static void check_processes(struct machine_check *check)
 {
     cleanup_buf struct buf text = BUF_INIT;
     int64_t pids = 0;
     file_read("/proc/sys/kernel/pid_max", 64, &text, NULL);
     text_to_int64(text_trim(buf_as_text(&text)), &pids);
-    finding_add(look, "processes", pids < PIDS_FEW ? MACHINE_LESS : MACHINE_GOOD,
+    finding_add(check, "processes", pids < PIDS_FEW ? MACHINE_LESS : MACHINE_GOOD,
                 "tasks share half of this: raise kernel.pid_max (sysctl), up to 4194304",
                 "at most %lld", (long long)pids);
 }
 
 /* What the kernel counts by user: with ids of its own for each job, else for all of them. */
-static void look_inotify(struct look *look)
+static void check_inotify(struct machine_check *check)
 {
     cleanup_buf struct buf text = BUF_INIT;
     int64_t instances = 0;
     file_read("/proc/sys/fs/inotify/max_user_instances", 64, &text, NULL);
     text_to_int64(text_trim(buf_as_text(&text)), &instances);
-    finding_add(look, "inotify", instances < INSTANCES_FEW ? MACHINE_LESS : MACHINE_GOOD,
+    finding_add(check, "inotify", instances < INSTANCES_FEW ? MACHINE_LESS : MACHINE_GOOD,
                 "the tasks of a job share this, and all tasks and root where tasks have the "
                 "machine's user ids: raise fs.inotify.max_user_instances (sysctl)",
                 "at most %lld instances for each user", (long long)instances);
 }
 
 /* Tasks have none; what skepd has in memory may be there. */
-static void look_swap(struct look *look)
+static void check_swap(struct machine_check *check)
 {
     cleanup_buf struct buf text = BUF_INIT;
     file_read("/proc/swaps", 65536, &text, NULL);
@@ -184,23 +184,23 @@ static void look_swap(struct look *look)
     const struct text first = text_cut(&rest, ' ');
     const bool is_on_disk =
         first.length > 0 && !text_starts(first, TEXT("/dev/zram")); /* that is memory */
-    finding_add(look, "swap", is_on_disk ? MACHINE_LESS : MACHINE_GOOD,
+    finding_add(check, "swap", is_on_disk ? MACHINE_LESS : MACHINE_GOOD,
                 "what the server has in memory may be written to the disk, secrets of jobs among "
                 "it: encrypt it, or do without (swapoff)",
                 is_on_disk ? "%.*s" : "none on a disk", TEXT_ARG(first));
 }
 
-static void look_seccomp(struct look *look)
+static void check_seccomp(struct machine_check *check)
 {
     const bool is_there = prctl(PR_GET_SECCOMP) >= 0;
     const bool has_filters = access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
-    finding_add(look, "seccomp", is_there && has_filters ? MACHINE_GOOD : MACHINE_MISSING,
+    finding_add(check, "seccomp", is_there && has_filters ? MACHINE_GOOD : MACHINE_MISSING,
                 "no runtime starts a container with its filter of system calls; a kernel with "
                 "CONFIG_SECCOMP_FILTER is needed",
                 "%s", is_there && has_filters ? "filters" : "no filters");
 }
 
-static void look_namespaces(struct look *look)
+static void check_namespaces(struct machine_check *check)
 {
     static const char *const wanted[] = {"mnt", "pid", "ipc", "net"};
     char path[64], lacking[64] = "";
@@ -210,7 +210,7 @@ static void look_namespaces(struct look *look)
         if (access(path, F_OK) < 0)
             snprintf(lacking + used, sizeof lacking - used, " %s", wanted[i]);
     }
-    finding_add(look, "namespaces", lacking[0] ? MACHINE_MISSING : MACHINE_GOOD,
+    finding_add(check, "namespaces", lacking[0] ? MACHINE_MISSING : MACHINE_GOOD,
                 "containers cannot be made", "%s%s", lacking[0] ? "lacks" : "mnt pid ipc net",
                 lacking);
 }
@@ -341,40 +341,40 @@ static int scratch_tried(const char *directory, int (*attempt)(const char *scrat
 
 static const char root_alone[] = "only root can try it";
 
-static void look_overlay(struct look *look)
+static void check_overlay(struct machine_check *check)
 {
-    const int answer = look->is_root ? scratch_tried(look->directory, overlay_try) : -1;
-    if (!look->is_root)
-        finding_add(look, "overlay", MACHINE_UNKNOWN, root_alone, "not tried");
+    const int answer = check->is_root ? scratch_tried(check->directory, overlay_try) : -1;
+    if (!check->is_root)
+        finding_add(check, "overlay", MACHINE_UNKNOWN, root_alone, "not tried");
     else
-        finding_add(look, "overlay", answer == 0 ? MACHINE_GOOD : MACHINE_MISSING,
+        finding_add(check, "overlay", answer == 0 ? MACHINE_GOOD : MACHINE_MISSING,
                     "the file system of the data directory cannot hold the layers of tasks: use "
                     "ext4, XFS, btrfs or tmpfs, and load the module overlay",
-                    "%s in %.80s", answer == 0 ? "works" : "cannot be mounted", look->directory);
+                    "%s in %.80s", answer == 0 ? "works" : "cannot be mounted", check->directory);
 }
 
-static void look_ids(struct look *look)
+static void check_ids(struct machine_check *check)
 {
     static const char *const words[] = {"work, below an overlay as well", "not on this file system",
                                         "not below an overlay", "no user namespaces",
                                         "work, but parts of /proc are hidden here"};
-    const int answer = look->is_root ? scratch_tried(look->directory, ids_try) : -1;
-    if (!look->is_root)
-        finding_add(look, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
+    const int answer = check->is_root ? scratch_tried(check->directory, ids_try) : -1;
+    if (!check->is_root)
+        finding_add(check, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
     else
-        finding_add(look, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+        finding_add(check, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
                     "root of a task is root of the machine, without most of its capabilities: "
                     "Linux 5.19 is needed, a file system that has idmapped mounts (ext4, XFS, "
                     "btrfs, tmpfs), and the whole of /proc (a container hides some of it)",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
 }
 
-static void look_holders(struct look *look)
+static void check_holders(struct machine_check *check)
 {
     char holder[80];
     const uint64_t end = ID_RANGES_FIRST + (ID_RANGES_COUNT + UINT64_C(1)) * ID_RANGE_IDS;
     const bool is_held = ids_holder("/etc", ID_RANGES_FIRST, end, holder, sizeof holder);
-    finding_add(look, "user ids", is_held ? MACHINE_LESS : MACHINE_GOOD,
+    finding_add(check, "user ids", is_held ? MACHINE_LESS : MACHINE_GOOD,
                 "a user of the machine shares ids with tasks, and may do to them what they may to "
                 "that user: choose others by engine.userNamespaces.firstId",
                 is_held ? "some are given to %s" : "those of jobs are nobody's", holder);
@@ -445,38 +445,38 @@ static int networks_try(const char *scratch)
     return rules_try() == 0 ? NETWORKS_ALL : NETWORKS_NO_RULES;
 }
 
-static void look_networks(struct look *look)
+static void check_networks(struct machine_check *check)
 {
     static const char *const words[] = {"work", "no network namespaces", "no links of type veth",
                                         "nft cannot set up the rules"};
-    const int answer = look->is_root ? tried_apart(networks_try, "") : -1;
-    if (!look->is_root)
-        finding_add(look, "job networks", MACHINE_UNKNOWN, root_alone, "not tried");
+    const int answer = check->is_root ? tried_apart(networks_try, "") : -1;
+    if (!check->is_root)
+        finding_add(check, "job networks", MACHINE_UNKNOWN, root_alone, "not tried");
     else
-        finding_add(look, "job networks", answer == NETWORKS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+        finding_add(check, "job networks", answer == NETWORKS_ALL ? MACHINE_GOOD : MACHINE_LESS,
                     "engine.network.mode: private is not possible, so tasks reach what listens on "
                     "the machine's loopback: install nftables, load veth and nf_tables",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
 }
 
 /* Does a chain of the machine drop what it forwards unless a rule says otherwise? */
-static void look_forwarding(struct look *look)
+static void check_forwarding(struct machine_check *check)
 {
     static const char *const argv[] = {"nft", "list", "chains", NULL};
     cleanup_buf struct buf text = BUF_INIT;
     bool is_dropped = false;
-    const bool is_told = look->is_root && nft_do(argv, "", &text) == 0;
+    const bool is_told = check->is_root && nft_do(argv, "", &text) == 0;
     for (struct text rest = buf_as_text(&text); rest.length > 0;) {
         const struct text line = text_cut(&rest, '\n');
         is_dropped |= text_find(line, TEXT("hook forward")) != SIZE_MAX &&
                       text_find(line, TEXT("policy drop")) != SIZE_MAX;
     }
     if (!is_told)
-        finding_add(look, "firewall", MACHINE_UNKNOWN,
-                    look->is_root ? "nft does not list the rules of the machine" : root_alone,
+        finding_add(check, "firewall", MACHINE_UNKNOWN,
+                    check->is_root ? "nft does not list the rules of the machine" : root_alone,
                     "not known");
     else
-        finding_add(look, "firewall", is_dropped ? MACHINE_LESS : MACHINE_GOOD,
+        finding_add(check, "firewall", is_dropped ? MACHINE_LESS : MACHINE_GOOD,
                     "networks of jobs reach no other machine, and are not reached: add rules that "
                     "accept what is forwarded from and to engine.network.subnet",
                     "%s", is_dropped ? "drops what is forwarded" : "forwards");
@@ -484,17 +484,17 @@ static void look_forwarding(struct look *look)
 
 /* --- disks --- */
 
-static void look_quotas(struct look *look)
+static void check_quotas(struct machine_check *check)
 {
-    cleanup_close int fd = open(look->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int fd = open(check->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool is_enforced = fd >= 0 && project_is_enforced(fd);
     const bool has_loops = access("/dev/loop-control", F_OK) == 0;
-    finding_add(look, "project quotas", is_enforced ? MACHINE_GOOD : MACHINE_LESS,
+    finding_add(check, "project quotas", is_enforced ? MACHINE_GOOD : MACHINE_LESS,
                 has_loops ? "tasks can fill the disk: mount it with prjquota (ext4) or pquota "
                             "(XFS), or set engine.disk.quota to required"
                           : "tasks can fill the disk: mount it with prjquota (ext4) or pquota "
                             "(XFS); there are no loop devices for engine.disk.quota: required",
-                "%s in %.80s", is_enforced ? "enforced" : "none", look->directory);
+                "%s in %.80s", is_enforced ? "enforced" : "none", check->directory);
 }
 
 /* BFQ on any disk, or io.cost switched on. */
@@ -516,10 +516,10 @@ static bool has_weights(void)
     return false;
 }
 
-static void look_weights(struct look *look)
+static void check_weights(struct machine_check *check)
 {
     const bool is_there = has_weights();
-    finding_add(look, "disk weights", is_there ? MACHINE_GOOD : MACHINE_LESS,
+    finding_add(check, "disk weights", is_there ? MACHINE_GOOD : MACHINE_LESS,
                 "a task that reads and writes much slows the others: use the scheduler bfq or "
                 "io.cost",
                 "%s", is_there ? "bfq or io.cost" : "none");
@@ -556,14 +556,14 @@ static bool program_is_there(const char *name)
     return false;
 }
 
-static void look_programs(struct look *look)
+static void check_programs(struct machine_check *check)
 {
     for (size_t i = 0; i < COUNT_OF(programs); i++) {
         const char *found = NULL;
         for (size_t k = 0; programs[i].paths[k] && !found; k++)
             if (program_is_there(programs[i].paths[k]))
                 found = programs[i].paths[k];
-        finding_add(look, programs[i].name, found ? MACHINE_GOOD : programs[i].without,
+        finding_add(check, programs[i].name, found ? MACHINE_GOOD : programs[i].without,
                     programs[i].meaning, "%s", found ? found : "not installed");
     }
 }
@@ -582,18 +582,18 @@ static const char *directory_nearest(const char *directory, char path[PATH_ROOM]
     return path;
 }
 
-size_t machine_look(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX])
+size_t machine_check(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX])
 {
-    static void (*const looks[])(struct look * look) = {
-        look_kernel,   look_groups,  look_namespaces, look_seccomp,  look_overlay,
-        look_programs, look_ids,     look_holders,    look_networks, look_forwarding,
-        look_quotas,   look_weights, look_processes,  look_inotify,  look_swap,
+    static void (*const checks[])(struct machine_check * check) = {
+        check_kernel,   check_groups,  check_namespaces, check_seccomp,  check_overlay,
+        check_programs, check_ids,     check_holders,    check_networks, check_forwarding,
+        check_quotas,   check_weights, check_processes,  check_inotify,  check_swap,
     };
     char path[PATH_ROOM];
-    struct look look = {.findings = findings,
-                        .directory = directory_nearest(directory, path),
-                        .is_root = geteuid() == 0};
-    for (size_t i = 0; i < COUNT_OF(looks); i++)
-        looks[i](&look);
-    return look.count;
+    struct machine_check check = {.findings = findings,
+                                  .directory = directory_nearest(directory, path),
+                                  .is_root = geteuid() == 0};
+    for (size_t i = 0; i < COUNT_OF(checks); i++)
+        checks[i](&check);
+    return check.count;
 }

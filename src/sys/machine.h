@@ -1,4 +1,4 @@
-/* machine.h — looks at what this machine can give to the walls between tasks, and what it cannot.
+/* machine.h — checks what this machine can give to the walls between tasks, and what it cannot.
  *
  * Edge. Most is tried and not read: mounts are made in a mount namespace of a process that ends at
  * once, nothing of them stays. What can only be tried by root is UNKNOWN to others.
@@ -27,7 +27,7 @@ extern const char *const machine_state_words[]; /* "good", "less", "missing", "u
 
 /* What was found, in an order for people. `directory` is the server's for data, or the nearest one
  * above it that is there. Returns how many. */
-size_t machine_look(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX]);
+size_t machine_check(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX]);
 
 /* "6.1.0-21-amd64" is 601; what is no version is 0. */
 int machine_kernel_number(const char *release);

@@ -53,7 +53,7 @@ enum pod_sight {
 void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,
                      struct pod_object *out);
 
-/* Its container had been seen to run before this picture: then a refusal is an end. A kubelet that
+/* Its container had been seen to run before this was read: then a refusal is an end. A kubelet that
  * begins anew admits its pods again, and forgets the containers of those that it refuses. */
 void pod_object_had_started(struct pod_object *pod);
 

@@ -522,7 +522,7 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
     ended(kube, task, false, &exit, tells);
 }
 
-/* One picture of its pod. */
+/* Its pod, as the API server has told it now. */
 static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc *object,
                      bool is_removed, struct tells *tells)
 {

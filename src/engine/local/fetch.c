@@ -163,7 +163,7 @@ static void reason_ask(struct work *work, const char *digest)
     work->pull->is_final = is_final;
 }
 
-static int inspect_look(struct work *work, pid_t pid, struct err *err)
+static int inspect_check(struct work *work, pid_t pid, struct err *err)
 {
     (void)pid;
     if (mailbox_now_ms() < work->due_ms)
@@ -200,7 +200,7 @@ static int manifest_fetch(struct work *work, const char *digest, struct buf *out
     argv[count++] = name;
     argv[count] = NULL;
     struct program program = {
-        .argv = argv, .out = fd, .look_ms = PROGRESS_MS, .look = inspect_look};
+        .argv = argv, .out = fd, .check_ms = PROGRESS_MS, .check = inspect_check};
     work->due_ms = mailbox_now_ms() + INSPECT_TIMEOUT_MS;
     int code = program_run(work, &program, err);
     if (code < 0 && work->exit_code > 0)
@@ -310,7 +310,7 @@ static void progress_tell(struct work *work, uint64_t bytes)
 }
 
 /* Tell how far it is, end it when it stalls or gets more than the manifest says. */
-static int copy_look(struct work *work, pid_t pid, struct err *err)
+static int copy_check(struct work *work, pid_t pid, struct err *err)
 {
     (void)pid;
     uint32_t stall_s = work->pull->config->pull_stall_s;
@@ -348,7 +348,7 @@ int image_copy(struct work *work, const char *digest, struct err *err)
 {
     char from[REFERENCE_MAX + 400], to[PULL_PATH_MAX + 16];
     const char *argv[PULL_ARGS_MAX];
-    struct program program = {.argv = argv, .look_ms = PROGRESS_MS, .look = copy_look};
+    struct program program = {.argv = argv, .check_ms = PROGRESS_MS, .check = copy_check};
     for (size_t i = 0; i < work->manifest.blob_count; i++)
         if (blob_is_shown(work, &work->manifest.blobs[i]))
             blob_lend(work->pull->directory, digest_hex(work->manifest.blobs[i].digest),

@@ -140,7 +140,7 @@ static void report_storage(struct finish *finish)
     report->reason = "DiskFull";
     if (!report->message[0])
         report->message = "no space left on the node for the files of a task";
-    storage_look(finish->local);
+    storage_check(finish->local);
 }
 
 /* Whose own disk is full failed for that, whatever the machine's looks like. */

@@ -103,7 +103,7 @@ static bool state_take(struct gpu_state *state, const struct nvml_sample *sample
     return is_changed;
 }
 
-static void lost_look_for(struct gpu_watch *watch)
+static void lost_reopen(struct gpu_watch *watch)
 {
     struct err err = {0};
     bool has_lost = false;
@@ -125,7 +125,7 @@ static void round_make(struct gpu_watch *watch, uint64_t wanted)
     int64_t now_ms = mailbox_now_ms();
     bool has_errors = watch->errors_ms == 0 || now_ms - watch->errors_ms >= GPU_WATCH_ERRORS_MS;
     if (has_errors && watch->errors_ms)
-        lost_look_for(watch);
+        lost_reopen(watch);
     if (has_errors)
         watch->errors_ms = now_ms;
     has_errors |= wanted > watch->rounds_done;

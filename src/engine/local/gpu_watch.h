@@ -19,7 +19,7 @@ struct gpu_watch;
 enum {
     GPU_WATCH_LIST_MS = 30000, /* how long the start waits for the list */
     GPU_WATCH_ERRORS_MS =
-        60000, /* between two looks at the counters of errors, and for lost GPUs */
+        60000, /* between two reads of the counters of errors, and searches for lost GPUs */
 };
 
 struct gpu_state {

@@ -321,7 +321,7 @@ static bool gpus_judge(struct inventory *inventory)
     return is_changed;
 }
 
-void inventory_gpus_look(struct inventory *inventory, struct local_engine *local)
+void inventory_gpus_check(struct inventory *inventory, struct local_engine *local)
 {
     if (!inventory->is_nvidia)
         return;
@@ -335,7 +335,7 @@ void inventory_gpus_look(struct inventory *inventory, struct local_engine *local
 static void watch_changed(void *context)
 {
     struct inventory *inventory = context;
-    inventory_gpus_look(inventory, inventory->local);
+    inventory_gpus_check(inventory, inventory->local);
     gpus_lost_tell(inventory->local);
 }
 

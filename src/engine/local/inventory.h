@@ -56,7 +56,7 @@ void inventory_unwatch(struct inventory *inventory);
 /* NULL: no GPUs that NVML found. */
 struct gpu_watch *inventory_gpus(const struct inventory *inventory);
 /* Does NVML still answer? Posts ENGINE_NODE when that has changed. */
-void inventory_gpus_look(struct inventory *inventory, struct local_engine *local);
+void inventory_gpus_check(struct inventory *inventory, struct local_engine *local);
 
 /* The devices of a container. ERR_NOT_FOUND: a GPU index that this machine does not have. */
 int inventory_devices(const struct inventory *inventory, const struct container *container,

@@ -23,7 +23,7 @@
 /* A disk that is rather full of other things must not cost every job its image. */
 enum {
     PRESSURE_AGE_S = 3600,
-    LOOK_S = 2, /* between two looks at a place that is short, and at the logs of what runs */
+    CHECK_S = 2, /* between two checks of a place that is short, and of the logs of what runs */
     LOG_INODE_COST = 16 << 10, /* a file costs at least so much of a log's limit */
 };
 
@@ -129,7 +129,7 @@ static void images_give_way(struct local_engine *local)
                    wanted);
 }
 
-void storage_look(struct local_engine *local)
+void storage_check(struct local_engine *local)
 {
     const struct {
         const char *path, *name;
@@ -297,8 +297,8 @@ void keeper_round(struct local_engine *local)
     containers_collect(local);
     logs_collect(local);
     images_give_way(local);
-    storage_look(local);
-    inventory_gpus_look(local->inventory, local);
+    storage_check(local);
+    inventory_gpus_check(local->inventory, local);
     pthread_mutex_unlock(&local->keeper_lock);
 }
 
@@ -312,14 +312,14 @@ static void keeper_wait(struct local_engine *local)
     while (!local->is_stopping && now.tv_sec < end_s) {
         const bool is_short = local->is_storage_short;
         until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
-        if ((is_short || local->task_count > 0) && now.tv_sec + LOOK_S < end_s)
-            until.tv_sec = now.tv_sec + LOOK_S;
+        if ((is_short || local->task_count > 0) && now.tv_sec + CHECK_S < end_s)
+            until.tv_sec = now.tv_sec + CHECK_S;
         int code = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
         if (code == ETIMEDOUT && !local->is_stopping) {
             pthread_mutex_unlock(&local->lock);
             logs_limit(local);
             if (is_short)
-                storage_look(local);
+                storage_check(local);
             pthread_mutex_lock(&local->lock);
         }
         clock_gettime(CLOCK_MONOTONIC, &now);

@@ -58,7 +58,7 @@ struct engine_local_config {
     uint32_t simulated_gpus; /* > 0: that many devices that do not exist, instead of real ones */
     const char *simulated_gpu_type;     /* [simulated] */
     const char *nvml_path;              /* [libnvidia-ml.so.1] */
-    uint32_t gpu_sample_ms;             /* between two looks at the GPUs [5000] */
+    uint32_t gpu_sample_ms;             /* between two samples of the GPUs [5000] */
     uint32_t nvml_list_ms;              /* how long the start waits for NVML's list [30000] */
     const char *topology_path;          /* hwloc XML of another machine, for tests [this machine] */
     const char *const *cdi_directories; /* [/etc/cdi, /var/run/cdi] */

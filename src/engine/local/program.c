@@ -141,13 +141,13 @@ static int program_await(struct work *work, pid_t pid, const struct program *pro
     cleanup_close int ended = process_watch(pid, err);
     while (ended >= 0 && code == 0) {
         struct pollfd poll_fd = {.fd = ended, .events = POLLIN};
-        if (poll(&poll_fd, 1, (int)program->look_ms) > 0)
+        if (poll(&poll_fd, 1, (int)program->check_ms) > 0)
             break;
         if (watch->is_stopping(watch->context, 0)) {
             work->pull->reason = "RegistryUnavailable";
             code = err_fail(err, ERR_BUSY, "", "the server stops");
-        } else if (program->look) {
-            code = program->look(work, pid, err);
+        } else if (program->check) {
+            code = program->check(work, pid, err);
         }
         if (code < 0)
             kill(pid, SIGKILL);

@@ -47,10 +47,10 @@ int work_fail_final(struct work *work, const char *reason, const struct err *err
 
 struct program {
     const char *const *argv;
-    int out;          /* a descriptor; 0: /dev/null */
-    uint32_t look_ms; /* how often to look after it */
+    int out;           /* a descriptor; 0: /dev/null */
+    uint32_t check_ms; /* how often it is checked */
     /* Is all well with it? Below 0 it is killed, and that is the result. NULL: always. */
-    int (*look)(struct work *work, pid_t pid, struct err *err);
+    int (*check)(struct work *work, pid_t pid, struct err *err);
 };
 
 /* Run it to its end, which comes early when the server stops. */

@@ -60,7 +60,7 @@ static size_t header_take(char *bytes, size_t one, size_t count, void *context)
 }
 
 /* Called once a second at least. */
-static int progress_look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int progress_check(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     const struct registry_config *config = &((struct registry *)context)->config;
     (void)a, (void)b, (void)c, (void)d;
@@ -104,7 +104,7 @@ static int exchange_run(struct registry *registry, const char *url, bool is_for_
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, header_take);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, registry);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress_look);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress_check);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, registry);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, is_insecure ? 0L : 1L);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, is_insecure ? 0L : 2L);

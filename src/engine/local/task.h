@@ -127,7 +127,7 @@ struct local_engine {
         size_t count, room;
     } remains;
     bool is_stopping;
-    bool is_storage_short; /* at the last look at the data and the run directory */
+    bool is_storage_short; /* when the data and the run directory were checked last */
     bool is_announced;     /* adopted tasks were told of: workers may end them now */
     pthread_t workers[ENGINE_LOCAL_WORKERS_MAX], monitor, keeper;
     size_t worker_count;
@@ -332,7 +332,7 @@ void ended_post(struct local_engine *local, struct attempt_id attempt, const cha
                 struct exit_report *report);
 
 /* Have the data and the run directory space? Sets the node's health; thread-safe. */
-void storage_look(struct local_engine *local);
+void storage_check(struct local_engine *local);
 /* One round of housekeeping (keeper.c). */
 void keeper_round(struct local_engine *local);
 void *keeper_run(void *local);

@@ -101,29 +101,29 @@ int task_ids_open(struct local_engine *local, struct err *err)
     return 0;
 }
 
-struct remains_look {
+struct remains_search {
     struct local_engine *local;
     bool is_found;
 };
 
 static void remains_visit(void *context, const char *name)
 {
-    struct remains_look *look = context;
+    struct remains_search *search = context;
     int64_t number;
     if (!text_to_int64(text_of(name), &number) || number <= 0)
         return;
-    const struct task *task = task_find(look->local, (struct attempt_id){(uint64_t)number});
-    look->is_found |= !task || task->phase == TASK_ENDED;
+    const struct task *task = task_find(search->local, (struct attempt_id){(uint64_t)number});
+    search->is_found |= !task || task->phase == TASK_ENDED;
 }
 
 /* What remains of a task that ended under an earlier engine cannot be asked for its ids. */
 void task_ids_settle(struct local_engine *local)
 {
-    struct remains_look look = {.local = local};
+    struct remains_search search = {.local = local};
     if (local->are_ids_settled)
         return;
-    cgroup_children(&local->cgroups, local->group, remains_visit, &look);
-    if (look.is_found)
+    cgroup_children(&local->cgroups, local->group, remains_visit, &search);
+    if (search.is_found)
         return;
     id_ranges_settle(local->id_ranges);
     local->are_ids_settled = true;

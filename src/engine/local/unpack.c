@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100,          /* what a disk writes in this time may come on top of the limit */
+    CHECK_MS = 100,         /* what a disk writes in this time may come on top of the limit */
     COUNT_MS = 1000,        /* at least between two counts of the entries */
     COUNT_SHARE = 4,        /* … and so many times as long as the last one took */
     DEPTH_MAX = 256,        /* of folders in an image: each open one takes a descriptor */
@@ -108,7 +108,7 @@ static uint64_t bytes_written(pid_t pid)
     return file && fscanf(file, "rchar: %*u wchar: %llu", &bytes) == 1 ? bytes : 0;
 }
 
-static int unpack_look(struct work *work, pid_t pid, struct err *err)
+static int unpack_check(struct work *work, pid_t pid, struct err *err)
 {
     struct tree_size size;
     int64_t now_ms = mailbox_now_ms();
@@ -122,7 +122,7 @@ static int unpack_look(struct work *work, pid_t pid, struct err *err)
     return code;
 }
 
-static int repack_look(struct work *work, pid_t pid, struct err *err)
+static int repack_check(struct work *work, pid_t pid, struct err *err)
 {
     if (bytes_written(pid) <= work->unpack_bytes * 2 + ((uint64_t)REPACK_MIB << 20))
         return 0;
@@ -149,7 +149,7 @@ static int layers_repack(struct work *work, const char *layout, const char *tag,
                           from,
                           to,
                           NULL};
-    struct program program = {.argv = argv, .look_ms = LOOK_MS, .look = repack_look};
+    struct program program = {.argv = argv, .check_ms = CHECK_MS, .check = repack_check};
     return program_run(work, &program, err);
 }
 
@@ -168,7 +168,7 @@ int image_unpack(struct work *work, const char *layout, const char *tag,
     snprintf(image, sizeof image, "%s:%s", manifest->has_zstd ? beside : layout, tag);
     snprintf(rootfs, sizeof rootfs, "%s/rootfs", work->folder);
     const char *argv[] = {"umoci", "raw", "unpack", "--image", image, rootfs, NULL};
-    struct program program = {.argv = argv, .look_ms = LOOK_MS, .look = unpack_look};
+    struct program program = {.argv = argv, .check_ms = CHECK_MS, .check = unpack_check};
     if (code == 0)
         code = program_run(work, &program, err);
     if (work->exit_code > 0 && work->exit_code < 128 && strcmp(pull->reason, "DiskFull") != 0)

@@ -144,7 +144,7 @@ static int connection_make(struct postgres_connection *connection, struct err *e
 }
 
 /* Between two uses: what the server says then is that the session ends. */
-static void connection_look(struct postgres_connection *connection)
+static void connection_check(struct postgres_connection *connection)
 {
     struct pollfd polled = {.events = POLLIN};
     if (postgres_is_broken(connection) || connection->is_in_transaction || connection->streaming)
@@ -162,7 +162,7 @@ static void connection_look(struct postgres_connection *connection)
 
 int postgres_ready(struct postgres_connection *connection, struct err *err)
 {
-    connection_look(connection);
+    connection_check(connection);
     return postgres_is_broken(connection) ? connection_make(connection, err) : 0;
 }
 

@@ -121,7 +121,7 @@ static int copy_make(sqlite3 *from, const char *directory, const char *beside, s
     if (code == 0)
         code = key_add(to->db, directory, err);
     if (code == 0)
-        code = sqlite_look_through(to->db, err);
+        code = sqlite_check_pages(to->db, err);
     sqlite_disconnect(to);
     return code == 0 ? file_sync(beside, err) : code;
 }
@@ -200,7 +200,7 @@ static int backup_check(const char *path, struct buf *key, struct err *err)
     int code = source_open(path, &connection, err);
     assert(code != 0 || connection);
     if (code == 0)
-        code = sqlite_look_through(connection->db, err);
+        code = sqlite_check_pages(connection->db, err);
     if (code == 0)
         code =
             sqlite_number(connection->db,

@@ -39,6 +39,6 @@ int sqlite_keep_log(sqlite3 *db, bool is_kept, struct err *err);
 /* ERR_CORRUPT: a database of another program. ERR_UNSUPPORTED: of a newer one of ours. */
 int sqlite_check_program(sqlite3 *db, struct err *err);
 /* Look through it for damage. ERR_CORRUPT says what was found first. */
-int sqlite_look_through(sqlite3 *db, struct err *err);
+int sqlite_check_pages(sqlite3 *db, struct err *err);
 
 #endif

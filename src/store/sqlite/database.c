@@ -71,7 +71,7 @@ int sqlite_check_program(sqlite3 *db, struct err *err)
     return 0;
 }
 
-int sqlite_look_through(sqlite3 *db, struct err *err)
+int sqlite_check_pages(sqlite3 *db, struct err *err)
 {
     int code = 0, step;
     sqlite3_stmt *stmt;
@@ -250,7 +250,7 @@ static int database_measure(struct database *database, uint64_t *used_bytes, str
 
 static int database_check(struct database *database, struct err *err)
 {
-    return sqlite_look_through(self_of(database)->writer->db, err);
+    return sqlite_check_pages(self_of(database)->writer->db, err);
 }
 
 static uint64_t file_size(const char *path)

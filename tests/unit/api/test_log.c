@@ -276,7 +276,7 @@ static void test_log_followers(void **state)
     world->api.config.followers_max = 0;
 }
 
-/* Attempts that began and ended between two looks are all told, in order, none twice. */
+/* Attempts that began and ended between two reads are all told, in order, none twice. */
 static void test_log_follow_fast_retries(void **state)
 {
     struct world *world = *state;

@@ -30,8 +30,8 @@ static void id_map_walk(size_t keys)
             want[key] = MAP_NONE;
             id_map_remove(&map, key);
         }
-        uint64_t look = random_below(&random, keys);
-        assert_int_equal(id_map_get(&map, look), want[look]);
+        uint64_t wanted = random_below(&random, keys);
+        assert_int_equal(id_map_get(&map, wanted), want[wanted]);
     }
     size_t count = 0;
     for (uint64_t key = 0; key < keys; key++) {
@@ -74,8 +74,8 @@ static void text_map_walk(size_t keys)
             text_map_remove(&map, text_of(names[key]));
             want[key] = MAP_NONE;
         }
-        size_t look = (size_t)random_below(&random, keys);
-        assert_int_equal(text_map_get(&map, text_of(names[look])), want[look]);
+        size_t wanted = (size_t)random_below(&random, keys);
+        assert_int_equal(text_map_get(&map, text_of(names[wanted])), want[wanted]);
     }
     size_t count = 0;
     for (size_t i = 0; i < keys; i++)

@@ -1,4 +1,4 @@
-/* model.h — a naive picture of a small cluster, kept from outcomes alone: who holds which device,
+/* model.h — a naive model of a small cluster, kept from outcomes alone: who holds which device,
  * for which kind of quota cell. Feasibility is decided by trying everything. It knows nothing of
  * trees, bindings or free lists, so that it can be wrong only in other ways than the scheduler.
  */

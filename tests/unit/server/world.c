@@ -207,7 +207,7 @@ int change(struct world *world, struct store_change change)
     return code < 0 ? code : wait_for(&wait);
 }
 
-struct look {
+struct notices { /* of commits */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     unsigned count;
@@ -215,29 +215,29 @@ struct look {
 
 static void notified(void *context)
 {
-    struct look *look = context;
+    struct notices *notices = context;
 
-    pthread_mutex_lock(&look->lock);
-    look->count++;
-    pthread_cond_broadcast(&look->moved);
-    pthread_mutex_unlock(&look->lock);
+    pthread_mutex_lock(&notices->lock);
+    notices->count++;
+    pthread_cond_broadcast(&notices->moved);
+    pthread_mutex_unlock(&notices->lock);
 }
 
 void commit_await(struct world *world, bool (*is_reached)(struct world *world, const void *what),
                   const void *what)
 {
-    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    struct service_watch watch = {.notify = notified, .context = &look};
+    struct notices notices = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {.notify = notified, .context = &notices};
     const struct timespec limit = wait_limit();
     unsigned seen = 0;
 
     world->service->watch(world->service->context, &watch);
     while (!is_reached(world, what)) {
-        pthread_mutex_lock(&look.lock);
-        while (look.count == seen)
-            assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
-        seen = look.count;
-        pthread_mutex_unlock(&look.lock);
+        pthread_mutex_lock(&notices.lock);
+        while (notices.count == seen)
+            assert_int_equal(pthread_cond_timedwait(&notices.moved, &notices.lock, &limit), 0);
+        seen = notices.count;
+        pthread_mutex_unlock(&notices.lock);
     }
     world->service->unwatch(world->service->context, &watch);
 }

@@ -33,7 +33,7 @@ static void test_findings(void **state)
         "user ids",     "job networks",   "firewall",   "project quotas",
         "disk weights", "processes",      "inotify",    "swap"};
     struct machine_finding findings[MACHINE_FINDINGS_MAX];
-    const size_t count = machine_look(in_folder(""), findings);
+    const size_t count = machine_check(in_folder(""), findings);
     assert_in_range(count, COUNT_OF(names), MACHINE_FINDINGS_MAX);
     for (size_t i = 0; i < COUNT_OF(names); i++)
         finding_of(findings, count, names[i]);
@@ -59,14 +59,14 @@ static void test_directory(void **state)
     (void)state;
     struct machine_finding findings[MACHINE_FINDINGS_MAX];
     folder_put("file", "");
-    size_t count = machine_look(in_folder("not/there/yet"), findings);
+    size_t count = machine_check(in_folder("not/there/yet"), findings);
     const char *found = finding_of(findings, count, "project quotas")->found;
     const char *folder = in_folder("");
     assert_non_null(strstr(found, folder));
     assert_null(strstr(found, "yet"));
-    count = machine_look(in_folder("file"), findings);
+    count = machine_check(in_folder("file"), findings);
     assert_null(strstr(finding_of(findings, count, "project quotas")->found, "file"));
-    count = machine_look("relative", findings);
+    count = machine_check("relative", findings);
     found = finding_of(findings, count, "project quotas")->found;
     assert_string_equal(strstr(found, " in "), " in /");
 }
@@ -80,7 +80,7 @@ static int ids_where_proc_is_masked(void)
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("/dev/null", "/proc/version", NULL, MS_BIND, NULL) < 0)
         return MASKED_NOT;
-    const size_t count = machine_look(in_folder(""), findings);
+    const size_t count = machine_check(in_folder(""), findings);
     const struct machine_finding *finding = finding_of(findings, count, "idmapped mounts");
     return finding->state == MACHINE_LESS && strstr(finding->found, "/proc") ? MASKED_LESS
                                                                              : MASKED_GOOD;
@@ -91,7 +91,7 @@ static void test_masked_proc(void **state)
     (void)state;
     int status;
     struct machine_finding findings[MACHINE_FINDINGS_MAX];
-    const size_t count = machine_look(in_folder(""), findings);
+    const size_t count = machine_check(in_folder(""), findings);
     if (finding_of(findings, count, "idmapped mounts")->state != MACHINE_GOOD)
         skip();
     const pid_t pid = fork();
