@@ -9,428 +9,15 @@
 #include "api/token.h"
 #include "api/worker.h"
 #include "base/memory.h"
-#include "core/event.h"
-#include "core/plan.h"
 #include "doc/doc.h"
-#include "hived/hived.h"
-#include "placement/hived.h"
-#include "spec/spec.h"
 #include "sys/secret.h"
+#include "world_service.h"
 #include <assert.h>
 #include <semaphore.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-/* ---- the server, as small as it can be ---- */
-
-/* What the server would write down with it. */
-static struct store_change audit_change(const struct world *world, const struct event *event,
-                                        const struct store_audit *from, struct store_audit *audit,
-                                        char subject[200])
-{
-    *audit = *from;
-    audit->at_ms = world->now_ms;
-    if (event->kind == EVENT_SUBMIT)
-        audit->subject = subject;
-    if (world->output.answers.count) {
-        audit->code = world->output.answers.items[0].code;
-        audit->reason = world->output.answers.items[0].text;
-    }
-    return (struct store_change){.kind = CHANGE_AUDIT, .audit = audit};
-}
-
-static void step(struct world *world, struct event *event, struct service_reply *reply)
-{
-    struct store_audit audit;
-    struct store_change noted;
-    char subject[200] = "";
-    struct err err;
-    event->now_ms = world->now_ms += 10;
-    event->request = reply ? 1 : 0;
-    if (!event->user)
-        event->user = "";
-    output_clear(&world->output);
-    if (event->kind == EVENT_SUBMIT) /* the step takes the plan */
-        snprintf(subject, sizeof subject, "%s~%s", event->submit.plan->user,
-                 event->submit.plan->name);
-    core_step(world->core, event, &world->output);
-    struct store_batch batch = {.output = &world->output};
-    if (reply && reply->audit) {
-        noted = audit_change(world, event, reply->audit, &audit, subject);
-        batch.changes = &noted;
-        batch.change_count = 1;
-    }
-    int failed = store_commit(world->store, &batch, &err);
-    assert(failed == 0);
-    if (world->watch)
-        world->watch->notify(world->watch->context);
-    if (!reply)
-        return;
-    assert(world->output.answers.count == 1);
-    const struct answer *from = &world->output.answers.items[0];
-    struct service_answer answer = {.code = from->code,
-                                    .job = from->job,
-                                    .path = from->path,
-                                    .text = from->text,
-                                    .is_noted = reply->audit != NULL};
-    reply->done(reply->context, &answer);
-}
-
-static int refused(struct world *world, struct err *err)
-{
-    return err_fail(err, world->refuse, "", "refused by the test");
-}
-
-/* The submission that a job file asks for; what it points to lives in `scratch` and the buffers. */
-struct reading {
-    struct arena arena;
-    struct buf masked, spec_bytes, plan_bytes;
-    struct event event;
-};
-
-static int reading_begin(struct reading *reading, const char *user, struct text source,
-                         struct problems *problems, struct err *err)
-{
-    *reading = (struct reading){.masked = BUF_INIT};
-    arena_init(&reading->arena);
-    struct spec_parsed parsed = {.masked = &reading->masked};
-    if (spec_parse(source, &reading->arena, &parsed, problems))
-        return err_fail(err, ERR_INVALID, "", "the job file is not valid");
-    spec_encode(parsed.spec, &reading->spec_bytes);
-    struct plan *plan = plan_of_spec(parsed.spec, user);
-    plan_encode(plan, &reading->plan_bytes);
-    reading->event = (struct event){.kind = EVENT_SUBMIT,
-                                    .user = user,
-                                    .submit = {.plan = plan,
-                                               .spec_bytes = buf_as_text(&reading->spec_bytes),
-                                               .plan_bytes = buf_as_text(&reading->plan_bytes),
-                                               .has_priority = parsed.spec->has_priority,
-                                               .source = buf_as_text(&reading->masked),
-                                               .format = (uint8_t)parsed.spec->format}};
-    spec_free(parsed.spec);
-    return 0;
-}
-
-static void reading_end(struct reading *reading)
-{
-    buf_release(&reading->masked);
-    buf_release(&reading->spec_bytes);
-    buf_release(&reading->plan_bytes);
-    arena_release(&reading->arena);
-}
-
-static int on_submit(void *context, const struct service_submission *submission,
-                     struct problems *problems, struct service_reply reply, struct err *err)
-{
-    struct world *world = context;
-    struct reading reading;
-    snprintf(world->submit_key, sizeof world->submit_key, "%.*s", TEXT_ARG(submission->key));
-    if (world->refuse)
-        return refused(world, err);
-    if (world->submitted_before) {
-        reply.done(reply.context, world->submitted_before);
-        return 0;
-    }
-    int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
-    if (!failed)
-        step(world, &reading.event, &reply);
-    reading_end(&reading);
-    return failed;
-}
-
-static int64_t on_submits_used(void *context, const char *user)
-{
-    (void)context, (void)user;
-    return 0;
-}
-
-static int on_trial(void *context, const char *user, struct text source, struct problems *problems,
-                    struct arena *arena, struct core_trial *trial, struct service_reply reply,
-                    struct err *err)
-{
-    struct world *world = context;
-    struct reading reading;
-    struct err refusal = {0};
-    int failed = reading_begin(&reading, user, source, problems, err);
-    if (!failed) {
-        reading.event.now_ms = world->now_ms;
-        int code = core_trial(world->core, &reading.event, arena, trial, &refusal);
-        struct service_answer answer = {.code = code, .path = refusal.path, .text = refusal.text};
-        reply.done(reply.context, &answer);
-    }
-    reading_end(&reading);
-    return failed;
-}
-
-static int on_act(void *context, enum service_action action, const char *user, struct job_id job,
-                  struct service_reply reply, struct err *err)
-{
-    static const enum event_kind KINDS[] = {EVENT_STOP, EVENT_START, EVENT_DELETE, EVENT_RELEASE};
-    struct world *world = context;
-    if (world->refuse)
-        return refused(world, err);
-    struct event event = {.kind = KINDS[action], .user = user};
-    event.start = (struct recall){.job = job};
-    step(world, &event, &reply);
-    return 0;
-}
-
-static int on_scale(void *context, const char *user, struct job_id job, uint16_t role,
-                    uint32_t instances, struct service_reply reply, struct err *err)
-{
-    struct world *world = context;
-    if (world->refuse)
-        return refused(world, err);
-    struct event event = {.kind = EVENT_SCALE,
-                          .user = user,
-                          .scale = {.job = job, .role = role, .instances = instances}};
-    step(world, &event, &reply);
-    return 0;
-}
-
-static int on_change(void *context, const struct store_change *change, struct service_reply reply,
-                     struct err *err)
-{
-    struct world *world = context;
-    if (world->refuse)
-        return refused(world, err);
-    struct err change_err = {0};
-    struct store_change copy = *change;
-    struct store_audit audit;
-    copy.err = &change_err;
-    if (reply.audit) {
-        audit = *reply.audit;
-        audit.at_ms = world->now_ms;
-        copy.audit = &audit;
-    }
-    struct store_batch batch = {.changes = &copy, .change_count = 1};
-    int failed = store_commit(world->store, &batch, err);
-    assert(failed == 0);
-    struct service_answer answer = {.code = copy.code,
-                                    .path = change_err.path,
-                                    .text = change_err.text,
-                                    .is_noted = reply.audit != NULL};
-    if (world->watch && copy.kind == CHANGE_TOKEN_REMOVE)
-        world->watch->revoked(world->watch->context, copy.token.user);
-    if (world->watch && (copy.kind == CHANGE_USER_SET || copy.kind == CHANGE_USER_REMOVE))
-        world->watch->revoked(world->watch->context, copy.user.name);
-    if (reply.done)
-        reply.done(reply.context, &answer);
-    return 0;
-}
-
-static int on_pardon(void *context, const char *user, const char *node, struct service_reply reply,
-                     struct err *err)
-{
-    struct world *world = context;
-    (void)err;
-    struct event event = {
-        .kind = EVENT_NODE_PARDON, .user = user, .node = {.name = node, .address = ""}};
-    step(world, &event, &reply);
-    return 0;
-}
-
-static int on_barrier(void *context, const struct service_barrier *report,
-                      struct service_reply reply, struct err *err)
-{
-    struct world *world = context;
-    if (!text_is(report->token, "of-the-try"))
-        return err_fail(err, ERR_UNAUTHORIZED, "", "not the token");
-    world->barrier = *report;
-    struct service_answer answer = {
-        .code = world->barrier_code, .path = "", .text = "w-1 has ended"};
-    reply.done(reply.context, &answer);
-    return 0;
-}
-
-static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
-                       struct err *err)
-{
-    struct world *world = context;
-    (void)err;
-    const struct core *core = world->core;
-    const struct hived *hived = placer_hived_state(core_placer(core));
-    *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
-                                          .node_count = core_node_count(core)};
-    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
-    for (uint32_t i = 0; i < snapshot->node_count; i++)
-        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
-    struct service_answer answer = {.path = "", .text = ""};
-    reply.done(reply.context, &answer);
-    return 0;
-}
-
-static struct store_reader *on_reader_get(void *context, struct err *err)
-{
-    struct world *world = context;
-    struct store_reader *reader = NULL;
-    return store_reader_open(world->store, &reader, err) ? NULL : reader;
-}
-
-static void on_reader_put(void *context, struct store_reader *reader)
-{
-    (void)context;
-    store_reader_close(reader);
-}
-
-static uint8_t on_engine_of(void *context, const char *node)
-{
-    (void)context, (void)node;
-    return 0;
-}
-
-static int on_log_can_follow(void *context, uint8_t engine, struct err *err)
-{
-    struct world *world = context;
-    (void)engine;
-    if (!world->cannot_follow)
-        return 0;
-    return err_fail(err, ERR_UNSUPPORTED, "", "the engine \"mute\" cannot follow logs");
-}
-
-static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id attempt,
-                           enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
-                           struct log_part *part, struct err *err)
-{
-    struct world *world = context;
-    (void)stream, (void)engine;
-    struct world_attempt_log *log = world_log(world, attempt);
-    if (!log->text.at && !log->is_ended)
-        return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
-    *part = (struct log_part){
-        .begin = log->removed, .end = log->text.length, .is_ended = log->is_ended};
-    if (*offset >= log->text.length)
-        return 0;
-    size_t length = log->text.length - *offset;
-    if (log->piece && length > log->piece - *offset % log->piece)
-        length = log->piece - *offset % log->piece;
-    if (length > size)
-        length = size;
-    memcpy(bytes, log->text.at + *offset, length);
-    return (ssize_t)length;
-}
-
-static int on_log_watch(void *context, uint8_t engine, struct attempt_id attempt,
-                        enum log_stream stream, struct err *err)
-{
-    struct world *world = context;
-    struct world_attempt_log *log = world_log(world, attempt);
-    int ends[2];
-    (void)engine, (void)stream;
-    if (!world->can_watch)
-        return err_fail(err, ERR_UNSUPPORTED, "", "no watch in this test");
-    assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-    if (log->follower >= 0)
-        close(log->follower);
-    log->follower = ends[0];
-    if (log->late)
-        buf_string(&log->text, log->late);
-    log->late = NULL;
-    return ends[1];
-}
-
-static int on_exec(void *context, uint8_t engine, struct attempt_id attempt,
-                   const struct engine_exec_request *request, struct engine_exec **exec,
-                   struct err *err)
-{
-    (void)context, (void)engine, (void)attempt, (void)request, (void)exec;
-    return err_fail(err, ERR_UNSUPPORTED, "",
-                    "the engine \"mute\" cannot start a program in a running task");
-}
-
-static void on_note(void *context, struct attempt_id attempt, const char *reason,
-                    const char *message)
-{
-    (void)context, (void)attempt, (void)reason, (void)message;
-}
-
-static const struct exit_rules *on_rules_get(void *context)
-{
-    return ((struct world *)context)->rules;
-}
-
-static void on_rules_put(void *context)
-{
-    (void)context;
-}
-
-static void on_ssh_keys(void *context, struct job_id job, const char *comment, struct arena *arena,
-                        const char **private_key, const char **public_key)
-{
-    (void)context;
-    *private_key = arena_format(arena, "private key of job %u", job.v);
-    *public_key = arena_format(arena, "ssh-ed25519 AAAA %s", comment);
-}
-
-static void on_watch(void *context, struct service_watch *watch)
-{
-    ((struct world *)context)->watch = watch;
-}
-
-static void on_unwatch(void *context, struct service_watch *watch)
-{
-    (void)watch;
-    ((struct world *)context)->watch = NULL;
-}
-
-static size_t on_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
-{
-    struct world *world = context;
-    checks[0] = (struct service_check){.name = "store", .is_ok = !world->refuse};
-    snprintf(checks[0].text, sizeof checks[0].text, "of the test");
-    return 1;
-}
-
-static bool on_is_alive(void *context)
-{
-    (void)context;
-    return true;
-}
-
-static void on_metrics(void *context, struct buf *out)
-{
-    (void)context;
-    buf_string(out, "skep_test 1\n");
-}
-
-static int on_use(void *context, struct job_id job, struct attempt_id attempt, const char *node,
-                  enum use_resolution resolution, struct use_points *points, struct err *err)
-{
-    (void)context;
-    (void)job;
-    (void)attempt;
-    (void)node;
-    (void)resolution;
-    (void)points;
-    return err_fail(err, ERR_NOT_FOUND, "", "nothing is known");
-}
-
-/* Of one node a GPU that works and one that is lost. */
-static void on_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
-                    size_t *count)
-{
-    static const struct engine_gpu two[] = {
-        {.node = "n1",
-         .uuid = "GPU-0",
-         .has_use = true,
-         .has_errors = true,
-         .busy_percent = 70,
-         .memory_bytes = 16ull << 30,
-         .memory_used_bytes = 3ull << 30,
-         .ecc_errors = 2,
-         .retired_pages = 1,
-         .job = "",
-         .role = ""},
-        {.node = "n1", .uuid = "GPU-1", .index = 1, .is_lost = true, .job = "", .role = ""},
-    };
-    (void)context;
-    (void)arena;
-    *gpus = two;
-    *count = 2;
-}
 
 static void on_generation(void *context)
 {
@@ -470,59 +57,10 @@ static void user_add(struct world *world, const char *name, bool is_admin)
     assert(failed == 0 && change.code == 0);
 }
 
-static const struct storage storages[] = {
-    {.name = "corpus",
-     .directory = "/srv/corpus",
-     .type = "nfs",
-     .server = "nfs.lab",
-     .path = "/export/corpus",
-     .is_shared = true,
-     .is_read_only = true},
-    {.name = "home", .directory = "/srv/home", .type = "directory", .server = "", .path = ""},
-    {.name = "share",
-     .directory = "/srv/share",
-     .type = "samba",
-     .server = "files.lab",
-     .path = "share",
-     .is_shared = true},
-};
-
-static void service_init(struct world *world)
+static void api_init(struct world *world)
 {
     struct err err;
-    world->service = (struct service){
-        .context = world,
-        .store = world->store,
-        .token_key = world->key,
-        .storages = {storages, COUNT_OF(storages)},
-        .submit = on_submit,
-        .submits_used = on_submits_used,
-        .trial = on_trial,
-        .act = on_act,
-        .scale = on_scale,
-        .change = on_change,
-        .node_pardon = on_pardon,
-        .barrier = on_barrier,
-        .reader_get = on_reader_get,
-        .reader_put = on_reader_put,
-        .engine_of = on_engine_of,
-        .log_can_follow = on_log_can_follow,
-        .log_read = on_log_read,
-        .log_watch = on_log_watch,
-        .exec = on_exec,
-        .note = on_note,
-        .use = on_use,
-        .gpus = on_gpus,
-        .snapshot = on_snapshot,
-        .rules_get = on_rules_get,
-        .rules_put = on_rules_put,
-        .ssh_keys = on_ssh_keys,
-        .watch = on_watch,
-        .unwatch = on_unwatch,
-        .ready = on_ready,
-        .is_alive = on_is_alive,
-        .metrics = on_metrics,
-    };
+    world_service_init(world);
     world->api.service = &world->service;
     world->api.logins = login_table_new();
     world->api.throttle = throttle_new();
@@ -575,7 +113,7 @@ struct world *world_new_policy(const char *policy)
     world->address = "127.0.0.1";
     world->peer_uid = -1;
     world->api.config.socket_user = "admin";
-    service_init(world);
+    api_init(world);
     user_add(world, "admin", true);
     user_add(world, "alice", false);
     user_add(world, "bob", false);
@@ -587,7 +125,7 @@ struct world *world_new_policy(const char *policy)
                                    .gpu_type = "V100",
                                    .is_healthy = true,
                                    .address = "10.0.0.1"}};
-    step(world, &event, NULL);
+    world_step(world, &event, NULL);
     return world;
 }
 
@@ -810,12 +348,12 @@ static void tasks_visit(struct world *world, struct job_id job,
     struct arena arena;
     struct err err;
     struct store_tasks tasks = {0};
-    struct store_reader *reader = on_reader_get(world, &err);
+    struct store_reader *reader = world->service.reader_get(world, &err);
     arena_init(&arena);
     assert(reader);
     int failed = store_tasks(reader, job, -1, &arena, &tasks, &err);
     assert(failed == 0);
-    on_reader_put(world, reader);
+    world->service.reader_put(world, reader);
     for (size_t i = 0; i < tasks.count; i++)
         visit(world, &tasks.items[i], context);
     arena_release(&arena);
@@ -827,9 +365,9 @@ static void task_run(struct world *world, const struct task_record *task, void *
     if (!task->attempt.v)
         return;
     struct event event = {.kind = EVENT_TASK_PREPARING, .task = {.attempt = task->attempt}};
-    step(world, &event, NULL);
+    world_step(world, &event, NULL);
     event = (struct event){.kind = EVENT_TASK_STARTED, .task = {.attempt = task->attempt}};
-    step(world, &event, NULL);
+    world_step(world, &event, NULL);
 }
 
 void world_run(struct world *world, struct job_id job)
@@ -863,7 +401,7 @@ void world_exit(struct world *world, struct job_id job, unsigned index, int code
                           .task = {.attempt = world_attempt(world, job, index)}};
     event.task.completion = completion_of(code, "%s", "said the test");
     event.task.completion.exit_code = code;
-    step(world, &event, NULL);
+    world_step(world, &event, NULL);
 }
 
 void world_refuse(struct world *world, struct job_id job, unsigned index)
@@ -872,7 +410,7 @@ void world_refuse(struct world *world, struct job_id job, unsigned index)
                           .task = {.attempt = world_attempt(world, job, index),
                                    .reason = "OutOfcpu",
                                    .message = "others were quicker"}};
-    step(world, &event, NULL);
+    world_step(world, &event, NULL);
 }
 
 /* ---- logs and streams ---- */
