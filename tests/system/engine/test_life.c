@@ -1,4 +1,4 @@
-/* The life of containers under the local engine: start, end, kill, logs, limits, restart.
+/* The life of containers under the local engine: start, end, kill, logs, devices.
  *
  * Covers: src/engine/local/adopt.c, src/engine/local/directories.c, src/engine/local/finish.c,
  * src/engine/local/local.c, src/engine/local/monitor.c, src/engine/local/runtime.c,
@@ -9,14 +9,12 @@
 #include <stdint.h>
 /* cmocka wants these first */
 #include "engine/local/task.h"
+#include "life.h"
 #include "waits.h"
-#include "world.h"
-#include <cmocka.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,30 +24,27 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static struct world world;
+struct world world;
 
-static int kill_task(uint64_t attempt, uint32_t grace_ms, const char *reason)
+int kill_task(uint64_t attempt, uint32_t grace_ms, const char *reason)
 {
     return world.engine->ops->kill(world.engine, (struct attempt_id){attempt}, grace_ms, reason,
                                    false, NULL);
 }
 
-enum { PATIENCE_MS = 60000 }; /* an emulated machine beside others */
-
-static const struct seen *end_of(uint64_t attempt)
+const struct seen *end_of(uint64_t attempt)
 {
     const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, PATIENCE_MS);
     assert_non_null(end);
     return end;
 }
 
-static void await_log(uint64_t attempt, const char *line)
+void await_log(uint64_t attempt, const char *line)
 {
     world_log_await(&world, attempt, line, PATIENCE_MS);
 }
 
-/* Nothing of a task is left: processes, control groups, mounts, runtime state. */
-static void assert_nothing_left(uint64_t attempt)
+void assert_nothing_left(uint64_t attempt)
 {
     const struct local_engine *local = (struct local_engine *)world.engine;
     unsigned long long id = attempt;
@@ -228,207 +223,6 @@ static void test_kill_hard(void **state)
     assert_nothing_left(41);
 }
 
-/* Double fork, setsid, and a process that ignores every signal. */
-static off_t size_of(const char *name)
-{
-    char path[300];
-    struct stat stat = {0};
-    snprintf(path, sizeof path, "%s/%s", world.folder, name);
-    lstat(path, &stat);
-    return stat.st_size;
-}
-
-/* Until as many processes are in a task's group. */
-static void await_pids(uint64_t attempt, uint64_t count)
-{
-    struct engine_stats stats = {0};
-    struct err err = {0};
-    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
-    while (stats.pids < count) {
-        assert_true(now_us() < due_us);
-        assert_int_equal(
-            world.engine->ops->stats(world.engine, (struct attempt_id){attempt}, &stats, &err), 0);
-        sched_yield();
-    }
-}
-
-/* Processes that fork as fast as they can and share one processor's time: the task ends soon after
- * its grace, and the task beside it goes on meanwhile. The limit of processes is the engine's. */
-static void test_fork_bomb(void **state)
-{
-    (void)state;
-    const uint64_t limit = world.config.pids_max;
-    char source[300];
-    snprintf(source, sizeof source, "%s/ticks", world.folder);
-    assert_int_equal(mkdir(source, 0777), 0);
-    struct engine_mount mount = {.source = source, .target = "/mnt"};
-    struct task_options beside = {.mounts = &mount, .mount_count = 1};
-    struct task_options bomb = {.memory_mib = limit};
-    struct err err = {0};
-    assert_int_equal(
-        world_create_with(&world, 56, "echo on; while :; do echo >> /mnt/n; done", &beside, &err),
-        0);
-    await_log(56, "on");
-    /* the first shell forks once: one that cannot fork would end by itself, before it is killed */
-    assert_int_equal(
-        world_create_with(&world, 57,
-                          "trap '' TERM; bomb() { while :; do bomb & done; }; bomb 2>/dev/null & "
-                          "while :; do :; done",
-                          &bomb, &err),
-        0);
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 57, 0, PATIENCE_MS));
-    await_pids(57, limit * 9 / 10);
-    const off_t before = size_of("ticks/n");
-    const int64_t begin_us = now_us();
-    kill_task(57, 500, "stopped");
-    assert_int_equal(end_of(57)->exit.exit_code, 137);
-    const double took_s = (double)(end_of(57)->at_us - begin_us) / 1e6;
-    const off_t ticks = size_of("ticks/n") - before;
-    print_message("%llu processes ended %.1f s after the request, 0.5 s of them grace; beside them "
-                  "%.0f lines a second\n",
-                  (unsigned long long)limit, took_s, (double)ticks / took_s);
-    assert_true(ticks > 0);
-    assert_nothing_left(57);
-    kill_task(56, 0, "stopped");
-    end_of(56);
-}
-
-/* The same, left behind by a command that has ended by itself. */
-static void test_fork_bomb_left_behind(void **state)
-{
-    (void)state;
-    struct task_options bomb = {.memory_mib = world.config.pids_max};
-    struct err err = {0};
-    assert_int_equal(
-        world_create_with(&world, 153,
-                          "mkfifo /skep/run/wait; bomb() { while :; do bomb & done; }; "
-                          "bomb 2>/dev/null & read line < /skep/run/wait; exit 3",
-                          &bomb, &err),
-        0);
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 153, 0, PATIENCE_MS));
-    await_pids(153, world.config.pids_max * 9 / 10);
-    const int64_t begin_us = now_us();
-    shell("echo go > %s/data/containers/153/run/wait", world.folder);
-    assert_int_equal(end_of(153)->exit.exit_code, 3);
-    print_message("%u processes ended %.1f s after the command\n", world.config.pids_max,
-                  (double)(end_of(153)->at_us - begin_us) / 1e6);
-    assert_nothing_left(153);
-}
-
-/* What a task was refused stands in the report of its failure, and only there. */
-static void test_process_limit(void **state)
-{
-    (void)state;
-    static const char crowd[] =
-        "i=0; while [ $i -lt %u ]; do sleep 60 & i=$((i + 1)); done; exit 5";
-    char command[200];
-    struct err err = {0};
-    struct task_options options = {.memory_mib = 512};
-    snprintf(command, sizeof command, crowd, world.config.pids_max + 10);
-    assert_int_equal(world_create_with(&world, 154, command, &options, &err), 0);
-    snprintf(command, sizeof command, crowd, 10u);
-    assert_int_equal(world_create_with(&world, 155, command, &options, &err), 0);
-    assert_string_equal(end_of(154)->reason, "ProcessLimit");
-    assert_int_not_equal(end_of(154)->exit.exit_code, 0);
-    assert_string_equal(end_of(155)->reason, "");
-    assert_int_equal(end_of(155)->exit.exit_code, 5);
-}
-
-/* On v2 page cache goes shortly before the limit is met. */
-static void test_memory_high(void **state)
-{
-    (void)state;
-    const struct local_engine *local = (struct local_engine *)world.engine;
-    char path[CGROUP_PATH_MAX], group[CGROUP_PATH_MAX];
-    struct err err = {0};
-    const struct task_options options = {.memory_mib = 64};
-    if (local->cgroups.kind != CGROUP_V2)
-        skip();
-    assert_int_equal(world_create_with(&world, 158, "echo begun; sleep 1000", &options, &err), 0);
-    await_log(158, "begun");
-    task_group(local, "158", group);
-    assert_true(cgroup_path(&local->cgroups, "memory", group, path));
-    assert_string_equal(shell_output("cat %s/memory.high", path), "66060288");
-    assert_string_equal(shell_output("cat %s/memory.max", path), "67108864");
-    kill_task(158, 0, "stopped");
-    end_of(158);
-}
-
-/* Everything below the log folder counts; what is given to nobody yet, too. */
-static void test_log_limit(void **state)
-{
-    (void)state;
-    world_create(&world, 156,
-                 "mkdir -p /skep/log/a/b; echo begun; "
-                 "while :; do head -c 1000000 /dev/zero >> /skep/log/a/b/c; done");
-    world_create(&world, 157, "echo beside; read line < /skep/run/wait; exit 4");
-    await_log(156, "begun");
-    assert_string_equal(end_of(156)->reason, "TaskDiskFull");
-    assert_non_null(strstr(end_of(156)->message, "its log is full"));
-    assert_int_equal(end_of(156)->exit.exit_code, 137);
-    kill_task(157, 0, "stopped");
-    assert_string_equal(end_of(157)->reason, "");
-    assert_nothing_left(156);
-}
-
-static void test_escaped_processes(void **state)
-{
-    (void)state;
-    world_create(&world, 42,
-                 "(trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 98765' &) ; "
-                 "sleep 0.1; echo gone");
-    assert_int_equal(end_of(42)->exit.exit_code, 0);
-    assert_string_equal(shell_output("pgrep -f '[s]leep 98765'"), "");
-    assert_nothing_left(42);
-}
-
-static void test_shared_memory(void **state)
-{
-    (void)state;
-    const char *before = shell_output("ipcs -m -q -s | grep -c '^0x'; ls /dev/shm | wc -l");
-    char copy[100];
-    snprintf(copy, sizeof copy, "%s", before);
-    world_create(&world, 43, "echo x > /dev/shm/left; ls /dev/shm; ls /dev/mqueue");
-    assert_string_equal(end_of(43)->log, "left\n");
-    assert_string_equal(shell_output("ipcs -m -q -s | grep -c '^0x'; ls /dev/shm | wc -l"), copy);
-}
-
-static void test_out_of_memory(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    struct task_options options = {.memory_mib = 32};
-    assert_int_equal(
-        world_create_with(&world, 50, "x=a; while :; do x=$x$x$x$x; done", &options, &err), 0);
-    const struct seen *end = end_of(50);
-    assert_int_equal(end->exit.exit_code, 137);
-    assert_true(end->exit.is_oom_killed);
-    assert_string_equal(end->reason, "OOMKilled");
-    world_create(&world, 51, "exit 137"); /* the same code, for no such reason */
-    assert_false(end_of(51)->exit.is_oom_killed);
-}
-
-static void test_stats(void **state)
-{
-    (void)state;
-    struct engine_stats first, second;
-    world_create(&world, 52, "echo ready; while :; do :; done");
-    await_log(52, "ready");
-    assert_int_equal(world.engine->ops->stats(world.engine, (struct attempt_id){52}, &first, NULL),
-                     0);
-    assert_true(first.pids >= 2);
-    assert_true(first.memory_bytes > 0);
-    int64_t due = now_us() + 5000000;
-    do
-        world.engine->ops->stats(world.engine, (struct attempt_id){52}, &second, NULL);
-    while (second.cpu_ns <= first.cpu_ns && now_us() < due);
-    assert_true(second.cpu_ns > first.cpu_ns);
-    kill_task(52, 0, "stopped");
-    end_of(52);
-    assert_int_equal(world.engine->ops->stats(world.engine, (struct attempt_id){52}, &second, NULL),
-                     ERR_NOT_FOUND);
-}
-
 static void test_log_offsets(void **state)
 {
     (void)state;
@@ -572,205 +366,6 @@ static void test_forget(void **state)
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
 }
 
-/* --- killed and removed from outside --- */
-
-static void test_container_killed(void **state)
-{
-    (void)state;
-    world_create(&world, 60, "echo ready; sleep 100");
-    await_log(60, "ready");
-    shell("kill -9 $(cat %s/run/tasks/60/init.pid)", world.folder);
-    assert_int_equal(end_of(60)->exit.exit_code, 137);
-    assert_false(end_of(60)->exit.is_oom_killed);
-    assert_nothing_left(60);
-}
-
-static void test_conmon_killed(void **state)
-{
-    (void)state;
-    world_create(&world, 61, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 6");
-    await_log(61, "ready");
-    shell("kill -9 $(cat %s/run/tasks/61/conmon.pid)", world.folder);
-    assert_non_null(world_wait(&world, ENGINE_NOTE, 61, 0, PATIENCE_MS));
-    shell("touch /proc/$(cat %s/run/tasks/61/init.pid)/root/tmp/go", world.folder);
-    assert_int_equal(end_of(61)->exit.exit_code, 6); /* skep-init's report survives conmon */
-    assert_nothing_left(61);
-}
-
-static void test_conmon_and_container_killed(void **state)
-{
-    (void)state;
-    world_create(&world, 62, "echo ready; sleep 100");
-    await_log(62, "ready");
-    shell("kill -9 $(cat %s/run/tasks/62/conmon.pid) $(cat %s/run/tasks/62/init.pid)", world.folder,
-          world.folder);
-    assert_int_equal(end_of(62)->exit.exit_code, 137);
-    assert_nothing_left(62);
-}
-
-static void test_container_removed(void **state)
-{
-    (void)state;
-    world_create(&world, 63, "echo ready; sleep 100");
-    await_log(63, "ready");
-    const struct local_engine *local = (struct local_engine *)world.engine;
-    shell("%s --root %s delete --force 63 2>/dev/null", local->runtime.program,
-          local->runtime.root); /* its last steps may find that we have cleaned up already */
-    assert_int_equal(end_of(63)->exit.exit_code, 137);
-    world_create(&world, 64, "echo ready; sleep 100");
-    await_log(64, "ready");
-    shell("rm -rf %s/data/containers/64", world.folder);
-    kill_task(64, 0, "stopped");
-    assert_int_equal(end_of(64)->exit.exit_code, 137);
-    assert_nothing_left(64);
-}
-
-/* --- restart --- */
-
-static void test_adopt(void **state)
-{
-    (void)state;
-    world_create(&world, 70, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 4");
-    world_create(&world, 71, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 5");
-    world_create(&world, 72, "echo ready; sleep 1000");
-    for (uint64_t i = 70; i < 73; i++)
-        await_log(i, "ready");
-    world_stop(&world);
-    shell("touch /proc/$(cat %s/run/tasks/71/init.pid)/root/tmp/go", world.folder);
-    shell("while [ -d /proc/$(cat %s/run/tasks/71/conmon.pid) ] && ! grep -q 'State:.Z' "
-          "/proc/$(cat %s/run/tasks/71/conmon.pid)/status; do sleep 0.05; done",
-          world.folder, world.folder);
-    size_t from = world_seen_count(&world);
-    world_start(&world);
-    assert_true(world_is_listed(&world, 70) && world_is_listed(&world, 71) &&
-                world_is_listed(&world, 72));
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 70, from, PATIENCE_MS));
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, PATIENCE_MS);
-    assert_non_null(end);
-    assert_int_equal(end->exit.exit_code, 5);
-    shell("touch /proc/$(cat %s/run/tasks/70/init.pid)/root/tmp/go", world.folder);
-    end = world_wait(&world, ENGINE_EXITED, 70, from, PATIENCE_MS);
-    assert_int_equal(end->exit.exit_code, 4);
-    kill_task(72, 0, "stopped");
-    end = world_wait(&world, ENGINE_EXITED, 72, from, PATIENCE_MS);
-    assert_int_equal(end->exit.exit_code, 137);
-    /* ended, not forgotten: told once more after another restart */
-    world_stop(&world);
-    from = world_seen_count(&world);
-    world_start(&world);
-    end = world_wait(&world, ENGINE_EXITED, 70, from, PATIENCE_MS);
-    assert_non_null(end);
-    assert_int_equal(end->exit.exit_code, 4);
-    assert_string_equal(end->log, "ready\n");
-    for (uint64_t i = 70; i < 73; i++)
-        assert_nothing_left(i);
-}
-
-/* Killed while no server ran, so that skep-init left no word: conmon's is enough. */
-static void test_killed_meanwhile(void **state)
-{
-    (void)state;
-    world_create(&world, 74, "echo ready; sleep 1000");
-    await_log(74, "ready");
-    world_stop(&world);
-    shell("conmon=$(cat %s/run/tasks/74/conmon.pid); kill -9 $(cat %s/run/tasks/74/init.pid); "
-          "while [ -d /proc/$conmon ] && ! grep -q 'State:.Z' /proc/$conmon/status; do "
-          "sleep 0.05; done",
-          world.folder, world.folder);
-    size_t from = world_seen_count(&world);
-    world_start(&world);
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, 74, from, PATIENCE_MS);
-    assert_non_null(end);
-    assert_false(end->exit.is_missing);
-    assert_int_equal(end->exit.exit_code, 137);
-    assert_nothing_left(74);
-}
-
-/* A folder removed by hand while the server was down: what runs in its name is killed. */
-static void test_orphan(void **state)
-{
-    (void)state;
-    world_create(&world, 75, "echo ready; sleep 54321");
-    await_log(75, "ready");
-    world_stop(&world);
-    shell("rm -rf %s/data/containers/75", world.folder);
-    world_start(&world);
-    assert_false(world_is_listed(&world, 75));
-    assert_string_equal(shell_output("pgrep -f '[s]leep 54321'"), "");
-    assert_nothing_left(75);
-}
-
-/* The machine was restarted: everything in memory is gone, the disk is as it was. */
-static void test_reboot(void **state)
-{
-    (void)state;
-    world_create(&world, 76, "echo ready; sleep 1000");
-    await_log(76, "ready");
-    world_stop(&world);
-    shell("cd %s/run; kill -9 $(cat tasks/76/conmon.pid tasks/76/init.pid); "
-          "rm -rf tasks/76 runtime/76 exits/76; "
-          "sed -i 's/\"boot\":\"[^\"]*\"/\"boot\":\"another\"/' ../data/containers/76/state",
-          world.folder);
-    size_t from = world_seen_count(&world);
-    world_start(&world);
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, 76, from, PATIENCE_MS);
-    assert_non_null(end);
-    assert_string_equal(end->reason, "NodeRestarted");
-    assert_string_equal(end->log, "ready\n");
-    assert_int_not_equal(end->exit.exit_code, 0);
-    assert_nothing_left(76);
-}
-
-static void post_ignore(void *context, const struct engine_event *event)
-{
-    (void)context;
-    (void)event;
-}
-
-static void test_second_engine(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    struct engine *second = engine_local_new(
-        &world.config, (struct engine_sink){.context = &world, .post = post_ignore}, &err);
-    assert_null(second);
-    assert_int_equal(err.code, ERR_BUSY);
-}
-
-/* crun is executed from a sealed copy, and its own file when that cannot be. */
-static void test_copy_of_runtime(void **state)
-{
-    (void)state;
-    const struct local_engine *local = (struct local_engine *)world.engine;
-    char link[RUNTIME_PATH_MAX];
-    snprintf(link, sizeof link, "%s", local->runtime.sealed);
-    if (local->runtime.sealed_fd >= 0) {
-        assert_int_equal(shell("cmp -s %s %s", link, local->runtime.program), 0);
-        world_stop(&world);
-        assert_int_equal(shell("test -L %s", link), 1);
-    } else {
-        world_stop(&world);
-    }
-    const char *usual = world.config.runtime;
-    char picky[300];
-    snprintf(picky, sizeof picky, "%s/picky-crun", world.folder);
-    FILE *file = fopen(picky, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\ncase $0 in *picky-crun) exec %s \"$@\";; esac\nexit 1\n",
-            usual ? usual : "crun");
-    fclose(file);
-    assert_int_equal(chmod(picky, 0755), 0);
-    world.config.runtime = picky;
-    world_start(&world);
-    local = (struct local_engine *)world.engine;
-    assert_int_equal(local->runtime.sealed_fd, -1);
-    world_create(&world, 85, "exit 3");
-    assert_int_equal(end_of(85)->exit.exit_code, 3);
-    world_stop(&world);
-    world.config.runtime = usual;
-    world_start(&world);
-}
-
 /* ext4 is told that what lies below has nothing in common. */
 static void test_spread_folders(void **state)
 {
@@ -900,52 +495,43 @@ static int teardown(void **state)
     return 0;
 }
 
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_hello),
+    cmocka_unit_test(test_environment_of_container),
+    cmocka_unit_test(test_missing_command),
+    cmocka_unit_test(test_image_without_shell),
+    cmocka_unit_test(test_bad_images),
+    cmocka_unit_test(test_refused_containers),
+    cmocka_unit_test(test_mounts),
+    cmocka_unit_test(test_create_twice),
+    cmocka_unit_test(test_kill_gracefully),
+    cmocka_unit_test(test_kill_hard),
+    cmocka_unit_test(test_log_offsets),
+    cmocka_unit_test(test_output_of_first_process),
+    cmocka_unit_test(test_secret),
+    cmocka_unit_test(test_links_in_logs),
+    cmocka_unit_test(test_devices_in_folders),
+    cmocka_unit_test(test_forget),
+    cmocka_unit_test(test_spread_folders),
+    cmocka_unit_test(test_cdi_devices),
+    cmocka_unit_test(test_log_end),
+    cmocka_unit_test(test_many),
+};
+
 /* test-engine-life [PATTERN]: only the tests whose names match.
  * SKEP_TEST_PIDS: how many processes a task may have, and how many the fork bomb makes. */
 int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_environment_of_container),
-        cmocka_unit_test(test_missing_command),
-        cmocka_unit_test(test_image_without_shell),
-        cmocka_unit_test(test_bad_images),
-        cmocka_unit_test(test_refused_containers),
-        cmocka_unit_test(test_mounts),
-        cmocka_unit_test(test_create_twice),
-        cmocka_unit_test(test_kill_gracefully),
-        cmocka_unit_test(test_kill_hard),
-        cmocka_unit_test(test_fork_bomb),
-        cmocka_unit_test(test_fork_bomb_left_behind),
-        cmocka_unit_test(test_process_limit),
-        cmocka_unit_test(test_memory_high),
-        cmocka_unit_test(test_log_limit),
-        cmocka_unit_test(test_escaped_processes),
-        cmocka_unit_test(test_shared_memory),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_log_offsets),
-        cmocka_unit_test(test_output_of_first_process),
-        cmocka_unit_test(test_secret),
-        cmocka_unit_test(test_links_in_logs),
-        cmocka_unit_test(test_devices_in_folders),
-        cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_container_killed),
-        cmocka_unit_test(test_conmon_killed),
-        cmocka_unit_test(test_conmon_and_container_killed),
-        cmocka_unit_test(test_container_removed),
-        cmocka_unit_test(test_adopt),
-        cmocka_unit_test(test_killed_meanwhile),
-        cmocka_unit_test(test_orphan),
-        cmocka_unit_test(test_reboot),
-        cmocka_unit_test(test_second_engine),
-        cmocka_unit_test(test_copy_of_runtime),
-        cmocka_unit_test(test_spread_folders),
-        cmocka_unit_test(test_cdi_devices),
-        cmocka_unit_test(test_log_end),
-        cmocka_unit_test(test_many),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    const struct life_tests all[] = {
+        {tests, sizeof tests / sizeof *tests}, limits_tests, restart_tests};
+    struct CMUnitTest group[100];
+    size_t number = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_true(number + all[i].count <= sizeof group / sizeof *group);
+        memcpy(group + number, all[i].items, all[i].count * sizeof *group);
+        number += all[i].count;
+    }
+    return _cmocka_run_group_tests("life", group, number, setup, teardown);
 }
