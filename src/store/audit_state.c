@@ -28,12 +28,14 @@ void audit_state_release(struct audit_state *state)
 
 static void field_add(struct audit_state *state, const char *key, const char *json, bool is_secret)
 {
+    assert(key && *key && json);
     *ARRAY_ADD(state) = (struct audit_field){key, json, is_secret};
 }
 
 static void add_string(struct audit_state *state, const char *key, const char *value,
                        struct arena *arena)
 {
+    assert(value);
     cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
@@ -65,6 +67,7 @@ static void add_extension(struct audit_state *state, const char *extension, stru
 static int add_memberships(struct store *store, const char *user, struct arena *arena,
                            struct audit_state *state, struct err *err)
 {
+    assert(user);
     struct sql sql = sql_of(&store->session, select_memberships);
     cleanup_buf struct buf groups = BUF_INIT, managed = BUF_INIT;
     struct json_writer all;
@@ -91,6 +94,7 @@ static int add_memberships(struct store *store, const char *user, struct arena *
 static int add_clusters(struct store *store, bool is_group, const char *holder, struct arena *arena,
                         struct audit_state *state, struct err *err)
 {
+    assert(holder);
     struct sql sql = sql_of(&store->session, select_clusters);
     cleanup_buf struct buf names = BUF_INIT;
     struct json_writer json;
@@ -110,6 +114,7 @@ static int add_clusters(struct store *store, bool is_group, const char *holder, 
 static int add_quotas(struct store *store, bool is_group, const char *holder, struct arena *arena,
                       struct audit_state *state, struct err *err)
 {
+    assert(holder);
     struct quotas quotas;
     int code = quotas_read(&store->session, is_group, text_of(holder), &quotas, err);
     for (int i = 0; code == 0 && i < QUOTA_KIND_COUNT; i++)
@@ -122,6 +127,7 @@ static int add_quotas(struct store *store, bool is_group, const char *holder, st
 static int user_state(struct store *store, const char *name, struct arena *arena,
                       struct audit_state *state, struct err *err)
 {
+    assert(name);
     struct sql sql = sql_of(&store->session, select_user);
     sql_put_string(&sql, name);
     int code = sql_next(&sql, err);
@@ -143,6 +149,7 @@ static int user_state(struct store *store, const char *name, struct arena *arena
 static int group_state(struct store *store, const char *name, struct arena *arena,
                        struct audit_state *state, struct err *err)
 {
+    assert(name);
     struct sql sql = sql_of(&store->session, select_group);
     sql_put_string(&sql, name);
     int code = sql_next(&sql, err);
@@ -160,6 +167,7 @@ static int group_state(struct store *store, const char *name, struct arena *aren
 static int token_state(struct store *store, const char *id, struct arena *arena,
                        struct audit_state *state, struct err *err)
 {
+    assert(id);
     struct sql sql = sql_of(&store->session, select_token);
     sql_put_string(&sql, id);
     int code = sql_next(&sql, err);
@@ -231,6 +239,7 @@ int audit_state_read(struct store *store, const struct store_change *change, str
 
 static bool has_field(const struct audit_state *state, const struct audit_field *field)
 {
+    assert(field->key && field->value);
     for (size_t i = 0; i < state->count; i++)
         if (strcmp(state->items[i].key, field->key) == 0)
             return strcmp(state->items[i].value, field->value) == 0;
@@ -240,6 +249,7 @@ static bool has_field(const struct audit_state *state, const struct audit_field 
 void audit_state_write(const struct audit_state *state, const struct audit_state *other,
                        struct buf *out)
 {
+    assert(state != other && out->length == 0);
     struct json_writer json;
     json_init(&json, out);
     for (size_t i = 0; i < state->count; i++) {

@@ -27,6 +27,7 @@ static uint64_t task_key(const struct task_record *task)
 
 static void latest_find(struct latest *latest, const struct output *output)
 {
+    assert(latest->jobs.count == 0 && latest->tasks.count == 0);
     for (size_t i = 0; i < output->records.count; i++) {
         const struct record *record = &output->records.items[i];
         if (record->kind == RECORD_JOB)
@@ -167,6 +168,7 @@ static int write_changes(struct store *store, struct store_change *changes, size
 
 static int write_batch(struct store *store, const struct store_batch *batch, struct err *err)
 {
+    assert(batch->event_count == 0 || batch->events);
     int code = events_write(store, batch->events, batch->event_count, err);
     if (code == 0 && batch->output)
         code = write_records(store, batch->output, err);
@@ -178,6 +180,7 @@ static int write_batch(struct store *store, const struct store_batch *batch, str
 /* Was the last commit stored, whose answer was lost? The database counts its commits. */
 static int doubt_settle(struct store *store, struct err *err)
 {
+    assert(store->is_in_doubt);
     uint64_t commits = 0;
     int code = counters_read_commits(store, &commits, err);
     if (code == 0 && commits != store->stored_commits) {
@@ -195,8 +198,8 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     struct db *db = store->session.db;
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
-    int code = db->ops->begin(db, true, err);
     assert(store->session.db && batch);
+    int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
     code = write_batch(store, batch, err);
@@ -275,6 +278,7 @@ static void index_changes(struct store *store, const struct store_change *change
 
 static void index_batch(struct store *store, const struct store_batch *batch)
 {
+    assert(store->job_index && store->news);
     job_index_write_begin(store->job_index);
     if (batch->output) {
         news_records(store, batch->output);

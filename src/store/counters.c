@@ -76,8 +76,8 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err)
 {
     int64_t job = 0, attempt = 0;
-    int code = counter_read(&reader->session, "job", &job, err);
     assert(reader->session.db);
+    int code = counter_read(&reader->session, "job", &job, err);
     if (code == 0)
         code = counter_read(&reader->session, "attempt", &attempt, err);
     *last_job = (struct job_id){(uint32_t)job};

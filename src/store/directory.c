@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
  * open file would live on in a child that a killed server had just forked.) */
 int directory_lock(const char *directory, int *out_fd, struct err *err)
 {
+    assert(directory && out_fd);
     cleanup_free char *path = mem_alloc(strlen(directory) + sizeof "/lock");
     cleanup_close int fd = -1;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

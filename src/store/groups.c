@@ -191,6 +191,7 @@ static int user_groups_put(struct store *store, const struct store_user *user, s
 int user_rights_put(struct store *store, const struct store_user *user, unsigned fields,
                     struct err *err)
 {
+    assert(user->name && *user->name);
     int code = fields & USER_GROUPS ? user_groups_put(store, user, err) : 0;
     if (code == 0 && (fields & USER_CLUSTERS))
         code = grants_put(store, false, user->name, &user->virtual_clusters, err);
@@ -199,6 +200,7 @@ int user_rights_put(struct store *store, const struct store_user *user, unsigned
 
 int user_rights_remove(struct store *store, const char *user, struct err *err)
 {
+    assert(user);
     int code = members_remove(store, delete_user_members, user, err);
     if (code == 0)
         code = grants_put(store, false, user, &(struct store_names){0}, err);
@@ -321,6 +323,7 @@ static int member_check(struct store *store, struct store_change *change, struct
 
 int member_add(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_MEMBER_ADD);
     struct sql sql = sql_of(&store->session, count_user_groups);
     int64_t count = 0;
     int code = member_check(store, change, err);
@@ -341,6 +344,7 @@ int member_add(struct store *store, struct store_change *change, struct err *err
 
 int member_remove(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_MEMBER_REMOVE);
     int code = member_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
@@ -352,6 +356,7 @@ int member_remove(struct store *store, struct store_change *change, struct err *
 
 static int plain_run(struct store *store, const char *text, struct err *err)
 {
+    assert(text);
     struct sql sql = sql_of(&store->session, text);
     return sql_run(&sql, NULL, err);
 }
@@ -366,6 +371,7 @@ int admins_guard(struct store *store, struct store_change *change,
                  int (*write)(struct store *store, struct store_change *change, struct err *err),
                  struct err *err)
 {
+    assert(write);
     int64_t before = 0, after = 0;
     int code = admins_count(store, &before, err);
     if (code == 0)
@@ -406,6 +412,7 @@ static int read_members(struct sql *sql, struct arena *arena, struct store_membe
 static int read_clusters(struct store_reader *reader, bool is_group, const char *holder,
                          struct arena *arena, struct store_names *clusters, struct err *err)
 {
+    assert(holder);
     struct sql sql = sql_of(&reader->session, select_grants);
     struct name_list list = {0};
     sql_put_int(&sql, is_group);
@@ -496,8 +503,8 @@ static int users_clusters_read(struct store_reader *reader, struct arena *arena,
 int users_rights_read(struct store_reader *reader, struct arena *arena, struct store_users *users,
                       struct err *err)
 {
-    int code = users_groups_read(reader, arena, users, err);
     assert(reader->session.db);
+    int code = users_groups_read(reader, arena, users, err);
     return code == 0 ? users_clusters_read(reader, arena, users, err) : code;
 }
 
@@ -536,8 +543,8 @@ static int read_group(struct store_reader *reader, struct text name, struct aren
 int store_group(struct store_reader *reader, struct text name, struct arena *arena,
                 struct store_group *group, struct store_members *members, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_group(reader, name, arena, group, members, err);
@@ -567,8 +574,8 @@ static int read_groups(struct store_reader *reader, struct arena *arena,
 int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
                  struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_groups(reader, arena, groups, err);

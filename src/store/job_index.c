@@ -29,6 +29,7 @@ static uint32_t words_add(struct words *words, struct text word)
         memcpy(copy, word.at, word.length);
     copy[word.length] = '\0';
     index = (uint32_t)words->count;
+    assert(words->count < MAP_NONE);
     *ARRAY_ADD(words) = copy;
     text_map_set(&words->map, (struct text){copy, word.length}, index);
     return index;
@@ -47,6 +48,7 @@ static void job_index_init(struct job_index *jobs, uint64_t seed)
 
 static void job_index_release(struct job_index *jobs)
 {
+    assert(jobs->count <= jobs->chunks.count * CHUNK_ROWS);
     for (size_t i = 0; i < jobs->count; i++)
         mem_free(job_index_row(jobs, i)->tags);
     for (size_t i = 0; i < jobs->chunks.count; i++)
@@ -68,9 +70,11 @@ static void use_count(struct job_index *jobs, const struct job_index_row *row, b
     while (jobs->uses.count <= row->user)
         *ARRAY_ADD(&jobs->uses) = (struct store_use){0};
     struct store_use *use = &jobs->uses.items[row->user];
+    assert(is_counted || use->stored_jobs > 0);
     use->stored_jobs += one;
     if (row->state == LIFE_COMPLETED)
         return;
+    assert(is_counted || (use->live_jobs > 0 && use->gpus >= row->gpu_count));
     use->live_jobs += one;
     use->gpus += one * row->gpu_count;
 }
@@ -99,6 +103,7 @@ void job_index_free(struct job_index *jobs)
 
 void job_index_take(struct job_index *jobs, struct job_index *from)
 {
+    assert(jobs != from);
     const size_t kept = offsetof(struct job_index, seed); /* the locks stay where they are */
     job_index_write_begin(jobs);
     struct job_index old;
@@ -110,6 +115,7 @@ void job_index_take(struct job_index *jobs, struct job_index *from)
 
 size_t job_index_position(const struct job_index *jobs, struct job_id job)
 {
+    assert(jobs->dead <= jobs->count);
     size_t low = 0, high = jobs->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -171,6 +177,7 @@ static void job_index_compact(struct job_index *jobs);
 
 void job_index_write_end(struct job_index *jobs)
 {
+    assert(jobs->dead <= jobs->count);
     if (jobs->dead > COMPACT_MIN && jobs->dead > jobs->count / 2)
         job_index_compact(jobs);
     pthread_rwlock_unlock(&jobs->lock);
@@ -196,6 +203,7 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
         index = jobs->count - 1;
     } else {
         row = job_index_row(jobs, index);
+        assert(jobs->counts[row->shown] > 0);
         jobs->counts[row->shown]--;
         use_count(jobs, row, false);
     }
@@ -235,6 +243,7 @@ void job_index_remove(struct job_index *jobs, struct job_id job)
     if (index == SIZE_MAX)
         return;
     struct job_index_row *row = job_index_row(jobs, index);
+    assert(jobs->counts[row->shown] > 0);
     jobs->counts[row->shown]--;
     use_count(jobs, row, false);
     row->is_dead = true;
@@ -259,6 +268,7 @@ static void row_tag(struct job_index *jobs, struct job_index_row *row, struct te
 
 void job_index_tag(struct job_index *jobs, struct job_id job, const char *name)
 {
+    assert(job.v != 0 && name);
     size_t index = job_index_position(jobs, job);
     if (index != SIZE_MAX)
         row_tag(jobs, job_index_row(jobs, index), text_of(name));
@@ -266,6 +276,7 @@ void job_index_tag(struct job_index *jobs, struct job_id job, const char *name)
 
 void job_index_untag(struct job_index *jobs, struct job_id job, const char *name)
 {
+    assert(job.v != 0 && name);
     size_t index = job_index_position(jobs, job);
     uint32_t tag = text_map_get(&jobs->tags.map, text_of(name));
     if (index == SIZE_MAX || tag == MAP_NONE)

@@ -31,12 +31,14 @@ struct ranking {
 
 static bool has_keyword(const char *bytes, size_t length, struct text keyword)
 {
+    assert(bytes || length == 0);
     return memmem(bytes, length, keyword.at, keyword.length) != NULL;
 }
 
 static uint8_t *words_wanted(const struct words *words, const struct text *wanted, size_t count,
                              bool is_all_when_empty, struct arena *arena)
 {
+    assert(count == 0 || wanted);
     uint8_t *marks = arena_alloc(arena, words->count + 1);
     if (count == 0 && is_all_when_empty)
         memset(marks, 1, words->count);
@@ -50,6 +52,7 @@ static uint8_t *words_wanted(const struct words *words, const struct text *wante
 
 static uint8_t *words_with(const struct words *words, struct text keyword, struct arena *arena)
 {
+    assert(keyword.length > 0);
     uint8_t *marks = arena_alloc(arena, words->count + 1);
     for (size_t i = 0; i < words->count; i++)
         marks[i] = has_keyword(words->items[i], strlen(words->items[i]), keyword);
@@ -79,6 +82,7 @@ static void sieve_make(struct sieve *sieve, const struct job_index *jobs,
 
 static bool row_has_any(const struct job_index_row *row, const uint8_t *marks)
 {
+    assert(row->tag_count == 0 || row->tags);
     for (size_t i = 0; i < row->tag_count; i++)
         if (marks[row->tags[i]])
             return true;
@@ -87,6 +91,7 @@ static bool row_has_any(const struct job_index_row *row, const uint8_t *marks)
 
 static bool row_has_priority(const struct job_index_row *row, const struct job_filter *filter)
 {
+    assert(filter->priority_count == 0 || filter->priorities);
     if (!row->has_priority)
         return filter->wants_default_priority;
     for (size_t i = 0; i < filter->priority_count; i++)

@@ -48,6 +48,7 @@ static const char select_attempts[] =
 
 static void row_put_fixed(struct sql *sql, const struct job_record *job, bool has_priority)
 {
+    assert(job->id.v != 0);
     sql_put_int(sql, job->id.v);
     sql_put_string(sql, job->name);
     sql_put_string(sql, job->user);
@@ -231,6 +232,7 @@ int job_purge(struct store *store, struct job_id job, struct err *err)
 
 int jobs_load(struct store *store, struct job_index *index, struct err *err)
 {
+    assert(index);
     struct sql sql = sql_of(&store->session, select_all);
     cleanup_arena struct arena arena;
     arena_init(&arena);
@@ -340,8 +342,8 @@ int job_read(struct store_reader *reader, struct job_id job, struct arena *arena
              struct store_job *row, struct err *err)
 {
     struct sql sql;
-    int code = row_of_job(reader, select_one, job, &sql, err);
     assert(reader->session.db);
+    int code = row_of_job(reader, select_one, job, &sql, err);
     if (code < 0)
         return code;
     row_get(&sql, &row->record, &row->has_priority, arena);
@@ -354,8 +356,8 @@ int job_read(struct store_reader *reader, struct job_id job, struct arena *arena
 int store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                    struct store_job *row, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = job_read(reader, job, arena, row, err);
@@ -369,8 +371,8 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
                      struct store_source *source, struct err *err)
 {
     struct sql sql;
-    int code = row_of_job(reader, select_source, job, &sql, err);
     assert(reader->session.db);
+    int code = row_of_job(reader, select_source, job, &sql, err);
     if (code < 0)
         return code;
     source->format = (uint8_t)sql_int(&sql);
@@ -384,6 +386,7 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
 static int read_job_attempts(struct store_reader *reader, const struct job_record *job,
                              struct arena *arena, struct job_attempts *attempts, struct err *err)
 {
+    assert(job->id.v != 0);
     /* all past ones, and the current if it is none of them */
     struct job_record *items = arena_array(arena, job->attempt + 2u, sizeof *items);
     size_t count = 0;
@@ -405,8 +408,8 @@ int store_job_attempts(struct store_reader *reader, struct job_id job, struct ar
                        struct job_attempts *attempts, struct err *err)
 {
     struct store_job row = {0};
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = job_read(reader, job, arena, &row, err);

@@ -41,11 +41,13 @@ void news_free(struct news *news)
 
 static struct news_entry *entry_of(const struct news *news, uint64_t number)
 {
+    assert(number > news->floor && number <= news->last);
     return &news->ring[number % NEWS_KEPT];
 }
 
 void news_add(struct news *news, enum store_news_kind kind, uint32_t id, const char *name)
 {
+    assert(name);
     pthread_mutex_lock(&news->lock);
     struct news_entry *entry = entry_of(news, ++news->last);
     mem_free(entry->name);
@@ -53,12 +55,14 @@ void news_add(struct news *news, enum store_news_kind kind, uint32_t id, const c
         .id = id, .kind = (uint8_t)kind, .name = name[0] ? mem_copy(name) : NULL};
     if (news->last - news->floor > NEWS_KEPT)
         news->floor = news->last - NEWS_KEPT;
+    assert(news->last - news->floor <= NEWS_KEPT);
     pthread_mutex_unlock(&news->lock);
 }
 
 void news_forget(struct news *news)
 {
     pthread_mutex_lock(&news->lock);
+    assert(news->floor <= news->last);
     news->floor = ++news->last;
     pthread_mutex_unlock(&news->lock);
 }
@@ -66,6 +70,7 @@ void news_forget(struct news *news)
 uint64_t news_number(struct news *news)
 {
     pthread_mutex_lock(&news->lock);
+    assert(news->floor <= news->last);
     uint64_t last = news->last;
     pthread_mutex_unlock(&news->lock);
     return last;

@@ -5,6 +5,7 @@
 
 void completion_put(struct sql *sql, const struct completion *completion)
 {
+    assert(memchr(completion->phrase, '\0', sizeof completion->phrase));
     sql_put_int(sql, completion->code);
     sql_put_int(sql, completion->exit_code);
     sql_put_int(sql, completion->is_success);

@@ -18,6 +18,7 @@ static const char select_groups[] =
 static int value_write(struct store *store, const struct store_change *change, int kind,
                        struct err *err)
 {
+    assert(kind >= 0 && kind < QUOTA_KIND_COUNT);
     const int64_t value = change->quotas.values.values[kind];
     struct sql sql = sql_of(&store->session, value == QUOTA_NONE ? delete : put);
     sql_put_int(&sql, change->quotas.is_group);
@@ -54,6 +55,7 @@ int quotas_set(struct store *store, struct store_change *change, struct err *err
 
 int quotas_remove(struct store *store, bool is_group, const char *holder, struct err *err)
 {
+    assert(holder);
     struct sql sql = sql_of(&store->session, delete_holder);
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
@@ -63,6 +65,7 @@ int quotas_remove(struct store *store, bool is_group, const char *holder, struct
 int quotas_read(struct session *session, bool is_group, struct text holder, struct quotas *quotas,
                 struct err *err)
 {
+    assert(session->db);
     struct sql sql = sql_of(session, select_holder);
     quotas_init(quotas);
     sql_put_int(&sql, is_group);
@@ -85,6 +88,7 @@ int store_quotas(struct store_reader *reader, bool is_group, struct text holder,
 static int read_user(struct store_reader *reader, struct text user, struct arena *arena,
                      struct store_user_quotas *quotas, struct err *err)
 {
+    assert(reader->session.db);
     struct sql sql = sql_of(&reader->session, select_groups);
     *quotas = (struct store_user_quotas){0};
     quotas_init(&quotas->values);
@@ -112,8 +116,8 @@ static int read_user(struct store_reader *reader, struct text user, struct arena
 int store_user_quotas(struct store_reader *reader, struct text user, struct arena *arena,
                       struct store_user_quotas *quotas, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_user(reader, user, arena, quotas, err);

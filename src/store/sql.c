@@ -99,6 +99,7 @@ int sql_run_one(struct sql *sql, struct err *err)
 
 int sql_next(struct sql *sql, struct err *err)
 {
+    assert(sql->session);
     sql->at = 0;
     return sql->statement ? sql->statement->ops->step(sql->statement, err) : sql_failure(sql, err);
 }
@@ -112,11 +113,13 @@ void sql_done(struct sql *sql)
 
 int64_t sql_int(struct sql *sql)
 {
+    assert(sql->statement);
     return sql->statement->ops->get_int(sql->statement, sql->at++);
 }
 
 double sql_real(struct sql *sql)
 {
+    assert(sql->statement);
     return sql->statement->ops->get_real(sql->statement, sql->at++);
 }
 
@@ -127,8 +130,8 @@ bool sql_bool(struct sql *sql)
 
 struct text sql_text(struct sql *sql, struct arena *arena)
 {
-    struct text bytes = sql->statement->ops->get_bytes(sql->statement, sql->at++);
     assert(sql->statement && arena);
+    struct text bytes = sql->statement->ops->get_bytes(sql->statement, sql->at++);
     if (!bytes.at)
         return bytes;
     return (struct text){arena_copy(arena, bytes), bytes.length};
@@ -142,8 +145,8 @@ const char *sql_string(struct sql *sql, struct arena *arena)
 
 void sql_copy(struct sql *sql, char *to, size_t size)
 {
-    struct text text = sql->statement->ops->get_bytes(sql->statement, sql->at++);
     assert(sql->statement && size > 0);
+    struct text text = sql->statement->ops->get_bytes(sql->statement, sql->at++);
     snprintf(to, size, "%.*s", (int)(text.length < size ? text.length : size),
              text.at ? text.at : "");
 }
@@ -151,7 +154,6 @@ void sql_copy(struct sql *sql, char *to, size_t size)
 int sql_number(struct sql *sql, int64_t *value, struct err *err)
 {
     int code = sql_next(sql, err);
-    assert(sql->statement);
     *value = code > 0 ? sql_int(sql) : 0;
     sql_done(sql);
     return code < 0 ? code : 0;

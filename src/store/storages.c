@@ -3,11 +3,13 @@
 #include "base/arena.h"
 #include "doc/doc.h"
 #include "store/read.h"
+#include <assert.h>
 #include <string.h>
 
 /* Each once. `names` has room. */
 static void name_add(struct store_names *names, const char **items, const char *name)
 {
+    assert(names->count == 0 || items);
     for (size_t i = 0; i < names->count; i++)
         if (strcmp(items[i], name) == 0)
             return;

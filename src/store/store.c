@@ -29,6 +29,7 @@ struct db_progress store_progress(const struct store *store)
 /* An index is made, to be the store's, or to take the place of what the store's holds. */
 int store_load_jobs(struct store *store, struct err *err)
 {
+    assert(store->job_index && store->news);
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         return err_errno(err, errno, "getrandom");
@@ -48,6 +49,7 @@ int store_load_jobs(struct store *store, struct err *err)
 
 static int store_load(struct store *store, struct err *err)
 {
+    assert(!store->job_index && !store->news);
     store->job_index = job_index_new(0);
     store->news = news_new((int64_t)time(NULL) * 1000);
     int code = store_load_jobs(store, err);
@@ -67,6 +69,7 @@ int store_open(const char *directory, struct store **out, struct err *err)
 int store_open_with(const char *directory, const struct store_opening *opening, struct store **out,
                     struct err *err)
 {
+    assert(directory && opening && out);
     struct database *database;
     int code = opening->address && *opening->address
                    ? postgres_open(opening->address, directory, &database, err)
@@ -77,6 +80,7 @@ int store_open_with(const char *directory, const struct store_opening *opening, 
 int store_find(const char *directory, const struct store_opening *opening, bool *is_there,
                struct err *err)
 {
+    assert(directory && opening);
     cleanup_free char *path = NULL;
     if (opening->address && *opening->address)
         return postgres_find(opening->address, is_there, err);
@@ -107,6 +111,7 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    assert(store->database);
     session_release(&store->session);
     store->database->ops->close(store->database);
     ARRAY_FREE(&store->epochs);
@@ -145,6 +150,7 @@ void store_numbers(const struct store *store, struct job_id *job, struct attempt
 int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
                   struct err *err)
 {
+    assert(used_bytes && oldest_event_ms);
     int code = store->database->ops->measure(store->database, used_bytes, err);
     return code < 0 ? code : events_oldest(store, oldest_event_ms, err);
 }
@@ -179,9 +185,9 @@ int store_check(struct store *store, struct err *err)
 
 int store_reader_open(struct store *store, struct store_reader **out, struct err *err)
 {
+    assert(store->database);
     struct db *db;
     int code = store->database->ops->connect(store->database, &db, err);
-    assert(store->database);
     if (code < 0)
         return code;
     *out = mem_zero(1, sizeof **out);
@@ -201,17 +207,20 @@ void store_reader_close(struct store_reader *reader)
 
 int reader_begin(struct store_reader *reader, struct err *err)
 {
+    assert(reader->session.db);
     return reader->session.db->ops->begin(reader->session.db, false, err);
 }
 
 void reader_end(struct store_reader *reader)
 {
+    assert(reader->session.db);
     reader->session.db->ops->rollback(reader->session.db); /* it has only read */
 }
 
 int rows_trim(struct store *store, const char *delete_old, const char *delete_many,
               const struct store_change *change, struct err *err)
 {
+    assert(delete_old && delete_many);
     struct sql sql = sql_of(&store->session, delete_old);
     sql_put_int(&sql, change->before_ms);
     int code = sql_run(&sql, NULL, err);
@@ -227,6 +236,7 @@ int rows_trim(struct store *store, const char *delete_old, const char *delete_ma
 static int restore_nodes(struct store_reader *reader, const struct store_restore *restore,
                          struct arena *arena, struct err *err)
 {
+    assert(restore->node);
     struct store_nodes nodes;
     int code = store_nodes(reader, arena, &nodes, err);
     for (size_t i = 0; code == 0 && i < nodes.count; i++)
@@ -236,8 +246,8 @@ static int restore_nodes(struct store_reader *reader, const struct store_restore
 
 int store_restore(struct store_reader *reader, const struct store_restore *restore, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     cleanup_arena struct arena arena;

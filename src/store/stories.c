@@ -111,8 +111,8 @@ static int count_stories(struct store_reader *reader, const struct story_filter 
 int store_stories(struct store_reader *reader, const struct story_filter *filter, bool wants_total,
                   struct arena *arena, struct stories *stories, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     *stories = (struct stories){0};
     if (code < 0)
         return code;

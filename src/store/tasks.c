@@ -160,6 +160,7 @@ static int row_get(struct sql *sql, struct task_record *task, struct arena *aren
 static int write_row(struct store *store, const char *text, const struct task_record *task,
                      struct err *err)
 {
+    assert(task->job.v != 0);
     struct sql sql = sql_of(&store->session, text);
     row_put(&sql, task, &store->scratch);
     return sql_run(&sql, NULL, err);
@@ -368,8 +369,8 @@ int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_atte
                 struct arena *arena, struct store_tasks *tasks, struct err *err)
 {
     struct task_list list = {0};
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_tasks_of(reader, job, job_attempt, arena, &list, err);
@@ -566,8 +567,8 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
 {
     const struct task_key key = {job, job_attempt, task};
     struct task_list list = {0};
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_task_attempts(reader, select_one_past, &key, arena, &list, err);
@@ -591,8 +592,8 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
 int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
                   struct task_record *row, struct err *err)
 {
-    int code = 0;
     assert(reader->session.db);
+    int code = 0;
     struct sql sql;
     for (int i = 0; i < 2; i++) {
         sql = sql_of(&reader->session, i == 0 ? select_attempt : select_attempt_past);

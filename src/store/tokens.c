@@ -25,6 +25,7 @@ static const char select_user[] =
 
 static void row_put(struct sql *sql, const struct store_token *token)
 {
+    assert(token->id && *token->id && token->user);
     sql_put_string(sql, token->id);
     sql_put_string(sql, token->user);
     sql_put_int(sql, token->is_application);
@@ -57,6 +58,7 @@ static int count_of(struct store *store, const struct store_token *token, int64_
 static int logins_trim(struct store *store, const struct store_token *token, int64_t count,
                        struct err *err)
 {
+    assert(count >= 0);
     struct sql sql = sql_of(&store->session, delete_oldest);
     if (count <= STORE_TOKENS_MAX)
         return 0;
@@ -118,6 +120,7 @@ int tokens_remove(struct store *store, const struct store_change *change, struct
 
 int tokens_remove_all(struct store *store, const char *user, struct err *err)
 {
+    assert(user);
     struct sql sql = sql_of(&store->session, delete_user);
     sql_put_string(&sql, user);
     return sql_run(&sql, NULL, err);
@@ -125,6 +128,7 @@ int tokens_remove_all(struct store *store, const char *user, struct err *err)
 
 int tokens_remove_browser(struct store *store, const char *user, struct err *err)
 {
+    assert(user);
     struct sql sql = sql_of(&store->session, delete_others);
     sql_put_string(&sql, user);
     sql_put_int(&sql, false);

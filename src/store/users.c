@@ -61,6 +61,7 @@ static void row_get(struct sql *sql, struct store_user *user, struct arena *aren
 /* Nobody is two users: change->code says whether another one has the identity. */
 static int identity_check(struct store *store, struct store_change *change, struct err *err)
 {
+    assert(change->kind == CHANGE_USER_ADD || change->kind == CHANGE_USER_SET);
     const char *identity = change->user.identity;
     struct sql sql = sql_of(&store->session, count_identity);
     int64_t count = 0;
@@ -171,6 +172,7 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
 
 int user_exists(struct store *store, const char *name, bool *exists, struct err *err)
 {
+    assert(name && exists);
     struct sql sql = sql_of(&store->session, count_name);
     sql_put_string(&sql, name);
     int64_t count;
@@ -198,8 +200,8 @@ static int read_user(struct store_reader *reader, struct text name, struct arena
 int store_user(struct store_reader *reader, struct text name, struct arena *arena,
                struct store_user *user, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_user(reader, name, arena, user, err);
@@ -225,8 +227,8 @@ static int read_identity(struct store_reader *reader, struct text identity, stru
 int store_user_identified(struct store_reader *reader, struct text identity, struct arena *arena,
                           struct store_user *user, struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_identity(reader, identity, arena, user, err);
@@ -253,8 +255,8 @@ static int read_users(struct store_reader *reader, struct arena *arena, struct s
 int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
                 struct err *err)
 {
-    int code = reader_begin(reader, err);
     assert(reader->session.db);
+    int code = reader_begin(reader, err);
     if (code < 0)
         return code;
     code = read_users(reader, arena, users, err);

@@ -37,12 +37,14 @@ static int line_length(const char *text)
 
 static bool is_class(const char *state, const char *class)
 {
+    assert(strlen(class) == 2);
     return strncmp(state, class, 2) == 0;
 }
 
 static int fail_of_state(const struct postgres_connection *connection, const char *state,
                          const char *message, const char *what, struct err *err)
 {
+    assert(strlen(state) == 5 && message);
     const char *name = connection->name;
     int length = line_length(message);
     if (strcmp(state, "53100") == 0)
@@ -100,6 +102,7 @@ static void connection_drop(struct postgres_connection *connection)
 /* What the address says goes before what stands behind it here. */
 static PGconn *conn_make(const struct postgres_connection *connection)
 {
+    assert(connection->address);
     static const char *const words[] = {
         "connect_timeout",     "keepalives_idle",  "keepalives_count",
         "keepalives_interval", "tcp_user_timeout", "dbname",
@@ -115,6 +118,7 @@ static PGconn *conn_make(const struct postgres_connection *connection)
 
 static int session_start(struct postgres_connection *connection, struct err *err)
 {
+    assert(connection->conn);
     if (PQserverVersion(connection->conn) < VERSION_MIN)
         return err_fail(err, ERR_UNSUPPORTED, "", "%s is of PostgreSQL %d: 12 or newer is needed",
                         connection->name, PQserverVersion(connection->conn) / 10000);
@@ -197,6 +201,7 @@ int postgres_execute(struct postgres_connection *connection, const char *text, s
 int postgres_number(struct postgres_connection *connection, const char *text, int64_t *value,
                     struct err *err)
 {
+    assert(value);
     PGresult *result = NULL;
     int code = postgres_ask(connection, text, &result, err);
     *value = 0;
@@ -226,6 +231,7 @@ static int pending_fail(const struct postgres_connection *connection,
 /* Of one statement: its result, and the NULL that ends it. */
 static PGresult *result_of_one(struct postgres_connection *connection)
 {
+    assert(connection->is_pipelined);
     PGresult *result = PQgetResult(connection->conn), *end;
     if (result && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
         while ((end = PQgetResult(connection->conn)) != NULL)
@@ -235,6 +241,7 @@ static PGresult *result_of_one(struct postgres_connection *connection)
 
 static bool is_as_expected(const struct postgres_pending *pending, PGresult *result)
 {
+    assert(!(pending->is_one && pending->is_fence));
     if (!result || !is_good(result))
         return false;
     return !(pending->is_one || pending->is_fence) || strcmp(PQcmdTuples(result), "1") == 0;
@@ -269,6 +276,7 @@ int postgres_flush(struct postgres_connection *connection, PGresult **last, stru
 static int pipeline_send(struct postgres_connection *connection, const char *text, bool is_fence,
                          struct err *err)
 {
+    assert(connection->is_pipelined && (!is_fence || connection->fence != 0));
     const uint64_t fence = __builtin_bswap64((uint64_t)connection->fence);
     const char *const values[] = {(const char *)&fence};
     static const Oid types[] = {20}; /* bigint */
@@ -415,6 +423,7 @@ static const struct db_ops ops = {
 int postgres_connect(const char *address, const char *name, bool is_writer,
                      struct postgres_connection **out, struct err *err)
 {
+    assert(address && name && out);
     struct postgres_connection *connection = mem_zero(1, sizeof *connection);
     *connection = (struct postgres_connection){
         .base = {&ops}, .address = address, .name = name, .is_writer = is_writer};

@@ -50,6 +50,7 @@ bool postgres_is_address(const char *address)
 /* For messages: without the password. */
 static int name_of(const char *address, char **name, struct err *err)
 {
+    assert(address && name);
     const char *host = "", *port = "", *database = "";
     PQconninfoOption *options = PQconninfoParse(address, NULL);
     cleanup_buf struct buf text = BUF_INIT;
@@ -97,6 +98,7 @@ static int lease_refuse(const struct postgres_database *self, struct err *err)
  * now may have left a session that has not noticed: it is waited for. */
 static int lock_take(const struct postgres_database *self, struct err *err)
 {
+    assert(self->writer);
     char text[300];
     snprintf(text, sizeof text,
              "SELECT pg_advisory_lock(%d, (oid::bigint - 2147483648)::int) FROM pg_namespace "
@@ -116,6 +118,7 @@ static int lock_take(const struct postgres_database *self, struct err *err)
 
 static int fence_check(const struct postgres_database *self, struct err *err)
 {
+    assert(self->writer->fence > 0);
     int64_t fence;
     int code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
     if (code == 0 && fence != self->writer->fence)
@@ -129,6 +132,7 @@ static int fence_check(const struct postgres_database *self, struct err *err)
 static int lease_renew(void *context, struct err *err)
 {
     struct postgres_database *self = context;
+    assert(self->backend != 0);
     int code = fence_check(self, err);
     char text[200];
     snprintf(text, sizeof text,
@@ -177,6 +181,7 @@ static int table_find(struct postgres_connection *connection, bool *is_there, st
 /* Is it ours, and not of a newer program? */
 static int program_check(const struct postgres_database *self, int64_t *version, struct err *err)
 {
+    assert(version);
     int64_t others = 0;
     bool is_there;
     int code = table_find(self->writer, &is_there, err);
@@ -194,6 +199,7 @@ static int program_check(const struct postgres_database *self, int64_t *version,
 
 static int migration_run(const struct postgres_database *self, unsigned number, struct err *err)
 {
+    assert(number < postgres_migration_count);
     cleanup_buf struct buf text = BUF_INIT;
     buf_format(&text, "BEGIN; %s; UPDATE skep SET version = %u; COMMIT",
                postgres_migrations[number].sql, number + 1);
@@ -226,6 +232,7 @@ static int database_migrate(const struct postgres_database *self, struct err *er
     "'skep'::regclass::oid, identity FROM skep"
 static int identity_read(struct postgres_database *self, struct err *err)
 {
+    assert(self->writer && !self->identity[0]);
     static const char with_system[] =
         "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || " DATABASE_IDENTITY;
     static const char without_system[] = "SELECT " DATABASE_IDENTITY;
@@ -248,6 +255,7 @@ static int identity_read(struct postgres_database *self, struct err *err)
 
 static int writer_open(struct postgres_database *self, struct err *err)
 {
+    assert(!self->writer);
     int code = postgres_connect(self->address, self->name, true, &self->writer, err);
     if (code < 0)
         return code;
@@ -284,6 +292,7 @@ static int database_connect(struct database *database, struct db **reader, struc
 
 static int size_read(struct postgres_database *self, struct err *err)
 {
+    assert(self->writer);
     int64_t bytes;
     int code =
         postgres_number(self->writer, "SELECT pg_database_size(current_database())", &bytes, err);
@@ -296,6 +305,7 @@ static int database_start(struct database *database, const struct db_progress *p
                           struct err *err)
 {
     struct postgres_database *self = self_of(database);
+    assert(self->identity[0]);
     (void)progress;
     char text[sizeof self->identity + 40];
     /* an epoch has begun where one must: from here on it is this database */
@@ -335,6 +345,7 @@ static bool database_is_short(const struct database *database)
 static int table_measure(struct postgres_database *self, const char *table, uint64_t *bytes,
                          struct err *err)
 {
+    assert(table && bytes);
     char text[200];
     snprintf(text, sizeof text,
              "SELECT n_live_tup FROM pg_stat_user_tables WHERE relid = '%s'::regclass", table);

@@ -67,11 +67,13 @@ static int text_translate(const char *text, struct buf *out)
         }
         buf_put_u8(out, (uint8_t)*at);
     }
+    assert(!quote); /* our statements close their texts */
     return highest;
 }
 
 int statement_prepare(struct db *db, const char *text, struct db_statement **out, struct err *err)
 {
+    assert(text && out);
     struct postgres_statement *statement = mem_zero(1, sizeof *statement);
     cleanup_buf struct buf translated = BUF_INIT;
     (void)err; /* the server reads it when its parameters' types are known: with its first run */
@@ -249,6 +251,7 @@ static int statement_send(struct postgres_statement *statement, struct err *err)
 /* In the pipeline; waits only when too much is under way. */
 static int statement_queue(struct postgres_statement *statement, bool is_one, struct err *err)
 {
+    assert(statement->connection->is_pipelined);
     struct postgres_connection *connection = statement->connection;
     int code = 0;
     if (connection->pending.count >= POSTGRES_PENDING_MAX)
@@ -285,6 +288,7 @@ void statement_reset(struct db_statement *base)
 /* Rows come one by one, however many there are. */
 static int stream_open(struct postgres_statement *statement, struct err *err)
 {
+    assert(!statement->connection->is_pipelined);
     struct postgres_connection *connection = statement->connection;
     int code = connection->is_in_transaction ? 0 : postgres_ready(connection, err);
     if (code == 0)
@@ -299,6 +303,7 @@ static int stream_open(struct postgres_statement *statement, struct err *err)
 
 static int stream_next(struct postgres_statement *statement, struct err *err)
 {
+    assert(statement->connection->streaming == statement);
     PQclear(statement->result);
     statement->row = 0;
     statement->result = PQgetResult(statement->connection->conn);
@@ -327,6 +332,7 @@ static int pipeline_open(struct postgres_statement *statement, struct err *err)
 
 static int pipeline_next(struct postgres_statement *statement)
 {
+    assert(statement->result);
     if (++statement->row < PQntuples(statement->result))
         return 1;
     statement_reset(&statement->base);
@@ -378,6 +384,7 @@ int statement_run_one(struct db_statement *base, struct err *err)
 int64_t statement_get_int(struct db_statement *base, int at)
 {
     const struct postgres_statement *statement = self_of(base);
+    assert(statement->result);
     const char *bytes = PQgetvalue(statement->result, statement->row, at);
     int length = PQgetlength(statement->result, statement->row, at);
     uint64_t value = length > 0 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
@@ -398,6 +405,7 @@ double statement_get_real(struct db_statement *base, int at)
 struct text statement_get_bytes(struct db_statement *base, int at)
 {
     const struct postgres_statement *statement = self_of(base);
+    assert(statement->result);
     if (PQgetisnull(statement->result, statement->row, at))
         return (struct text){NULL, 0};
     return (struct text){PQgetvalue(statement->result, statement->row, at),

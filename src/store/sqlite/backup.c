@@ -20,6 +20,7 @@ enum { STEP_PAGES = 1000, KEY_BYTES_MAX = 1000, COPY_BYTES = 1 << 20 };
 
 static int path_make(char path[PATH_MAX], const char *directory, const char *name, struct err *err)
 {
+    assert(directory && name);
     if ((size_t)snprintf(path, PATH_MAX, "%s/%s", directory, name) >= PATH_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "%.80s…: the path is too long", directory);
     return 0;
@@ -45,6 +46,7 @@ static int file_begin(const char *path, char beside[PATH_MAX], struct err *err)
 
 static int parent_sync(const char *path, struct err *err)
 {
+    assert(*path);
     cleanup_free char *parent = mem_copy(path);
     char *slash = strrchr(parent, '/');
     if (!slash)
@@ -58,6 +60,7 @@ static int parent_sync(const char *path, struct err *err)
 /* The whole database as of now, however long it takes: others go on beside it. */
 static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
 {
+    assert(from != to);
     int code = sqlite_execute(from, "BEGIN", err), step;
     int64_t tables;
     if (code == 0) /* takes the snapshot */
@@ -80,6 +83,7 @@ static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
 /* The key of the directory into a table of its own. */
 static int key_insert(sqlite3 *db, const struct buf *key, struct err *err)
 {
+    assert(key->at || key->length == 0);
     int code = sqlite_execute(
         db, "CREATE TABLE backup (name TEXT PRIMARY KEY, content BLOB NOT NULL)", err);
     if (code < 0)
@@ -111,6 +115,7 @@ static int key_add(sqlite3 *db, const char *directory, struct err *err)
 
 static int copy_make(sqlite3 *from, const char *directory, const char *beside, struct err *err)
 {
+    assert(from && directory && beside);
     struct sqlite_connection *to;
     int code = sqlite_connect(beside, true, &to, err);
     if (code < 0)

@@ -19,6 +19,7 @@ static int64_t unix_ms(void)
 
 static void large_tell(struct checkpoint *checkpoint, int pages, int code)
 {
+    assert(pages >= 0);
     if (pages < checkpoint->limits.large) {
         atomic_store(&checkpoint->large_since_ms, 0);
         if (checkpoint->warned > 0)
@@ -64,6 +65,7 @@ static void checkpoint_run(struct checkpoint *checkpoint, int noted)
  * MARK_SYNC_MS. Returns whether the latter has come. */
 static bool checkpoint_wait(struct checkpoint *checkpoint)
 {
+    assert(!checkpoint->is_closing);
     checkpoint->is_idle = true;
     while (!checkpoint->is_closing && !checkpoint->is_due && !marker_is_dirty(checkpoint->marker))
         pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
@@ -79,6 +81,7 @@ static bool checkpoint_wait(struct checkpoint *checkpoint)
 
 static void checkpoint_sync_mark(struct checkpoint *checkpoint)
 {
+    assert(checkpoint->marker);
     struct err err;
     if (marker_sync(checkpoint->marker, &err) < 0)
         log_warning("store", "%s: a loss would not be noticed", err.text);
@@ -87,6 +90,7 @@ static void checkpoint_sync_mark(struct checkpoint *checkpoint)
 static void *checkpoint_main(void *argument)
 {
     struct checkpoint *checkpoint = argument;
+    assert(checkpoint->connection);
     pthread_mutex_lock(&checkpoint->lock);
     while (!checkpoint->is_closing) {
         bool is_mark_due = checkpoint_wait(checkpoint);
@@ -107,6 +111,7 @@ static void *checkpoint_main(void *argument)
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
                      const struct checkpoint_limits *limits, struct marker *marker, struct err *err)
 {
+    assert(limits->due <= limits->restart && limits->restart <= limits->large);
     *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
     pthread_condattr_t attributes;
@@ -143,6 +148,7 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 
 void checkpoint_note(struct checkpoint *checkpoint, int pages)
 {
+    assert(pages >= 0 && checkpoint->has_thread);
     pthread_mutex_lock(&checkpoint->lock);
     checkpoint->noted = pages;
     if (pages >= checkpoint->limits.due)

@@ -73,6 +73,7 @@ int sqlite_fail(sqlite3 *db, struct err *err, const char *what)
 
 int sqlite_execute(sqlite3 *db, const char *text, struct err *err)
 {
+    assert(db && text);
     if (sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
     return sqlite_fail(db, err, text);
@@ -80,6 +81,7 @@ int sqlite_execute(sqlite3 *db, const char *text, struct err *err)
 
 int sqlite_number(sqlite3 *db, const char *text, int64_t *value, struct err *err)
 {
+    assert(db && value);
     int code = 0, step;
     sqlite3_stmt *stmt;
     if (sqlite3_prepare_v2(db, text, -1, &stmt, NULL) != SQLITE_OK)
@@ -95,6 +97,7 @@ int sqlite_number(sqlite3 *db, const char *text, int64_t *value, struct err *err
 
 static int connection_control(struct db *db, enum sqlite_control which, struct err *err)
 {
+    assert(which < CONTROL_COUNT);
     struct sqlite_connection *connection = (struct sqlite_connection *)db;
     sqlite3_stmt **stmt = &connection->controls[which];
     int code = 0;
@@ -229,16 +232,19 @@ static int statement_parameters(const struct db_statement *statement)
 
 static int64_t statement_get_int(struct db_statement *statement, int at)
 {
+    assert(at >= 0 && at < sqlite3_data_count(stmt_of(statement)));
     return sqlite3_column_int64(stmt_of(statement), at);
 }
 
 static double statement_get_real(struct db_statement *statement, int at)
 {
+    assert(at >= 0 && at < sqlite3_data_count(stmt_of(statement)));
     return sqlite3_column_double(stmt_of(statement), at);
 }
 
 static struct text statement_get_bytes(struct db_statement *statement, int at)
 {
+    assert(at >= 0 && at < sqlite3_data_count(stmt_of(statement)));
     sqlite3_stmt *stmt = stmt_of(statement);
     const char *bytes = sqlite3_column_blob(stmt, at);
     size_t size = (size_t)sqlite3_column_bytes(stmt, at);
@@ -288,6 +294,7 @@ static const struct db_ops ops = {
 static int connection_open(struct sqlite_connection *connection, const char *path, bool is_writer,
                            struct err *err)
 {
+    assert(!connection->db);
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     sqlite3 **db = &connection->db;
     flags |= is_writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;

@@ -91,6 +91,7 @@ int sqlite_check_pages(sqlite3 *db, struct err *err)
 
 static int migration_run(sqlite3 *db, unsigned number, struct err *err)
 {
+    assert(number < sqlite_migration_count);
     int code = sqlite_execute(db, "BEGIN IMMEDIATE", err);
     if (code == 0)
         code = sqlite_execute(db, sqlite_migrations[number].sql, err);
@@ -122,6 +123,7 @@ static int database_migrate(sqlite3 *db, struct err *err)
 
 static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
 {
+    assert(pages >= 0);
     (void)db;
     (void)name;
     ((struct sqlite_database *)context)->wal_pages = pages;
@@ -131,6 +133,7 @@ static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
 /* Nothing is written to the database, nor is its log emptied, before it has been judged. */
 static int writer_open(struct sqlite_database *self, bool accepts_loss, struct err *err)
 {
+    assert(!self->writer);
     struct sqlite_place place = {NULL, self->directory, self->path};
     int code = sqlite_connect(self->path, true, &self->writer, err);
     if (code < 0)
@@ -168,6 +171,7 @@ static void database_close(struct database *database)
 
 static int database_connect(struct database *database, struct db **reader, struct err *err)
 {
+    assert(reader);
     struct sqlite_connection *connection;
     int code = sqlite_connect(self_of(database)->path, false, &connection, err);
     *reader = code == 0 ? &connection->base : NULL;
@@ -207,6 +211,7 @@ static int database_start(struct database *database, const struct db_progress *p
 
 static void database_note(struct database *database, const struct db_progress *progress)
 {
+    assert(progress);
     struct sqlite_database *self = self_of(database);
     mark_write(self, progress);
     if (self->checkpoint.has_thread)
@@ -239,6 +244,7 @@ static bool database_make_room(struct database *database)
 
 static int database_measure(struct database *database, uint64_t *used_bytes, struct err *err)
 {
+    assert(used_bytes);
     int64_t used = 0;
     int code = sqlite_number(self_of(database)->writer->db,
                              "SELECT (page_count - freelist_count) * page_size FROM "

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "store/sqlite/marker.h"
 #include "sys/log.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,7 +24,10 @@ static int number_read(sqlite3 *db, const char *text, int64_t *value, struct err
 static int counter_read(sqlite3 *db, const char *name, uint64_t *value, struct err *err)
 {
     char text[80];
-    snprintf(text, sizeof text, "SELECT value FROM counters WHERE name = '%s'", name);
+    const int length =
+        snprintf(text, sizeof text, "SELECT value FROM counters WHERE name = '%s'", name);
+    assert(length > 0 && (size_t)length < sizeof text);
+    (void)length;
     int64_t number;
     int code = number_read(db, text, &number, err);
     *value = (uint64_t)number;
@@ -33,7 +37,10 @@ static int counter_read(sqlite3 *db, const char *name, uint64_t *value, struct e
 static int table_find(sqlite3 *db, const char *name, bool *is_there, struct err *err)
 {
     char text[96];
-    snprintf(text, sizeof text, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    const int length =
+        snprintf(text, sizeof text, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    assert(length > 0 && (size_t)length < sizeof text);
+    (void)length;
     int64_t count;
     int code = number_read(db, text, &count, err);
     *is_there = count > 0;
@@ -67,6 +74,7 @@ static int past_read(sqlite3 *db, struct past *past, struct err *err)
 static int epoch_is_known(sqlite3 *db, const struct past *past, uint64_t id, bool *is_known,
                           struct err *err)
 {
+    assert(!past->is_empty);
     int64_t count = 0;
     int code = 0;
     char text[96];
@@ -81,6 +89,7 @@ static int epoch_is_known(sqlite3 *db, const struct past *past, uint64_t id, boo
 static int past_check(const struct sqlite_place *place, const struct past *past,
                       const struct mark *mark, struct err *err)
 {
+    assert(place->directory && place->db);
     if (past->is_empty && mark->commits > 0)
         return err_fail(err, ERR_CORRUPT, "",
                         "the database is gone from %.80s, and %" PRIu64 " commits (%" PRIu64
@@ -122,6 +131,7 @@ static int backup_check_place(const struct sqlite_place *place, struct err *err)
 int past_judge(const struct sqlite_place *place, struct marker *marker, bool accepts_loss,
                struct db_opening *opening, struct err *err)
 {
+    assert(place->db && place->directory && place->path);
     struct past past;
     struct mark mark = {0};
     struct err wrong = {0};

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ static int room_read(const char *path, uint64_t *all, uint64_t *left, struct err
 
 int reserve_open(struct reserve *reserve, const char *directory, struct err *err)
 {
+    assert(!reserve->path);
     uint64_t all, left;
     int code = room_read(directory, &all, &left, err);
     if (code < 0)
@@ -57,6 +59,7 @@ bool reserve_give_up(struct reserve *reserve)
 {
     if (!reserve->is_held)
         return false;
+    assert(reserve->path);
     reserve->is_held = false;
     if (unlink(reserve->path) < 0) {
         log_error("store", "the reserve %s cannot be given up: %s", reserve->path, strerror(errno));
@@ -71,6 +74,7 @@ bool reserve_give_up(struct reserve *reserve)
 
 bool reserve_make(struct reserve *reserve)
 {
+    assert(reserve->path && reserve->bytes >= RESERVE_MIN);
     cleanup_close int fd = -1;
     cleanup_free char *directory = mem_copy(reserve->path);
     if (reserve->is_held)
