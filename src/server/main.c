@@ -474,6 +474,9 @@ int main(int argc, char **argv)
      * much as making the reply */
     mallopt(M_MMAP_THRESHOLD, MEMORY_KEEP);
     mallopt(M_TRIM_THRESHOLD, MEMORY_KEEP);
+    /* without fast bins: they gather until some free() has to join all of them at once, which takes
+     * milliseconds of the core thread when a job of thousands of tasks has ended */
+    mallopt(M_MXFAST, 0);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
     sigset_t signals;

@@ -36,6 +36,7 @@ enum {
 struct cost {
     uint64_t count;
     double sum_us, worst_us;
+    uint64_t worst_at; /* which of the events, from 1 */
 };
 
 struct bench {
@@ -58,6 +59,16 @@ static double now_us(void)
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
+static void cost_add(struct cost *cost, double us)
+{
+    cost->count++;
+    cost->sum_us += us;
+    if (us <= cost->worst_us)
+        return;
+    cost->worst_us = us;
+    cost->worst_at = cost->count;
+}
+
 static void step(struct bench *bench, struct event *event, struct cost *cost)
 {
     event->now_ms = bench->now_ms;
@@ -68,12 +79,8 @@ static void step(struct bench *bench, struct event *event, struct cost *cost)
     double us = now_us() - begin;
     for (size_t i = 0; i < bench->output.commands.count; i++)
         bench->starts += bench->output.commands.items[i].kind == COMMAND_CREATE;
-    if (!cost)
-        return;
-    cost->count++;
-    cost->sum_us += us;
-    if (us > cost->worst_us)
-        cost->worst_us = us;
+    if (cost)
+        cost_add(cost, us);
 }
 
 /* The same, unless tasks have started: then that is what it cost. */
@@ -83,11 +90,7 @@ static void step_next(struct bench *bench, struct event *event, struct cost *cos
     struct cost one = {0};
     const uint64_t starts = bench->starts;
     step(bench, event, &one);
-    struct cost *of = bench->starts > starts ? start : cost;
-    of->count++;
-    of->sum_us += one.sum_us;
-    if (one.worst_us > of->worst_us)
-        of->worst_us = one.worst_us;
+    cost_add(bench->starts > starts ? start : cost, one.sum_us);
 }
 
 static bool goes_on(const struct bench *bench)
@@ -335,8 +338,8 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
 static void cost_print(const char *what, const struct cost *cost)
 {
     if (cost->count)
-        printf("%-50s %8" PRIu64 " %8.1f %8.1f\n", what, cost->count,
-               cost->sum_us / (double)cost->count, cost->worst_us);
+        printf("%-50s %8" PRIu64 " %8.1f %8.1f %8" PRIu64 "\n", what, cost->count,
+               cost->sum_us / (double)cost->count, cost->worst_us, cost->worst_at);
 }
 
 /* What it preempts are the jobs that were submitted first: each of them has one task. */
@@ -363,6 +366,15 @@ static void tasks_exit(struct bench *bench, uint64_t before, uint64_t count, str
         step_next(bench, &event, exit, exit);
         settle(bench, step);
     }
+}
+
+/* As in skepd. */
+static void heap_set(void)
+{
+    enum { KEPT_BYTES = 16 << 20 };
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MXFAST, 0);
 }
 
 /* Memory that the bench has freed before must not make the first steps cheaper. */
@@ -414,7 +426,8 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &no_gang};
-    printf("\n%-50s %8s %8s %8s\n", "the life of a large job", "events", "mean", "worst");
+    printf("\n%-50s %8s %8s %8s %8s\n", "the life of a large job", "events", "mean", "worst",
+           "of them");
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         bench_life(bench, shapes[i], true);
         bench_life(bench, shapes[i], false);
@@ -462,6 +475,7 @@ int main(int count, char **words)
         .jobs =
             count > 2 ? (uint32_t)argument_number(words[2], 1, CORE_JOBS_MAX / 2, usage) : 100000,
     };
+    heap_set();
     output_init(&bench.output);
     printf("policy %s, %u nodes, %u jobs wait; microseconds\n", bench.policy, bench.nodes,
            bench.jobs);
