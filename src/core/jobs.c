@@ -375,6 +375,8 @@ static void task_changed(struct core *core, struct core_job *job, const struct j
     struct core_task *task = core_task_get(core, core_job_slot(core, job), action->task);
     if (action->to == LIFE_CREATION_PENDING)
         core_task_attempt(core, task, (struct attempt_id){0});
+    if (action->to == LIFE_CREATION_PENDING && action->from == action->to)
+        core->ends_left -= core->ends_left > 0; /* it is new in the table */
     if (action->to == LIFE_CREATION_REQUESTED)
         core_task_attempt(core, task, action->attempt);
     if (action->to == LIFE_RUNNING && action->from != action->to) {

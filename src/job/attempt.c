@@ -226,7 +226,7 @@ static void creation_go_on(struct step *step)
 
 bool job_goes_on(const struct job *job)
 {
-    return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0);
+    return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0) || job->is_growing;
 }
 
 void step_go_on(struct step *step)
@@ -234,6 +234,10 @@ void step_go_on(struct step *step)
     assert(step->event->kind == JOB_EVENT_GO_ON);
     if (!job_goes_on(step->job))
         return;
+    if (step->job->is_growing) {
+        step_tasks_go_on(step);
+        return;
+    }
     if (step->job->ending == KILL_NONE) {
         creation_go_on(step);
         return;
@@ -256,7 +260,9 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
     const bool was_waiting = !job->has_tasks || job->waiting > 0;
     if (job->is_starting) /* those without a place are in no table: nothing is left of them */
         job->waiting = 0;
-    job->is_starting = false;
+    if (job->is_growing)
+        job->waiting -= job_missing_count(job); /* nor of these */
+    job->is_starting = job->is_growing = false;
     if (job->has_tasks) {
         if (end->is_external) {
             step_job_state(step, LIFE_DELETING);

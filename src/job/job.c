@@ -265,6 +265,15 @@ static void step_release(struct step *step)
 
 /* ---- what the platform says ---- */
 
+static void task_placed(struct step *step, struct task_ref ref)
+{
+    if (step->job->is_starting)
+        step_task_append(step, ref);
+    else
+        step_tasks_grow_to(step, ref);
+    step_task_placed(step, ref);
+}
+
 static void step_placed(struct step *step)
 {
     struct job *job = step->job;
@@ -277,19 +286,14 @@ static void step_placed(struct step *step)
         return;
     assert(!step->policy->is_gang || !event->tasks || event->task_count == job->waiting ||
            job->is_starting);
-    if (event->tasks) {
-        for (size_t i = 0; i < event->task_count; i++) {
-            if (job->is_starting)
-                step_task_append(step, event->tasks[i]);
-            step_task_placed(step, event->tasks[i]);
-        }
-    } else {
-        for (uint16_t r = 0; r < job->role_count; r++)
-            for (uint16_t i = 0; i < job->roles[r].count; i++)
-                if (job_task_is_waiting(job, step->policy, (struct task_ref){r, i}))
-                    step_task_placed(step, (struct task_ref){r, i});
-    }
-    if (job->is_starting)
+    const bool is_more = job->is_starting || job->is_growing;
+    for (size_t i = 0; event->tasks && i < event->task_count; i++)
+        task_placed(step, event->tasks[i]);
+    for (uint16_t r = 0; !event->tasks && r < job->role_count; r++)
+        for (uint16_t i = 0; i < job_role_count(job, step->policy, r); i++)
+            if (job_task_is_waiting(job, step->policy, (struct task_ref){r, i}))
+                task_placed(step, (struct task_ref){r, i});
+    if (is_more)
         step_job_changed(step); /* its row counts them */
     if (job->waiting == 0)
         step_action(step, JOB_ACTION_UNQUEUE);
@@ -361,6 +365,9 @@ static void step_task_event(struct step *step)
     if (event->kind == JOB_EVENT_TASK_REFUSED && step->job->state == LIFE_CREATION_PENDING &&
         step->job->execution == EXECUTION_START)
         step_tasks_make(step);
+    const bool is_end = event->kind == JOB_EVENT_TASK_REFUSED || event->kind == JOB_EVENT_TASK_KILL;
+    if (is_end && step->job->is_growing && job_task_is_waiting(step->job, step->policy, ref))
+        step_tasks_grow_to(step, ref);
     const struct job_task *task = job_task_find(step->job, ref);
     if (!task || (event->attempt.v != 0 && event->attempt.v != task->attempt.v))
         return;
@@ -456,8 +463,11 @@ uint32_t job_role_instances(const struct job *job, const struct job_policy *poli
 
 uint32_t job_role_count(const struct job *job, const struct job_policy *policy, uint16_t role)
 {
-    return job->has_tasks ? (uint32_t)job->roles[role].count
-                          : job_role_instances(job, policy, role);
+    const uint32_t wanted = job_role_instances(job, policy, role);
+    if (!job->has_tasks)
+        return wanted;
+    const uint32_t count = (uint32_t)job->roles[role].count;
+    return job->is_growing && count < wanted ? wanted : count;
 }
 
 uint32_t job_waiting_count(const struct job *job, const struct job_policy *policy)
@@ -479,7 +489,9 @@ bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
     assert(task.role < job->role_count);
     if (job->has_tasks) {
         const struct job_task *found = job_task_find(job, task);
-        return found && found->state == LIFE_CREATION_PENDING && found->retry_at_ms == 0 &&
+        if (!found)
+            return job->is_growing && task.index < job->roles[task.role].instances;
+        return found->state == LIFE_CREATION_PENDING && found->retry_at_ms == 0 &&
                job_is_active(job);
     }
     return task.index < job_role_instances(job, policy, task.role) &&

@@ -104,6 +104,9 @@ struct job {
     /* The attempt of a large gang begins: its tasks get their places over several steps, those that
      * have none yet are not in the table; then, from `next` on, CREATE. Not stored. */
     bool is_starting;
+    /* A large job without gang: tasks at the end of some roles have no entries yet; they wait like
+     * the others. Not stored: the counts of the roles are. */
+    bool is_growing;
     struct task_ref next; /* not stored: after a restart those that were told are passed over */
     int64_t submitted_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
@@ -144,7 +147,8 @@ struct job_event {
     int64_t now_ms;
     uint64_t random;           /* for the back-off */
     uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
-    uint32_t slice;            /* so many tasks are told of an end, or created; 0: all */
+    uint32_t slice;            /* so many tasks are told of an end, created, or entered in the
+                                  table; 0: all */
     struct task_ref task;      /* TASK_* */
     struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
     const struct task_ref *tasks; /* PLACED; NULL: all */
@@ -233,13 +237,15 @@ uint32_t job_waiting_count(const struct job *job, const struct job_policy *polic
 bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
                          struct task_ref task);
 uint32_t job_role_instances(const struct job *job, const struct job_policy *policy, uint16_t role);
-/* Tasks in the table, surplus ones included; what the policy wants while there is no table. */
+/* Tasks in the table, surplus ones included, and those that are still to be entered in it; what the
+ * policy wants while there is no table. */
 uint32_t job_role_count(const struct job *job, const struct job_policy *policy, uint16_t role);
-/* NULL: no such task, or no table. */
+/* NULL: no such task, or it is not in the table (yet). */
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
 /* An attempt ends, and not all of its tasks have been told; or a large gang has all its places, and
- * not all of its tasks have been created: JOB_EVENT_GO_ON does it for the next ones. */
+ * not all of its tasks have been created; or a job grows: JOB_EVENT_GO_ON does it for the next
+ * ones. */
 bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);
@@ -254,8 +260,9 @@ void job_save(const struct job *job, struct buf *out);
  * counts. */
 int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
                 struct err *err);
-/* Tasks that each role has by now, from job_save: those wanted, and the surplus that is being
- * ended. False, and nothing written: it was never scaled nor placed, the plan says how many. */
+/* Tasks that each role has by now, from job_save: those wanted, also without a row, and the surplus
+ * that is being ended. False, and nothing written: it was never scaled nor placed, the plan says
+ * how many. */
 bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts);
 int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
                      struct err *err); /* copies; *task->completion too */

@@ -184,8 +184,10 @@ bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts)
     struct job job = {.role_count = role_count};
     struct cursor cursor = cursor_of(saved);
     const bool is_known = job_take(&cursor, &job) && job.roles;
-    for (uint16_t r = 0; is_known && r < role_count; r++)
-        counts[r] = job.has_tasks ? (uint32_t)job.roles[r].count : job.roles[r].instances;
+    for (uint16_t r = 0; is_known && r < role_count; r++) {
+        const struct job_role *role = &job.roles[r];
+        counts[r] = role->count > role->instances ? (uint32_t)role->count : role->instances;
+    }
     job_release(&job);
     return is_known;
 }
@@ -295,6 +297,11 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
     }
     if (job_is_completing(job) && job->live == 0 && !job_goes_on(job))
         return err_fail(err, ERR_CORRUPT, "", "the job is ending, but no task of it is");
+    if (!policy->is_gang && job->has_tasks && job_is_active(job)) {
+        const uint32_t missing = job_missing_count(job);
+        job->is_growing = missing > 0;
+        job->waiting += missing;
+    }
     if (is_cut && job_is_active(job))
         step_start_undo(&step);
     else if (job_waiting_count(job, policy) > 0)

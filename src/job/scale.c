@@ -76,13 +76,14 @@ static void surplus_set(struct step *step, struct task_ref ref)
 void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
 {
     struct job_role *role = &step->job->roles[role_index];
-    const uint32_t before = role->instances;
+    const uint32_t before = role->instances, missing_before = job_missing_count(step->job);
     assert(instances <= JOB_INSTANCES_MAX);
     if (step->event->scale.min_failed)
         role->min_failed = *step->event->scale.min_failed;
     if (step->event->scale.min_succeeded)
         role->min_succeeded = *step->event->scale.min_succeeded;
     role->instances = instances;
+    step->job->waiting += job_missing_count(step->job) - missing_before;
     step_job_changed(step);
     step_story(step, NULL, false, "Scaled", "%s: instances %u -> %u",
                step->policy->roles[role_index].name, before, instances);
@@ -96,11 +97,10 @@ void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
             step_task_kill(step, (struct task_ref){role_index, (uint16_t)i}, &completion,
                            KILL_SCALED_DOWN, step->policy->kill_grace_ms, false);
     step_role_settle(step, role_index);
-    if (role->count < instances) {
-        while (role->count < instances)
-            step_task_add(step, role_index);
+    const bool is_more = role->count < instances;
+    step_tasks_grow(step);
+    if (is_more)
         step_action(step, JOB_ACTION_QUEUE);
-    }
     if (step->job->waiting == 0)
         step_action(step, JOB_ACTION_UNQUEUE);
     step_judge(step);

@@ -212,7 +212,6 @@ void step_task_add(struct step *step, uint16_t role)
     assert(table->count < JOB_INSTANCES_MAX);
     struct job_task *task = ARRAY_ADD(table);
     task->created_ms = task->attempt_created_ms = step->now_ms;
-    step->job->waiting++;
     const struct task_ref ref = {role, (uint16_t)(table->count - 1)};
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
     action->from = action->to = LIFE_CREATION_PENDING;
@@ -248,11 +247,59 @@ void step_tasks_make(struct step *step)
     for (uint16_t r = 0; r < job->role_count; r++) {
         assert(job->roles[r].count == 0);
         ARRAY_RESERVE(&job->roles[r], job->roles[r].instances);
-        if (job->is_starting)
-            job->waiting += job->roles[r].instances;
-        for (uint32_t i = 0; i < job->roles[r].instances && !job->is_starting; i++)
-            step_task_add(step, r);
+        job->waiting += job->roles[r].instances;
     }
+    if (!job->is_starting)
+        step_tasks_grow(step);
     job->next = (struct task_ref){0};
     step_job_state(step, LIFE_CREATION_REQUESTED);
+}
+
+/* ---- a table that grows ---- */
+
+uint32_t job_missing_count(const struct job *job)
+{
+    uint32_t count = 0;
+    assert(job->roles);
+    for (uint16_t r = 0; r < job->role_count; r++)
+        if (job->roles[r].count < job->roles[r].instances)
+            count += job->roles[r].instances - (uint32_t)job->roles[r].count;
+    return count;
+}
+
+static void missing_add(struct step *step, uint32_t most)
+{
+    struct job *job = step->job;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        for (; most > 0 && job->roles[r].count < job->roles[r].instances; most--)
+            step_task_add(step, r);
+    job->is_growing = job_missing_count(job) > 0;
+}
+
+/* A gang that does not start in steps has its whole table at once. */
+void step_tasks_grow(struct step *step)
+{
+    const uint32_t missing = job_missing_count(step->job);
+    const uint32_t slice = step->event ? step->event->slice : 0;
+    assert(!step->job->is_starting);
+    step->job->is_growing = missing > 0;
+    if (!slice || missing <= slice || step->policy->is_gang)
+        missing_add(step, missing);
+}
+
+void step_tasks_grow_to(struct step *step, struct task_ref ref)
+{
+    struct job *job = step->job;
+    const struct job_role *role = &job->roles[ref.role];
+    assert(ref.index < role->count || (job->is_growing && ref.index < role->instances));
+    while (role->count <= ref.index)
+        step_task_add(step, ref.role);
+    job->is_growing = job->is_growing && job_missing_count(job) > 0;
+}
+
+void step_tasks_go_on(struct step *step)
+{
+    assert(step->job->is_growing && job_is_active(step->job));
+    missing_add(step, step->event->slice ? step->event->slice : UINT32_MAX);
+    step_job_changed(step); /* its row counts them */
 }

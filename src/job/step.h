@@ -29,10 +29,17 @@ void step_job_changed(struct step *step);
 void step_task_state(struct step *step, struct task_ref ref, enum life_state to);
 
 void completion_set(struct completion **slot, const struct completion *completion);
-void step_tasks_make(struct step *step);              /* the table of a new attempt */
-void step_task_add(struct step *step, uint16_t role); /* at the end of its role; waits */
-/* The next one of a large gang that gets its places in several steps: it is counted already. */
+void step_tasks_make(struct step *step); /* the table of a new attempt */
+/* At the end of its role. It waits, and is counted already. */
+void step_task_add(struct step *step, uint16_t role);
+/* The same for one of a large gang that gets its places in several steps. */
 void step_task_append(struct step *step, struct task_ref ref);
+/* The instances of its roles have changed: up to a slice of new tasks are entered now, more than
+ * that grow with JOB_EVENT_GO_ON. */
+void step_tasks_grow(struct step *step);
+void step_tasks_grow_to(struct step *step, struct task_ref ref); /* this one has an entry now */
+void step_tasks_go_on(struct step *step);
+uint32_t job_missing_count(const struct job *job); /* tasks wanted, and not in the table */
 /* Make the slot a new instance that waits for a place. */
 void step_task_renew(struct step *step, struct task_ref ref);
 

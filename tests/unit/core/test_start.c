@@ -250,7 +250,67 @@ static void a_restart_between_two_tasks_starts_the_rest(void **state)
     world_release(&world);
 }
 
+static size_t rows_told(const struct world *world, uint32_t job)
+{
+    size_t count = 0;
+    for (uint16_t role = 0; role < 2; role++)
+        for (uint16_t i = 0; i < 20; i++)
+            count += world_task(world, job, role, i) != NULL;
+    return count;
+}
+
+/* The rows of those that wait follow those of the first that has a place. */
+static void rows_follow_some_in_each_step(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        const uint32_t job = begin_tasks(&world, policies[i], 2);
+        size_t rows = rows_told(&world, job);
+        assert_in_range(rows, 1, 2);
+        assert_true(job_of(&world, job)->is_going_on);
+        while (job_of(&world, job)->is_going_on) {
+            assert_true(world_pass_step(&world));
+            assert_in_range(rows_told(&world, job), 1, 3);
+        }
+        assert_int_equal(job_of(&world, job)->life.roles[0].count, BIG);
+        assert_int_equal(job_of(&world, job)->life.roles[1].count, SMALL);
+        world_release(&world);
+    }
+}
+
+static int scale(struct world *world, uint32_t job, uint16_t role, uint32_t instances)
+{
+    struct event event = {.kind = EVENT_SCALE,
+                          .request = ++world->request,
+                          .scale = {.job = {job}, .role = role, .instances = instances}};
+    world_step(world, &event);
+    return world_answer(world)->code;
+}
+
+/* Ten more tasks get their rows one after the other, also over a restart between them. */
+static void new_instances_follow_one_in_each_step(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = begin_tasks(&world, "hived", 2);
+    world_pass_end(&world);
+    assert_int_equal(scale(&world, job, 1, SMALL + 10), 0);
+    const uint32_t before = (uint32_t)job_of(&world, job)->life.roles[1].count;
+    assert_in_range(before, SMALL, SMALL + 2);
+    world_pass_step(&world);
+    assert_in_range(rows_told(&world, job), 1, 3);
+    world_restart(&world);
+    world_pass_end(&world);
+    assert_int_equal(job_of(&world, job)->life.roles[1].count, SMALL + 10);
+    assert_int_equal(job_of(&world, job)->life.live,
+                     BIG + SMALL + 1); /* as much as there is room */
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_follow_some_in_each_step),
+    cmocka_unit_test(new_instances_follow_one_in_each_step),
     cmocka_unit_test(test_gang_waits_whole),
     cmocka_unit_test(test_parts_of_a_gang),
     cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),

@@ -161,6 +161,10 @@ static void counts_are_in_the_row(void **state)
     assert_int_equal(saved_count(&world), 1);
     world_scale(&world, 0, 5, 1);
     assert_int_equal(saved_count(&world), 5);
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 9}, .slice = 2});
+    assert_int_equal(world.job.roles[0].count, 5);
+    assert_int_equal(saved_count(&world), 9); /* four have no entries yet */
     uint32_t count;
     assert_false(job_saved_counts(TEXT("nothing that we wrote"), 1, &count));
     world_release(&world);

@@ -40,7 +40,119 @@ static void surplus_tasks(void **state)
     world_release(&world);
 }
 
+/* A job without gang of `tasks` tasks, the first of which has its place; two tasks a step. */
+static void grow_begin(struct job_world *world, int tasks)
+{
+    world_init(world, ROLES(tasks));
+    world->policy.is_gang = false;
+    world_begin(world);
+    world_step(world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                         .tasks = &(struct task_ref){0, 0},
+                                         .task_count = 1,
+                                         .slice = 2});
+}
+
+static void grow_on(struct job_world *world)
+{
+    world_step(world, (struct job_event){.kind = JOB_EVENT_GO_ON, .slice = 2});
+}
+
+static void check_grown(const struct job_world *world, size_t entries, uint32_t waiting)
+{
+    const struct job *job = &world->job;
+    assert_int_equal(job->roles[0].count, entries);
+    assert_int_equal(job_waiting_count(job, &world->policy), waiting);
+    assert_int_equal(job_goes_on(job), entries < job->roles[0].instances);
+    for (uint16_t i = 1; i <= waiting; i++) /* with an entry or without */
+        assert_true(job_task_is_waiting(job, &world->policy, (struct task_ref){0, i}));
+    assert_false(
+        job_task_is_waiting(job, &world->policy, (struct task_ref){0, (uint16_t)(waiting + 1)}));
+    assert_int_equal(job_role_count(job, &world->policy, 0), waiting + 1);
+}
+
+static void a_large_table_is_made_over_several_steps(void **state)
+{
+    (void)state;
+    struct job_world world;
+    grow_begin(&world, 6);
+    check_grown(&world, 1, 5);
+    assert_null(job_task_find(&world.job, (struct task_ref){0, 1}));
+    grow_on(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_TASK_CHANGED), 2);
+    assert_int_equal(world_count(&world, JOB_ACTION_JOB_CHANGED), 1); /* its row counts them */
+    check_grown(&world, 3, 5);
+    grow_on(&world);
+    grow_on(&world);
+    check_grown(&world, 6, 5);
+    grow_on(&world);
+    assert_int_equal(world.out.count, 0);
+    world_release(&world);
+}
+
+static void a_place_comes_before_the_entry(void **state)
+{
+    (void)state;
+    struct job_world world;
+    grow_begin(&world, 6);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = &(struct task_ref){0, 3},
+                                          .task_count = 1,
+                                          .slice = 2});
+    assert_int_equal(world.job.roles[0].count, 4);
+    assert_int_equal(world.job.live, 2);
+    assert_int_equal(world.job.waiting, 4);
+    const struct completion refused = completion_of(CODE_CREATION_PERMANENT, "no node is so large");
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_REFUSED,
+                                          .task = {0, 4},
+                                          .completion = &refused,
+                                          .slice = 2});
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED); /* any failure ends it */
+    assert_false(world.job.is_growing);
+    assert_int_equal(world.job.roles[0].count, 5);
+    world_release(&world);
+}
+
+static void it_is_scaled_while_it_grows(void **state)
+{
+    (void)state;
+    struct job_world world;
+    grow_begin(&world, 6);
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 4}, .slice = 2});
+    check_grown(&world, 1, 3);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 9}, .slice = 2});
+    check_grown(&world, 1, 8);
+    grow_on(&world);
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 2}, .slice = 2});
+    check_grown(&world, 2, 1); /* the third had an entry, and was waiting */
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_STOP, .slice = 2});
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 0);
+    world_release(&world);
+}
+
+static void it_is_stopped_while_it_grows(void **state)
+{
+    (void)state;
+    struct job_world world;
+    grow_begin(&world, 6);
+    world_simple(&world, JOB_EVENT_STOP);
+    assert_int_equal(world_count(&world, JOB_ACTION_UNQUEUE), 1);
+    assert_int_equal(world.job.waiting, 0);
+    assert_false(job_goes_on(&world.job));
+    assert_int_equal(world.job.roles[0].count, 1); /* the others are nowhere */
+    world_exit(&world, 0, 0, 143, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(surplus_tasks),
+    cmocka_unit_test(a_large_table_is_made_over_several_steps),
+    cmocka_unit_test(a_place_comes_before_the_entry),
+    cmocka_unit_test(it_is_scaled_while_it_grows),
+    cmocka_unit_test(it_is_stopped_while_it_grows),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -133,6 +133,7 @@ static void check_job(void)
 {
     const struct job *job = &walk.world.job;
     uint32_t live = 0, waiting = 0, paused = 0, held = 0, uncreated = 0;
+    bool missing = false;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         uint32_t succeeded = 0, failed = 0;
         const struct job_role *role = &job->roles[r];
@@ -153,8 +154,10 @@ static void check_job(void)
             CHECK(i < role->instances || task->is_deletion_pending);
         }
         CHECK(role->succeeded == succeeded && role->failed == failed);
-        if (job->is_starting) /* the others are to come */
+        const bool is_whole = role->count >= role->instances;
+        if (!is_whole && (job->is_starting || job->is_growing)) /* the others are to come */
             waiting += role->instances - (uint32_t)role->count;
+        missing |= !is_whole;
     }
     CHECK(job->live == live && job->waiting == waiting && job->paused == paused &&
           job->held == held);
@@ -163,7 +166,11 @@ static void check_job(void)
     CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
     CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
     CHECK(!life_is_completing(job->state) || live > 0 || job_goes_on(job));
-    CHECK(!job_goes_on(job) || life_is_completing(job->state) || job->is_starting);
+    CHECK(!job_goes_on(job) || life_is_completing(job->state) || job->is_starting ||
+          job->is_growing);
+    CHECK(!job->is_growing || (missing && !walk.world.policy.is_gang));
+    CHECK(job->is_growing || job->is_starting || !missing || life_is_completing(job->state) ||
+          job->state >= LIFE_ATTEMPT_COMPLETED || !job->has_tasks);
     CHECK((job->hold_until_ms > 0) == (job->state == LIFE_COMPLETED && held > 0));
     CHECK(job->retry_at_ms == 0 || job->state == LIFE_ATTEMPT_COMPLETED);
     const int64_t wake_ms = job_wake_ms(job, &walk.world.policy);
