@@ -31,11 +31,13 @@ void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
     }
 }
 
-static int16_t children_priority(const struct hived *h, const struct cell *cell)
+/* The highest; none is above `most`. From the last one on, as a gang's leaves are given back from
+ * the first one on: as long as some are left, the last of them is. */
+static int16_t children_priority(const struct hived *h, const struct cell *cell, int16_t most)
 {
     assert(cell->level > 1);
     int16_t priority = HIVED_PRIORITY_FREE;
-    for (uint32_t i = 0; i < child_number(h, cell); i++)
+    for (uint32_t i = child_number(h, cell); i-- > 0 && priority < most;)
         if (h->cells[cell->child + i].priority > priority)
             priority = h->cells[cell->child + i].priority;
     return priority;
@@ -56,7 +58,7 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
             if (cell->used)
                 now = cell->priority;
             if (cell->used && now == priority)
-                now = children_priority(h, cell);
+                now = children_priority(h, cell, priority);
             is_changed = now != cell->priority;
             cell->priority = now;
         }
@@ -73,7 +75,7 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
 static bool all_children_are(const struct hived *h, const struct cell *cell, uint8_t state)
 {
     assert(cell->level > 1);
-    for (uint32_t i = 0; i < child_number(h, cell); i++)
+    for (uint32_t i = child_number(h, cell); i-- > 0;)
         if (h->cells[cell->child + i].state != state)
             return false;
     return true;

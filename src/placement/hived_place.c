@@ -53,17 +53,38 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
     return 0;
 }
 
+/* What the names in a slot stand for: most slots have those of the one before. */
+struct slot_names {
+    const char *node, *type;
+    struct node_id id;
+    uint8_t level;
+};
+
+static void slot_names_find(const struct placer_hived *p, const struct hived_slot *slot,
+                            struct slot_names *names)
+{
+    const char *preassigned = slot->preassigned[0];
+    if (names->node != slot->node) {
+        const uint32_t node = text_map_get(&p->node_index, text_of(slot->node));
+        assert(node != MAP_NONE);
+        names->node = slot->node;
+        names->id.v = p->nodes.items[node].id;
+    }
+    if (names->type == preassigned)
+        return;
+    const struct hived_config *config = hived_config_of(p->hived);
+    const uint32_t type = hived_config_type(config, preassigned);
+    names->type = preassigned;
+    names->level = type == HIVED_NONE ? 0 : config->types[type].level;
+}
+
 static void slot_fill(const struct placer_hived *p, const struct type_part *part, uint32_t at,
-                      struct placement_slot *slot)
+                      struct slot_names *names, struct placement_slot *slot)
 {
     const struct hived_slot *from = &part->placement.slots[at];
-    uint32_t node = text_map_get(&p->node_index, text_of(from->node));
-    assert(node != MAP_NONE);
-    const struct hived_config *config = hived_config_of(p->hived);
-    uint32_t type = hived_config_type(config, from->preassigned[0]);
-    *slot = (struct placement_slot){.node = {p->nodes.items[node].id}};
-    if (type != HIVED_NONE) /* a task lies on one node, so in one preassigned cell */
-        slot->cell_level = config->types[type].level;
+    slot_names_find(p, from, names);
+    /* a task lies on one node, so in one preassigned cell */
+    *slot = (struct placement_slot){.node = names->id, .cell_level = names->level};
     for (uint32_t i = 0; part->wants_gpu[at] && i < from->leaf_count; i++)
         for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
             assert(slot->gpu_count < PLACEMENT_GPUS_MAX);
@@ -82,10 +103,11 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
     result->kind = PLACEMENT_BIND;
     result->slots = ARENA_ARRAY(attempt->arena, struct placement_slot, count);
     result->slot_count = count;
+    struct slot_names names = {0};
     for (uint32_t i = 0; i < decision->part_count; i++) {
         const struct type_part *part = &decision->parts[i];
         for (uint32_t k = 0; k < part->placement.slot_count; k++)
-            slot_fill(p, part, k, &result->slots[part->slots[k]]);
+            slot_fill(p, part, k, &names, &result->slots[part->slots[k]]);
     }
     struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, count);
     memcpy(kept, result->slots, count * sizeof *kept);
