@@ -111,8 +111,7 @@ static void group_tell(struct core *core, struct placer *placer, struct core_gro
         slots[i].node.v = task->node;
         slots[i].cell_level = task->cell_level;
         slots[i].gpu_count = task->gpu_count;
-        if (task->gpu_count)
-            memcpy(slots[i].gpus, task->gpus, task->gpu_count * sizeof *task->gpus);
+        slots[i].gpus = task->gpus;
     }
     struct err err = {0};
     group->is_refused =

@@ -49,8 +49,7 @@ void hold_add(struct core *core, struct core_job *job, const char *group,
     if (!slots)
         return;
     assert(!hold->slots);
-    hold->slots = mem_alloc(mem_size(slot_count, sizeof *slots));
-    memcpy(hold->slots, slots, slot_count * sizeof *slots);
+    hold->slots = placement_slots_copy(slots, slot_count);
 }
 
 /* `to` has been copied byte by byte. */

@@ -77,10 +77,10 @@ static int task_restore_place(struct core *core, const struct core_job *job,
         return err_fail(err, ERR_CORRUPT, "tasks", "job %u: no node %s", job->id.v, record->node);
     if (record->gpu_count > PLACEMENT_GPUS_MAX || record->port_count > role->port_count)
         return err_fail(err, ERR_CORRUPT, "tasks", "job %u: too many GPUs or ports", job->id.v);
-    struct placement_slot slot = {
-        .node = {node}, .gpu_count = (uint16_t)record->gpu_count, .cell_level = record->cell_level};
-    if (record->gpu_count)
-        memcpy(slot.gpus, record->gpus, record->gpu_count * sizeof *record->gpus);
+    const struct placement_slot slot = {.node = {node},
+                                        .gpu_count = (uint16_t)record->gpu_count,
+                                        .cell_level = record->cell_level,
+                                        .gpus = record->gpus};
     struct port_range *ports =
         ARENA_ARRAY(&core->scratch, struct port_range, record->port_count + 1);
     for (size_t i = 0; i < record->port_count; i++) {

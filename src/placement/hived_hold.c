@@ -65,7 +65,7 @@ static bool slots_equal(const struct placement_slot *a, const struct placement_s
 {
     for (size_t i = 0; i < count; i++)
         if (a[i].node.v != b[i].node.v || a[i].gpu_count != b[i].gpu_count ||
-            memcmp(a[i].gpus, b[i].gpus, a[i].gpu_count * sizeof *a[i].gpus))
+            (a[i].gpu_count && memcmp(a[i].gpus, b[i].gpus, a[i].gpu_count * sizeof *a[i].gpus)))
             return false;
     return true;
 }

@@ -79,17 +79,41 @@ static void slot_names_find(const struct placer_hived *p, const struct hived_slo
 }
 
 static void slot_fill(const struct placer_hived *p, const struct type_part *part, uint32_t at,
-                      struct slot_names *names, struct placement_slot *slot)
+                      struct slot_names *names, uint16_t *gpus, struct placement_slot *slot)
 {
     const struct hived_slot *from = &part->placement.slots[at];
     slot_names_find(p, from, names);
     /* a task lies on one node, so in one preassigned cell */
-    *slot = (struct placement_slot){.node = names->id, .cell_level = names->level};
+    *slot = (struct placement_slot){.node = names->id, .cell_level = names->level, .gpus = gpus};
     for (uint32_t i = 0; part->wants_gpu[at] && i < from->leaf_count; i++)
         for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
             assert(slot->gpu_count < PLACEMENT_GPUS_MAX);
-            slot->gpus[slot->gpu_count++] = (uint16_t)(from->indices[i] * part->gpu_per_leaf + k);
+            gpus[slot->gpu_count++] = (uint16_t)(from->indices[i] * part->gpu_per_leaf + k);
         }
+}
+
+/* The caller's arena may be gone when they are committed. */
+static void slots_keep(struct placer_hived *p, const struct placement_result *result,
+                       size_t gpu_count)
+{
+    struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, result->slot_count);
+    uint16_t *gpus = ARENA_ARRAY(&p->arena, uint16_t, gpu_count + 1);
+    for (size_t i = 0; i < result->slot_count; i++) {
+        kept[i] = result->slots[i];
+        kept[i].gpus = memcpy(gpus, kept[i].gpus, kept[i].gpu_count * sizeof *gpus);
+        gpus += kept[i].gpu_count;
+    }
+    p->decided_slots = kept;
+    p->decided_count = result->slot_count;
+}
+
+static size_t part_gpus(const struct type_part *part)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < part->placement.slot_count; i++)
+        if (part->wants_gpu[i])
+            count += (size_t)part->placement.slots[i].leaf_count * part->gpu_per_leaf;
+    return count;
 }
 
 static void result_bind(struct attempt *attempt, const struct decision *decision,
@@ -97,24 +121,27 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
 {
     assert(decision->part_count > 0);
     struct placer_hived *p = attempt->p;
-    size_t count = 0;
-    for (uint32_t i = 0; i < decision->part_count; i++)
+    size_t count = 0, gpu_count = 0;
+    for (uint32_t i = 0; i < decision->part_count; i++) {
         count += decision->parts[i].placement.slot_count;
+        gpu_count += part_gpus(&decision->parts[i]);
+    }
+    uint16_t *gpus = ARENA_ARRAY(attempt->arena, uint16_t, gpu_count + 1);
     result->kind = PLACEMENT_BIND;
     result->slots = ARENA_ARRAY(attempt->arena, struct placement_slot, count);
     result->slot_count = count;
     struct slot_names names = {0};
     for (uint32_t i = 0; i < decision->part_count; i++) {
         const struct type_part *part = &decision->parts[i];
-        for (uint32_t k = 0; k < part->placement.slot_count; k++)
-            slot_fill(p, part, k, &names, &result->slots[part->slots[k]]);
+        for (uint32_t k = 0; k < part->placement.slot_count; k++) {
+            struct placement_slot *slot = &result->slots[part->slots[k]];
+            slot_fill(p, part, k, &names, gpus, slot);
+            gpus += slot->gpu_count;
+        }
     }
-    struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, count);
-    memcpy(kept, result->slots, count * sizeof *kept);
+    slots_keep(p, result, gpu_count);
     p->decided = arena_copy(&p->arena, text_of(attempt->request->group));
     p->decision = *decision;
-    p->decided_slots = kept;
-    p->decided_count = count;
 }
 
 /* The core's groups, each once: a group of HiveD may be a part of one. */

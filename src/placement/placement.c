@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "doc/doc.h"
 #include "placement/hived.h"
 #include "placement/placement.h"
@@ -25,6 +26,24 @@ static struct placer *hived_of_document(struct text document, struct err *err)
         placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
     }
     return placer;
+}
+
+struct placement_slot *placement_slots_copy(const struct placement_slot *slots, size_t count)
+{
+    size_t gpus = 0;
+    for (size_t i = 0; i < count; i++)
+        gpus += slots[i].gpu_count;
+    struct placement_slot *copy =
+        mem_alloc(mem_size(count, sizeof *copy) + mem_size(gpus, sizeof *copy->gpus));
+    uint16_t *next = (uint16_t *)(void *)(copy + count);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = slots[i];
+        copy[i].gpus = next;
+        if (slots[i].gpu_count)
+            memcpy(next, slots[i].gpus, slots[i].gpu_count * sizeof *next);
+        next += slots[i].gpu_count;
+    }
+    return copy;
 }
 
 struct placer *placer_new(const char *policy, struct text document, struct err *err)

@@ -61,11 +61,14 @@ enum placement_kind { PLACEMENT_BIND, PLACEMENT_WAIT, PLACEMENT_PREEMPT };
 struct placement_slot { /* one task's place */
     struct node_id node;
     uint16_t gpu_count;
-    uint16_t gpus[PLACEMENT_GPUS_MAX]; /* device indices, in placement order */
     /* HiveD: level of the cell of the virtual cluster that the task is counted in, so that a
      * recovery finds it again; 0: none, or not known */
     uint8_t cell_level;
+    const uint16_t *gpus; /* device indices, in placement order; they live as long as the slots */
 };
+
+/* With their devices, in one block: the caller's, for mem_free. */
+struct placement_slot *placement_slots_copy(const struct placement_slot *slots, size_t count);
 
 struct placement_result {
     enum placement_kind kind;

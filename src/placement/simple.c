@@ -153,15 +153,21 @@ static void simple_cancel(struct placer *placer, const char *name)
 static void result_bind(const struct simple_slot *slots, size_t count, struct arena *arena,
                         struct placement_result *result)
 {
+    size_t gpu_count = 0;
     assert(count == 0 || slots);
+    for (size_t i = 0; i < count; i++)
+        gpu_count += bit_count(slots[i].gpus);
+    uint16_t *next = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
     result->kind = PLACEMENT_BIND;
     result->slot_count = count;
     result->slots = ARENA_ARRAY(arena, struct placement_slot, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct placement_slot *slot = &result->slots[i];
         slot->node.v = slots[i].node;
+        slot->gpus = next;
         for (uint64_t gpus = slots[i].gpus; gpus; gpus &= gpus - 1)
-            slot->gpus[slot->gpu_count++] = (uint16_t)__builtin_ctzll(gpus);
+            *next++ = (uint16_t)__builtin_ctzll(gpus);
+        slot->gpu_count = (uint16_t)(next - slot->gpus);
     }
 }
 

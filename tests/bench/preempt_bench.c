@@ -100,7 +100,7 @@ static void cluster_fill(struct placer *placer, uint32_t nodes, bool is_hived)
         snprintf(name, sizeof name, "low~job%u/0", i);
         const struct placement_request request = request_of(name, &member, 1, 10);
         struct placement_slot slot = {
-            .node = {i % nodes}, .gpu_count = 1, .gpus = {(uint16_t)(i / nodes)}};
+            .node = {i % nodes}, .gpu_count = 1, .gpus = (const uint16_t[]){(uint16_t)(i / nodes)}};
         if (is_hived)
             slot = slot_placed(placer, &request, &arena);
         check(placer->ops->commit(placer, &request, &slot, 1, false, &err), &err);

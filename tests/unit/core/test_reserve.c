@@ -212,7 +212,7 @@ static void a_shadow_that_cannot_follow_is_made_anew(void **state)
                                             .pinned_cell_id = "",
                                             .members = &member,
                                             .member_count = 1};
-    const struct placement_slot slot = {.node = {0}, .gpu_count = 1, .gpus = {3}};
+    const struct placement_slot slot = {.node = {0}, .gpu_count = 1, .gpus = (const uint16_t[]){3}};
     assert_int_equal(shadow->ops->commit(shadow, &ghost, &slot, 1, false, NULL), 0);
     world_exit(&world, 2, 143, 0);
     assert_string_equal(node_of(&world, job), "n1");

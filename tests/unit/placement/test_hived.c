@@ -76,9 +76,10 @@ static void what_runs_is_recovered(void **state)
     bench_init(&bench, NULL);
     bench_node(&bench, 0, 16, 4, true);
     bench_node(&bench, 1, 16, 4, true);
-    struct placement_slot slots[] = {{.node = {1}, .gpu_count = 2, .gpus = {1, 3}},
-                                     {.node = NODE_NONE},
-                                     {.node = {0}, .gpu_count = 2, .gpus = {2, 0}}};
+    struct placement_slot slots[] = {
+        {.node = {1}, .gpu_count = 2, .gpus = (const uint16_t[]){1, 3}},
+        {.node = NODE_NONE},
+        {.node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){2, 0}}};
     struct placement_request request = bench_ask(&bench, "gang", 3, 2, 1);
     assert_int_equal(bench.placer->ops->commit(bench.placer, &request, slots, 3, true, NULL), 0);
     bench_check(&bench);

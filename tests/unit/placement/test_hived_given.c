@@ -89,9 +89,9 @@ static uint32_t leaves_left(struct bench *bench, uint32_t gpu_per_leaf)
 static void other_slots_than_decided_are_taken_as_given(void **state)
 {
     (void)state;
-    static const struct placement_slot others[] = {
-        {.node = {1}, .gpu_count = 2, .gpus = {0, 1}}, /* another node */
-        {.node = {0}, .gpu_count = 2, .gpus = {2, 3}}, /* other devices */
+    const struct placement_slot others[] = {
+        {.node = {1}, .gpu_count = 2, .gpus = (const uint16_t[]){0, 1}}, /* another node */
+        {.node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){2, 3}}, /* other devices */
     };
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         struct bench bench;
@@ -113,9 +113,11 @@ static void other_slots_than_decided_are_taken_as_given(void **state)
 static void commits_that_cannot_be_are_refused_whole(void **state)
 {
     (void)state;
-    const struct placement_slot worker = {.node = {0}, .gpu_count = 2, .gpus = {0, 1}},
+    const struct placement_slot worker = {.node = {0},
+                                          .gpu_count = 2,
+                                          .gpus = (const uint16_t[]){0, 1}},
                                 server = {.node = {0}}, away = {.node = {1}}, /* has no CPU cells */
-        unknown = {.node = {7}, .gpu_count = 2};
+        unknown = {.node = {7}, .gpu_count = 2, .gpus = (const uint16_t[]){0, 1}};
     const struct {
         uint32_t workers, servers;
         struct placement_slot slots[6];
@@ -153,7 +155,8 @@ static void recovery_refuses_nothing(void **state)
     (void)state;
     struct bench bench;
     mixed_init(&bench);
-    struct placement_slot slots[6] = {{.node = {0}, .gpu_count = 2, .gpus = {2, 3}}};
+    struct placement_slot slots[6] = {
+        {.node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){2, 3}}};
     struct placement_request request = ask_mixed(&bench, "a", 1, 5);
     assert_int_equal(commit(&bench, &request, slots, 6, true), 0);
     assert_int_equal(leaves_left(&bench, 2), 3);
@@ -173,7 +176,8 @@ static void a_leaf_of_several_devices_is_taken_once(void **state)
     struct bench bench;
     mixed_init(&bench);
     struct placement_request request = bench_ask(&bench, "a", 1, 4, 1);
-    const struct placement_slot slot = {.node = {0}, .gpu_count = 4, .gpus = {0, 1, 2, 3}};
+    const struct placement_slot slot = {
+        .node = {0}, .gpu_count = 4, .gpus = (const uint16_t[]){0, 1, 2, 3}};
     assert_int_equal(commit(&bench, &request, &slot, 1, false), 0);
     assert_int_equal(leaves_left(&bench, 2), 2);
     bench_release(&bench);
@@ -184,6 +188,7 @@ static size_t recovered(struct bench *bench, const char *group, uint16_t first, 
                         struct placement_slot *slots, struct placement_request *request)
 {
     enum { WORKERS = 2 };
+    static const uint16_t devices[] = {0, 1, 2, 3};
     *request = ask_mixed(bench, group, WORKERS, servers);
     struct placement_member *members = (struct placement_member *)(uintptr_t)request->members;
     members[0].sku_type = members[1].sku_type = "";
@@ -191,7 +196,7 @@ static size_t recovered(struct bench *bench, const char *group, uint16_t first, 
     memset(slots, 0, (WORKERS + servers) * sizeof *slots);
     for (uint16_t i = 0; i < WORKERS; i++) {
         slots[i].gpu_count = 1;
-        slots[i].gpus[0] = (uint16_t)(first + i);
+        slots[i].gpus = &devices[first + i];
     }
     return WORKERS + servers;
 }
@@ -242,7 +247,8 @@ static void devices_of_demands_that_nothing_serves(void **state)
         mixed_init(&bench);
         struct placement_request request = bench_ask(&bench, "a", 1, 2, way ? 1000 : 1);
         struct placement_member *member = (struct placement_member *)(uintptr_t)request.members;
-        const struct placement_slot slot = {.node = {0}, .gpu_count = 2, .gpus = {2, 3}};
+        const struct placement_slot slot = {
+            .node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){2, 3}};
         if (!way)
             member->sku_type = "K80";
         assert_int_not_equal(commit(&bench, &request, &slot, 1, false), 0);
@@ -262,7 +268,8 @@ static void devices_that_no_cell_has(void **state)
     bench_init(&bench, NULL);
     bench_node(&bench, 0, 16, 0, true);
     struct placement_request request = bench_ask(&bench, "a", 1, 2, 1);
-    const struct placement_slot slot = {.node = {0}, .gpu_count = 2, .gpus = {2, 3}};
+    const struct placement_slot slot = {
+        .node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){2, 3}};
     struct placement_result result;
     struct err err = {0};
     assert_int_equal(bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err),
@@ -289,7 +296,7 @@ static void leaves_of_tasks_without_devices(void **state)
         struct placement_slot slots[3] = {{.node = {0}}, {.node = {0}}, {.node = {0}}};
         struct placement_slot *slot = &slots[with ? 2 : 0];
         slot->gpu_count = 1;
-        slot->gpus[0] = 1;
+        slot->gpus = (const uint16_t[]){1};
         assert_int_equal(commit(&bench, &request, slots, 3, false), 0);
         assert_int_equal(leaves_left(&bench, 1), 1);
         bench_release(&bench);
@@ -301,8 +308,9 @@ static void devices_of_one_leaf_are_one_leaf(void **state)
     (void)state;
     struct bench bench;
     mixed_init(&bench);
-    struct placement_slot slots[2] = {{.node = {0}, .gpu_count = 2, .gpus = {3, 2}},
-                                      {.node = {1}, .gpu_count = 2, .gpus = {0, 1}}};
+    struct placement_slot slots[2] = {
+        {.node = {0}, .gpu_count = 2, .gpus = (const uint16_t[]){3, 2}},
+        {.node = {1}, .gpu_count = 2, .gpus = (const uint16_t[]){0, 1}}};
     struct placement_request request = bench_ask(&bench, "a", 2, 2, 1);
     assert_int_equal(commit(&bench, &request, slots, 2, false), 0);
     struct placement_request next = bench_ask(&bench, "b", 2, 2, 1);
@@ -319,7 +327,8 @@ static void nodes_come_in_any_order(void **state)
     bench_init(&bench, NULL);
     bench_node(&bench, 5, 16, 4, true);
     bench_node(&bench, 1, 16, 4, true);
-    struct placement_slot slot = {.node = {1}, .gpu_count = 4, .gpus = {0, 1, 2, 3}};
+    struct placement_slot slot = {
+        .node = {1}, .gpu_count = 4, .gpus = (const uint16_t[]){0, 1, 2, 3}};
     struct placement_request request = bench_ask(&bench, "a", 1, 4, 1);
     assert_int_equal(commit(&bench, &request, &slot, 1, false), 0);
     struct placement_request next = bench_ask(&bench, "b", 1, 4, 1);

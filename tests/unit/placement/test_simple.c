@@ -313,7 +313,8 @@ static void test_slots_given(void **state)
                            "free on 1 healthy node are 4 of 4 GPU (at most 4 on one), 8 of 8 CPU, "
                            "8000 of 8000 MiB"));
     const struct placement_slot ended = {.node = NODE_NONE},
-                                odd = {.node = {2}, .gpu_count = 2, .gpus = {1, 70}};
+                                odd = {
+                                    .node = {2}, .gpu_count = 2, .gpus = (const uint16_t[]){1, 70}};
     const struct placement_slot slots[] = {ended, odd, ended}, none[] = {ended, ended, ended};
     assert_int_equal(placer->ops->commit(placer, &request, slots, 3, true, NULL), 0);
     placer->ops->release_slot(placer, "a", 0); /* ended before */
@@ -327,10 +328,12 @@ static void test_slots_given(void **state)
     placer->ops->release_group(placer, "three");
     member = member_of(1, 1, 1);
     request = request_of("c", &member, 10);
-    const struct placement_slot taken = {.node = {2}, .gpu_count = 1, .gpus = {1}};
+    const struct placement_slot taken = {
+        .node = {2}, .gpu_count = 1, .gpus = (const uint16_t[]){1}};
     assert_int_equal(placer->ops->commit(placer, &request, &taken, 1, false, NULL), ERR_CONFLICT);
     member.memory_mib = 8001;
-    const struct placement_slot free_one = {.node = {2}, .gpu_count = 1, .gpus = {2}};
+    const struct placement_slot free_one = {
+        .node = {2}, .gpu_count = 1, .gpus = (const uint16_t[]){2}};
     assert_int_equal(placer->ops->commit(placer, &request, &free_one, 1, false, NULL),
                      ERR_CONFLICT);
     member.memory_mib = 7900; /* with a's 100 that is all */
@@ -347,7 +350,7 @@ enum { NODES = 4, GROUPS = 40, GPUS = 8 };
 struct shadow {
     bool is_live;
     size_t count;
-    struct placement_slot slots[4];
+    struct placement_slot *slots;
 };
 
 static void shadow_check(const struct shadow *groups)
@@ -377,11 +380,12 @@ static void group_run(struct placer *placer, struct shadow *groups, size_t i, st
     assert_int_equal(result.slot_count, member.count); /* whole or not at all */
     assert_int_equal(
         placer->ops->commit(placer, &request, result.slots, result.slot_count, false, NULL), 0);
-    groups[i] = (struct shadow){.is_live = true, .count = result.slot_count};
-    for (size_t j = 0; j < result.slot_count; j++) {
+    free(groups[i].slots);
+    groups[i] = (struct shadow){.is_live = true,
+                                .count = result.slot_count,
+                                .slots = placement_slots_copy(result.slots, result.slot_count)};
+    for (size_t j = 0; j < result.slot_count; j++)
         assert_int_equal(result.slots[j].gpu_count, member.gpu);
-        groups[i].slots[j] = result.slots[j];
-    }
 }
 
 static void group_end(struct placer *placer, struct shadow *group, size_t i, struct random *random)
@@ -460,6 +464,8 @@ static void test_every_policy(void **state)
             }
             arena_clear(&arena);
         }
+        for (size_t i = 0; i < GROUPS; i++)
+            free(groups[i].slots);
         placer->ops->free(placer);
     }
 }
