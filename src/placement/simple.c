@@ -17,18 +17,22 @@ static struct simple *simple_of(struct placer *placer)
 
 /* --- nodes --- */
 
-static void node_take(struct simple_node *node, const struct simple_slot *slot)
+static void node_take(struct simple *simple, const struct simple_slot *slot)
 {
+    struct simple_node *node = &simple->nodes.items[slot->node];
     node->cpu_used += slot->cpu;
     node->memory_used += slot->memory_mib;
     node->gpus_taken |= slot->gpus;
+    simple->free[slot->node] = simple_node_free(node);
 }
 
-static void node_give(struct simple_node *node, const struct simple_slot *slot)
+static void node_give(struct simple *simple, const struct simple_slot *slot)
 {
+    struct simple_node *node = &simple->nodes.items[slot->node];
     node->cpu_used -= slot->cpu;
     node->memory_used -= slot->memory_mib;
     node->gpus_taken &= ~slot->gpus;
+    simple->free[slot->node] = simple_node_free(node);
 }
 
 static uint64_t gpus_lost(const struct node_facts *facts)
@@ -45,14 +49,18 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
 {
     (void)err;
     struct simple *simple = simple_of(placer);
-    while (simple->nodes.count <= id.v)
+    while (simple->nodes.count <= id.v) {
         ARRAY_ADD(&simple->nodes);
+        simple_views_reserve(simple);
+        simple->free[simple->nodes.count - 1] = (struct simple_view){0};
+    }
     struct simple_node *node = &simple->nodes.items[id.v];
     node->is_known = true;
     node_facts_copy(&node->facts, facts);
     if (node->facts.gpu_count > PLACEMENT_GPUS_MAX)
         node->facts.gpu_count = PLACEMENT_GPUS_MAX;
     node->gpus_lost = gpus_lost(&node->facts);
+    simple->free[id.v] = simple_node_free(node);
     return 0;
 }
 
@@ -123,7 +131,7 @@ static void simple_release_slot(struct placer *placer, const char *name, size_t 
     if (!group || group->is_waiting || slot >= group->slot_count ||
         group->slots[slot].node == UINT32_MAX)
         return;
-    node_give(&simple->nodes.items[group->slots[slot].node], &group->slots[slot]);
+    node_give(simple, &group->slots[slot]);
     group->slots[slot].node = UINT32_MAX;
     if (--group->live == 0)
         group_drop(simple, group);
@@ -137,7 +145,7 @@ static void simple_release_group(struct placer *placer, const char *name)
         return;
     for (size_t i = 0; !group->is_waiting && i < group->slot_count; i++)
         if (group->slots[i].node != UINT32_MAX)
-            node_give(&simple->nodes.items[group->slots[i].node], &group->slots[i]);
+            node_give(simple, &group->slots[i]);
     group_drop(simple, group);
 }
 
@@ -176,7 +184,10 @@ static void result_preempt(const struct simple *simple, const bool *is_victim, s
 {
     assert(is_victim);
     result->kind = PLACEMENT_PREEMPT;
-    result->victims = ARENA_ARRAY(arena, const char *, simple->groups.count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < simple->groups.count; i++)
+        count += is_victim[i];
+    result->victims = ARENA_ARRAY(arena, const char *, count + 1);
     for (size_t i = 0; i < simple->groups.count; i++)
         if (is_victim[i])
             result->victims[result->victim_count++] =
@@ -401,10 +412,9 @@ static const struct placement_member *member_of(const struct placement_request *
 
 static bool slot_fits(const struct simple *simple, const struct simple_slot *slot)
 {
-    const struct simple_node *node = &simple->nodes.items[slot->node];
-    return node->is_known && saturated(node->facts.cpu, node->cpu_used) >= slot->cpu &&
-           saturated(node->facts.memory_mib, node->memory_used) >= slot->memory_mib &&
-           (gpus_free(node) & slot->gpus) == slot->gpus;
+    const struct simple_view *free = &simple->free[slot->node];
+    return simple->nodes.items[slot->node].is_known && free->cpu >= slot->cpu &&
+           free->memory_mib >= slot->memory_mib && (free->gpus & slot->gpus) == slot->gpus;
 }
 
 static int simple_commit(struct placer *placer, const struct placement_request *request,
@@ -431,7 +441,7 @@ static int simple_commit(struct placer *placer, const struct placement_request *
             continue;
         }
         fits = slot_fits(simple, slot) && fits;
-        node_take(&simple->nodes.items[slot->node], slot);
+        node_take(simple, slot);
     }
     if (!fits && !is_recovery) {
         simple_release_group(placer, request->group);
@@ -456,8 +466,10 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->groups);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
+    mem_free(simple->free);
     mem_free(simple->views);
     mem_free(simple->choice);
+    mem_free(simple->extra);
     mem_free(simple);
 }
 
@@ -503,6 +515,9 @@ static struct placer *simple_copy(const struct placer *placer)
     for (size_t i = 0; i < from->nodes.count; i++)
         node_copy(&to->nodes.items[i], &from->nodes.items[i]);
     to->nodes.count = from->nodes.count;
+    simple_views_reserve(to);
+    for (size_t i = 0; i < from->nodes.count; i++)
+        to->free[i] = from->free[i];
     ARRAY_RESERVE(&to->groups, from->groups.count);
     for (size_t i = 0; i < from->groups.count; i++) {
         group_copy(&to->groups.items[i], &from->groups.items[i]);

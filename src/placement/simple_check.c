@@ -68,6 +68,9 @@ static int counts_compare(const struct simple *simple, const struct simple *coun
         CHECK(node->cpu_used == same->cpu_used && node->memory_used == same->memory_used &&
                   node->gpus_taken == same->gpus_taken,
               node->facts.name, "is not used as its tasks tell");
+        const struct simple_view *free = &simple->free[i], now = simple_node_free(node);
+        CHECK(free->cpu == now.cpu && free->memory_mib == now.memory_mib && free->gpus == now.gpus,
+              node->facts.name, "is not as free as is noted");
     }
     CHECK(counted->live_groups == simple->live_groups &&
               counted->waiting_groups == simple->waiting_groups &&

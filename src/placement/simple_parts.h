@@ -43,6 +43,12 @@ struct simple_view {
     uint64_t memory_mib, gpus;
 };
 
+/* What is free of a node beside what is free anyway. */
+struct simple_extra {
+    uint64_t cpu, memory_mib, gpus;                /* of the groups that are tried as victims */
+    uint64_t kept_cpu, kept_memory_mib, kept_gpus; /* what others wait for */
+};
+
 /* Which node is to be tried first: negative when `a`. */
 typedef int view_compare_fn(const struct simple_view *a, const struct simple_view *b);
 
@@ -64,8 +70,10 @@ struct simple {
     size_t live_groups, waiting_groups;
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
-    struct simple_view *views; /* scratch, one a node */
-    uint32_t *choice;          /* likewise */
+    struct simple_view *free;   /* by node: what is free of it, close together for the search */
+    struct simple_view *views;  /* scratch, one a node */
+    uint32_t *choice;           /* likewise, … */
+    struct simple_extra *extra; /* … this one all zero between two searches */
     size_t view_room;
 };
 
@@ -114,6 +122,8 @@ static inline uint32_t priority_index(int32_t priority)
 int simple_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
 
 /* simple_search.c */
+void simple_views_reserve(struct simple *simple); /* for all nodes */
+struct simple_view simple_node_free(const struct simple_node *node);
 view_compare_fn simple_compare_least, simple_compare_most;
 void simple_views_fill(struct simple *simple, bool is_empty);
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
@@ -134,7 +144,8 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
 
 /* simple_victims.c */
 /* Whose end would make room: the lowest priority first until it fits, then each is spared that can
- * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false.
+ * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false
+ * before; of no use where the answer is false.
  * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
  * more for each victim by which it may or may not fit. */
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena);

@@ -23,23 +23,35 @@ int simple_compare_most(const struct simple_view *a, const struct simple_view *b
     return simple_compare_least(b, a);
 }
 
+struct simple_view simple_node_free(const struct simple_node *node)
+{
+    return (struct simple_view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
+                                saturated(node->facts.memory_mib, node->memory_used),
+                                gpus_free(node)};
+}
+
+void simple_views_reserve(struct simple *simple)
+{
+    const size_t room = simple->nodes.room;
+    if (simple->view_room >= room)
+        return;
+    simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
+    simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
+    simple->choice = mem_realloc(simple->choice, mem_size(room, sizeof *simple->choice));
+    mem_free(simple->extra);
+    simple->extra = mem_zero(room, sizeof *simple->extra);
+    simple->view_room = room;
+}
+
 void simple_views_fill(struct simple *simple, bool is_empty)
 {
-    if (simple->view_room < simple->nodes.count) {
-        simple->view_room = simple->nodes.count;
-        simple->views =
-            mem_realloc(simple->views, mem_size(simple->view_room, sizeof *simple->views));
-        simple->choice =
-            mem_realloc(simple->choice, mem_size(simple->view_room, sizeof *simple->choice));
-    }
-    for (size_t i = 0; i < simple->nodes.count; i++) {
-        const struct simple_node *node = &simple->nodes.items[i];
+    const size_t count = simple->nodes.count;
+    if (!is_empty && count > 0)
+        memcpy(simple->views, simple->free, count * sizeof *simple->views);
+    for (size_t i = 0; is_empty && i < count; i++) {
+        const struct node_facts *facts = &simple->nodes.items[i].facts;
         simple->views[i] =
-            is_empty ? (struct simple_view){node->facts.cpu, node->facts.memory_mib,
-                                            gpu_mask(node->facts.gpu_count)}
-                     : (struct simple_view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
-                                            saturated(node->facts.memory_mib, node->memory_used),
-                                            gpus_free(node)};
+            (struct simple_view){facts->cpu, facts->memory_mib, gpu_mask(facts->gpu_count)};
     }
 }
 

@@ -8,12 +8,6 @@
 #include "base/arena.h"
 #include "placement/simple_parts.h"
 
-/* What is free of a node beside what is free anyway. */
-struct extra {
-    uint64_t cpu, memory_mib, gpus;                /* of the groups that are tried as victims */
-    uint64_t kept_cpu, kept_memory_mib, kept_gpus; /* what others wait for */
-};
-
 /* Equal tasks of the gang. */
 struct need {
     const struct placement_member *member; /* NULL: all members on one node */
@@ -23,14 +17,12 @@ struct need {
     uint32_t tasks;   /* a node has room when it has it for so many at once */
     uint64_t lost;    /* the most that tasks placed before may take of the room */
     uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
-    const bool *may;  /* by node */
 };
 
 struct trial {
     const struct simple_search *search;
     struct simple *simple;
     struct arena *arena;
-    struct extra *extras;
     struct need *needs;
     size_t need_count;
     struct simple_view *saved;
@@ -41,7 +33,7 @@ struct trial {
 static void view_update(const struct trial *trial, uint32_t at)
 {
     const struct simple_node *node = &trial->simple->nodes.items[at];
-    const struct extra *extra = &trial->extras[at];
+    const struct simple_extra *extra = &trial->simple->extra[at];
     assert(node->cpu_used >= extra->cpu && node->memory_used >= extra->memory_mib);
     const uint64_t cpu = saturated(node->facts.cpu, node->cpu_used - extra->cpu);
     const uint64_t memory_mib =
@@ -54,15 +46,25 @@ static void view_update(const struct trial *trial, uint32_t at)
     };
 }
 
+/* May its tasks be on the node? */
+static bool node_may(const struct trial *trial, const struct need *need, uint32_t at)
+{
+    const struct placement_request *request = trial->search->request;
+    if (need->member)
+        return simple_node_may(trial->search, at, need->member);
+    for (size_t i = 0; i < request->member_count; i++)
+        if (!simple_node_may(trial->search, at, &request->members[i]))
+            return false;
+    return true;
+}
+
 static uint64_t room_of_node(const struct trial *trial, const struct need *need, uint32_t at)
 {
     assert(at < trial->simple->nodes.count);
-    if (!need->may[at])
-        return 0;
-    const struct simple_view *view = &trial->simple->views[at];
+    uint64_t room = simple_view_room(&trial->simple->views[at], &need->demand, need->tasks);
     if (need->is_together)
-        return simple_view_room(view, &need->demand, need->tasks) >= need->tasks;
-    return simple_view_room(view, &need->demand, need->tasks);
+        room = room >= need->tasks;
+    return room > 0 && node_may(trial, need, at) ? room : 0;
 }
 
 static void node_count(const struct trial *trial, uint32_t at, bool is_added)
@@ -90,7 +92,7 @@ static void nodes_count(const struct trial *trial)
 static void slot_give(const struct trial *trial, const struct simple_slot *slot, bool is_given)
 {
     assert(slot->node == UINT32_MAX || slot->node < trial->simple->nodes.count);
-    struct extra *extra = &trial->extras[slot->node];
+    struct simple_extra *extra = &trial->simple->extra[slot->node];
     const uint64_t cpu = slot->cpu;
     extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
     extra->memory_mib =
@@ -123,7 +125,7 @@ static void groups_keep(const struct trial *trial)
             continue;
         for (size_t j = 0; j < group->slot_count; j++) {
             const struct simple_slot *slot = &group->slots[j];
-            struct extra *extra = &trial->extras[slot->node];
+            struct simple_extra *extra = &trial->simple->extra[slot->node];
             extra->kept_cpu += slot->cpu;
             extra->kept_memory_mib += slot->memory_mib;
             extra->kept_gpus |= slot->gpus;
@@ -207,21 +209,6 @@ static void need_add(struct trial *trial, const struct placement_member *member)
     need->tasks = need->is_together ? member->count : 0; /* else: lost_fill */
 }
 
-static void may_fill(const struct trial *trial, struct need *need)
-{
-    assert(trial->need_count > 0);
-    const struct placement_request *request = trial->search->request;
-    const size_t count = trial->simple->nodes.count;
-    bool *may = ARENA_ARRAY(trial->arena, bool, count + 1);
-    for (size_t at = 0; at < count; at++) {
-        may[at] = true;
-        for (size_t i = 0; i < request->member_count && may[at]; i++)
-            if (!need->member || need->member == &request->members[i])
-                may[at] = simple_node_may(trial->search, at, &request->members[i]);
-    }
-    need->may = may;
-}
-
 /* False: more than any node has. */
 static bool needs_fill(struct trial *trial)
 {
@@ -237,23 +224,23 @@ static bool needs_fill(struct trial *trial)
             need_add(trial, &request->members[i]);
         lost_fill(trial->needs, trial->need_count);
     }
-    for (size_t i = 0; i < trial->need_count; i++)
-        may_fill(trial, &trial->needs[i]);
     return true;
 }
 
 /* --- the search --- */
 
-static bool trial_places(const struct trial *trial)
+static bool trial_places(struct trial *trial)
 {
     const size_t size = trial->simple->nodes.count * sizeof *trial->saved;
+    if (!trial->saved)
+        trial->saved = ARENA_ARRAY(trial->arena, struct simple_view, trial->simple->nodes.count);
     memcpy(trial->saved, trial->simple->views, size);
     const bool fits = simple_gang_place(trial->search);
     memcpy(trial->simple->views, trial->saved, size);
     return fits;
 }
 
-static bool trial_fits(const struct trial *trial)
+static bool trial_fits(struct trial *trial)
 {
     bool is_certain = true;
     for (size_t i = 0; i < trial->need_count; i++) {
@@ -295,8 +282,22 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
     return sorted;
 }
 
+/* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
+ * with fewer. */
+static bool trial_counts(const struct trial *trial)
+{
+    return trial->need_count == 1 && !trial->needs[0].lost;
+}
+
+static void extra_clear(const struct trial *trial)
+{
+    const struct simple *simple = trial->simple;
+    for (size_t at = 0; at < simple->nodes.count; at++)
+        simple->extra[at].cpu = simple->extra[at].memory_mib = simple->extra[at].gpus = 0;
+}
+
 /* Would the end of all of them do? Leaves none of them a victim. */
-static bool all_fit(const struct trial *trial, const uint32_t *candidates, size_t count)
+static bool all_fit(struct trial *trial, const uint32_t *candidates, size_t count)
 {
     assert(count == 0 || candidates);
     const struct simple *simple = trial->simple;
@@ -308,40 +309,70 @@ static bool all_fit(const struct trial *trial, const uint32_t *candidates, size_
     }
     nodes_count(trial);
     const bool fits = trial_fits(trial);
-    for (size_t at = 0; at < simple->nodes.count; at++)
-        trial->extras[at].cpu = trial->extras[at].memory_mib = trial->extras[at].gpus = 0;
-    if (fits)
-        nodes_count(trial);
+    extra_clear(trial);
     return fits;
+}
+
+/* One after the other, until it fits. */
+static bool victims_add(struct trial *trial, const uint32_t *candidates, size_t count,
+                        bool *is_victim)
+{
+    size_t next = 0;
+    nodes_count(trial);
+    do {
+        if (next == count)
+            return false;
+        is_victim[candidates[next]] = true;
+        group_give(trial, &trial->simple->groups.items[candidates[next++]], true);
+    } while (!trial_fits(trial));
+    return true;
+}
+
+/* Each without which it fits as well. */
+static void victims_spare(struct trial *trial, bool *is_victim)
+{
+    const struct simple *simple = trial->simple;
+    for (size_t i = 0; i < simple->groups.count; i++) {
+        if (!is_victim[i])
+            continue;
+        group_give(trial, &simple->groups.items[i], false);
+        is_victim[i] = !trial_fits(trial);
+        if (is_victim[i])
+            group_give(trial, &simple->groups.items[i], true);
+    }
+}
+
+/* Mostly a few will do: then nobody has to know whether all would. */
+static bool victims_choose(struct trial *trial, const uint32_t *candidates, size_t count,
+                           bool *is_victim)
+{
+    enum { FEW = 256 };
+    if (trial_counts(trial)) {
+        if (victims_add(trial, candidates, count < FEW ? count : FEW, is_victim))
+            return true;
+        if (count <= FEW)
+            return false;
+        extra_clear(trial);
+        memset(is_victim, 0, trial->simple->groups.count * sizeof *is_victim);
+    }
+    return all_fit(trial, candidates, count) && victims_add(trial, candidates, count, is_victim);
 }
 
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
 {
     struct simple *simple = search->simple;
     struct trial trial = {.search = search, .simple = simple, .arena = arena};
-    size_t count, next = 0;
+    size_t count;
     const uint32_t *candidates = candidates_list(&trial, &count);
     if (!count || !needs_fill(&trial))
         return false;
-    trial.extras = ARENA_ARRAY(arena, struct extra, simple->nodes.count + 1);
-    trial.saved = ARENA_ARRAY(arena, struct simple_view, simple->nodes.count + 1);
     groups_keep(&trial);
-    if (!all_fit(&trial, candidates, count))
-        return false;
-    for (bool fits = false; !fits; fits = trial_fits(&trial)) {
-        assert(next < count);
-        is_victim[candidates[next]] = true;
-        group_give(&trial, &simple->groups.items[candidates[next++]], true);
+    bool fits = victims_choose(&trial, candidates, count, is_victim);
+    if (fits) {
+        victims_spare(&trial, is_victim);
+        fits = simple_gang_place(search);
+        assert(fits);
     }
-    for (size_t i = 0; i < simple->groups.count; i++) {
-        if (!is_victim[i])
-            continue;
-        group_give(&trial, &simple->groups.items[i], false);
-        is_victim[i] = !trial_fits(&trial);
-        if (is_victim[i])
-            group_give(&trial, &simple->groups.items[i], true);
-    }
-    const bool fits = simple_gang_place(search);
-    assert(fits);
+    memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
     return fits;
 }
