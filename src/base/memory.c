@@ -58,7 +58,7 @@ void *mem_copy_array(const void *items, size_t count, size_t size)
     return memcpy(mem_alloc(bytes), items, bytes);
 }
 
-enum { ARRAY_LARGE = 1 << 20, ARRAY_AHEAD = 64 << 20 }; /* bytes */
+enum { ARRAY_LARGE = 256 << 10, ARRAY_AHEAD = 64 << 20 }; /* bytes */
 
 size_t array_room_next(size_t room, size_t item_size)
 {
