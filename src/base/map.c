@@ -183,6 +183,32 @@ void text_map_release(struct text_map *map)
     *map = (struct text_map){.seed = map->seed};
 }
 
+static void text_part_copy(struct text_map *to, const struct text_map *from,
+                           const char *(*key_at)(const void *owner, uint32_t value),
+                           const void *owner)
+{
+    assert(!from->parts);
+    *to = *from;
+    to->slots = mem_copy_array(from->slots, from->room, sizeof *from->slots + 1);
+    for (size_t i = 0; i < to->room; i++)
+        if (text_map_tags(to)[i])
+            to->slots[i].key.at = key_at(owner, to->slots[i].value);
+}
+
+void text_map_copy(struct text_map *to, const struct text_map *from,
+                   const char *(*key_at)(const void *owner, uint32_t value), const void *owner)
+{
+    assert(!to->parts && !to->slots && to->count == 0);
+    if (!from->parts) {
+        text_part_copy(to, from, key_at, owner);
+        return;
+    }
+    *to = *from;
+    to->parts = mem_zero(MAP_PARTS, sizeof *to->parts);
+    for (size_t i = 0; i < MAP_PARTS; i++)
+        text_part_copy(&to->parts[i], &from->parts[i], key_at, owner);
+}
+
 static bool is_full(size_t count, size_t room)
 {
     return (count + 1) * 4 > room * 3;
@@ -288,4 +314,24 @@ void id_map_release(struct id_map *map)
     mem_free(map->parts);
     mem_free(map->slots);
     *map = (struct id_map){0};
+}
+
+static void id_part_copy(struct id_map *to, const struct id_map *from)
+{
+    assert(!from->parts);
+    *to = *from;
+    to->slots = mem_copy_array(from->slots, from->room, sizeof *from->slots);
+}
+
+void id_map_copy(struct id_map *to, const struct id_map *from)
+{
+    assert(!to->parts && !to->slots && to->count == 0);
+    if (!from->parts) {
+        id_part_copy(to, from);
+        return;
+    }
+    *to = *from;
+    to->parts = mem_zero(MAP_PARTS, sizeof *to->parts);
+    for (size_t i = 0; i < MAP_PARTS; i++)
+        id_part_copy(&to->parts[i], &from->parts[i]);
 }

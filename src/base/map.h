@@ -33,6 +33,11 @@ void text_map_remove(struct text_map *map, struct text key);
 void text_map_release(struct text_map *map);
 #define cleanup_text_map __attribute__((cleanup(text_map_release)))
 
+/* As many keys and values again, at the price of the memory; `to` is a zeroed map. The keys are
+ * others with the same bytes: `key_at` gives the one of each value. */
+void text_map_copy(struct text_map *to, const struct text_map *from,
+                   const char *(*key_at)(const void *owner, uint32_t value), const void *owner);
+
 struct id_map_slot;
 struct id_map {
     struct id_map_slot *slots;
@@ -45,6 +50,7 @@ uint32_t id_map_get(const struct id_map *map, uint64_t key);
 void id_map_set(struct id_map *map, uint64_t key, uint32_t value);
 void id_map_remove(struct id_map *map, uint64_t key);
 void id_map_release(struct id_map *map);
+void id_map_copy(struct id_map *to, const struct id_map *from); /* `to` is a zeroed map */
 #define cleanup_id_map __attribute__((cleanup(id_map_release)))
 
 #endif

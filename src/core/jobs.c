@@ -144,16 +144,20 @@ void core_jobs_forget_finished(struct core *core)
     core->finished_jobs.count = 0;
 }
 
+static const char *name_text(const void *core, uint32_t at)
+{
+    return ((const struct core *)core)->names.items[at].text;
+}
+
 static void names_copy(struct core *to, const struct core *from)
 {
     ARRAY_COPY(&to->names, &from->names);
     ARRAY_COPY(&to->free_names, &from->free_names);
     timers_copy(&to->name_timers, &from->name_timers);
     for (size_t i = 0; i < to->names.count; i++)
-        if (to->names.items[i].text) {
+        if (to->names.items[i].text)
             to->names.items[i].text = mem_copy(from->names.items[i].text);
-            text_map_set(&to->job_names, text_of(to->names.items[i].text), (uint32_t)i);
-        }
+    text_map_copy(&to->job_names, &from->job_names, name_text, to);
 }
 
 void core_jobs_copy(struct core *to, const struct core *from)
@@ -163,6 +167,7 @@ void core_jobs_copy(struct core *to, const struct core *from)
     ARRAY_COPY(&to->jobs, &from->jobs);
     ARRAY_COPY(&to->free_jobs, &from->free_jobs);
     ARRAY_COPY(&to->going_jobs, &from->going_jobs);
+    id_map_copy(&to->job_ids, &from->job_ids);
     for (uint32_t i = 0; i < core_job_slots(to); i++) {
         const struct core_job *old = core_job_at(from, i);
         struct core_job *new = core_job_at(to, i);
@@ -172,7 +177,6 @@ void core_jobs_copy(struct core *to, const struct core *from)
         new->full_name = to->names.items[old->name].text;
         job_clone(&new->life, &old->life);
         holds_copy(to, new, old);
-        id_map_set(&to->job_ids, new->id.v, i);
     }
 }
 

@@ -120,8 +120,10 @@ int64_t timers_next_ms(const struct timers *timers)
 void timers_copy(struct timers *to, const struct timers *from)
 {
     assert(to->count == 0);
-    for (size_t i = 0; i < from->count; i++)
-        timers_set(to, from->items[i].timer.key, from->items[i].timer.at_ms);
+    ARRAY_COPY(to, from);
+    ARRAY_COPY(&to->entries, &from->entries);
+    ARRAY_COPY(&to->unused, &from->unused);
+    id_map_copy(&to->keys, &from->keys);
 }
 
 void timers_release(struct timers *timers)

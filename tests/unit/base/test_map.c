@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -100,6 +101,55 @@ static void test_text_map_random(void **state)
         text_map_walk(key_counts[i]);
 }
 
+static const char *name_at(const void *owner, uint32_t value)
+{
+    return ((const char(*)[32])owner)[value];
+}
+
+/* A copy stands when the map and its keys are gone; each third key is removed before. */
+static void maps_copy(size_t keys)
+{
+    static char names[KEYS_MAX][32], others[KEYS_MAX][32];
+    struct text_map texts = {.seed = 5}, text_copy = {0};
+    struct id_map ids = {0}, id_copy = {0};
+    for (size_t i = 0; i < keys; i++) {
+        snprintf(names[i], sizeof names[i], "job-%zu", i);
+        memcpy(others[i], names[i], sizeof names[i]);
+        text_map_set(&texts, text_of(names[i]), (uint32_t)i);
+        id_map_set(&ids, i, (uint32_t)i);
+    }
+    for (size_t i = 0; i < keys; i += 3) {
+        text_map_remove(&texts, text_of(names[i]));
+        id_map_remove(&ids, i);
+    }
+    text_map_copy(&text_copy, &texts, name_at, others);
+    id_map_copy(&id_copy, &ids);
+    assert_int_equal(text_copy.count, texts.count);
+    assert_int_equal(id_copy.count, ids.count);
+    text_map_release(&texts);
+    id_map_release(&ids);
+    memset(names, 'x', sizeof names);
+    for (size_t i = 0; i < keys; i++) {
+        const uint32_t want = i % 3 ? (uint32_t)i : MAP_NONE;
+        assert_int_equal(text_map_get(&text_copy, text_of(others[i])), want);
+        assert_int_equal(id_map_get(&id_copy, i), want);
+        text_map_set(&text_copy, text_of(others[i]), 1);
+        id_map_set(&id_copy, i, 1);
+    }
+    assert_int_equal(text_copy.count, keys);
+    assert_int_equal(id_copy.count, keys);
+    text_map_release(&text_copy);
+    id_map_release(&id_copy);
+}
+
+static void test_copies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(key_counts); i++)
+        maps_copy(key_counts[i]);
+    maps_copy(0);
+}
+
 static void test_empty_maps(void **state)
 {
     (void)state;
@@ -114,6 +164,7 @@ static void test_empty_maps(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_id_map_random),
     cmocka_unit_test(test_text_map_random),
+    cmocka_unit_test(test_copies),
     cmocka_unit_test(test_empty_maps),
 };
 UNIT_FILE(tests, NULL, NULL);
