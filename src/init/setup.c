@@ -59,7 +59,7 @@ static void host_line(struct buf *lines, const char *address, const char *const 
  * both, that of another one only to its loopback address. */
 static void hosts_write(struct init *init, const struct job_file *job)
 {
-    struct buf lines = BUF_INIT;
+    cleanup_buf struct buf lines = BUF_INIT;
     for (size_t r = 0; r < job->role_count; r++)
         for (uint32_t i = 0; i < job->roles[r].instances; i++) {
             const char *names[ENV_SPELLINGS];
@@ -83,7 +83,6 @@ static void hosts_write(struct init *init, const struct job_file *job)
         note(init, "the names of the job's tasks are not in /etc/hosts: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
-    buf_release(&lines);
 }
 
 /* Where the job has a network of its own on this machine, its tasks here reach each other at that

@@ -8,7 +8,7 @@
 
 int secret_file_read(const char *path, const char *key, size_t max, char **secret, struct err *err)
 {
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     assert(path && max);
     int code = file_read(path, max, &content, err);
     struct text text = text_trim(buf_as_text(&content));
@@ -21,6 +21,5 @@ int secret_file_read(const char *path, const char *key, size_t max, char **secre
     }
     if (content.at)
         secret_wipe(content.at, content.length);
-    buf_release(&content);
     return code;
 }

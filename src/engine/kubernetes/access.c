@@ -25,13 +25,12 @@ static const char *path_of(const struct source *source, const char *path)
 
 static int whole_read(const char *path, struct arena *arena, struct text *content, struct err *err)
 {
-    struct buf bytes = BUF_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT;
     int code = file_read(path, ACCESS_FILE_MAX, &bytes, err);
     if (code == 0)
         *content = (struct text){arena_copy(arena, buf_as_text(&bytes)), bytes.length};
     if (bytes.at)
         explicit_bzero(bytes.at, bytes.room); /* it may be a key */
-    buf_release(&bytes);
     return code;
 }
 

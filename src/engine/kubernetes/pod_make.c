@@ -215,7 +215,7 @@ static void resources_write(struct json_writer *json, const struct container *co
 static void environment_write(struct json_writer *json, const struct container *container,
                               const struct node_rules *nodes)
 {
-    struct buf devices = BUF_INIT;
+    cleanup_buf struct buf devices = BUF_INIT;
     if (container->gpu_count == 0 || container->is_gpu_simulated)
         buf_string(&devices, "none");
     else if (nodes->gpus == KUBE_GPUS_ENV)
@@ -230,7 +230,6 @@ static void environment_write(struct json_writer *json, const struct container *
         json_object_end(json);
         json_array_end(json);
     }
-    buf_release(&devices);
 }
 
 static void mount_write(struct json_writer *json, const char *volume, const char *path,
