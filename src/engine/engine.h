@@ -1,5 +1,5 @@
-/* engine.h — the port through which containers are run. Engines: local (OCI) and fake (in memory).
- * What each must do stands in docs/rfc/0013-engine-port.md.
+/* engine.h — the port through which containers are run. Engines: local (OCI), Kubernetes (pods) and
+ * fake (in memory). What each must do stands in docs/rfc/0013-engine-port.md.
  *
  * Edge. create, kill and forget are called by one thread (the server's launcher); list by one
  * thread, before events are taken; what reads (log_read, log_watch, stats, gpus) by any thread, at
