@@ -14,10 +14,19 @@ struct output { int count; };
 void core_step(struct output *output) { output->count = 1; /* `output` is the caller's */ }
 const char *text = "a /* string */ with stolen_name";
 """,
+    "src/core/queue.c": """void core_step(struct output *output);
+static const int table[] = {1, 2};
+int queue_step(struct output *output)
+{
+    core_step(output);
+    return table[0];
+}
+""",
     "src/core/queue.h": "/* the tests: tests/unit/test_*.c; they know stolen_name and other_name */\n",
     "src/core/table.sql": "CREATE TABLE jobs (state INTEGER); -- an enum life; 'quoted' as in core_step\n",
     "tests/unit/test_core.c": "struct output { int other; }; /* a program of its own */ int main(void) { return 0; }\n",
-    "docs/rfc/0001-core.md": "`core_step` (`core/core.c`), `src/core/`, src/core/core.c:core_step, docs/rfc/0001, `LIFE_RUNNING`\n",
+    "docs/rfc/0001-core.md": "`core_step` (`core/core.c`), `src/core/`, src/core/core.c:core_step, docs/rfc/0001, `LIFE_RUNNING`\n"
+    "src/core/queue.c:queue_step, src/core/queue.c:table, src/core/core.c:LIFE_RUNNING, src/core/core.c:life\n",
     "tools/check-names.allow": "other_name  a name of another system\n",
 }
 
@@ -37,6 +46,7 @@ FALSE = {  # what is added to a file, and what the check must say about it
     "`core/`, `server/`": ("docs/rfc/0001-core.md", "server/: there is no such file"),
     "src/core/queue.h:core_step": ("docs/rfc/0001-core.md", "src/core/queue.h:core_step: src/core/queue.h does not have it"),
     "`core_step` (`core/queue.h`)": ("docs/rfc/0001-core.md", "core/queue.h:core_step: core/queue.h does not have it"),
+    "src/core/queue.c:core_step": ("docs/rfc/0001-core.md", "src/core/queue.c does not have it"),  # it only calls it
     "docs/rfc/0002": ("docs/rfc/0001-core.md", "docs/rfc/0002: there is no such file"),
     "unused_name  of nothing": ("tools/check-names.allow", "nothing mentions unused_name any more"),
     "no_reason": ("tools/check-names.allow", "no reason is given for no_reason"),
