@@ -32,6 +32,8 @@ struct init {
 
     int log_directory;
     struct log_writer logs[PIPES], all;
+    int relay_fd; /* the container's own output, when it gets the logs as well; -1: it does not */
+    uint64_t relay_offsets[PIPES], relay_all_offset;
     int read_ends[PIPES], write_ends[PIPES]; /* -1: closed */
     enum pipe_kind unfinished;               /* whose line `all` is in the middle of */
     int signals;                             /* signalfd */
@@ -61,6 +63,11 @@ void loop_drain(struct init *init);
 void loop_finish(struct init *init);
 /* A line of the runtime log. */
 void note(struct init *init, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- relay.c --- */
+void relay_open(struct init *init); /* before the output is redirected */
+void relay_write(struct init *init, enum pipe_kind kind, const char *bytes, size_t length);
+void relay_close(struct init *init); /* nothing more will be written */
 
 /* --- process.c --- */
 bool processes_reap(struct init *init); /* false: no child is left */

@@ -10,6 +10,7 @@
  *   /skep/run        writable by the image's user: exit report, stop reason
  *   /skep/network    the task's address where its job has a network of its own; else not there
  *   /dev/termination-log   in a pod: a file that kubelet mounts; gets what /skep/run/exit gets
+ *   /skep/relay      empty; where it is, the container's own output gets all logs (log_line.h)
  *   /skep/door       read-only: sockets of the server, where the engine is on its machine
  *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
@@ -47,6 +48,7 @@ enum {
 #define LAYOUT_JOB_NAME     "job"
 #define LAYOUT_TASK_NAME    "task"
 #define LAYOUT_NETWORK_NAME "network"
+#define LAYOUT_RELAY_NAME   "relay"
 
 /* in /skep/door: the API, for what tasks ask */
 #define LAYOUT_DOOR_API_NAME "api"

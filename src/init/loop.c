@@ -86,6 +86,7 @@ static void signals_read(struct init *init)
 static void output_take(struct init *init, enum pipe_kind kind, const char *bytes, size_t length)
 {
     log_write(&init->logs[kind], bytes, length);
+    relay_write(init, kind, bytes, length);
     if (kind == PIPE_RUNTIME)
         return;
     log_write(&init->all, bytes, length);
@@ -183,6 +184,8 @@ void note(struct init *init, const char *format, ...)
     buf_vformat(&line, format, args);
     va_end(args);
     buf_char(&line, '\n');
-    if (!init->is_guest)
-        log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
+    if (init->is_guest)
+        return;
+    log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
+    relay_write(init, PIPE_RUNTIME, line.at, line.length);
 }

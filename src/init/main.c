@@ -76,8 +76,10 @@ static int begin(struct init *init, struct err *err)
         code = logs_open(init, err);
     if (code == 0)
         code = loop_init(init, err);
-    if (code == 0)
+    if (code == 0) {
+        relay_open(init);
         output_redirect(init);
+    }
     return code;
 }
 
@@ -218,6 +220,7 @@ int main(int argc, char **argv)
         return enter(&init, argc - 2, argv + 2);
     }
     init.root = argc > 1 ? argv[1] : "/skep";
+    init.relay_fd = -1;
     if (begin(&init, &err) < 0) {
         fprintf(stderr, "skep-init: %s\n", err.text);
         return EXIT_FILE_SETUP;
@@ -225,5 +228,6 @@ int main(int argc, char **argv)
     run(&init);
     if (report(&init, &err) < 0)
         note(&init, "%s", err.text);
+    relay_close(&init);
     return init.end.code;
 }

@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,9 @@ pid_t world_start(struct world *world)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        int output = world->output[0] ? open(world->output, O_WRONLY | O_CREAT, 0644) : -1;
+        if (output >= 0)
+            dup2(output, STDOUT_FILENO);
         if (chdir(world->root) == 0)
             execl(SKEP_INIT, SKEP_INIT, world->root, (char *)NULL);
         _exit(99);

@@ -13,6 +13,7 @@
 
 struct world {
     char root[64];
+    char output[96]; /* the file that is its standard output; "": ours */
     struct job_file job;
     struct job_file_role role;
     struct job_file_task tasks[2];

@@ -1,0 +1,60 @@
+#include "init/log_line.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static const char whole_kinds[] = "oer.", part_kinds[] = "OER";
+
+void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
+                     uint64_t *all_offset, struct buf *out)
+{
+    assert(kind < LOG_LINE_END);
+    const bool is_merged = kind != LOG_LINE_RUNTIME;
+    while (bytes.length > 0) {
+        const size_t most = bytes.length < LOG_LINE_TEXT_MAX ? bytes.length : LOG_LINE_TEXT_MAX;
+        const char *newline = memchr(bytes.at, '\n', most);
+        const size_t length = newline ? (size_t)(newline - bytes.at) : most;
+        buf_format(out, "%c %llu %llu ", newline ? whole_kinds[kind] : part_kinds[kind],
+                   (unsigned long long)*offset, (unsigned long long)(is_merged ? *all_offset : 0));
+        buf_add(out, bytes.at, length);
+        buf_char(out, '\n');
+        const size_t taken = length + (newline != NULL);
+        bytes = (struct text){bytes.at + taken, bytes.length - taken};
+        *offset += taken;
+        *all_offset += is_merged ? taken : 0;
+    }
+}
+
+void log_line_write_end(struct buf *out)
+{
+    buf_string(out, ". 0 0 \n");
+}
+
+static bool offset_read(struct text *rest, uint64_t *offset)
+{
+    int64_t value;
+    struct text word = text_cut(rest, ' ');
+    if (!rest->at || !text_to_int64(word, &value) || value < 0)
+        return false;
+    *offset = (uint64_t)value;
+    return true;
+}
+
+bool log_line_read(struct text line, struct log_line *out)
+{
+    *out = (struct log_line){0};
+    if (line.length < 2 || line.at[0] == '\0' || line.at[1] != ' ')
+        return false;
+    const char *whole = strchr(whole_kinds, line.at[0]), *part = strchr(part_kinds, line.at[0]);
+    if (!whole && !part)
+        return false;
+    out->kind = (enum log_line_kind)(whole ? whole - whole_kinds : part - part_kinds);
+    out->has_newline = whole && out->kind != LOG_LINE_END;
+    struct text rest = {line.at + 2, line.length - 2};
+    if (!offset_read(&rest, &out->offset) || !offset_read(&rest, &out->all_offset))
+        return false;
+    out->text = rest;
+    return rest.length <= LOG_LINE_TEXT_MAX;
+}

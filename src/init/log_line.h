@@ -1,0 +1,43 @@
+/* log_line.h — a piece of a log as one line of skep-init's own output, which a kubelet keeps.
+ *
+ * Pure. In a pod nobody can read the segments of /skep/log from outside; what the container itself
+ * writes can be read by the API of the cluster, both streams mixed, until the kubelet rotates it
+ * away, and again from the begin after each interruption. So a line says where its bytes belong:
+ *
+ *   KIND OFFSET ALL TEXT
+ *
+ * KIND: o, e, r: TEXT and the newline after it belong to stdout, stderr, runtime; O, E, R: TEXT
+ * alone does. OFFSET: of the first byte of TEXT in that stream. ALL: the same in the merged log of
+ * both; 0 for runtime. ". 0 0 " is the last line of all.
+ */
+#ifndef INIT_LOG_LINE_H
+#define INIT_LOG_LINE_H
+#include "base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+
+enum {
+    LOG_LINE_TEXT_MAX = 8 << 10, /* runtimes cut lines of 16 KiB */
+    LOG_LINE_HEAD_MAX = 48,
+};
+
+enum log_line_kind { LOG_LINE_STDOUT, LOG_LINE_STDERR, LOG_LINE_RUNTIME, LOG_LINE_END };
+
+struct log_line {
+    enum log_line_kind kind;
+    uint64_t offset, all_offset;
+    struct text text;
+    bool has_newline; /* one follows the text in its stream */
+};
+
+/* Append `bytes` of a stream as lines, however many they need; moves both offsets behind them. */
+void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
+                     uint64_t *all_offset, struct buf *out);
+void log_line_write_end(struct buf *out);
+
+/* A line without its newline. False: it is none of these. */
+bool log_line_read(struct text line, struct log_line *out);
+
+#endif

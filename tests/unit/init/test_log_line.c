@@ -1,0 +1,102 @@
+/* Pieces of logs as lines: what was written comes out again, and nothing else is taken for it. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "init/log_line.h"
+
+static void lines_are_written(void **state)
+{
+    (void)state;
+    uint64_t offset = 10, all = 100, runtime = 7;
+    cleanup_buf struct buf out = BUF_INIT;
+    log_lines_write(LOG_LINE_STDOUT, TEXT("one\n\ntwo"), &offset, &all, &out);
+    log_lines_write(LOG_LINE_STDERR, TEXT("\n"), &offset, &all, &out);
+    log_lines_write(LOG_LINE_RUNTIME, TEXT("r\n"), &runtime, &all, &out);
+    log_lines_write(LOG_LINE_STDOUT, TEXT(""), &offset, &all, &out);
+    log_line_write_end(&out);
+    assert_string_equal(buf_cstr(&out), "o 10 100 one\no 14 104 \nO 15 105 two\ne 18 108 \n"
+                                        "r 7 0 r\n. 0 0 \n");
+    assert_int_equal(offset, 19);
+    assert_int_equal(all, 109);
+    assert_int_equal(runtime, 9);
+}
+
+/* No line is so long that a container runtime would cut it. */
+static void long_lines_are_cut(void **state)
+{
+    (void)state;
+    static char bytes[3 * LOG_LINE_TEXT_MAX];
+    uint64_t offset = 0, all = 0, wanted = 0;
+    cleanup_buf struct buf out = BUF_INIT;
+    memset(bytes, 'x', sizeof bytes);
+    log_lines_write(LOG_LINE_STDERR, (struct text){bytes, sizeof bytes}, &offset, &all, &out);
+    assert_int_equal(offset, sizeof bytes);
+    struct text left = buf_as_text(&out);
+    while (left.length > 0) {
+        struct log_line line;
+        assert_true(log_line_read(text_cut(&left, '\n'), &line));
+        assert_int_equal(line.kind, LOG_LINE_STDERR);
+        assert_false(line.has_newline);
+        assert_int_equal(line.offset, wanted);
+        assert_int_equal(line.text.length, LOG_LINE_TEXT_MAX);
+        wanted += LOG_LINE_TEXT_MAX;
+    }
+    assert_int_equal(wanted, sizeof bytes);
+}
+
+static void lines_are_read(void **state)
+{
+    (void)state;
+    struct log_line line;
+    assert_true(log_line_read(TEXT("e 5 17  a b "), &line));
+    assert_int_equal(line.kind, LOG_LINE_STDERR);
+    assert_int_equal(line.offset, 5);
+    assert_int_equal(line.all_offset, 17);
+    assert_true(line.has_newline);
+    assert_true(text_is(line.text, " a b "));
+    assert_true(log_line_read(TEXT("R 0 0 x"), &line));
+    assert_int_equal(line.kind, LOG_LINE_RUNTIME);
+    assert_false(line.has_newline);
+    assert_true(log_line_read(TEXT("o 0 0 "), &line));
+    assert_int_equal(line.text.length, 0);
+    assert_true(log_line_read(TEXT(". 0 0 "), &line));
+    assert_int_equal(line.kind, LOG_LINE_END);
+}
+
+static void nothing_else_is_read(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "",
+        "o",
+        "x 0 0 ",
+        "o 0 0",
+        "o  0 0 a",
+        "o -1 0 a",
+        "o 0 -1 a",
+        "o 1x 0 ",
+        "ordinary ",
+        "oo 0 0 ",
+        "o 99999999999999999999 0 a",
+        "o 0",
+    };
+    static char bytes[LOG_LINE_TEXT_MAX + 10] = "o 0 0 ";
+    struct log_line line;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(log_line_read(text_of(others[i]), &line));
+    assert_false(log_line_read((struct text){"\0 0 0 a", 7}, &line));
+    memset(bytes + 6, 'x', LOG_LINE_TEXT_MAX + 1);
+    assert_false(log_line_read((struct text){bytes, LOG_LINE_TEXT_MAX + 7}, &line));
+    assert_true(log_line_read((struct text){bytes, LOG_LINE_TEXT_MAX + 6}, &line));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(lines_are_written),
+    cmocka_unit_test(long_lines_are_cut),
+    cmocka_unit_test(lines_are_read),
+    cmocka_unit_test(nothing_else_is_read),
+};
+
+UNIT_FILE(tests, NULL, NULL);

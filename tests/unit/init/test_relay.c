@@ -1,0 +1,91 @@
+/* All logs once more on skep-init's own output, where the engine wants them there. */
+#include "run.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "init/log_line.h"
+
+static void relay_run(struct world *world, const char *command, struct buf *output)
+{
+    world_init(world, command);
+    write_whole(path_in(world, LAYOUT_RELAY_NAME), "", 0);
+    snprintf(world->output, sizeof world->output, "%s/output", world->root);
+    world_run(world);
+    read_whole(path_in(world, "output"), output);
+}
+
+/* What the lines of a kind say, put together. */
+static void kind_is(const struct buf *output, enum log_line_kind kind, const char *wanted)
+{
+    cleanup_buf struct buf bytes = BUF_INIT;
+    struct text left = buf_as_text(output);
+    struct log_line line;
+    while (left.length > 0) {
+        assert_true(log_line_read(text_cut(&left, '\n'), &line));
+        if (line.kind != kind)
+            continue;
+        assert_int_equal(line.offset, bytes.length);
+        buf_text(&bytes, line.text);
+        if (line.has_newline)
+            buf_char(&bytes, '\n');
+    }
+    assert_string_equal(buf_cstr(&bytes), wanted);
+}
+
+static void both_streams(void **state)
+{
+    (void)state;
+    struct world w;
+    cleanup_buf struct buf output = BUF_INIT;
+    relay_run(&w, "echo a; echo b >&2; printf c", &output);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    kind_is(&output, LOG_LINE_STDOUT, "a\nc");
+    kind_is(&output, LOG_LINE_STDERR, "b\n");
+    log_is(&w, "stdout", "a\nc");
+    assert_true(output.length > 7);
+    assert_memory_equal(output.at + output.length - 7, ". 0 0 \n", 7);
+    folder_remove(w.root);
+}
+
+/* Without the file nothing is written there: the engine keeps that output as its own. */
+static void only_where_it_is_wanted(void **state)
+{
+    (void)state;
+    struct world w;
+    cleanup_buf struct buf output = BUF_INIT;
+    world_init(&w, "echo a");
+    snprintf(w.output, sizeof w.output, "%s/output", w.root);
+    world_run(&w);
+    read_whole(path_in(&w, "output"), &output);
+    assert_int_equal(output.length, 0);
+    folder_remove(w.root);
+}
+
+/* Nobody reads it: the task goes on, and its segments are whole. */
+static void a_reader_that_has_gone(void **state)
+{
+    (void)state;
+    struct world w;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    world_init(&w, "echo a; echo b");
+    write_whole(path_in(&w, LAYOUT_RELAY_NAME), "", 0);
+    snprintf(w.output, sizeof w.output, "/proc/self/fd/%d", ends[1]);
+    close(ends[0]);
+    world_run(&w);
+    close(ends[1]);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    log_is(&w, "stdout", "a\nb\n");
+    folder_remove(w.root);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(both_streams),
+    cmocka_unit_test(only_where_it_is_wanted),
+    cmocka_unit_test(a_reader_that_has_gone),
+};
+
+UNIT_FILE(tests, run_setup, NULL);
