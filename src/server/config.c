@@ -453,10 +453,10 @@ static void check_kubernetes(const struct engine_config *engine, const struct do
                              struct problems *problems)
 {
     static const char *const unused[] = {
-        "runtime",     "initPath",  "nodeName", "address",        "cpu",
-        "memoryMB",    "workers",   "pidsMax",  "diskReserveMB",  "containerKeepHours",
-        "logKeepDays", "logKeepMB", "disk",     "userNamespaces", "network",
-        "rights",      "devices",   "images",   "fake",
+        "runtime",  "initPath",       "nodeName", "address",       "cpu",
+        "memoryMB", "workers",        "pidsMax",  "diskReserveMB", "containerKeepHours",
+        "disk",     "userNamespaces", "network",  "rights",        "devices",
+        "images",   "fake",
     };
     const struct doc *own = doc_get(doc, "kubernetes");
     const char *init_image = engine->kubernetes.init_image;
@@ -469,6 +469,9 @@ static void check_kubernetes(const struct engine_config *engine, const struct do
                         "%s says how containers of this machine are run: for pods of a cluster "
                         "nothing of it is used",
                         unused[i]);
+    if (engine->kind == ENGINE_KIND_KUBERNETES && strchr(engine->name, '/'))
+        problem_add(problems, doc_get(doc, "name")->place, "engine.name",
+                    "a folder is called after it: it must have no /");
     if (engine->kind != ENGINE_KIND_KUBERNETES && own)
         problem_add(problems, own->place, "engine.kubernetes",
                     "the engine's kind is %s, so that nothing of this is used",

@@ -77,6 +77,19 @@ static int local_of(const struct engine_config *own, const char *data_directory,
     return *engine ? 0 : err->code;
 }
 
+static int kubernetes_of(const struct engine_config *own, const char *data_directory,
+                         struct engine_sink sink, struct engine **engine, struct err *err)
+{
+    struct engine_kubernetes_config config = own->kubernetes;
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof directory, "%s/kubernetes-%s", data_directory, own->name);
+    config.directory = directory;
+    config.log_segment_mib = own->log_segment_mib;
+    config.log_keep_s = (int64_t)own->local.log_keep_s;
+    config.log_keep_mib = own->local.log_keep_mib;
+    return engine_kubernetes_new(&config, sink, engine, err);
+}
+
 int engine_of_config(const struct engine_config *engine, const char *data_directory,
                      const char *door, struct engine_sink sink, struct engine **out,
                      struct err *err)
@@ -87,7 +100,7 @@ int engine_of_config(const struct engine_config *engine, const char *data_direct
     case ENGINE_KIND_FAKE:
         return fake_of(engine, sink, out, err);
     case ENGINE_KIND_KUBERNETES:
-        return engine_kubernetes_new(&engine->kubernetes, sink, out, err);
+        return kubernetes_of(engine, data_directory, sink, out, err);
     }
     return err_fail(err, ERR_INTERNAL, "", "no such engine");
 }

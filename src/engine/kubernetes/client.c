@@ -167,6 +167,11 @@ static void token_read(struct kube_client *client)
 
 /* --- one transfer --- */
 
+static bool is_stream(const struct kube_call *call)
+{
+    return call->line || call->bytes;
+}
+
 static bool lines_tell(struct transfer *transfer)
 {
     struct text rest = buf_as_text(&transfer->answer);
@@ -189,13 +194,18 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
     const size_t length = size * count;
     long status = 0;
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-    const bool is_stream = transfer->call.line && status < 300;
-    const size_t most = is_stream ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
+    const bool is_streamed = is_stream(&transfer->call) && status < 300;
+    if (is_streamed && transfer->call.bytes) {
+        transfer->is_cut = !transfer->call.bytes(transfer->call.context, transfer->call.key,
+                                                 (struct text){bytes, length});
+        return transfer->is_cut ? 0 : length;
+    }
+    const size_t most = is_streamed ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
     transfer->is_cut = transfer->answer.length + length > most;
     if (transfer->is_cut)
         return 0;
     buf_add(&transfer->answer, bytes, length);
-    if (is_stream && memchr(bytes, '\n', length))
+    if (is_streamed && memchr(bytes, '\n', length))
         transfer->is_cut = !lines_tell(transfer);
     return transfer->is_cut ? 0 : length;
 }
@@ -264,10 +274,12 @@ static void times_set(const struct transfer *transfer)
 {
     curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     curl_easy_setopt(transfer->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    if (!transfer->call.line) {
+    if (!is_stream(&transfer->call)) {
         curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
         return;
     }
+    if (transfer->call.bytes)
+        return;
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
 }
@@ -301,7 +313,7 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     transfer->failure[0] = '\0';
     transfer->next = client->running;
     client->running = transfer;
-    client->calls += !transfer->call.line;
+    client->calls += !is_stream(&transfer->call);
     curl_multi_add_handle(client->multi, easy);
 }
 
@@ -356,7 +368,7 @@ static void running_remove(struct kube_client *client, struct transfer *transfer
     while (*at != transfer)
         at = &(*at)->next;
     *at = transfer->next;
-    client->calls -= !transfer->call.line;
+    client->calls -= !is_stream(&transfer->call);
 }
 
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
@@ -377,12 +389,12 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
     /* a reader that ends its stream has been answered */
     answer.status = code == CURLE_OK ? (int)status : 0;
     answer.body = buf_as_text(&transfer->answer);
-    if (!(transfer->is_cut && transfer->call.line))
+    if (!transfer->call.bytes && !(transfer->is_cut && transfer->call.line))
         watcher_tell(client, &answer);
     quiet_set(client, transfer->easy, answer.status);
     if (answer.status == STATUS_UNAUTHORIZED)
         client->token_ms = -TOKEN_AGE_MS;
-    if (!transfer->call.line && is_passing(answer.status) && !transfer->is_cut) {
+    if (!is_stream(&transfer->call) && is_passing(answer.status) && !transfer->is_cut) {
         again(client, transfer);
         return;
     }
@@ -431,7 +443,7 @@ static void ready_start(struct kube_client *client)
             static const struct kube_answer due = {.trouble = ""};
             transfer->call.done(transfer->call.context, transfer->call.key, &due);
             transfer_free(transfer);
-        } else if (is_quiet || (!transfer->call.line && client->calls >= CLIENT_CALLS_MAX)) {
+        } else if (is_quiet || (!is_stream(&transfer->call) && client->calls >= CLIENT_CALLS_MAX)) {
             queue_put(&left, transfer);
         } else {
             transfer_start(client, transfer);

@@ -42,6 +42,9 @@ struct kube_call {
     uint64_t key; /* the caller's */
     /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
     bool (*line)(void *context, uint64_t key, struct text line);
+    /* The same without regard to lines, for a stream that may be silent for as long as it likes:
+     * the API server only hands it on, so that its failures say nothing of the API server. */
+    bool (*bytes)(void *context, uint64_t key, struct text bytes);
     void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
 };
 

@@ -12,7 +12,7 @@
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/state.h"
 
-enum { LIST_WAIT_S = 30 };
+enum { LIST_WAIT_S = 30, LOG_KEEP_S = 30 * 86400, LOG_KEEP_MIB = 10240 };
 
 static struct kube *kube_of(struct engine *engine)
 {
@@ -31,6 +31,7 @@ static void kube_free(struct engine *engine)
 {
     struct kube *kube = kube_of(engine);
     kube_client_free(kube->client);
+    logs_close(kube);
     tasks_free(kube);
     nodes_free(kube);
     pthread_cond_destroy(&kube->synced);
@@ -59,7 +60,7 @@ static void all_tell(void *context, uint64_t key, const struct kube_answer *answ
     kube->is_listed = true;
     nodes_tell(kube, &tells);
     for (size_t i = 0; i < kube->tasks.count; i++)
-        kube_task_tell(kube->tasks.items[i], &tells);
+        kube_task_tell(kube, kube->tasks.items[i], &tells);
     pthread_mutex_unlock(&kube->lock);
     tells_post(kube, &tells);
 }
@@ -104,6 +105,7 @@ static int kube_create(struct engine *engine, const struct container *container,
                         kube->trouble);
     if (!task && code == 0) {
         task = kube_task_add(kube, container->attempt, container->node);
+        task_log_begin(kube, container->attempt, container->job);
         pod_secret_write(container, &kube->settings, &task->secret);
         pod_write(container, &kube->settings, &task->pod);
         kube_task_begin(kube, task);
@@ -122,7 +124,7 @@ static void task_again(void *context, uint64_t key, const struct kube_answer *an
     pthread_mutex_lock(&kube->lock);
     const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task)
-        kube_task_tell(task, &tells);
+        kube_task_tell(kube, task, &tells);
     pthread_mutex_unlock(&kube->lock);
     tells_post(kube, &tells);
 }
@@ -171,21 +173,6 @@ static int cannot(struct engine *engine, enum engine_capability capability, stru
     int code = engine_need(engine, capability, err);
     assert(code < 0);
     return code;
-}
-
-static ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt,
-                             enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
-                             struct log_part *part, struct err *err)
-{
-    (void)attempt, (void)stream, (void)offset, (void)bytes, (void)size, (void)part;
-    return cannot(engine, ENGINE_CAN_LOG, err);
-}
-
-static int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
-                          struct err *err)
-{
-    (void)attempt, (void)stream;
-    return cannot(engine, ENGINE_CAN_FOLLOW, err);
 }
 
 static int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
@@ -306,6 +293,9 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     kube->engine.ops = &kube_ops;
     if (config->gpus == KUBE_GPUS_ENV)
         kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
+    kube->logs.segment_bytes = config->log_segment_mib << 20;
+    kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
+    kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
     kube->sink = sink;
     arena_init(&kube->arena);
     pthread_mutex_init(&kube->lock, NULL);
@@ -316,6 +306,8 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     int code = access_make(kube, config, err);
     if (code == 0)
         code = settings_make(kube, config, err);
+    if (code == 0 && config->directory)
+        code = logs_open(kube, config->directory, err);
     if (code == 0)
         code = kube_client_new(&kube->access,
                                (struct kube_watcher){kube, follow_failed, follow_answered},
@@ -325,6 +317,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
         return code;
     }
     follows_start(kube);
+    logs_start(kube);
     *engine = &kube->engine;
     return 0;
 }

@@ -2,8 +2,7 @@
  *
  * Edge. docs/rfc/0017-kubernetes-engine.md says what a pod is to Skep. One thread asks the API
  * server and tells what has become of nodes and attempts; the doors of the port only note what is
- * wanted. Nothing is kept on disk: what runs is in the cluster, what is wanted in the server's
- * store.
+ * wanted. What runs is in the cluster, what is wanted in the server's store; on disk are the logs.
  */
 #ifndef ENGINE_KUBERNETES_KUBERNETES_H
 #define ENGINE_KUBERNETES_KUBERNETES_H
@@ -23,6 +22,9 @@ struct engine_kubernetes_config {
     const char *taint;                         /* NULL: ENGINE_KUBERNETES_TAINT */
     const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
     enum kube_gpus gpus;
+    const char *directory; /* for logs and what must outlive a restart; NULL: no logs are kept */
+    uint64_t log_segment_mib, log_keep_mib; /* 0: as the local engine's */
+    int64_t log_keep_s;
 };
 
 #define ENGINE_KUBERNETES_TAINT "skep.internal/dedicated"

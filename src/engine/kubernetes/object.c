@@ -55,8 +55,18 @@ const char *object_string(const struct doc *object, const char *path)
     return value && value->kind == DOC_STRING ? value->as.string.at : "";
 }
 
+static const char *named(const struct doc *object, const char *map, const char *name)
+{
+    const struct doc *value = doc_get(object_at(object, map), name);
+    return value && value->kind == DOC_STRING ? value->as.string.at : "";
+}
+
 const char *object_label(const struct doc *object, const char *name)
 {
-    const struct doc *value = doc_get(object_at(object, "metadata.labels"), name);
-    return value && value->kind == DOC_STRING ? value->as.string.at : "";
+    return named(object, "metadata.labels", name);
+}
+
+const char *object_note(const struct doc *object, const char *name)
+{
+    return named(object, "metadata.annotations", name);
 }

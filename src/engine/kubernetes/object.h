@@ -38,5 +38,6 @@ const struct doc *object_at(const struct doc *object, const char *path);
 const char *object_string(const struct doc *object, const char *path); /* "": no string there */
 
 const char *object_label(const struct doc *object, const char *name); /* "": it has none */
+const char *object_note(const struct doc *object, const char *name);  /* an annotation; likewise */
 
 #endif

@@ -20,10 +20,11 @@
 #define VOLUME_PRIVATE "private"
 #define VOLUME_SHM     "shm"
 
-/* where the volume with the program and the files' places are, in the container that makes them */
+/* where the volume with the program and the files' places are, in the container that makes them; it
+ * may be any user, and the task gets the volume read-only */
 #define BRING_COMMAND                                                                              \
     "set -e; cp -f /usr/lib/skep/skep-init /skep/init; chmod 0755 /skep/init; "                    \
-    "mkdir -p /skep/log /skep/run /skep/private; : >/skep/job; : >/skep/task; chmod 0755 /skep"
+    "mkdir -p /skep/log /skep/run /skep/private; : >/skep/job; : >/skep/task; : >/skep/relay"
 
 /* --- what can be made --- */
 
@@ -232,16 +233,17 @@ static void environment_write(struct json_writer *json, const struct container *
     }
 }
 
+/* `sub_path`: one file of the volume; NULL: the whole of it. */
 static void mount_write(struct json_writer *json, const char *volume, const char *path,
-                        const char *sub_path)
+                        const char *sub_path, bool is_read_only)
 {
     json_object(json);
     json_key_string(json, "name", volume);
     json_key_string(json, "mountPath", path);
-    if (sub_path) {
+    if (sub_path)
         json_key_string(json, "subPath", sub_path);
+    if (is_read_only)
         json_key_bool(json, "readOnly", true);
-    }
     json_object_end(json);
 }
 
@@ -249,17 +251,17 @@ static void mounts_write(struct json_writer *json, const struct container *conta
 {
     json_key(json, "volumeMounts");
     json_array(json);
-    mount_write(json, VOLUME_PROGRAM, "/skep", NULL);
+    mount_write(json, VOLUME_PROGRAM, "/skep", NULL, true);
     for (size_t i = 0; i < container->file_count; i++) {
         char path[300];
         snprintf(path, sizeof path, "/skep/%.250s", container->files[i].name);
-        mount_write(json, VOLUME_FILES, path, container->files[i].name);
+        mount_write(json, VOLUME_FILES, path, container->files[i].name, true);
     }
-    mount_write(json, VOLUME_LOG, LAYOUT_LOG, NULL);
-    mount_write(json, VOLUME_RUN, LAYOUT_RUN, NULL);
-    mount_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE, NULL);
+    mount_write(json, VOLUME_LOG, LAYOUT_LOG, NULL, false);
+    mount_write(json, VOLUME_RUN, LAYOUT_RUN, NULL, false);
+    mount_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE, NULL, false);
     if (container->shm_mib > 0)
-        mount_write(json, VOLUME_SHM, "/dev/shm", NULL);
+        mount_write(json, VOLUME_SHM, "/dev/shm", NULL, false);
     json_array_end(json);
 }
 
@@ -290,7 +292,7 @@ static void containers_write(struct json_writer *json, const struct container *c
     resources_write(json, container, &settings->nodes); /* no more than the task: it comes after */
     json_key(json, "volumeMounts");
     json_array(json);
-    mount_write(json, VOLUME_PROGRAM, "/skep", NULL);
+    mount_write(json, VOLUME_PROGRAM, "/skep", NULL, false);
     json_array_end(json);
     rights_write(json);
     json_object_end(json);

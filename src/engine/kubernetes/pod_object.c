@@ -8,6 +8,8 @@
 #include "engine/kubernetes/object.h"
 #include "init/exit_file.h"
 
+#define UNKNOWN_STATUS "ContainerStatusUnknown"
+
 enum { SIGNAL_KILL = 9, SIGNAL_BASE = 128, SIGNALS = 64, CODE_CANNOT_RUN = 128 };
 
 static bool is_any(const char *word, const char *const *words)
@@ -126,7 +128,7 @@ static void terminated_read(const struct doc *terminated, struct arena *arena,
     const char *reason = object_string(terminated, "reason");
     code_set(exit, doc_get_int(terminated, "exitCode", 0), doc_get_int(terminated, "signal", 0));
     exit->is_user_command = true;
-    if (strcmp(reason, "ContainerStatusUnknown") == 0) { /* 137 says nothing: nobody killed it */
+    if (strcmp(reason, UNKNOWN_STATUS) == 0) { /* 137 says nothing: nobody killed it */
         exit->reason = "NodeRestarted";
         exit->message = object_string(terminated, "message");
         return;
@@ -157,6 +159,17 @@ static bool init_failed(const struct doc *pod, struct arena *arena, struct exit_
         arena_format(arena, "skep-init could not be brought into the pod: %.60s %.200s",
                      object_string(terminated, "reason"), object_string(terminated, "message"));
     return true;
+}
+
+/* Of a pod that is deleted while its container waits kubelet says that it cannot find the
+ * container; one that it has lost had begun some time, as far as this kubelet knows. */
+static bool has_begun(const struct doc *status)
+{
+    const struct doc *terminated = object_at(status, "state.terminated");
+    if (!terminated)
+        return object_at(status, "state.running") != NULL;
+    return strcmp(object_string(terminated, "reason"), UNKNOWN_STATUS) != 0 ||
+           object_string(terminated, "startedAt")[0] != '\0';
 }
 
 static bool is_running(const struct doc *pod)
@@ -255,7 +268,7 @@ void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
         .version = object_string(pod, "metadata.resourceVersion"),
         .node = object_string(pod, "spec.nodeName"),
         .is_deleting = object_string(pod, "metadata.deletionTimestamp")[0] != '\0',
-        .has_started = object_at(status, "state.running") || object_at(status, "state.terminated"),
+        .has_started = has_begun(status),
         .reason = "",
         .message = "",
     };

@@ -12,10 +12,30 @@
 #include "engine/kubernetes/access.h"
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/feed.h"
+#include "engine/kubernetes/log_store.h"
 #include "engine/kubernetes/pod_make.h"
 #include <pthread.h>
 
-enum { KUBE_UID_SIZE = 64, KUBE_PATH_SIZE = 400, KUBE_UNREACHABLE_MS = 10 * 1000 };
+enum {
+    KUBE_UID_SIZE = 64,
+    KUBE_PATH_SIZE = 400,
+    KUBE_UNREACHABLE_MS = 10 * 1000,
+    KUBE_LOG_STREAMS_MAX = 2000,      /* at a time; the other logs wait for one to end */
+    KUBE_LOG_PATIENCE_MS = 30 * 1000, /* an end is told without the rest of its log after that */
+    KUBE_LOG_TAIL_MAX = 10 << 20,     /* of what is judged */
+    KUBE_PLATFORM_TAIL_MAX = 4096,
+    KUBE_COLLECT_MS = 10 * 60 * 1000, /* between two looks at what logs may go */
+};
+
+/* How the log of a task comes here: logs.c. All but `store` under the lock. */
+struct kube_log {
+    struct log_store_task store; /* the client's thread alone */
+    bool is_wanted;              /* its container has begun */
+    bool is_open;                /* a stream runs, or will begin after a pause */
+    bool is_done;                /* nothing more will come, or is waited for */
+    bool is_held;                /* its end is not told before that */
+    uint32_t failures;           /* in a row */
+};
 
 /* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
 enum task_state {
@@ -45,6 +65,7 @@ struct kube_task {
     struct exit_report exit;     /* ENDED; its strings are the two below */
     char *end_reason, *end_text; /* ENDED */
     unsigned deletes;            /* FORGOTTEN: not answered yet */
+    struct kube_log log;
 };
 
 struct kube_node {
@@ -76,6 +97,13 @@ struct kube {
     char trouble[256];   /* why not synced; "" */
     struct kube_follow follows[FOLLOWS];
     uint64_t chance;
+    struct {
+        const char *directory; /* NULL: no logs are kept */
+        uint64_t segment_bytes, room_bytes;
+        int64_t keep_s;
+        struct log_watch *watch; /* NULL: whoever follows a log looks from time to time */
+        size_t streams;
+    } logs;
     struct id_map attempts;
     struct {
         struct kube_task **items;
@@ -118,6 +146,28 @@ void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells); /* not 
 void nodes_tell(struct kube *kube, struct tells *tells);                 /* all of them, again */
 void nodes_free(struct kube *kube);
 
+/* --- logs.c --- */
+
+/* `directory` of the configuration is made when it is missing. ERR_IO. */
+int logs_open(struct kube *kube, const char *directory, struct err *err);
+void logs_close(struct kube *kube);
+void logs_start(struct kube *kube); /* looks from now on at what may go */
+/* Under the lock: it is made; its container has begun; nothing more of it is waited for. */
+void task_log_begin(const struct kube *kube, struct attempt_id attempt, const char *job);
+void task_log_want(struct kube *kube, struct kube_task *task);
+void task_log_leave(struct kube *kube, struct kube_task *task);
+/* Under the lock. It has ended: true: its end is told when its log has come. */
+bool task_log_hold(struct kube *kube, struct kube_task *task);
+/* What is judged of it. */
+void task_log_tails(const struct kube *kube, struct attempt_id attempt, struct buf *user,
+                    struct buf *platform);
+/* engine_ops */
+ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                      uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                      struct err *err);
+int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                   struct err *err);
+
 /* --- tasks.c; under the lock --- */
 
 struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt);
@@ -125,7 +175,8 @@ struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, co
 void kube_task_begin(struct kube *kube, struct kube_task *task); /* its objects are written */
 void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
 void kube_task_forget(struct kube *kube, struct kube_task *task);
-void kube_task_tell(const struct kube_task *task, struct tells *tells); /* what is known, again */
+/* What is known, again. */
+void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells);
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);

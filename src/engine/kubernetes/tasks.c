@@ -60,6 +60,7 @@ static void task_free(struct kube_task *task)
     mem_free(task->gives_why);
     mem_free(task->end_reason);
     mem_free(task->end_text);
+    log_store_task_release(&task->log.store);
     mem_free(task);
 }
 
@@ -84,10 +85,15 @@ void tasks_free(struct kube *kube)
 
 /* --- what is told --- */
 
-static void end_tell(const struct kube_task *task, struct tells *tells)
+static void end_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
 {
     struct exit_report exit = task->exit;
     char name[OBJECT_NAME_SIZE] = "";
+    cleanup_buf struct buf user = BUF_INIT, platform = BUF_INIT;
+    if (!task->is_refused)
+        task_log_tails(kube, task->attempt, &user, &platform);
+    exit.log_tail = buf_as_text(&user);
+    exit.platform_tail = buf_as_text(&platform);
     exit.name = name;
     exit.reason = task->end_reason;
     exit.message = task->end_text;
@@ -107,13 +113,15 @@ static void started_tell(const struct kube_task *task, struct tells *tells)
                                             .runs_on = task->node[0] ? task->node : NULL});
 }
 
-void kube_task_tell(const struct kube_task *task, struct tells *tells)
+void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
 {
-    if (task->state == TASK_ENDED)
-        end_tell(task, tells);
-    else if (task->state < TASK_ENDED && task->is_started_told)
+    const bool is_live =
+        task->state < TASK_ENDED || (task->state == TASK_ENDED && task->log.is_held);
+    if (task->state == TASK_ENDED && !is_live)
+        end_tell(kube, task, tells);
+    else if (is_live && task->is_started_told)
         started_tell(task, tells);
-    else if (task->state < TASK_ENDED && task->is_preparing_told)
+    else if (is_live && task->is_preparing_told)
         tells_add(tells,
                   &(struct engine_event){.kind = ENGINE_PREPARING, .attempt = task->attempt});
 }
@@ -121,6 +129,7 @@ void kube_task_tell(const struct kube_task *task, struct tells *tells)
 static void started(struct kube *kube, struct kube_task *task, struct tells *tells)
 {
     task->state = TASK_RUNS;
+    task_log_want(kube, task);
     if (task->is_started_told)
         return;
     task->is_started_told = true;
@@ -150,8 +159,8 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
     task->end_text = mem_copy(exit->message ? exit->message : "");
     bytes_wipe(&task->secret);
     bytes_wipe(&task->pod);
-    if (kube->is_listed)
-        end_tell(task, tells);
+    if (!task_log_hold(kube, task) && kube->is_listed)
+        end_tell(kube, task, tells);
 }
 
 /* It ended before there was a pod. */
@@ -434,6 +443,7 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
 {
     const uint32_t grace_s = task->state == TASK_ENDED ? 0 : POD_GRACE_S;
     task->state = TASK_FORGOTTEN;
+    task_log_leave(kube, task);
     task->deletes = 1 + (task->uid[0] != '\0');
     if (task->uid[0])
         delete_send(kube, task, "pods", grace_s, forget_done);
@@ -567,6 +577,7 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     if (!task) {
         task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
         task->state = TASK_WAITS;
+        task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
     }
     task->mark = mark;
     pod_seen(kube, task, object, is_removed, tells);

@@ -13,6 +13,11 @@ static const char *kept(struct tells *tells, const char *string)
     return string ? arena_copy(&tells->arena, text_of(string)) : NULL;
 }
 
+static struct text text_kept(struct tells *tells, struct text text)
+{
+    return (struct text){arena_copy(&tells->arena, text), text.length};
+}
+
 void tells_add(struct tells *tells, const struct engine_event *event)
 {
     struct engine_event *own = ARRAY_ADD(&tells->events);
@@ -31,6 +36,8 @@ void tells_add(struct tells *tells, const struct engine_event *event)
         exit->name = kept(tells, exit->name);
         exit->reason = kept(tells, exit->reason);
         exit->message = kept(tells, exit->message);
+        exit->log_tail = text_kept(tells, exit->log_tail);
+        exit->platform_tail = text_kept(tells, exit->platform_tail);
         own->exit = exit;
     }
 }

@@ -42,8 +42,9 @@ class Cluster:
 
     NAMESPACE = "skep-jobs"
 
-    def __init__(self):
+    def __init__(self, address="127.0.0.1"):
         self.components = need("kube-apiserver")
+        self.address = address
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kube-test-"))
         self.etcd_ports = server_port(), server_port()
         self.port = server_port()
@@ -62,7 +63,7 @@ class Cluster:
 
     def start_server(self, *more):
         self.run("apiserver", self.components / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.etcd_ports[0]}",
-                 "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.directory / 'certs'}",
+                 f"--bind-address={self.address}", f"--secure-port={self.port}", f"--cert-dir={self.directory / 'certs'}",
                  f"--token-auth-file={self.directory / 'tokens'}", "--authorization-mode=Node,RBAC",
                  f"--service-account-key-file={self.directory / 'accounts.key'}",
                  f"--service-account-signing-key-file={self.directory / 'accounts.key'}",
@@ -78,9 +79,9 @@ class Cluster:
         except (OSError, http.client.HTTPException, Refused):
             return False
 
-    def start(self):
+    def start(self, *more):
         self.start_etcd()
-        self.start_server()
+        self.start_server(*more)
         self.create("/api/v1/namespaces", {"metadata": {"name": self.NAMESPACE}})
         self.create(f"/api/v1/namespaces/{self.NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
 
@@ -98,7 +99,7 @@ class Cluster:
         return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
 
     def call(self, method, path, body=None, kind="application/json"):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=ssl._create_unverified_context())
+        connection = http.client.HTTPSConnection(self.address, self.port, timeout=30, context=ssl._create_unverified_context())
         headers = {"Authorization": "Bearer admin-token"} | ({"Content-Type": kind} if body is not None else {})
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -118,7 +119,7 @@ class Cluster:
         path.write_text(json.dumps({
             "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": self.NAMESPACE}}],
-            "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{self.port}",
+            "clusters": [{"name": "test", "cluster": {"server": f"https://{self.address}:{self.port}",
                                                       "certificate-authority": "certs/apiserver.crt"}}],
             "users": [{"name": "test", "user": {"token": token}}],
         }))
@@ -144,7 +145,8 @@ class Cluster:
 
     def set_node(self, name, amounts=None, ready="True", reason="KubeletReady", message=""):
         status = {"conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": message}],
-                  "addresses": [{"type": "InternalIP", "address": "10.1.0.1"}]}
+                  "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],  # nobody listens there
+                  "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}
         if amounts:
             status |= {"capacity": amounts, "allocatable": amounts}
         self.merge(f"/api/v1/nodes/{name}/status", {"status": status})

@@ -1,0 +1,56 @@
+/* log_store.h — the logs of a cluster's tasks on this machine's disk.
+ *
+ * Edge. One folder an attempt, with segments as skep-init writes them (init/layout.h), so that
+ * engine/local/logs.h reads them. What comes is lines of init/log_line.h, in any order and as often
+ * as the cluster repeats them: what is there already is passed over, what was missed is a hole.
+ * A writer is one thread's; readers may be any.
+ */
+#ifndef ENGINE_KUBERNETES_LOG_STORE_H
+#define ENGINE_KUBERNETES_LOG_STORE_H
+#include "base/buf.h"
+#include "engine/engine.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+enum { LOG_STORE_PATH_MAX = 400, LOG_STORE_STREAMS = LOG_RUNTIME + 1 };
+
+/* How far one attempt's log is known. */
+struct log_store_task {
+    bool is_known; /* `end` was read from the disk */
+    bool is_whole; /* skep-init's last line has come */
+    struct {
+        uint64_t begin, end; /* of the newest segment */
+        struct buf bytes;    /* to be appended at `end` */
+    } streams[LOG_STORE_STREAMS];
+    struct buf rest; /* a line whose end has not come yet */
+};
+
+void log_store_task_release(struct log_store_task *task);
+
+/* The folder of an attempt. */
+void log_store_path(const char *directory, struct attempt_id attempt,
+                    char path[LOG_STORE_PATH_MAX]);
+
+/* Make its folder, noting whose it is. ERR_IO. Again is harmless. */
+int log_store_begin(const char *directory, struct attempt_id attempt, const char *job,
+                    struct err *err);
+
+/* Some bytes of what skep-init wrote; the newest two pieces of `segment_bytes` of each stream stay.
+ * ERR_IO: something could not be written, and is lost. */
+int log_store_take(struct log_store_task *task, const char *path, uint64_t segment_bytes,
+                   struct text bytes, struct err *err);
+
+/* A new reading begins: half a line that came is forgotten. */
+void log_store_again(struct log_store_task *task);
+
+/* Who follows it hears that it has ended. */
+void log_store_wake(const char *path);
+
+/* Remove the logs that nobody keeps (engine/local/log_keep.h): those for which `is_live` is false,
+ * as the limits want it. */
+void log_store_collect(const char *directory, uint64_t room_bytes, int64_t keep_s,
+                       bool (*is_live)(void *context, struct attempt_id attempt), void *context);
+
+#endif

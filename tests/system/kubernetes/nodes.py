@@ -1,0 +1,332 @@
+"""Nodes with a real kubelet and a real containerd, each in a network namespace of its own, behind one bridge.
+
+Everything a node starts stands in the node's own control groups, so nothing of it outlives the test.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import cluster
+import waits
+from task_ports import server_port
+
+GROUPS = pathlib.Path("/sys/fs/cgroup")
+PROGRAMS = {"containerd": "containerd", "runc": "runc", "ip": "iproute2", "nsenter": "util-linux", "umoci": "umoci", "skopeo": "skopeo",
+            "docker-registry": "docker-registry", "busybox": "busybox-static", "openssl": "openssl"}
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(cluster.SKIPPED)
+
+
+def need():
+    """Skips the test where no node can be made, and says what is missing."""
+    if os.geteuid() != 0:
+        skip("a kubelet needs root")
+    missing = [f"{program} (Debian's {package})" for program, package in PROGRAMS.items() if not shutil.which(program)]
+    if missing:
+        skip(f"not here: {', '.join(missing)}")
+    if "overlay" not in pathlib.Path("/proc/filesystems").read_text():
+        skip("the kernel has no overlay file system")
+    probe = f"kube-{os.getpid()}"
+    try:
+        for group in hierarchies():
+            (group / probe).mkdir()
+            (group / probe).rmdir()
+        run("ip", "netns", "add", probe)
+        run("ip", "netns", "delete", probe)
+    except (OSError, AssertionError) as error:
+        skip(f"the kernel refuses control groups or network namespaces: {error}")
+
+
+def hierarchies():
+    """The roots of all control groups: one of version 2, or one for each controller of version 1."""
+    if (GROUPS / "cgroup.controllers").exists():
+        return [GROUPS]
+    return [path for path in sorted(GROUPS.iterdir()) if path.is_dir() and not path.is_symlink() and path.name != "unified"]
+
+
+def group_make(name):
+    for root in hierarchies():
+        group = root / name
+        group.mkdir()
+        for file in ("cpuset.cpus", "cpuset.mems"):
+            if (group / file).exists() and not (root / "cgroup.controllers").exists():
+                (group / file).write_text((root / file).read_text())
+
+
+def group_processes(name):
+    found = set()
+    for root in hierarchies():
+        for path in (root / name).rglob("cgroup.procs"):
+            with contextlib.suppress(OSError):
+                found |= {int(line) for line in path.read_text().split()}
+    return found
+
+
+def group_remove(name):
+    def is_empty():
+        for process in group_processes(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        return not group_processes(name)
+
+    waits.until(is_empty, lambda: f"processes of {name} do not end: {group_processes(name)}", 60)
+    for root in hierarchies():
+        for path in sorted((root / name).rglob("*"), reverse=True):
+            if path.is_dir():
+                path.rmdir()
+        (root / name).rmdir()
+
+
+def group_enter(name):
+    """For the child of a fork: all that it starts stands in the group."""
+    def enter():
+        for root in hierarchies():
+            (root / name / "cgroup.procs").write_text("0")
+    return enter
+
+
+def unmount_below(folder):
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    for path in sorted((line.split()[4] for line in lines), reverse=True):
+        if path.startswith(f"{folder}/"):
+            run("umount", "--lazy", path)
+
+
+def bridge_make():
+    """A bridge that nobody else has: what it and all that belongs to it are called, and its subnet."""
+    for number in range(250):
+        if subprocess.run(["ip", "link", "add", f"kt{number}br", "type", "bridge"], capture_output=True).returncode == 0:
+            return f"kt{number}", f"10.203.{number}"
+    raise AssertionError("no bridge can be made")
+
+
+class Images:
+    """A registry on the bridge, with the images of the build and of the test."""
+
+    def __init__(self, directory, address):
+        self.directory = directory
+        self.address = f"{address}:{server_port()}"
+        self.process = None
+
+    def start(self, skep_image):
+        config = self.directory / "registry.yaml"
+        config.write_text(json.dumps({
+            "version": 0.1, "log": {"level": "warn"}, "http": {"addr": self.address},
+            "storage": {"filesystem": {"rootdirectory": str(self.directory / "registry")}}}))
+        with open(self.directory / "registry.log", "ab") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        layout = f"{self.directory}/layout"
+        run("skopeo", "copy", f"oci-archive:{skep_image}", f"oci:{layout}:skep")
+        # what holds a pod's namespaces: it sleeps
+        run("umoci", "config", "--image", f"{layout}:skep", "--tag", "pause", "--config.entrypoint", "sleep", "--config.cmd", "1000000")
+        for name in ("skep", "pause"):
+            self.push(f"oci:{layout}:{name}", name)
+
+    def push(self, source, name):
+        run("skopeo", "copy", "--retry-times", "9", "--dest-tls-verify=false", source, f"docker://{self.name(name)}")
+
+    def name(self, name):
+        return f"{self.address}/{name}:1"
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
+class Node:
+    def __init__(self, nodes, number):
+        self.nodes, self.name = nodes, f"n{number}"
+        self.address = f"{nodes.subnet}.{10 + number}"
+        self.group = f"{nodes.prefix}-{self.name}"
+        self.directory = nodes.directory / self.name
+        self.processes = {}
+
+    def start(self):
+        self.directory.mkdir()
+        group_make(self.group)
+        # control groups of pods stand beside those of the services
+        for root in hierarchies():
+            if root == GROUPS:
+                (root / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+        group_make(f"{self.group}/services")
+        self.link()
+        self.start_containerd()
+        self.start_kubelet()
+
+    def link(self):
+        space, inside, outside = self.group, "eth0", f"{self.nodes.prefix}v{self.name}"
+        run("ip", "netns", "add", space)
+        run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", space)
+        run("ip", "link", "set", outside, "master", self.nodes.bridge, "up")
+        for command in (["address", "add", f"{self.address}/24", "dev", inside], ["link", "set", inside, "up"], ["link", "set", "lo", "up"],
+                        ["route", "add", "default", "via", self.nodes.address]):
+            run("ip", "-n", space, *command)
+
+    def run(self, name, *command):
+        with open(self.directory / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(
+                ["nsenter", f"--net=/run/netns/{self.group}", *map(str, command)], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                preexec_fn=group_enter(f"{self.group}/services"))
+
+    def tail(self, name, lines=30):
+        return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
+
+    def start_containerd(self):
+        config, registry = self.directory / "containerd.toml", self.nodes.images.address
+        # every pod is in its node's network; the kubelet wants to see a network for the others all the same
+        networks = self.directory / "networks"
+        networks.mkdir()
+        (networks / "none.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}))
+        config.write_text(f"""
+version = 2
+root = "{self.directory}/containerd"
+state = "{self.directory}/containerd-run"
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
+                    "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]
+[grpc]
+  address = "{self.socket()}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{self.nodes.images.name('pause')}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    conf_dir = "{networks}"
+    bin_dir = "{networks}"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+    SystemdCgroup = false
+  [plugins."io.containerd.grpc.v1.cri".registry.mirrors."{registry}"]
+    endpoint = ["http://{registry}"]
+""")
+        self.run("containerd", "containerd", "--config", config)
+        waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
+
+    def socket(self):
+        return self.directory / "containerd.sock"
+
+    def start_kubelet(self):
+        config, settings = self.directory / "kubelet.json", self.nodes.kubelet_settings
+        config.write_text(json.dumps({
+            "kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "failCgroupV1": False, "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.group}", "cgroupsPerQOS": True,
+            "enforceNodeAllocatable": [], "oomScoreAdj": 0, "makeIPTablesUtilChains": False,
+            "failSwapOn": False, "resolvConf": "", "containerRuntimeEndpoint": f"unix://{self.socket()}",
+            "address": self.address, "healthzPort": 0, "readOnlyPort": 0,
+            "tlsCertFile": str(self.nodes.directory / f"{self.name}.crt"), "tlsPrivateKeyFile": str(self.nodes.directory / f"{self.name}.key"),
+            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
+                               "x509": {"clientCAFile": str(self.nodes.directory / "ca.crt")}},
+            "authorization": {"mode": "Webhook"},
+            "registerWithTaints": [{"key": "skep.internal/dedicated", "effect": "NoSchedule"}],
+            "evictionHard": {"memory.available": "10Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+            "nodeStatusUpdateFrequency": "5s", "imageGCHighThresholdPercent": 100, "podLogsDir": str(self.directory / "pods"),
+        } | settings))
+        self.run("kubelet", self.nodes.cluster.components / "kubelet", f"--config={config}", f"--root-dir={self.directory}/kubelet",
+                 f"--kubeconfig={self.nodes.cluster.kubeconfig(f'{self.name}.kubeconfig', f'{self.name}-token')}",
+                 f"--hostname-override={self.name}", f"--node-ip={self.address}", "--node-labels=skep=yes",
+                 f"--cert-dir={self.directory}/certs", "--v=2")
+
+    def is_ready(self):
+        assert self.processes["kubelet"].poll() is None, self.tail("kubelet")
+        try:
+            node = self.nodes.cluster.call("GET", f"/api/v1/nodes/{self.name}")
+        except cluster.Refused:
+            return False
+        taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+        if "node.kubernetes.io/not-ready" in taints and self.condition(node) == "True":  # a controller would take it off
+            kept = [taint for taint in node["spec"]["taints"] if taint["key"] != "node.kubernetes.io/not-ready"]
+            self.nodes.cluster.merge(f"/api/v1/nodes/{self.name}", {"spec": {"taints": kept}})
+        return self.condition(node) == "True"
+
+    @staticmethod
+    def condition(node):
+        return next((each["status"] for each in node["status"].get("conditions", []) if each["type"] == "Ready"), None)
+
+    def wait_ready(self):
+        waits.until(self.is_ready, lambda: f"{self.name} is not ready:\n{self.tail('kubelet')}\n{self.tail('containerd', 10)}", 120)
+
+    def stop_one(self, name, how=signal.SIGKILL):
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        process.wait(60)
+
+    def stop(self):
+        for name in list(self.processes):
+            self.stop_one(name)
+        if any((root / self.group).exists() for root in hierarchies()):
+            group_remove(self.group)
+        unmount_below(self.directory)
+        subprocess.run(["ip", "netns", "delete", self.group], capture_output=True)
+
+
+class Nodes:
+    """The cluster's nodes n1, n2, …; the API server listens at the bridge's address."""
+
+    def __init__(self, count, kubelet_settings=None):
+        need()
+        cluster.need("kube-apiserver", "kubelet")
+        self.prefix, self.subnet = bridge_make()
+        self.bridge, self.address = f"{self.prefix}br", f"{self.subnet}.1"
+        self.cluster = cluster.Cluster(self.address)
+        self.directory = self.cluster.directory
+        self.kubelet_settings = kubelet_settings or {}
+        self.images = Images(self.directory, self.address)
+        self.nodes = [Node(self, 1 + each) for each in range(count)]
+        with open(self.directory / "tokens", "a") as tokens:
+            for node in self.nodes:
+                tokens.write(f'{node.name}-token,system:node:{node.name},{node.name},system:nodes\n')
+
+    def __getitem__(self, index):
+        return self.nodes[index]
+
+    def __iter__(self):
+        return iter(self.nodes)
+
+    def start(self, skep_image):
+        run("ip", "address", "add", f"{self.address}/24", "dev", self.bridge)
+        run("ip", "link", "set", self.bridge, "up")
+        self.certificates()
+        self.images.start(skep_image)
+        self.cluster.start(f"--client-ca-file={self.directory}/ca.crt", f"--kubelet-certificate-authority={self.directory}/ca.crt",
+                           f"--kubelet-client-certificate={self.directory}/server.crt", f"--kubelet-client-key={self.directory}/server.key",
+                           f"--advertise-address={self.address}", "--kubelet-preferred-address-types=InternalIP")
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes:
+            node.wait_ready()
+
+    def certificates(self):
+        key, ca = self.directory / "ca.key", self.directory / "ca.crt"
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", ca, "-days", "2", "-subj", "/CN=kube-test")
+        subjects = {"server": ("/O=system:masters/CN=kube-apiserver", self.address)}
+        for node in self.nodes:
+            subjects[node.name] = (f"/O=system:nodes/CN=system:node:{node.name}", node.address)
+        for name, (subject, address) in subjects.items():
+            path, extra = self.directory / name, self.directory / f"{name}.ext"
+            extra.write_text(f"subjectAltName=IP:{address}\n")
+            run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{path}.key", "-out", f"{path}.csr", "-subj", subject)
+            run("openssl", "x509", "-req", "-in", f"{path}.csr", "-CA", ca, "-CAkey", key, "-CAcreateserial", "-days", "2",
+                "-extfile", extra, "-out", f"{path}.crt")
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+        self.images.stop()
+        subprocess.run(["ip", "link", "delete", self.bridge], capture_output=True)
+        self.cluster.stop()

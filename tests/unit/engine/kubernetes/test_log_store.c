@@ -1,0 +1,197 @@
+/* The logs of pods on disk: what comes twice, late, in pieces or not at all. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "engine/kubernetes/log_store.h"
+#include "engine/local/logs.h"
+#include "folder.h"
+#include "init/log_line.h"
+
+static char folder[256], path[LOG_STORE_PATH_MAX];
+static struct log_store_task task;
+
+static int setup(void **state)
+{
+    assert_int_equal(folder_setup(state), 0);
+    snprintf(folder, sizeof folder, "%s", in_folder(""));
+    task = (struct log_store_task){0};
+    log_store_path(folder, (struct attempt_id){7}, path);
+    assert_int_equal(log_store_begin(folder, (struct attempt_id){7}, "alice~j", NULL), 0);
+    assert_int_equal(log_store_begin(folder, (struct attempt_id){7}, "alice~j", NULL), 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    log_store_task_release(&task);
+    return folder_teardown(state);
+}
+
+static void take(const char *bytes)
+{
+    assert_int_equal(log_store_take(&task, path, 1 << 20, text_of(bytes), NULL), 0);
+}
+
+static void stream_is(enum log_stream stream, uint64_t offset, const char *wanted)
+{
+    char bytes[256];
+    struct log_part part;
+    ssize_t got = logs_read(path, stream, &offset, bytes, sizeof bytes - 1, &part, NULL);
+    assert_true(got >= 0);
+    bytes[got] = '\0';
+    assert_string_equal(bytes, wanted);
+}
+
+static void streams_are_kept_apart(void **state)
+{
+    (void)state;
+    take("o 0 0 a\ne 0 2 b\nr 0 0 note\nO 2 4 c\n. 0 0 \n");
+    stream_is(LOG_STDOUT, 0, "a\nc");
+    stream_is(LOG_STDERR, 0, "b\n");
+    stream_is(LOG_ALL, 0, "a\nb\nc");
+    stream_is(LOG_RUNTIME, 0, "note\n");
+    assert_true(task.is_whole);
+}
+
+static void what_comes_in_pieces(void **state)
+{
+    (void)state;
+    take("o 0 ");
+    take("0 a\no 2 2");
+    stream_is(LOG_STDOUT, 0, "a\n");
+    take(" b\n");
+    stream_is(LOG_STDOUT, 0, "a\nb\n");
+    assert_false(task.is_whole);
+}
+
+/* A stream that broke begins again, perhaps in another place. */
+static void what_comes_twice(void **state)
+{
+    (void)state;
+    take("o 0 0 one\no 4 4 tw");
+    log_store_again(&task);
+    take("o 0 0 one\no 4 4 two\n");
+    stream_is(LOG_STDOUT, 0, "one\ntwo\n");
+    take("O 6 6 o\nthis is no line of skep-init\n");
+    stream_is(LOG_ALL, 0, "one\ntwo\n");
+}
+
+static void another_skepd_goes_on(void **state)
+{
+    (void)state;
+    take("o 0 0 one\n");
+    log_store_task_release(&task);
+    task = (struct log_store_task){0};
+    take("o 0 0 one\no 4 4 two\n");
+    char first[16];
+    struct log_part part;
+    uint64_t offset = 0;
+    assert_int_equal(logs_read(path, LOG_STDOUT, &offset, first, sizeof first, &part, NULL), 4);
+    assert_int_equal(part.end, 8);
+    stream_is(LOG_STDOUT, 4, "two\n");
+}
+
+/* What was rotated away before it was read is a hole, in which readers go on behind it. */
+static void what_was_missed(void **state)
+{
+    (void)state;
+    take("o 0 0 one\no 100 100 two\n");
+    stream_is(LOG_STDOUT, 0, "one\n");
+    stream_is(LOG_STDOUT, 4, "two\n");
+    uint64_t offset = 50;
+    char bytes[8];
+    struct log_part part;
+    assert_int_equal(logs_read(path, LOG_STDOUT, &offset, bytes, sizeof bytes, &part, NULL), 4);
+    assert_int_equal(offset, 100);
+    assert_int_equal(part.end, 104);
+}
+
+static void only_the_newest_stays(void **state)
+{
+    (void)state;
+    char line[64];
+    for (int i = 0; i < 10; i++) {
+        snprintf(line, sizeof line, "o %d %d 1234567\n", i * 8, i * 8);
+        assert_int_equal(log_store_take(&task, path, 16, text_of(line), NULL), 0);
+    }
+    struct log_part part;
+    uint64_t offset = 0;
+    char bytes[8];
+    assert_int_equal(logs_read(path, LOG_STDOUT, &offset, bytes, sizeof bytes, &part, NULL), 8);
+    assert_int_equal(part.end, 80);
+    assert_in_range(part.end - part.begin, 32, 48);
+}
+
+/* A task that writes such lines itself fills no disk with files. */
+static void holes_without_end(void **state)
+{
+    (void)state;
+    char line[64];
+    for (int i = 0; i < 200; i++) {
+        snprintf(line, sizeof line, "r %d 0 x\n", i * 10);
+        take(line);
+    }
+    int count = 0;
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        count += entry->d_name[0] != '.';
+    closedir(dir);
+    assert_int_equal(count, 32);
+    stream_is(LOG_RUNTIME, 1990, "x\n");
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(log_store_take(&task, path, 1 << 20, TEXT("o 0 0 a\n"), &err), ERR_IO);
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(log_store_begin("/nowhere", (struct attempt_id){7}, "alice~j", &err),
+                     ERR_IO);
+}
+
+static bool is_eight(void *context, struct attempt_id attempt)
+{
+    (void)context;
+    return attempt.v == 8;
+}
+
+static void old_logs_go(void **state)
+{
+    (void)state;
+    struct stat stat_of;
+    char live[LOG_STORE_PATH_MAX], other[LOG_STORE_PATH_MAX];
+    take("o 0 0 a\n");
+    assert_int_equal(log_store_begin(folder, (struct attempt_id){8}, "alice~j", NULL), 0);
+    log_store_path(folder, (struct attempt_id){8}, live);
+    snprintf(other, sizeof other, "%.300s/other", folder);
+    assert_int_equal(mkdir(other, 0700), 0);
+    log_store_collect(folder, 1 << 30, 3600, is_eight, NULL);
+    assert_int_equal(stat(path, &stat_of), 0);
+    log_store_collect(folder, 1 << 30, -10, is_eight, NULL);
+    assert_int_equal(stat(path, &stat_of), -1);
+    assert_int_equal(stat(live, &stat_of), 0);
+    assert_int_equal(stat(other, &stat_of), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(streams_are_kept_apart, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_comes_in_pieces, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_comes_twice, setup, teardown),
+    cmocka_unit_test_setup_teardown(another_skepd_goes_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_was_missed, setup, teardown),
+    cmocka_unit_test_setup_teardown(only_the_newest_stays, setup, teardown),
+    cmocka_unit_test_setup_teardown(holes_without_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, setup, teardown),
+    cmocka_unit_test_setup_teardown(old_logs_go, setup, teardown),
+};
+
+UNIT_FILE(tests, NULL, NULL);
