@@ -43,6 +43,8 @@ static void list_complete(struct kube *kube, uint64_t which, struct tells *tells
         nodes_sweep(kube, follow->mark, tells);
     else
         tasks_sweep(kube, follow->mark, tells);
+    if (which == FOLLOW_PODS && !follow->is_synced)
+        tasks_given_up(kube, tells);
     follow->is_synced = true;
     pthread_cond_broadcast(&kube->synced);
 }

@@ -97,6 +97,7 @@ struct kube {
     char trouble[256];   /* why not synced; "" */
     struct kube_follow follows[FOLLOWS];
     uint64_t chance;
+    const char *given_up; /* the folder of given_up.h; NULL: there is none */
     struct {
         const char *directory; /* NULL: no logs are kept */
         uint64_t segment_bytes, room_bytes;
@@ -180,6 +181,7 @@ void kube_task_tell(const struct kube *kube, const struct kube_task *task, struc
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
+void tasks_given_up(struct kube *kube, struct tells *tells); /* the first list is complete */
 void tasks_leave(struct kube *kube, const char *node); /* it has gone, with all that ran there */
 void tasks_free(struct kube *kube);
 

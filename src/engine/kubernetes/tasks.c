@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
 #include "engine/kubernetes/state.h"
@@ -444,6 +445,8 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
     const uint32_t grace_s = task->state == TASK_ENDED ? 0 : POD_GRACE_S;
     task->state = TASK_FORGOTTEN;
     task_log_leave(kube, task);
+    if (kube->given_up)
+        given_up_drop(kube->given_up, task->attempt);
     task->deletes = 1 + (task->uid[0] != '\0');
     if (task->uid[0])
         delete_send(kube, task, "pods", grace_s, forget_done);
@@ -461,13 +464,29 @@ void tasks_leave(struct kube *kube, const char *node)
 
 /* --- what is seen --- */
 
+/* An earlier skepd gave it up. */
+static bool given_up_take(const struct kube *kube, struct kube_task *task)
+{
+    cleanup_buf struct buf reason = BUF_INIT, message = BUF_INIT;
+    if (!kube->given_up || !given_up_read(kube->given_up, task->attempt, &reason, &message))
+        return false;
+    task->gives_up = mem_copy(buf_cstr(&reason));
+    task->gives_why = mem_copy(buf_cstr(&message));
+    task->is_kill_wanted = true;
+    return true;
+}
+
 static void give_up(struct kube *kube, struct kube_task *task, const char *reason,
                     const char *message)
 {
     if (task->gives_up || task->is_kill_wanted)
         return;
+    struct err err = {0};
     task->gives_up = mem_copy(reason);
     task->gives_why = mem_copy(message);
+    if (kube->given_up && given_up_put(kube->given_up, task->attempt, reason, message, &err) < 0)
+        log_error("engine", "kubernetes: why attempt %llu is given up is lost at a restart: %s",
+                  (unsigned long long)task->attempt.v, err.text);
     kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
 }
 
@@ -578,9 +597,33 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
         task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
         task->state = TASK_WAITS;
         task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
+        given_up_take(kube, task);
     }
     task->mark = mark;
     pod_seen(kube, task, object, is_removed, tells);
+}
+
+struct sweep {
+    struct kube *kube;
+    struct tells *tells;
+};
+
+/* Its pod has gone while no skepd was there to see it. */
+static void given_up_seen(void *context, struct attempt_id attempt)
+{
+    const struct sweep *sweep = context;
+    if (kube_task_find(sweep->kube, attempt))
+        return;
+    struct kube_task *task = kube_task_add(sweep->kube, attempt, "");
+    if (given_up_take(sweep->kube, task))
+        ended_early(sweep->kube, task, task->gives_up, task->gives_why, sweep->tells);
+}
+
+void tasks_given_up(struct kube *kube, struct tells *tells)
+{
+    struct sweep sweep = {kube, tells};
+    if (kube->given_up)
+        given_up_each(kube->given_up, given_up_seen, &sweep);
 }
 
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)

@@ -10,7 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+import yaml
+
 HERE = pathlib.Path(__file__).resolve().parent
+DEPLOY = HERE.parents[2] / "deploy/kubernetes"
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parent / "server"))
 import waits  # noqa: E402
@@ -38,7 +41,7 @@ class Refused(Exception):
 
 
 class Cluster:
-    """etcd and the API server; `admin` may everything, `skep` what its roles say."""
+    """etcd and the API server; `admin` may everything, skepd's service account what its roles say."""
 
     NAMESPACE = "skep-jobs"
 
@@ -49,7 +52,7 @@ class Cluster:
         self.etcd_ports = server_port(), server_port()
         self.port = server_port()
         self.processes = {}
-        (self.directory / "tokens").write_text('admin-token,admin,1,system:masters\nskep-token,skep,2\n')
+        (self.directory / "tokens").write_text('admin-token,admin,1,system:masters\n')
         subprocess.run(["openssl", "genrsa", "-out", self.directory / "accounts.key", "2048"], check=True, capture_output=True)
 
     def run(self, name, *command):
@@ -82,7 +85,7 @@ class Cluster:
     def start(self, *more):
         self.start_etcd()
         self.start_server(*more)
-        self.create("/api/v1/namespaces", {"metadata": {"name": self.NAMESPACE}})
+        self.apply("rights.yaml")
         self.create(f"/api/v1/namespaces/{self.NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
 
     def stop_one(self, name, how=signal.SIGTERM):
@@ -98,9 +101,9 @@ class Cluster:
     def tail(self, name, lines=20):
         return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
 
-    def call(self, method, path, body=None, kind="application/json"):
+    def call(self, method, path, body=None, kind="application/json", token="admin-token"):
         connection = http.client.HTTPSConnection(self.address, self.port, timeout=30, context=ssl._create_unverified_context())
-        headers = {"Authorization": "Bearer admin-token"} | ({"Content-Type": kind} if body is not None else {})
+        headers = {"Authorization": f"Bearer {token}"} | ({"Content-Type": kind} if body is not None else {})
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             reply = connection.getresponse()
@@ -114,26 +117,43 @@ class Cluster:
     def create(self, path, body):
         return self.call("POST", path, body)
 
-    def kubeconfig(self, name="kubeconfig", token="skep-token"):
+    def kubeconfig(self, name, user):
         path = self.directory / name
         path.write_text(json.dumps({
             "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": self.NAMESPACE}}],
             "clusters": [{"name": "test", "cluster": {"server": f"https://{self.address}:{self.port}",
                                                       "certificate-authority": "certs/apiserver.crt"}}],
-            "users": [{"name": "test", "user": {"token": token}}],
+            "users": [{"name": "test", "user": user}],
         }))
         return path
 
-    def grant(self, manifests):
-        """Roles as the operator's page has them, bound to the user `skep`."""
-        for role in manifests:
-            name, space = role["metadata"]["name"], role["metadata"].get("namespace")
-            kind, base = role["kind"], "/apis/rbac.authorization.k8s.io/v1" + (f"/namespaces/{space}" if space else "")
-            self.create(f"{base}/{kind.lower()}s", role)
-            self.create(f"{base}/{kind.lower()}bindings", {
-                "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-                "subjects": [{"kind": "User", "name": "skep", "apiGroup": "rbac.authorization.k8s.io"}]})
+    def apply(self, name):
+        """The manifests that operators get, each field checked; what is there already stays."""
+        plurals = {"NetworkPolicy": "networkpolicies"}
+        for item in yaml.safe_load_all((DEPLOY / name).read_text()):
+            group, space = item["apiVersion"], item["metadata"].get("namespace")
+            base = (f"/apis/{group}" if "/" in group else f"/api/{group}") + (f"/namespaces/{space}" if space else "")
+            kind = plurals.get(item["kind"], item["kind"].lower() + "s")
+            try:
+                self.create(f"{base}/{kind}?fieldValidation=Strict", item)
+            except Refused as refused:
+                if refused.status != 409:
+                    raise
+
+    def token(self, bound=None):
+        """A token of skepd's service account; with the name of a secret it ends when that is deleted."""
+        more = {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": bound}} if bound else {}
+        if bound:
+            self.create("/api/v1/namespaces/skep/secrets", {"metadata": {"name": bound}})
+        answer = self.create("/api/v1/namespaces/skep/serviceaccounts/skep/token", {"spec": {"expirationSeconds": 3600, "audiences": [], **more}})
+        return answer["status"]["token"]
+
+    def grant(self):
+        """The kubeconfig that has skepd's rights; the file that is returned beside it has its token, which ends with the secret `first`."""
+        path = self.directory / "token"
+        path.write_text(self.token("first"))
+        return self.kubeconfig("skepd.kubeconfig", user={"tokenFile": "token"}), path
 
     # --- nodes without a kubelet, and pods whose status the test plays ---
 

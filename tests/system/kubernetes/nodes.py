@@ -238,7 +238,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
             "nodeStatusUpdateFrequency": "5s", "imageGCHighThresholdPercent": 100, "podLogsDir": str(self.directory / "pods"),
         } | settings))
         self.run("kubelet", self.nodes.cluster.components / "kubelet", f"--config={config}", f"--root-dir={self.directory}/kubelet",
-                 f"--kubeconfig={self.nodes.cluster.kubeconfig(f'{self.name}.kubeconfig', f'{self.name}-token')}",
+                 f"--kubeconfig={self.nodes.cluster.kubeconfig(f'{self.name}.kubeconfig', {'token': f'{self.name}-token'})}",
                  f"--hostname-override={self.name}", f"--node-ip={self.address}", "--node-labels=skep=yes",
                  f"--cert-dir={self.directory}/certs", "--v=2")
 

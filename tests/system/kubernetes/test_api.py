@@ -1,22 +1,20 @@
 """Tasks as pods of a real API server, whose nodes and pods the test plays: test_api.py SKEPD
 
-The engine has exactly the rights that docs/operator/kubernetes.md names.
+The engine has exactly the rights of deploy/kubernetes/rights.yaml.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
 src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
 """
-import re
 import signal
 import sys
 import unittest
 
 import yaml
 
-from cluster import Cluster, HERE
+from cluster import Cluster, Refused
 import skepd as server
 import waits
 
 SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
-ROLES = (HERE.parents[2] / "docs/operator/kubernetes.md").read_text()
 
 
 class Api(unittest.TestCase):
@@ -25,14 +23,13 @@ class Api(unittest.TestCase):
         cls.cluster = Cluster()
         try:
             cls.cluster.start()
-            page = re.search(r"```yaml\n(apiVersion.*?)```", ROLES, re.S)[1]
-            cls.cluster.grant(list(yaml.safe_load_all(page)))
+            kubeconfig, cls.token = cls.cluster.grant()
             for name in ("n1", "n2"):
                 cls.cluster.add_node(name, labels={"skep": "yes"}, taints=[{"key": "skep.internal/dedicated", "effect": "NoSchedule"}])
             cls.cluster.add_node("other")
             cls.skepd = server.Skepd(SKEPD, {
                 "engine": {"kind": "kubernetes", "kubernetes": {
-                    "kubeconfig": str(cls.cluster.kubeconfig()), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}},
+                    "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}},
                 "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000,
                                "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
             })
@@ -152,6 +149,60 @@ class Api(unittest.TestCase):
         self.assertIn("Kubelet stopped posting", str(state()))
         self.cluster.set_node("n2")
         waits.until(lambda: state()["state"] == "READY", lambda: str(state()), 120)
+
+    def test_the_manifests_are_the_api_servers(self):
+        self.cluster.apply("skepd.yaml")
+        (skepd,) = self.cluster.call("GET", "/apis/apps/v1/namespaces/skep/statefulsets")["items"]
+        # the level of its namespace would refuse another one
+        pod = {"metadata": {"name": "probe", "labels": {"probe": "yes"}}, "spec": skepd["spec"]["template"]["spec"]}
+        self.cluster.create("/api/v1/namespaces/skep/pods?dryRun=All", pod)
+
+    def test_a_token_that_is_renewed(self):
+        old = self.token.read_text()
+
+        def is_refused():
+            try:
+                self.cluster.call("GET", "/api/v1/namespaces/skep-jobs/pods", token=old)
+                return False
+            except Refused as refused:
+                return refused.status == 401
+
+        self.token.write_text(self.cluster.token())
+        self.cluster.call("DELETE", "/api/v1/namespaces/skep/secrets/first")
+        waits.until(is_refused, "the old token is still taken", 120)
+        job = self.submit("renewed")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_end(pod)
+        self.finish(job)
+
+    def give_up(self, name):
+        """A job whose image has no good name; its pod, which the engine is deleting."""
+        job = self.submit(name)
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play(pod, "Pending", {"waiting": {"reason": "InvalidImageName", "message": "no good name"}})
+        waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[pod]["metadata"], lambda: f"it is not given up: {self.skepd.tail()}", 120)
+        return job, pod
+
+    def code(self, name):
+        self.finish(name, "FAILED")
+        return self.skepd.job(name)["jobStatus"]["appExitCode"]
+
+    def test_what_was_given_up_before_a_restart_keeps_its_reason(self):
+        name, pod = self.give_up("given-up")
+        self.cluster.play_gone(pod)
+        code = self.code(name)
+        self.assertNotEqual(code, -101)
+        name, pod = self.give_up("given-up-and-seen-after")
+        self.skepd.kill()
+        self.skepd.start()
+        self.cluster.play_gone(pod)
+        self.assertEqual(self.code(name), code)
+        name, pod = self.give_up("given-up-and-gone-before")
+        self.skepd.kill()
+        self.cluster.play_gone(pod)
+        self.skepd.start()
+        self.assertEqual(self.code(name), code)
+        self.assertEqual(list((self.skepd.data / "kubernetes-kubernetes/given-up").iterdir()), [])
 
     def test_without_a_kubelet_a_log_is_empty(self):
         name = self.submit("logs")

@@ -1,23 +1,20 @@
 """Tasks as pods that real kubelets run: test_nodes.py SKEPD IMAGE
 
 IMAGE is the archive that deploy/image/make-image wrote: it brings skep-init into the pods, and the tasks run in it, too.
-The engine has exactly the rights that docs/operator/kubernetes.md names.
+The engine has exactly the rights of deploy/kubernetes/rights.yaml.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
 src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
 """
-import re
 import sys
 import unittest
 
 import yaml
 
-from cluster import HERE
 from nodes import Nodes
 import skepd as server
 import waits
 
 SKEPD, IMAGE = (sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "")
-ROLES = (HERE.parents[2] / "docs/operator/kubernetes.md").read_text()
 PATIENCE_S = 120
 
 
@@ -29,11 +26,10 @@ class Pods(unittest.TestCase):
         cls.skepd = None
         cls.addClassCleanup(cls.clean)
         cls.nodes.start(IMAGE)
-        page = re.search(r"```yaml\n(apiVersion.*?)```", ROLES, re.S)[1]
-        cls.cluster.grant(list(yaml.safe_load_all(page)))
+        kubeconfig, _ = cls.cluster.grant()
         cls.skepd = server.Skepd(SKEPD, {
             "engine": {"kind": "kubernetes", "kubernetes": {
-                "kubeconfig": str(cls.cluster.kubeconfig()), "nodeSelector": "skep=yes", "initImage": cls.nodes.images.name("skep")}},
+                "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": cls.nodes.images.name("skep")}},
             "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000, "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
         })
         cls.skepd.start()

@@ -334,6 +334,21 @@ static void waiting_has_its_patience(void **state)
     }
 }
 
+/* kubelet says the same of a container that it has lost and of one that never began; only the
+ * former has the time at which it began. */
+static void a_container_that_never_began_has_not_started(void **state)
+{
+    (void)state;
+    const char *unknown = TASK(ENDED(137, ",\"reason\":\"ContainerStatusUnknown\"")),
+               *lost = TASK(ENDED(137, ",\"reason\":\"ContainerStatusUnknown\","
+                                       "\"startedAt\":\"2026-11-22T10:00:00Z\""));
+    assert_false(pod(unknown, true, POD_REMOVED, true).has_started);
+    assert_true(pod(lost, true, POD_REMOVED, true).has_started);
+    assert_true(seen(TASK(ENDED(1, ""))).has_started);
+    assert_true(seen(TASK(RUNNING)).has_started);
+    assert_false(seen(TASK(WAITING("x"))).has_started);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pod_waits_runs_and_ends),
     cmocka_unit_test(a_code_is_the_tasks_own),
@@ -349,6 +364,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_others_delete_is_not_the_tasks_failure),
     cmocka_unit_test(what_brings_skep_init_is_the_platforms),
     cmocka_unit_test(waiting_has_its_patience),
+    cmocka_unit_test(a_container_that_never_began_has_not_started),
 };
 
 UNIT_FILE(tests, setup, teardown);
