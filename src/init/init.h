@@ -92,6 +92,8 @@ const char *shell_find(bool *is_bash);
 
 /* --- enter.c: `skep-init enter …`, the arguments after that word; returns the exit code. */
 int enter(struct init *init, int count, char **arguments);
+/* --- beside.c: `skep-init beside …`, likewise; returns only when it fails. */
+int beside(struct init *init, int count, char **arguments);
 
 /* --- main.c --- */
 int task_read(struct init *init, struct err *err); /* the task file */

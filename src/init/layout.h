@@ -15,7 +15,8 @@
  *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
  *
- * `/skep/init enter …` starts a program beside the task's own (enter.c).
+ * `/skep/init enter …` starts a program beside the task's own (enter.c); `/skep/init beside …`
+ * becomes one, where the engine cannot be at the other end of a socket (beside.c).
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -43,6 +44,9 @@ enum {
     LAYOUT_ENTER_EXITED = 'X',  /* a second byte is the exit code */
     LAYOUT_ENTER_ENDING = 'E',  /* the task is told to end, and so is the program */
 };
+
+/* `/skep/init beside TERM COMMAND…`: TERM is "-", or $TERM; without a command the image's shell. */
+#define LAYOUT_BESIDE "beside"
 
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME     "job"

@@ -2,6 +2,7 @@
  *
  * usage: skep-init [ROOT]     ROOT: what else is /skep (for tests)
  *        skep-init enter TERMINAL [COMMAND…]     a program beside the task's own (enter.c)
+ *        skep-init beside TERM [COMMAND…]        becomes one (beside.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -218,6 +219,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], LAYOUT_ENTER) == 0) {
         init.root = "/skep";
         return enter(&init, argc - 2, argv + 2);
+    }
+    if (argc > 1 && strcmp(argv[1], LAYOUT_BESIDE) == 0) {
+        init.root = "/skep";
+        return beside(&init, argc - 2, argv + 2);
     }
     init.root = argc > 1 ? argv[1] : "/skep";
     init.relay_fd = -1;

@@ -202,3 +202,20 @@ int kube_access_of_pod(const char *host, const char *port, const char *folder, s
         access->space = arena_copy(arena, text_trim(space));
     return code;
 }
+
+int kube_access_header(const struct kube_access *access, struct buf *out)
+{
+    struct buf bytes = BUF_INIT;
+    struct text token = text_of(access->token);
+    int code = 0;
+    if (access->token_path[0]) {
+        code = file_read(access->token_path, ACCESS_TOKEN_MAX, &bytes, NULL);
+        token = text_trim(buf_as_text(&bytes));
+    }
+    if (code == 0 && token.length > 0)
+        buf_format(out, "Authorization: Bearer %.*s", TEXT_ARG(token));
+    if (bytes.at)
+        explicit_bzero(bytes.at, bytes.room);
+    buf_release(&bytes);
+    return code;
+}

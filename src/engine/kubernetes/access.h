@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 struct arena;
+struct buf;
 struct err;
 
 /* What a pod of the cluster has. */
@@ -43,5 +44,9 @@ int kube_access_of_file(const char *path, const char *context, struct arena *are
  * read in `folder`. ERR_UNAVAILABLE: this is no pod. */
 int kube_access_of_pod(const char *host, const char *port, const char *folder, struct arena *arena,
                        struct kube_access *access, struct err *err);
+
+/* Append "Authorization: Bearer TOKEN", with the token as its file has it now; nothing where there
+ * is none. ERR_*: the file cannot be read. To be wiped. */
+int kube_access_header(const struct kube_access *access, struct buf *out);
 
 #endif

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "engine/kubernetes/access.h"
 #include "engine/kubernetes/feed.h"
-#include "sys/file.h"
 
 enum {
     CONNECT_MS = 10 * 1000,
@@ -145,24 +144,16 @@ static void transfer_free(struct transfer *transfer)
 static void token_read(struct kube_client *client)
 {
     const struct kube_access *access = client->access;
-    struct buf bytes = BUF_INIT;
-    struct text token = text_of(access->token);
+    struct buf header = BUF_INIT;
     if (client->token_header.length > 0 &&
         (!access->token_path[0] || now_ms() < client->token_ms + TOKEN_AGE_MS))
         return;
-    if (access->token_path[0]) {
-        /* what cannot be read now is what it was: the answer 401 says it if that is wrong */
-        if (file_read(access->token_path, ACCESS_TOKEN_MAX, &bytes, NULL) < 0)
-            return;
-        token = text_trim(buf_as_text(&bytes));
-    }
+    /* what cannot be read now is what it was: the answer 401 says it if that is wrong */
+    if (kube_access_header(access, &header) < 0)
+        return;
     client->token_ms = now_ms();
-    if (client->token_header.at)
-        explicit_bzero(client->token_header.at, client->token_header.room);
-    buf_clear(&client->token_header);
-    if (token.length > 0)
-        buf_format(&client->token_header, "Authorization: Bearer %.*s", TEXT_ARG(token));
-    bytes_wipe(&bytes);
+    bytes_wipe(&client->token_header);
+    client->token_header = header;
 }
 
 /* --- one transfer --- */
@@ -272,8 +263,6 @@ static void body_set(struct transfer *transfer)
 
 static void times_set(const struct transfer *transfer)
 {
-    curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(transfer->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     if (!is_stream(&transfer->call)) {
         curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
         return;
@@ -284,20 +273,29 @@ static void times_set(const struct transfer *transfer)
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
 }
 
-static void transfer_start(struct kube_client *client, struct transfer *transfer)
+CURL *kube_client_easy(const struct kube_client *client, const char *path)
 {
     cleanup_buf struct buf url = BUF_INIT;
-    transfer->easy = curl_easy_init();
-    if (!transfer->easy)
+    CURL *easy = curl_easy_init();
+    if (!easy)
         abort(); /* as of malloc: the event log makes that safe */
-    buf_format(&url, "%s%s", client->base, buf_cstr(&transfer->call.path));
-    CURL *easy = transfer->easy;
+    buf_format(&url, "%s%s", client->base, path);
     curl_easy_setopt(easy, CURLOPT_URL, buf_cstr(&url));
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PROXY, client->access->proxy);
     curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    tls_set(easy, client->access);
+    return easy;
+}
+
+static void transfer_start(struct kube_client *client, struct transfer *transfer)
+{
+    CURL *easy = kube_client_easy(client, buf_cstr(&transfer->call.path));
+    transfer->easy = easy;
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, bytes_take);
@@ -307,7 +305,6 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     body_set(transfer);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method);
     times_set(transfer);
-    tls_set(easy, client->access);
     headers_set(transfer);
     transfer->is_cut = false;
     transfer->failure[0] = '\0';

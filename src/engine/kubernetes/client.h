@@ -13,6 +13,7 @@
 #ifndef ENGINE_KUBERNETES_CLIENT_H
 #define ENGINE_KUBERNETES_CLIENT_H
 #include "base/buf.h"
+#include <curl/curl.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -64,5 +65,9 @@ void kube_client_free(struct kube_client *client);
 
 /* Any thread. Not before `delay_ms`. */
 void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms);
+
+/* For what is no call: a handle that is set up to reach `path` as calls do; the caller cleans it
+ * up. Any thread. */
+CURL *kube_client_easy(const struct kube_client *client, const char *path);
 
 #endif

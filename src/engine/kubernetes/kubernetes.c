@@ -189,14 +189,6 @@ static int kube_node_stats(struct engine *engine, const char *node, struct engin
     return cannot(engine, ENGINE_CAN_NODE_STATS, err);
 }
 
-static int kube_exec(struct engine *engine, struct attempt_id attempt,
-                     const struct engine_exec_request *request, struct engine_exec **exec,
-                     struct err *err)
-{
-    (void)attempt, (void)request, (void)exec;
-    return cannot(engine, ENGINE_CAN_EXEC, err);
-}
-
 static void kube_gpus_none(struct engine *engine, struct arena *arena,
                            const struct engine_gpu **gpus, size_t *count)
 {
@@ -291,8 +283,9 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     struct kube *kube = mem_zero(1, sizeof *kube);
     pthread_condattr_t monotonic;
     kube->engine.ops = &kube_ops;
+    kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXEC);
     if (config->gpus == KUBE_GPUS_ENV)
-        kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
+        kube->engine.capabilities |= ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
     kube->logs.segment_bytes = config->log_segment_mib << 20;
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;

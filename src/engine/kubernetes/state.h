@@ -91,10 +91,10 @@ struct kube {
     struct pod_settings settings;
     struct kube_client *client;
     pthread_mutex_t lock;
-    pthread_cond_t synced;
-    bool is_listed;      /* from then on attempts are told of */
-    bool is_unreachable; /* nodes have been told to be not healthy */
-    char trouble[256];   /* why not synced; "" */
+    pthread_cond_t synced; /* a list is complete, or an attempt has ended */
+    bool is_listed;        /* from then on attempts are told of */
+    bool is_unreachable;   /* nodes have been told to be not healthy */
+    char trouble[256];     /* why not synced; "" */
     struct kube_follow follows[FOLLOWS];
     uint64_t chance;
     const char *given_up; /* the folder of given_up.h; NULL: there is none */
@@ -168,6 +168,12 @@ ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt, enum log
                       struct err *err);
 int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                    struct err *err);
+
+/* --- exec.c --- */
+
+/* engine_ops.exec */
+int kube_exec(struct engine *engine, struct attempt_id attempt,
+              const struct engine_exec_request *request, struct engine_exec **out, struct err *err);
 
 /* --- tasks.c; under the lock --- */
 

@@ -154,6 +154,7 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
     assert(task->state < TASK_ENDED);
     task->state = TASK_ENDED;
     task->is_refused = is_refused;
+    pthread_cond_broadcast(&kube->synced);
     task->exit = *exit;
     task->exit.log_tail = task->exit.platform_tail = TEXT("");
     task->end_reason = mem_copy(exit->reason ? exit->reason : "");
@@ -473,6 +474,7 @@ static bool given_up_take(const struct kube *kube, struct kube_task *task)
     task->gives_up = mem_copy(buf_cstr(&reason));
     task->gives_why = mem_copy(buf_cstr(&message));
     task->is_kill_wanted = true;
+    task->grace_ms = GIVE_UP_GRACE_MS; /* it is asked for again: the first time may not have come */
     return true;
 }
 

@@ -1,10 +1,13 @@
-"""Tasks as pods that real kubelets run: test_nodes.py SKEPD IMAGE
+"""Tasks as pods that real kubelets run: test_nodes.py SKEPD SKEP IMAGE
 
 IMAGE is the archive that deploy/image/make-image wrote: it brings skep-init into the pods, and the tasks run in it, too.
 The engine has exactly the rights of deploy/kubernetes/rights.yaml.
-Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
-src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
+Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
+src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
+src/engine/kubernetes/upgrade.c, src/init/beside.c
 """
+import os
+import subprocess
 import sys
 import unittest
 
@@ -12,16 +15,17 @@ import yaml
 
 from nodes import Nodes
 import skepd as server
+from terminal import Terminal
 import waits
 
-SKEPD, IMAGE = (sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "")
+SKEPD, SKEP, IMAGE = (sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "", "")
 PATIENCE_S = 120
 
 
 class Pods(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.nodes = Nodes(2)
+        cls.nodes = Nodes(2, {"containerLogMaxSize": "256Ki", "containerLogMaxFiles": 2, "containerLogMonitorInterval": "3s"})
         cls.cluster = cls.nodes.cluster
         cls.skepd = None
         cls.addClassCleanup(cls.clean)
@@ -93,6 +97,45 @@ class Pods(unittest.TestCase):
         self.wait_state(name, "RUNNING")
         self.skepd.act(name, "STOP")
         self.finish(name, "STOPPED")
+
+    def skep(self, *words, **more):
+        environment = os.environ | {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token}
+        return subprocess.run([SKEP, *words], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, **more)
+
+    def test_programs_beside_a_task(self):
+        name = self.submit("box", "echo ready; sleep 1000")
+        waits.until(lambda: self.log(name) == "ready\n", lambda: f"its log does not come: {self.trouble()}", PATIENCE_S)
+        done = self.skep("exec", "box", "--", "sh", "-c", "echo out $PAI_TASK_INDEX; echo err >&2; exit 7")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "out 0\n", "err\n"), self.trouble())
+        done = self.skep("exec", "box", "--", "no-such-program")
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("cannot run no-such-program", done.stderr)
+        text = "".join(f"line {i}\n" for i in range(50000))
+        done = self.skep("exec", "box", "--", "cat", input=text)
+        self.assertEqual((done.returncode, len(done.stdout)), (0, len(text)), done.stderr)
+        self.assertEqual(done.stdout, text)
+        environment = os.environ | {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token}
+        terminal = Terminal(environment, SKEP, "shell", "box", rows=30, columns=100)
+        terminal.type("stty size; echo $TERM $((40+2)).\r")
+        terminal.until("30 100\r\nxterm 42.")
+        terminal.type("exit 9\r")
+        self.assertEqual(terminal.wait(), 9)
+        self.skepd.act(name, "STOP")
+        self.finish(name, "STOPPED")
+        self.assertNotEqual(self.skep("exec", "box", "--", "true").returncode, 0)
+
+    def test_a_log_beyond_what_the_kubelet_keeps(self):
+        """Ten times as much as its files have; skepd is killed in the middle."""
+        name = self.submit("long", "i=0; while [ $i -lt 60000 ]; do echo line $i of a log that is rather long; i=$((i+1)); done; "
+                                   "echo half; while [ ! -e /tmp/go ]; do sleep 0.1; done; while [ $i -lt 62000 ]; do echo line $i; i=$((i+1)); done")
+        waits.until(lambda: "half" in self.log(name, tail=64), lambda: f"its log does not come: {self.trouble()}", PATIENCE_S)
+        self.skepd.kill()
+        self.skepd.start()
+        self.assertEqual(self.skep("exec", "long", "--", "touch", "/tmp/go").returncode, 0)
+        self.finish(name)
+        lines = [line for line in self.log(name, stream="stdout").splitlines() if line != "half"]
+        self.assertEqual(len(lines), 62000)
+        self.assertEqual([int(line.split()[1]) for line in lines], list(range(62000)))
 
     def test_an_image_that_the_registry_does_not_have(self):
         status = self.finish(self.submit("missing", "true", image=self.nodes.images.name("nobody")), "FAILED")
