@@ -154,8 +154,7 @@ static void a_folder_that_is_not_there(void **state)
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(log_store_take(&task, path, 1 << 20, TEXT("o 0 0 a\n"), &err), ERR_IO);
     assert_non_null(strstr(err.text, path));
-    assert_int_equal(log_store_begin("/nowhere", (struct attempt_id){7}, "alice~j", &err),
-                     ERR_IO);
+    assert_int_equal(log_store_begin("/nowhere", (struct attempt_id){7}, "alice~j", &err), ERR_IO);
 }
 
 static bool is_eight(void *context, struct attempt_id attempt)
