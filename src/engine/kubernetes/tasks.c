@@ -605,7 +605,7 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     pod_seen(kube, task, object, is_removed, tells);
 }
 
-struct sweep {
+struct given_up_sweep {
     struct kube *kube;
     struct tells *tells;
 };
@@ -613,7 +613,7 @@ struct sweep {
 /* Its pod has gone while no skepd was there to see it. */
 static void given_up_seen(void *context, struct attempt_id attempt)
 {
-    const struct sweep *sweep = context;
+    const struct given_up_sweep *sweep = context;
     if (kube_task_find(sweep->kube, attempt))
         return;
     struct kube_task *task = kube_task_add(sweep->kube, attempt, "");
@@ -623,7 +623,7 @@ static void given_up_seen(void *context, struct attempt_id attempt)
 
 void tasks_given_up(struct kube *kube, struct tells *tells)
 {
-    struct sweep sweep = {kube, tells};
+    struct given_up_sweep sweep = {kube, tells};
     if (kube->given_up)
         given_up_each(kube->given_up, given_up_seen, &sweep);
 }
