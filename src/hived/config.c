@@ -12,9 +12,10 @@ struct config_checker {
     struct problems *problems;
     struct text_map types; /* name → index */
     struct text_map pins;  /* id → owner: virtual cluster, or PIN_FREE */
-    struct text_map devices;
-    struct text_map gpus; /* node/number → leaf type */
-    bool has_leaf_types;  /* several */
+    struct text_map nodes; /* name → number */
+    struct id_map devices; /* device_key → 1 */
+    struct id_map gpus;    /* gpu_key → leaf type */
+    bool has_leaf_types;   /* several */
     bool is_gpu_warned;
     uint64_t leaf_count;
     uint32_t chain_type; /* of the top cell under check */
@@ -156,12 +157,57 @@ static bool derive_type(struct config_checker *checker, uint32_t index)
     return true;
 }
 
-struct cell_at { /* where a listed cell stands */
-    const char *path;
-    const char *node; /* name of the node around it, or NULL */
-    const char *pin;  /* of a pinned cell around it, or NULL */
+struct cell_at {                 /* where a listed cell stands */
+    const struct cell_at *above; /* NULL: on top */
+    uint32_t number;             /* among its siblings */
+    const char *node;            /* name of the node around it, or NULL; its number */
+    uint32_t node_number;
+    const char *pin; /* of a pinned cell around it, or NULL */
     uint32_t default_index;
 };
+
+enum { PATH_SIZE = 320 };
+
+/* Its path in the document, which is made only for what is wrong there. */
+static void cell_path(const struct cell_at *at, char *path)
+{
+    char above[PATH_SIZE];
+    if (!at->above) {
+        snprintf(path, PATH_SIZE, "physicalCluster.physicalCells[%u]", at->number);
+        return;
+    }
+    cell_path(at->above, above);
+    snprintf(path, PATH_SIZE, "%.240s.cellChildren[%u]", above, at->number);
+}
+
+static void add_at(struct config_checker *checker, const struct hived_cell_spec *spec,
+                   const struct cell_at *at, const char *name, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static void add_at(struct config_checker *checker, const struct hived_cell_spec *spec,
+                   const struct cell_at *at, const char *name, const char *format, ...)
+{
+    char path[PATH_SIZE], text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cell_path(at, path);
+    add(checker, spec->place, path, name, "%s", text);
+}
+
+static uint64_t gpu_key(const struct cell_at *at, uint32_t gpu)
+{
+    return (uint64_t)at->node_number << 32 | gpu;
+}
+
+static uint64_t device_key(const struct cell_at *at, uint32_t type, uint32_t index)
+{
+    enum { INDEX_BITS = 16, TYPE_BITS = 12 };
+    _Static_assert(HIVED_INDEX_MAX < 1 << INDEX_BITS && HIVED_TYPES_MAX <= 1 << TYPE_BITS, "fits");
+    assert(type < HIVED_TYPES_MAX && index <= HIVED_INDEX_MAX);
+    return ((uint64_t)at->node_number << TYPE_BITS | type) << INDEX_BITS | index;
+}
 
 /* GPUs of a leaf, as a SKU says; without one 1, and nobody said so. */
 static uint32_t leaf_gpus(const struct hived_config *config, uint32_t type, bool *is_said)
@@ -180,23 +226,22 @@ static void check_gpus(struct config_checker *checker, const struct hived_cell_s
     bool is_said, is_other_said;
     uint32_t count = leaf_gpus(config, type, &is_said);
     for (uint32_t gpu = index * count; gpu < (index + 1) * count; gpu++) {
-        char key[HIVED_NAME_MAX + 32];
-        int length = snprintf(key, sizeof key, "%s/%u", at->node, gpu);
-        uint32_t other = text_map_get(&checker->gpus, (struct text){key, (size_t)length});
+        uint32_t other = id_map_get(&checker->gpus, gpu_key(at, gpu));
         if (other == MAP_NONE) {
-            const char *kept = arena_copy(&config->arena, (struct text){key, (size_t)length});
-            text_map_set(&checker->gpus, text_of(kept), type);
+            id_map_set(&checker->gpus, gpu_key(at, gpu), type);
             continue;
         }
         if (other == type)
             continue; /* said already */
         leaf_gpus(config, other, &is_other_said);
         if (is_said && is_other_said) {
-            add(checker, spec->place, at->path, "", "GPU %u of node %s is a %s and a %s", gpu,
-                at->node, config->types[other].name, config->types[type].name);
+            add_at(checker, spec, at, "", "GPU %u of node %s is a %s and a %s", gpu, at->node,
+                   config->types[other].name, config->types[type].name);
         } else if (!checker->is_gpu_warned) {
+            char path[PATH_SIZE];
+            cell_path(at, path);
             checker->is_gpu_warned = true;
-            problem_warn(checker->problems, spec->place, at->path,
+            problem_warn(checker->problems, spec->place, path,
                          "GPU %u of node %s is a %s and a %s; where one of them is no GPU, "
                          "skuTypes should say so",
                          gpu, at->node, config->types[other].name, config->types[type].name);
@@ -208,13 +253,10 @@ static void check_device(struct config_checker *checker, const struct hived_cell
                          uint32_t type, const struct cell_at *at, uint32_t index)
 {
     assert(type < checker->config->type_count);
-    char key[2 * HIVED_NAME_MAX + 32];
-    int length = snprintf(key, sizeof key, "%s/%u/%u", at->node, type, index);
-    const char *kept = arena_copy(&checker->config->arena, (struct text){key, (size_t)length});
-    if (text_map_get(&checker->devices, text_of(kept)) != MAP_NONE)
-        add(checker, spec->place, at->path, "", "device %u of node %s is listed twice", index,
-            at->node);
-    text_map_set(&checker->devices, text_of(kept), 1);
+    const uint64_t key = device_key(at, type, index);
+    if (id_map_get(&checker->devices, key) != MAP_NONE)
+        add_at(checker, spec, at, "", "device %u of node %s is listed twice", index, at->node);
+    id_map_set(&checker->devices, key, 1);
     if (checker->has_leaf_types)
         check_gpus(checker, spec, type, at, index);
 }
@@ -228,25 +270,61 @@ static void check_children(struct config_checker *checker, struct hived_cell_spe
     const struct hived_type *type = &checker->config->types[spec->type];
     struct hived_cell_spec defaults = {.place = spec->place};
     for (uint32_t i = 0; i < type->child_number; i++) {
-        char below[320];
-        snprintf(below, sizeof below, "%.240s.cellChildren[%u]", at.path, i);
+        struct cell_at below = at;
+        below.above = &at;
+        below.number = i;
+        below.default_index = at.default_index * type->child_number + i;
         defaults = (struct hived_cell_spec){.place = spec->place};
-        check_cell(
-            checker, spec->child_count ? &spec->children[i] : &defaults, type->child,
-            (struct cell_at){below, at.node, at.pin, at.default_index * type->child_number + i});
+        check_cell(checker, spec->child_count ? &spec->children[i] : &defaults, type->child, below);
     }
 }
 
 static void check_pin(struct config_checker *checker, const struct hived_cell_spec *spec,
-                      const char *path, const char *outer)
+                      const struct cell_at *at)
 {
     if (!spec->pin)
         return;
-    if (outer)
-        add(checker, spec->place, path, "pinnedCellId", "lies inside the pinned cell %s", outer);
+    if (at->pin)
+        add_at(checker, spec, at, "pinnedCellId", "lies inside the pinned cell %s", at->pin);
     if (text_map_get(&checker->pins, text_of(spec->pin)) != MAP_NONE)
-        add(checker, spec->place, path, "pinnedCellId", "%s is given to two cells", spec->pin);
+        add_at(checker, spec, at, "pinnedCellId", "%s is given to two cells", spec->pin);
     text_map_set(&checker->pins, text_of(spec->pin), PIN_FREE);
+}
+
+enum { NUMBER_SIZE = 16 };
+
+static const char *number_text(char text[NUMBER_SIZE], uint32_t number)
+{
+    snprintf(text, NUMBER_SIZE, "%u", number);
+    return text;
+}
+
+static void check_leaf(struct config_checker *checker, const struct hived_cell_spec *spec,
+                       uint32_t type, const struct cell_at *at)
+{
+    int64_t index = at->default_index;
+    const bool is_number = !spec->address || text_to_int64(text_of(spec->address), &index);
+    char number[NUMBER_SIZE];
+    if (!is_number || index < 0 || index > HIVED_INDEX_MAX)
+        add_at(checker, spec, at, "cellAddress",
+               "a device's address is its index, from 0 to %d, not %s", HIVED_INDEX_MAX,
+               spec->address ? spec->address : number_text(number, at->default_index));
+    else if (at->node)
+        check_device(checker, spec, type, at, (uint32_t)index);
+    if (spec->child_count)
+        add_at(checker, spec, at, "cellChildren", "a device has no children");
+}
+
+/* The number of the node, from 0. */
+static uint32_t node_number(struct config_checker *checker, const char *name)
+{
+    uint32_t number = text_map_get(&checker->nodes, text_of(name));
+    if (number != MAP_NONE)
+        return number;
+    number = (uint32_t)checker->nodes.count;
+    text_map_set(&checker->nodes, text_of(arena_copy(&checker->config->arena, text_of(name))),
+                 number);
+    return number;
 }
 
 static void check_cell(struct config_checker *checker, struct hived_cell_spec *spec,
@@ -256,35 +334,30 @@ static void check_cell(struct config_checker *checker, struct hived_cell_spec *s
     const struct hived_type *type = &checker->config->types[type_index];
     spec->type = type_index;
     if (spec->type_name && strcmp(spec->type_name, type->name))
-        add(checker, spec->place, at.path, "cellType", "is %s, but its parent's children are %s",
-            spec->type_name, type->name);
-    check_pin(checker, spec, at.path, at.pin);
+        add_at(checker, spec, &at, "cellType", "is %s, but its parent's children are %s",
+               spec->type_name, type->name);
+    check_pin(checker, spec, &at);
     if (spec->pin)
         at.pin = spec->pin;
-    char number[16];
-    snprintf(number, sizeof number, "%u", at.default_index);
-    const char *own = spec->address ? spec->address : number;
     if (type->level == 1) {
-        int64_t index = -1;
-        if (!text_to_int64(text_of(own), &index) || index < 0 || index > HIVED_INDEX_MAX)
-            add(checker, spec->place, at.path, "cellAddress",
-                "a device's address is its index, from 0 to %d, not %s", HIVED_INDEX_MAX, own);
-        else if (at.node)
-            check_device(checker, spec, type_index, &at, (uint32_t)index);
-        if (spec->child_count)
-            add(checker, spec->place, at.path, "cellChildren", "a device has no children");
+        check_leaf(checker, spec, type_index, &at);
         return;
     }
+    char number[NUMBER_SIZE], path[PATH_SIZE];
+    if (type->is_node_level && !spec->address) {
+        cell_path(&at, path);
+        problem_warn(checker->problems, spec->place, path,
+                     "a node without cellAddress is called %s",
+                     number_text(number, at.default_index));
+    }
     if (type->is_node_level) {
-        at.node = own;
-        if (!spec->address)
-            problem_warn(checker->problems, spec->place, at.path,
-                         "a node without cellAddress is called %s", own);
+        at.node = spec->address ? spec->address : number;
+        at.node_number = node_number(checker, at.node);
         at.default_index = 0;
     }
     if (spec->child_count && spec->child_count != type->child_number) {
-        add(checker, spec->place, at.path, "cellChildren", "%u are listed, a %s has %u",
-            spec->child_count, type->name, type->child_number);
+        add_at(checker, spec, &at, "cellChildren", "%u are listed, a %s has %u", spec->child_count,
+               type->name, type->child_number);
         return;
     }
     check_children(checker, spec, at);
@@ -329,7 +402,7 @@ static void check_top(struct config_checker *checker, uint32_t number)
         return;
     }
     checker->chain_type = index;
-    check_cell(checker, spec, index, (struct cell_at){path, NULL, NULL, number});
+    check_cell(checker, spec, index, (struct cell_at){.number = number, .default_index = number});
 }
 
 static bool is_chain(const struct hived_config *config, uint32_t type)
@@ -558,7 +631,8 @@ bool hived_config_finish(struct hived_config *config, struct problems *problems)
     check_all(&checker);
     text_map_release(&checker.types);
     text_map_release(&checker.pins);
-    text_map_release(&checker.devices);
-    text_map_release(&checker.gpus);
+    text_map_release(&checker.nodes);
+    id_map_release(&checker.devices);
+    id_map_release(&checker.gpus);
     return problems->error_count == errors;
 }
