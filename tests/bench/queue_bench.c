@@ -386,7 +386,7 @@ static void heap_cool(void)
 /* In a full cluster the job preempts, in an empty one it starts at once. */
 static void bench_life(struct bench *bench, const struct shape *shape, bool is_full)
 {
-    struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
+    struct cost cells = {0}, submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
     struct cost stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
     const struct plan_role role = role_of(1);
     const struct plan first = plan_of(&role, 1); /* HiveD makes its cells at the first request */
@@ -394,7 +394,7 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     if (is_full)
         fill(bench, false);
     else
-        submit(bench, &first, NULL);
+        submit(bench, &first, &cells);
     const uint64_t before = bench->starts, tasks = shape_tasks(shape);
     struct plan plan = shape_plan(shape, 1);
     heap_cool();
@@ -410,6 +410,7 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     tasks_exit(bench, before, started, &exit, &exiting);
     printf("\n%s, %s cluster (%" PRIu64 " of %" PRIu64 " start)\n", shape->name,
            is_full ? "full" : "empty", started, tasks);
+    cost_print("a small job before it, for which cells are made", &cells);
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victims", &search);
     cost_print("ends of jobs until it starts", &end);
