@@ -52,7 +52,8 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     while (simple->nodes.count <= id.v) {
         ARRAY_ADD(&simple->nodes);
         simple_views_reserve(simple);
-        simple->free[simple->nodes.count - 1] = (struct simple_view){0};
+        simple->whole[simple->nodes.count - 1] = simple->free[simple->nodes.count - 1] =
+            (struct simple_view){0};
     }
     struct simple_node *node = &simple->nodes.items[id.v];
     node->is_known = true;
@@ -60,6 +61,8 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     if (node->facts.gpu_count > PLACEMENT_GPUS_MAX)
         node->facts.gpu_count = PLACEMENT_GPUS_MAX;
     node->gpus_lost = gpus_lost(&node->facts);
+    simple->whole[id.v] = (struct simple_view){node->facts.cpu, node->facts.memory_mib,
+                                               gpu_mask(node->facts.gpu_count)};
     simple->free[id.v] = simple_node_free(node);
     return 0;
 }
@@ -251,10 +254,11 @@ static struct free_room room_of(const struct simple *simple,
         room.suitable++;
         if (!node->facts.is_healthy)
             continue;
-        uint32_t free = bit_count(gpus_free(node));
+        const struct simple_view *view = &simple->free[i];
+        const uint32_t free = bit_count(view->gpus);
         room.healthy++;
-        room.cpu += saturated(node->facts.cpu, node->cpu_used);
-        room.mib += saturated(node->facts.memory_mib, node->memory_used);
+        room.cpu += view->cpu;
+        room.mib += view->memory_mib;
         room.gpu += free;
         room.largest = free > room.largest ? free : room.largest;
         room.all_cpu += node->facts.cpu;
@@ -466,6 +470,7 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->groups);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
+    mem_free(simple->whole);
     mem_free(simple->free);
     mem_free(simple->views);
     mem_free(simple->choice);
@@ -516,8 +521,10 @@ static struct placer *simple_copy(const struct placer *placer)
         node_copy(&to->nodes.items[i], &from->nodes.items[i]);
     to->nodes.count = from->nodes.count;
     simple_views_reserve(to);
-    for (size_t i = 0; i < from->nodes.count; i++)
+    for (size_t i = 0; i < from->nodes.count; i++) {
+        to->whole[i] = from->whole[i];
         to->free[i] = from->free[i];
+    }
     ARRAY_RESERVE(&to->groups, from->groups.count);
     for (size_t i = 0; i < from->groups.count; i++) {
         group_copy(&to->groups.items[i], &from->groups.items[i]);

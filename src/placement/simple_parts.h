@@ -70,7 +70,8 @@ struct simple {
     size_t live_groups, waiting_groups;
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
-    struct simple_view *free;   /* by node: what is free of it, close together for the search */
+    struct simple_view *whole;  /* by node: what it has, close together for the search … */
+    struct simple_view *free;   /* … and what is free of that */
     struct simple_view *views;  /* scratch, one a node */
     uint32_t *choice;           /* likewise, … */
     struct simple_extra *extra; /* … this one all zero between two searches */

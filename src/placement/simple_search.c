@@ -35,6 +35,7 @@ void simple_views_reserve(struct simple *simple)
     const size_t room = simple->nodes.room;
     if (simple->view_room >= room)
         return;
+    simple->whole = mem_realloc(simple->whole, mem_size(room, sizeof *simple->whole));
     simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
     simple->choice = mem_realloc(simple->choice, mem_size(room, sizeof *simple->choice));
@@ -46,13 +47,9 @@ void simple_views_reserve(struct simple *simple)
 void simple_views_fill(struct simple *simple, bool is_empty)
 {
     const size_t count = simple->nodes.count;
-    if (!is_empty && count > 0)
-        memcpy(simple->views, simple->free, count * sizeof *simple->views);
-    for (size_t i = 0; is_empty && i < count; i++) {
-        const struct node_facts *facts = &simple->nodes.items[i].facts;
-        simple->views[i] =
-            (struct simple_view){facts->cpu, facts->memory_mib, gpu_mask(facts->gpu_count)};
-    }
+    if (count > 0)
+        memcpy(simple->views, is_empty ? simple->whole : simple->free,
+               count * sizeof *simple->views);
 }
 
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot)
