@@ -158,7 +158,7 @@ static int world_run(uint64_t seed, const struct options *options, struct sim_re
  * pass: every task has the same place at every time. Not compared: worlds in which the core makes a
  * pause in a long pass, and those that have no end however large the steps are. There is one
  * exception, a preemption in vain in the middle of a pass ("Progress" in RFC 0016); none of the
- * first thousand worlds has it. */
+ * first five thousand worlds has it. */
 static int slices_compare(uint64_t seed, const struct options *options)
 {
     enum { AT_ONCE_MAX = 32, SLICE_LARGE = 1000000 };
