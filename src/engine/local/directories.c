@@ -35,14 +35,39 @@ static void directory_spread(const char *path)
 
 static const char default_run[] = "/run/skep"; /* has a run directory for each engine */
 
-int local_directories_make(struct local_engine *local, struct err *err)
+/* Entered by root alone, whatever the umask, an earlier release or somebody else has made of it:
+ * below it are set-user-id files of root's that images and tasks brought along. The mounts of
+ * containers are made by root, who passes. */
+static int directory_close(const char *path, struct err *err)
+{
+    int code = dir_make(path, 0700, err);
+    if (code == 0 && chmod(path, 0700) < 0)
+        code = err_errno(err, errno, "chmod %s", path);
+    return code;
+}
+
+static int directories_closed_make(const struct local_engine *local, struct err *err)
 {
     enum { SPREAD_DIRECTORIES = 2 }; /* the first of these */
-    static const char *const parts[] = {"containers",  "logs",        "images",     "blobs/sha256",
-                                        "refs",        "points/proc", "points/sys", "points/dev",
-                                        "points/skep", "points/etc"};
+    static const char *const parts[] = {"containers", "logs", "images", "blobs", "refs"};
     char path[RUNTIME_PATH_MAX];
-    int code = dir_make(local->config.directory, 0711, err);
+    int code = 0;
+    for (size_t i = 0; i < COUNT_OF(parts) && code == 0; i++) {
+        snprintf(path, sizeof path, "%s/%s", local->directory, parts[i]);
+        code = directory_close(path, err);
+        if (code == 0 && i < SPREAD_DIRECTORIES)
+            directory_spread(path);
+    }
+    snprintf(path, sizeof path, "%s/blobs/sha256", local->directory);
+    return code < 0 ? code : dir_make(path, 0700, err);
+}
+
+int local_directories_make(struct local_engine *local, struct err *err)
+{
+    static const char *const points[] = {"points",     "points/proc", "points/sys",
+                                         "points/dev", "points/skep", "points/etc"};
+    char path[RUNTIME_PATH_MAX];
+    int code = directory_close(local->config.directory, err);
     if (code < 0)
         return code;
     cleanup_free char *real = realpath(local->config.directory, NULL);
@@ -53,21 +78,15 @@ int local_directories_make(struct local_engine *local, struct err *err)
                         "the data directory's path must be short and without : , \\ \": %.80s",
                         real);
     snprintf(local->directory, sizeof local->directory, "%s", real);
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        snprintf(path, sizeof path, "%s/%s", local->directory, parts[i]);
-        code = dir_make(path, 0711, err);
-        if (code < 0)
-            return code;
-        if (i < SPREAD_DIRECTORIES)
-            directory_spread(path);
-    }
-    static const char *const points[] = {"points",     "points/proc", "points/sys",
-                                         "points/dev", "points/skep", "points/etc"};
-    for (size_t i = 0; i < COUNT_OF(points); i++) {
+    code = directories_closed_make(local, err);
+    for (size_t i = 0; i < COUNT_OF(points) && code == 0; i++) {
         snprintf(path, sizeof path, "%s/%s", local->directory, points[i]);
-        if (chmod(path, 0755) < 0) /* seen in containers: not what our umask makes of it */
-            return err_errno(err, errno, "chmod %s", path);
+        code = dir_make(path, 0755, err);
+        if (code == 0 && chmod(path, 0755) < 0) /* seen in containers: whatever our umask */
+            code = err_errno(err, errno, "chmod %s", path);
     }
+    if (code < 0)
+        return code;
     static const char *const files[] = {"hosts", "resolv.conf"};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         snprintf(path, sizeof path, "%s/points/etc/%s", local->directory, files[i]);
