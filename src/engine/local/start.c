@@ -525,11 +525,11 @@ static int start_prepare(struct start *start)
     for (size_t i = 0; i < start->edits.hook_count; i++)
         if (strcmp(start->edits.hooks[i].kind, "poststop") == 0)
             start->task->has_poststop = true;
+    devices_fill(start);
+    const struct task_ids_need need = {start->rights, &start->user, start->device_count};
     int code = sources_check(start);
     if (code == 0)
-        code = task_ids_join(start->local, start->task, start->rights, &start->user, start->arena,
-                             &start->ids);
-    devices_fill(start);
+        code = task_ids_join(start->local, start->task, &need, start->arena, &start->ids);
     if (code == 0)
         code = task_ids_devices(start->local, start->task, start->devices, start->device_count,
                                 start->arena, &start->ids);

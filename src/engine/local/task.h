@@ -7,6 +7,7 @@
 #ifndef ENGINE_LOCAL_TASK_H
 #define ENGINE_LOCAL_TASK_H
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/local/cgroup.h"
@@ -110,6 +111,7 @@ struct local_engine {
     struct inventory *inventory;
     struct id_ranges *id_ranges;
     bool gives_ids;              /* else new tasks have the machine's ids */
+    struct err device_failure;   /* code < 0: … and those with devices, because of this */
     bool are_ids_settled;        /* none are kept for what an earlier engine left */
     struct networks *networks;   /* NULL: no task has a network of its own */
     struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
@@ -278,10 +280,16 @@ struct task_ids {               /* of a task that is being started */
 /* local->id_ranges, and whether it gives them: the configuration wants it, and this machine can.
  * ERR_UNSUPPORTED: it is required, and cannot be. */
 int task_ids_open(struct local_engine *local, struct err *err);
+struct task_ids_need {
+    unsigned rights;
+    const struct user *user; /* of its image */
+    size_t device_count;     /* that task_ids_devices will be given */
+};
+
 /* Fails the task. Once its folder in the run directory is there, task_ids_places makes the places
  * of the mounts. */
-int task_ids_join(struct local_engine *local, struct task *task, unsigned rights,
-                  const struct user *user, struct arena *arena, struct task_ids *ids);
+int task_ids_join(struct local_engine *local, struct task *task, const struct task_ids_need *need,
+                  struct arena *arena, struct task_ids *ids);
 /* Makes its device files, which runtimes would give to nobody or bind as the machine's; to be
  * called before task_ids_places. Fails the task. */
 int task_ids_devices(struct local_engine *local, struct task *task,

@@ -32,6 +32,58 @@ static const char default_registry[] = "/run/skep/ids";
 
 #define DEVICE_FOLDER_SIZE "64k"
 
+/* --- device files --- */
+
+/* A file system of its own for them, as nothing that a task may write to opens devices. */
+static int device_folder_make(struct err *err)
+{
+    cleanup_close int system = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    if (system < 0 || fsconfig(system, FSCONFIG_SET_STRING, "mode", "0711", 0) < 0 ||
+        fsconfig(system, FSCONFIG_SET_STRING, "size", DEVICE_FOLDER_SIZE, 0) < 0 ||
+        fsconfig(system, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return err_errno(err, errno, "make a file system for devices");
+    const int fd = fsmount(system, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return fd < 0 ? err_errno(err, errno, "mount a file system for devices") : fd;
+}
+
+static void device_name(size_t number, char name[DEVICE_NAME_MAX])
+{
+    snprintf(name, DEVICE_NAME_MAX, "%zu", number);
+}
+
+/* Who owns it on the machine owns it in the task, under the task's ids. */
+static int device_make(int folder, const struct oci_device *device, size_t number, uint32_t first,
+                       struct err *err)
+{
+    char name[DEVICE_NAME_MAX];
+    device_name(number, name);
+    const mode_t kind = device->type == 'b' ? S_IFBLK : S_IFCHR;
+    const uint32_t last = ID_RANGE_IDS - 1;
+    if (mknodat(folder, name, kind | 0600, makedev(device->major, device->minor)) < 0 ||
+        fchownat(folder, name, first + (device->uid < last ? device->uid : last),
+                 first + (device->gid < last ? device->gid : last), AT_SYMLINK_NOFOLLOW) < 0 ||
+        fchmodat(folder, name, device->mode, 0) < 0)
+        return err_errno(err, errno, "make %s", device->path);
+    return 0;
+}
+
+/* Can device files be made here, and opened where they are? A container that skepd runs in may be
+ * refused either. */
+static int devices_try(uint32_t first, struct err *err)
+{
+    /* 1:3, /dev/null: everywhere the same (Linux, admin-guide/devices.txt) */
+    static const struct oci_device device = {
+        .path = "/dev/null", .type = 'c', .major = 1, .minor = 3, .mode = 0666, .access = "rw"};
+    char name[DEVICE_NAME_MAX];
+    cleanup_close int folder = device_folder_make(err);
+    int code = folder < 0 ? folder : device_make(folder, &device, 0, first, err);
+    if (code < 0)
+        return code;
+    device_name(0, name);
+    cleanup_close int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
+    return fd < 0 ? err_errno(err, errno, "open a device file that was made for tasks") : 0;
+}
+
 /* --- the engine's --- */
 
 /* runc sets the limits of a task's first process from outside. Root may do so in a namespace of its
@@ -92,6 +144,9 @@ int task_ids_open(struct local_engine *local, struct err *err)
     local->gives_ids = ids_try(local, &failure) == 0;
     if (local->gives_ids) {
         holder_tell(&ranges);
+        if (devices_try(config->first_id, &local->device_failure) < 0)
+            log_warning("engine", "root of a task with devices is root of the machine: %s",
+                        local->device_failure.text);
         return 0;
     }
     if (config->user_namespaces == USER_NAMESPACES_REQUIRED)
@@ -259,20 +314,28 @@ static int machine_take(struct local_engine *local, struct task *task, struct ta
     return 0;
 }
 
-int task_ids_join(struct local_engine *local, struct task *task, unsigned rights,
-                  const struct user *user, struct arena *arena, struct task_ids *ids)
+/* With what cannot be shown with other ids the task does not get any. */
+static int range_join(struct local_engine *local, struct task *task, size_t device_count,
+                      struct arena *arena, struct task_ids *ids, struct err *err)
+{
+    if (device_count > 0 && local->device_failure.code < 0)
+        return err_fail(err, ERR_UNSUPPORTED, "", "its devices: %s", local->device_failure.text);
+    int code =
+        id_ranges_join(local->id_ranges, task->wanted->job, task->attempt, &ids->place.first, err);
+    return code == 0 ? mounts_make(local, task, arena, ids, err) : code;
+}
+
+int task_ids_join(struct local_engine *local, struct task *task, const struct task_ids_need *need,
+                  struct arena *arena, struct task_ids *ids)
 {
     struct err err = {0};
     *ids = (struct task_ids){.place = {.first = 0}};
-    if (!local->gives_ids || rights & 1u << RIGHT_HOST_USERS)
+    if (!local->gives_ids || need->rights & 1u << RIGHT_HOST_USERS)
         return 0;
-    int code = user_check(task, user);
+    int code = user_check(task, need->user);
     if (code < 0)
         return code;
-    code =
-        id_ranges_join(local->id_ranges, task->wanted->job, task->attempt, &ids->place.first, &err);
-    if (code == 0)
-        code = mounts_make(local, task, arena, ids, &err);
+    code = range_join(local, task, need->device_count, arena, ids, &err);
     if (code == ERR_UNSUPPORTED)
         return machine_take(local, task, ids, &err);
     if (code < 0)
@@ -283,39 +346,6 @@ int task_ids_join(struct local_engine *local, struct task *task, unsigned rights
 }
 
 /* --- its devices --- */
-
-/* A file system of its own for them, as nothing that a task may write to opens devices. */
-static int device_folder_make(struct err *err)
-{
-    cleanup_close int system = fsopen("tmpfs", FSOPEN_CLOEXEC);
-    if (system < 0 || fsconfig(system, FSCONFIG_SET_STRING, "mode", "0711", 0) < 0 ||
-        fsconfig(system, FSCONFIG_SET_STRING, "size", DEVICE_FOLDER_SIZE, 0) < 0 ||
-        fsconfig(system, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return err_errno(err, errno, "make a file system for devices");
-    const int fd = fsmount(system, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    return fd < 0 ? err_errno(err, errno, "mount a file system for devices") : fd;
-}
-
-static void device_name(size_t number, char name[DEVICE_NAME_MAX])
-{
-    snprintf(name, DEVICE_NAME_MAX, "%zu", number);
-}
-
-/* Who owns it on the machine owns it in the task, under the task's ids. */
-static int device_make(int folder, const struct oci_device *device, size_t number, uint32_t first,
-                       struct err *err)
-{
-    char name[DEVICE_NAME_MAX];
-    device_name(number, name);
-    const mode_t kind = device->type == 'b' ? S_IFBLK : S_IFCHR;
-    const uint32_t last = ID_RANGE_IDS - 1;
-    if (mknodat(folder, name, kind | 0600, makedev(device->major, device->minor)) < 0 ||
-        fchownat(folder, name, first + (device->uid < last ? device->uid : last),
-                 first + (device->gid < last ? device->gid : last), AT_SYMLINK_NOFOLLOW) < 0 ||
-        fchmodat(folder, name, device->mode, 0) < 0)
-        return err_errno(err, errno, "make %s", device->path);
-    return 0;
-}
 
 int task_ids_devices(struct local_engine *local, struct task *task,
                      const struct oci_device *devices, size_t count, struct arena *arena,

@@ -51,18 +51,27 @@ static void told_put(void *context, const struct engine_event *event)
     snprintf(told->message, sizeof told->message, "%s", event->message);
 }
 
-/* Of a task with these mounts, where mounts with other ids are not possible for /proc/tty. */
-static int join_code(enum user_namespaces mode, const struct engine_mount *mounts, size_t count,
-                     struct task *task, struct told *told)
+struct join_case {
+    enum user_namespaces mode;
+    struct engine_mount mounts[2];
+    size_t count;
+    const char *failure; /* NULL: it has the machine's ids */
+    size_t device_count;
+};
+
+/* Where neither mounts with other ids are possible for /proc/tty nor device files can be made. */
+static int join_code(const struct join_case *wants, struct task *task, struct told *told)
 {
     struct err err = {0};
     struct id_ranges *ranges = NULL;
     struct image image = {.user = ""};
-    struct container wanted = {.job = "ann~a", .mounts = mounts, .mount_count = count};
+    struct container wanted = {
+        .job = "ann~a", .mounts = wants->mounts, .mount_count = wants->count};
     struct local_engine local = {
         .sink = {.context = told, .post = told_put},
         .gives_ids = true,
-        .config = {.user_namespaces = mode, .first_id = 20 * ID_RANGE_IDS}};
+        .device_failure = {.code = ERR_IO, .text = "make /dev/null: refused"},
+        .config = {.user_namespaces = wants->mode, .first_id = 20 * ID_RANGE_IDS}};
     const struct id_ranges_config config = {.first = local.config.first_id,
                                             .count = 1,
                                             .registry = in_folder("ids"),
@@ -78,13 +87,34 @@ static int join_code(enum user_namespaces mode, const struct engine_mount *mount
     local.id_ranges = ranges;
     *task = (struct task){.attempt = {7}, .id = "7", .wanted = &wanted, .image = &image};
     *told = (struct told){.reason = ""};
-    const int code = task_ids_join(&local, task, 0, &user, &arena, &ids);
+    const struct task_ids_need need = {.user = &user, .device_count = wants->device_count};
+    const int code = task_ids_join(&local, task, &need, &arena, &ids);
     assert_true(code < 0 || ids.place.first == 0);
     task_ids_release(&ids);
     id_ranges_leave(ranges, task->attempt);
     id_ranges_free(ranges);
     task->wanted = NULL;
     return code;
+}
+
+static void assert_joins(const struct join_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct task task;
+        struct told told;
+        const int code = join_code(&cases[i], &task, &told);
+        if (code == ERR_UNAVAILABLE) { /* no user namespaces here */
+            mem_free(task.fail_message);
+            skip();
+        }
+        assert_int_equal(code, cases[i].failure ? ERR_UNSUPPORTED : 0);
+        assert_string_equal(told.reason, cases[i].failure ? "" : "MachineUsers");
+        if (cases[i].failure) {
+            assert_string_equal(task.fail_reason, "CreationError");
+            assert_non_null(strstr(task.fail_message, cases[i].failure));
+            mem_free(task.fail_message);
+        }
+    }
 }
 
 /* A job that names a storage that cannot be mounted with other ids is not root in another one where
@@ -100,34 +130,31 @@ static void no_storage_makes_root_of_another(void **state)
     mkdir(source, 0755);
     const struct engine_mount squashed = {
         .source = source, .target = "/mnt/s", .is_root_squashed = true};
-    const struct {
-        enum user_namespaces mode;
-        struct engine_mount mounts[2];
-        size_t count;
-        const char *failure; /* NULL: it has the machine's ids */
-    } cases[] = {
-        {USER_NAMESPACES_AUTO, {stubborn}, 1, NULL},
-        {USER_NAMESPACES_REQUIRED, {stubborn}, 1, "other ids"},
-        {USER_NAMESPACES_AUTO, {stubborn, squashed}, 2, "(rootSquash)"},
-        {USER_NAMESPACES_AUTO, {squashed, stubborn}, 2, "(rootSquash)"},
-        {USER_NAMESPACES_REQUIRED, {stubborn, squashed}, 2, "(rootSquash)"},
+    const struct join_case cases[] = {
+        {USER_NAMESPACES_AUTO, {stubborn}, 1, NULL, 0},
+        {USER_NAMESPACES_REQUIRED, {stubborn}, 1, "other ids", 0},
+        {USER_NAMESPACES_AUTO, {stubborn, squashed}, 2, "(rootSquash)", 0},
+        {USER_NAMESPACES_AUTO, {squashed, stubborn}, 2, "(rootSquash)", 0},
+        {USER_NAMESPACES_REQUIRED, {stubborn, squashed}, 2, "(rootSquash)", 0},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct task task;
-        struct told told;
-        const int code = join_code(cases[i].mode, cases[i].mounts, cases[i].count, &task, &told);
-        if (code == ERR_UNAVAILABLE) { /* no user namespaces here */
-            mem_free(task.fail_message);
-            skip();
-        }
-        assert_int_equal(code, cases[i].failure ? ERR_UNSUPPORTED : 0);
-        assert_string_equal(told.reason, cases[i].failure ? "" : "MachineUsers");
-        if (cases[i].failure) {
-            assert_string_equal(task.fail_reason, "CreationError");
-            assert_non_null(strstr(task.fail_message, cases[i].failure));
-            mem_free(task.fail_message);
-        }
-    }
+    assert_joins(cases, COUNT_OF(cases));
+}
+
+/* A machine that refuses device files is told from the first task on, not by a failed start. */
+static void without_device_files_tasks_with_devices_have_the_machines_ids(void **state)
+{
+    (void)state;
+    char source[300];
+    snprintf(source, sizeof source, "%s", in_folder("squashed"));
+    mkdir(source, 0755);
+    const struct engine_mount squashed = {
+        .source = source, .target = "/mnt/s", .is_root_squashed = true};
+    const struct join_case cases[] = {
+        {USER_NAMESPACES_AUTO, {{0}}, 0, NULL, 1},
+        {USER_NAMESPACES_REQUIRED, {{0}}, 0, "its devices: make /dev/null: refused", 1},
+        {USER_NAMESPACES_AUTO, {squashed}, 1, "(rootSquash)", 1},
+    };
+    assert_joins(cases, COUNT_OF(cases));
 }
 
 static void what_remains_keeps_its_ids_over_a_restart(void **state)
@@ -167,6 +194,7 @@ static void what_remains_keeps_its_ids_over_a_restart(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_state_has_the_first_id),
     cmocka_unit_test(no_storage_makes_root_of_another),
+    cmocka_unit_test(without_device_files_tasks_with_devices_have_the_machines_ids),
     cmocka_unit_test(what_remains_keeps_its_ids_over_a_restart),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
