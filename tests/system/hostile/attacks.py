@@ -34,12 +34,22 @@ def system_call(name, *arguments):
 # a full disk may have no place for the line
 LOGGED = '''
 import glob, time
-while not any("tried" in open(name).read() for name in glob.glob("/skep/log/all.*")):
+def logged(name):
+    try:
+        return "tried" in open(name).read()
+    except FileNotFoundError:  # an old piece that has gone meanwhile
+        return False
+while not any(logged(name) for name in glob.glob("/skep/log/all.*")):
     time.sleep(0.01)
 '''
 
 # For 300 processes of Python, each of which copies some hundred pages of its parent by writing to them.
 PROCESSES_MB = 1024
+
+# So many of a kind that the kernel counts by user, some 1.5 KiB each, are more than any usual limit, and less than this memory. A machine whose
+# limit is higher has them for others meanwhile.
+USER_COUNTED_MOST = 120000
+USER_COUNTED_MB = 512
 
 # One of each that the kernel counts by user.
 USER_COUNTED = """
@@ -247,8 +257,11 @@ for path in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug
     if descriptor >= 0 and os.read(descriptor, 1):
         print("GOT to read", path, flush=True)
 for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
-    if os.path.exists(f"/proc/{pid}/root/lib/systemd") or "skepd" in open(f"/proc/{pid}/comm").read():
-        print("GOT the machine's process", pid, flush=True)
+    try:
+        if os.path.exists(f"/proc/{pid}/root/lib/systemd") or "skepd" in open(f"/proc/{pid}/comm").read():
+            print("GOT the machine's process", pid, flush=True)
+    except FileNotFoundError:
+        continue  # one of the task's own that has ended meanwhile
 for name in ("mnt", "pid", "ipc", "net", "uts", "user", "cgroup"):
     descriptor = os.open(f"/proc/1/ns/{name}", os.O_RDONLY)
     got("to enter " + name, system_call, "setns", descriptor, 0)
@@ -343,14 +356,16 @@ while True:
 attack("memory-of-kernel", """
 parts = []
 while True:
-    one, other = socket.socketpair()
-    one.setblocking(False)
-    parts += [one, other]
-    try:
-        while True:
-            one.send(b"x" * 65536)
-    except BlockingIOError:
-        pass
+    pair = socket.socketpair()
+    parts += pair
+    # both ways: with few open files its memory must be full before these are
+    for one in pair:
+        one.setblocking(False)
+        try:
+            while True:
+                one.send(b"x" * 65536)
+        except BlockingIOError:
+            pass
 """, code=-1200)
 
 # What is in file systems in memory counts as the task's, whether they have a size of their own or not.
@@ -381,11 +396,11 @@ for place in ("/skep", "/skep/door", "/run/skep", "/skep/../skep"):
 
 # What the kernel counts by user, not by control group. Who holds all of it until it is stopped harms no other job that has user ids of its
 # own; programs of the same user else, but not the platform, which goes on to start jobs.
-attack("user-limits", USER_COUNTED + """
-import itertools
+attack("user-limits", USER_COUNTED + f"""
+MOST = {USER_COUNTED_MOST}""" + """
 for take in (take_instance, take_queue, take_signal):
     try:
-        for number in itertools.count():
+        for number in range(MOST):
             take(number)
     except OSError as error:
         print(take.__name__, number, error, flush=True)
@@ -405,7 +420,7 @@ got("protection from the end of memory", protect)
 print("tried", flush=True)
 import signal
 signal.pause()
-""")
+""", memory_mb=USER_COUNTED_MB)
 
 attack("processes", """
 import signal, time
