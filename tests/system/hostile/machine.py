@@ -83,7 +83,7 @@ def system_make(root, programs, runtime, kind, names):
     folders = [f"/tests/{name}" for name in ("", "api", "corpus", "server")]
     variables = {**programs, "PYTHONPATH": ":".join(folders), "PYTHONDONTWRITEBYTECODE": "1", "SKEP_TEST_RUNTIME": runtime,
                  "SKEP_TEST_IMAGES": "/images", "SKEP_TEST_DISK": "project", "SKEP_TEST_PATIENCE": "600", "SKEP_TEST_CPU": "8",
-                 "SKEP_TEST_USERS": "off"}
+                 "SKEP_TEST_USERS": "required"}
     text = INIT.replace("@VARIABLES@", " ".join(f"{name}={value}" for name, value in variables.items()))
     text = text.replace("@KIND@", kind).replace("@OPTION@", FILE_SYSTEMS[kind][1]).replace("@ATTACKS@", " ".join(names))
     (root / "init").write_text(text)
