@@ -211,6 +211,7 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:
     case CHANGE_SETTING:
+    case CHANGE_ACCOUNTS:
     case CHANGE_ATTEMPT_END:
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:

@@ -127,6 +127,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return tokens_remove(store, change, err);
     case CHANGE_SETTING:
         return setting_change(store, change, err);
+    case CHANGE_ACCOUNTS:
+        return accounts_mark_several(store, err);
     case CHANGE_ATTEMPT_END:
         return attempt_end_add(store, change, err);
     case CHANGE_BARRIER:

@@ -310,6 +310,17 @@ struct store_audits {
 int store_audits(struct store_reader *reader, const struct audit_filter *filter,
                  struct arena *arena, struct store_audits *audits, struct err *err);
 
+/* Accounts of users, deactivated ones too. Once there were several there always are: an account
+ * that is removed and made again changes nothing. */
+struct store_accounts {
+    bool are_several;
+    struct job_id last_sole_job; /* all jobs up to it are the first account's; 0: not known, none */
+};
+int store_accounts(struct store_reader *reader, struct arena *arena,
+                   struct store_accounts *accounts, struct err *err);
+/* Was the job submitted while there was one account? Pure. */
+bool store_account_is_sole(const struct store_accounts *accounts, struct job_id job);
+
 /* A value under CHANGE_SETTING's key. */
 int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
                   struct text *value, struct err *err);

@@ -202,6 +202,7 @@ enum store_change_kind {
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, and those of applications, too, when
                            * token.is_application; except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
+    CHANGE_ACCOUNTS,      /* there are several, though users are made elsewhere: store_accounts */
     CHANGE_ATTEMPT_END, /* adds what is kept of an attempt whose row says that it has ended; nothing
                          * is done for another one, or a second time. The rule is kept only when
                          * the row has its code: a task that was stopped may exit with a code that

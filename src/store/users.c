@@ -108,6 +108,8 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
+    if (code == 0 && count > 0)
+        code = accounts_mark_several(store, err);
     return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
 }
 
@@ -163,6 +165,8 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
+    if (code == 0) /* the last admin stays: there were two */
+        code = accounts_mark_several(store, err);
     if (code == 0)
         code = user_rights_remove(store, change->user.name, err);
     if (code == 0)
