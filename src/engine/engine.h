@@ -55,6 +55,8 @@ struct container {
     size_t gpu_count;
     bool is_gpu_simulated; /* indices only, no devices */
     bool wants_infiniband;
+    /* an engine that leaves it to the job puts it into the machine's network */
+    bool may_have_host_network;
     const struct engine_port *ports; /* to be reached from outside at the node's address */
     size_t port_count;
     const struct engine_mount *mounts;

@@ -589,7 +589,8 @@ static int local_open(struct local_engine *local, struct err *err)
     if (code == 0)
         code = task_disks_open(local, err);
     if (code == 0 && local->config.has_private_network)
-        code = task_networks_open(local, err);
+        code = local->config.is_network_by_job ? network_subnet_check(local->config.subnet, err)
+                                               : task_networks_open(local, err);
     if (code == 0)
         local->images = images_new(local, err);
     if (code == 0 && !local->images)
@@ -614,6 +615,7 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     local->sink = sink;
     arena_init(&local->arena);
     pthread_mutex_init(&local->lock, NULL);
+    pthread_mutex_init(&local->networks_lock, NULL);
     pthread_mutex_init(&local->keeper_lock, NULL);
     pthread_cond_init(&local->has_work, NULL);
     pthread_condattr_t monotonic;
@@ -683,6 +685,7 @@ static void local_free(struct engine *engine)
     pthread_cond_destroy(&local->has_work);
     pthread_cond_destroy(&local->keeper_wake);
     pthread_mutex_destroy(&local->lock);
+    pthread_mutex_destroy(&local->networks_lock);
     pthread_mutex_destroy(&local->keeper_lock);
     arena_release(&local->arena);
     mem_free(local);

@@ -79,6 +79,8 @@ struct engine_local_config {
 
     /* network: each job's own, but for those with RIGHT_HOST_NETWORK [the machine's, for all] */
     bool has_private_network;
+    bool is_network_by_job; /* … and but for jobs with may_have_host_network: where this machine
+                               cannot, all have the machine's */
     bool is_network_closed; /* it leads to no other machine */
     const char *subnet;     /* addresses of jobs [10.213.0.0/16] */
     /* a folder with the server's sockets, mounted at LAYOUT_DOOR [none] */

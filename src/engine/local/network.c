@@ -60,22 +60,43 @@ struct networks {
 
 /* --- the machine --- */
 
-static int subnet_read(const char *subnet, struct networks *networks, struct err *err)
-{
+struct subnet {
     char base[NETWORK_ADDRESS_MAX + 4];
-    struct text rest = text_of(subnet), address = text_cut(&rest, '/');
-    int64_t prefix = 0;
-    struct in_addr parsed;
-    snprintf(base, sizeof base, "%.*s", TEXT_ARG(address));
-    if (inet_pton(AF_INET, base, &parsed) != 1 || !text_to_int64(rest, &prefix) ||
-        prefix < NETWORK_PREFIX_LOW || prefix > NETWORK_PREFIX_HIGH)
+    struct in_addr address;
+    int64_t prefix;
+};
+
+static int subnet_parse(const char *words, struct subnet *subnet, struct err *err)
+{
+    struct text rest = text_of(words), address = text_cut(&rest, '/');
+    *subnet = (struct subnet){.prefix = 0};
+    snprintf(subnet->base, sizeof subnet->base, "%.*s", TEXT_ARG(address));
+    if (inet_pton(AF_INET, subnet->base, &subnet->address) != 1 ||
+        !text_to_int64(rest, &subnet->prefix) || subnet->prefix < NETWORK_PREFIX_LOW ||
+        subnet->prefix > NETWORK_PREFIX_HIGH)
         return err_fail(err, ERR_INVALID, "engine.network.subnet",
-                        "\"%.40s\" is not ADDRESS/BITS with %d to %d bits", subnet,
+                        "\"%.40s\" is not ADDRESS/BITS with %d to %d bits", words,
                         NETWORK_PREFIX_LOW, NETWORK_PREFIX_HIGH);
-    const uint32_t size = 1u << (32 - prefix);
-    networks->space.first = ntohl(parsed.s_addr) & ~(size - 1);
+    return 0;
+}
+
+int network_subnet_check(const char *words, struct err *err)
+{
+    struct subnet subnet;
+    return subnet_parse(words, &subnet, err);
+}
+
+static int subnet_read(const char *words, struct networks *networks, struct err *err)
+{
+    struct subnet subnet;
+    const int code = subnet_parse(words, &subnet, err);
+    if (code < 0)
+        return code;
+    const uint32_t size = 1u << (32 - subnet.prefix);
+    networks->space.first = ntohl(subnet.address.s_addr) & ~(size - 1);
     networks->space.count = size - 3; /* not the net's, the machine's, the broadcast's */
-    snprintf(networks->rules.subnet, sizeof networks->rules.subnet, "%s/%d", base, (int)prefix);
+    snprintf(networks->rules.subnet, sizeof networks->rules.subnet, "%s/%d", subnet.base,
+             (int)subnet.prefix);
     return 0;
 }
 

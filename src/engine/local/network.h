@@ -28,6 +28,9 @@ struct network_place {
     char path[48]; /* of the namespace, while the task runs or is being started */
 };
 
+/* Is it one? ERR_INVALID. Without I/O. */
+int network_subnet_check(const char *words, struct err *err);
+
 /* ERR_INVALID: no subnet; ERR_UNSUPPORTED: this machine cannot (no nft, no forwarding). */
 int networks_new(const struct network_config *config, struct networks **networks, struct err *err);
 /* What runs keeps its network; without any, the rules go as well. */

@@ -9,11 +9,13 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
+#include "sys/mailbox.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { RESOLVER_BYTES = 64 << 10 };
+enum { RESOLVER_BYTES = 64 << 10, OPEN_AGAIN_MS = 60 * 1000 };
 
 #define WORD "nameserver"
 
@@ -25,7 +27,39 @@ int task_networks_open(struct local_engine *local, struct err *err)
         .is_closed = config->is_network_closed,
         .id = local->id,
     };
-    return networks_new(&network, &local->networks, err);
+    struct networks *networks = NULL;
+    const int code = networks_new(&network, &networks, err);
+    if (code == 0)
+        atomic_store(&local->networks, networks);
+    return code;
+}
+
+/* With the first task that needs them: a machine whose tasks all have its own network is made no
+ * router. One that cannot have them is not asked again by each task. */
+static int networks_open_late(struct local_engine *local, struct err *err)
+{
+    int code = 0;
+    pthread_mutex_lock(&local->networks_lock);
+    if (!local->networks && mailbox_now_ms() >= local->networks_retry_ms) {
+        local->networks_failure = (struct err){0};
+        task_networks_open(local, &local->networks_failure);
+        local->networks_retry_ms = mailbox_now_ms() + OPEN_AGAIN_MS;
+    }
+    if (!local->networks) {
+        *err = local->networks_failure;
+        code = err->code;
+    }
+    pthread_mutex_unlock(&local->networks_lock);
+    return code;
+}
+
+/* The machine's network is for all, for this virtual cluster or for this job. */
+static bool is_in_machines(const struct local_engine *local, const struct container *wanted,
+                           unsigned rights)
+{
+    const struct engine_local_config *config = &local->config;
+    return !config->has_private_network || rights & 1u << RIGHT_HOST_NETWORK ||
+           (config->is_network_by_job && wanted->may_have_host_network);
 }
 
 int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
@@ -33,10 +67,18 @@ int task_network_join(struct local_engine *local, struct task *task, const struc
 {
     struct err err = {0};
     place->address[0] = '\0';
-    if (!local->config.has_private_network || rights & 1u << RIGHT_HOST_NETWORK)
+    if (is_in_machines(local, wanted, rights))
         return 0;
-    int code = networks_join(local->networks, wanted->job, task->attempt, wanted->ports,
-                             wanted->port_count, place, &err);
+    int code = networks_open_late(local, &err);
+    if (code < 0) {
+        log_warning("engine", "attempt %s: the task is in the machine's network: %s", task->id,
+                    err.text);
+        event_note(local, task->attempt, "MachineNetwork",
+                   "the task is in the machine's network: %s", err.text);
+        return 0;
+    }
+    code = networks_join(local->networks, wanted->job, task->attempt, wanted->ports,
+                         wanted->port_count, place, &err);
     if (code < 0)
         task_fail(task, code == ERR_CONFLICT ? "PortConflict" : "CreationError", "%s", err.text);
     return code;

@@ -110,11 +110,14 @@ struct local_engine {
     struct images *images;
     struct inventory *inventory;
     struct id_ranges *id_ranges;
-    bool gives_ids;              /* else new tasks have the machine's ids */
-    struct err device_failure;   /* code < 0: … and those with devices, because of this */
-    bool are_ids_settled;        /* none are kept for what an earlier engine left */
-    struct networks *networks;   /* NULL: no task has a network of its own */
-    struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
+    bool gives_ids;                      /* else new tasks have the machine's ids */
+    struct err device_failure;           /* code < 0: … and those with devices, because of this */
+    bool are_ids_settled;                /* none are kept for what an earlier engine left */
+    _Atomic(struct networks *) networks; /* NULL: no task has a network of its own */
+    pthread_mutex_t networks_lock;       /* of making them late */
+    int64_t networks_retry_ms;           /* … once that has failed; monotonic */
+    struct err networks_failure;         /* … because of this */
+    struct log_watch *log_watch;         /* NULL: whoever follows a log looks from time to time */
 
     pthread_mutex_t lock;
     pthread_cond_t has_work;      /* queue, or is_stopping */

@@ -320,6 +320,9 @@ static void a_subnet_is_checked(void **state)
         struct err err = {0};
         assert_int_equal(networks_new(&other, &networks, &err), ERR_INVALID);
         assert_string_equal(err.path, "engine.network.subnet");
+        struct err checked = {0};
+        assert_int_equal(network_subnet_check(wrong[i], &checked), ERR_INVALID);
+        assert_string_equal(checked.text, err.text);
         assert_null(networks);
     }
 }

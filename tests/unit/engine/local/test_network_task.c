@@ -1,6 +1,7 @@
 /* What the state of a task says of its network, and which servers of names it gets. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,8 +65,56 @@ static void servers_on_the_loopback_are_left_out(void **state)
     assert_resolver("nameserver ::1\n", "nameserver 127.0.0.1\nsearch y\n", "search y\n");
 }
 
+struct told {
+    unsigned count;
+    char reason[40], message[300];
+};
+
+static void told_put(void *context, const struct engine_event *event)
+{
+    struct told *told = context;
+    told->count++;
+    snprintf(told->reason, sizeof told->reason, "%s", event->reason);
+    snprintf(told->message, sizeof told->message, "%s", event->message);
+}
+
+/* A machine that can have no networks of jobs, as its subnet is none. */
+static void by_job_the_machines_network_is_for_some_or_for_all(void **state)
+{
+    struct told told = {0};
+    struct local_engine local = {
+        .sink = {.context = &told, .post = told_put},
+        .config = {.subnet = "nowhere", .has_private_network = true, .is_network_by_job = true}};
+    struct container wanted = {.job = "ann~a", .may_have_host_network = true};
+    struct task task = {.attempt = {7}, .id = "7"};
+    struct network_place place = {.address = "x"};
+    (void)state;
+    pthread_mutex_init(&local.networks_lock, NULL);
+    /* one that may have it, and one whose virtual cluster does: nothing is made for them */
+    assert_int_equal(task_network_join(&local, &task, &wanted, 0, &place), 0);
+    wanted.may_have_host_network = false;
+    const unsigned right = 1u << RIGHT_HOST_NETWORK;
+    assert_int_equal(task_network_join(&local, &task, &wanted, right, &place), 0);
+    assert_string_equal(place.address, "");
+    assert_int_equal(local.networks_retry_ms, 0);
+    assert_int_equal(told.count, 0);
+    /* the others are there as well, and their jobs' events say why */
+    assert_int_equal(task_network_join(&local, &task, &wanted, 0, &place), 0);
+    assert_string_equal(place.address, "");
+    assert_string_equal(told.reason, "MachineNetwork");
+    assert_non_null(strstr(told.message, "\"nowhere\" is not ADDRESS/BITS"));
+    assert_null(task.fail_reason);
+    /* which is not tried anew for each */
+    const int64_t retry_ms = local.networks_retry_ms;
+    assert_int_equal(task_network_join(&local, &task, &wanted, 0, &place), 0);
+    assert_int_equal(local.networks_retry_ms, retry_ms);
+    assert_int_equal(told.count, 2);
+    pthread_mutex_destroy(&local.networks_lock);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_state_has_address_and_ports),
     cmocka_unit_test(servers_on_the_loopback_are_left_out),
+    cmocka_unit_test(by_job_the_machines_network_is_for_some_or_for_all),
 };
 UNIT_FILE(tests, NULL, NULL);
