@@ -75,6 +75,7 @@ static void engine_default(struct engine_config *engine)
     *engine = (struct engine_config){
         .name = "local",
         .kind = ENGINE_KIND_LOCAL,
+        .network_mode = NETWORK_MODE_UNSET,
         .log_segment_mib = 256,
         .fake = {.node_prefix = "fake",
                  .nodes = 1,
@@ -285,7 +286,8 @@ static void read_engine(struct server_config *config, struct engine_config *engi
     get_u32(users, "jobs", &local->id_jobs);
     local->disk_quota = (enum disk_quota)get_choice(disk, "quota", config_disk_quotas, 0);
     local->disk_mib = get_int(disk, "taskMB", 0);
-    local->has_private_network = get_choice(network, "mode", config_network_modes, 0) == 1;
+    engine->network_mode = (enum network_mode)get_choice(network, "mode", config_network_modes,
+                                                         (int)engine->network_mode);
     local->is_network_closed = get_choice(network, "outside", config_network_outsides, 0) == 1;
     get_string(config, network, "subnet", &local->subnet);
     for (size_t i = 0; i < RIGHTS; i++)

@@ -38,10 +38,19 @@ struct retention_config {
     uint64_t audit_days, audit_records; /* 0: for ever; any number */
 };
 
+/* engine.network.mode */
+enum network_mode {
+    NETWORK_MODE_AUTO,    /* by the number of accounts: job_network.h */
+    NETWORK_MODE_HOST,    /* the machine's, for all */
+    NETWORK_MODE_PRIVATE, /* each job's own */
+    NETWORK_MODE_UNSET,
+};
+
 struct engine_config {
     const char *name; /* unique */
     enum engine_kind kind;
-    struct engine_local_config local; /* without directories */
+    enum network_mode network_mode;
+    struct engine_local_config local; /* without directories, and without what network_mode says */
     struct fake_config fake;
     struct engine_kubernetes_config kubernetes;
     uint64_t log_segment_mib; /* of a stream of a task's log; it keeps the newest two */

@@ -10,7 +10,7 @@ const char *const config_log_levels[] = {"error", "warning", "info", "debug", NU
 const char *const config_log_formats[] = {"auto", "text", "json", NULL};
 const char *const config_disk_quotas[] = {"possible", "required", "off", NULL};
 const char *const config_user_modes[] = {"auto", "required", "off", NULL};
-const char *const config_network_modes[] = {"host", "private", NULL};
+const char *const config_network_modes[] = {"auto", "host", "private", NULL};
 const char *const config_network_outsides[] = {"nat", "none", NULL};
 const char *const config_tls_modes[] = {"auto", "on", "off", NULL};
 const char *const config_storage_types[] = {"directory", "nfs", "samba", NULL};
@@ -224,7 +224,9 @@ static const struct field user_fields[] = {
 static const struct shape user_shape = SHAPE(user_fields);
 
 static const struct field network_fields[] = {
-    CHOICE("mode", config_network_modes, "host: the machine's network; private: one a job."),
+    CHOICE("mode", config_network_modes,
+           "auto: the machine's network as long as it has one account, then one a job; host: the "
+           "machine's; private: one a job."),
     STRING("subnet", "Addresses of private networks, ADDRESS/BITS."),
     CHOICE("outside", config_network_outsides,
            "nat: they reach other machines; none: they do not."),

@@ -202,6 +202,8 @@ int launch_job_load(struct store_reader *reader, struct job_id job,
         code = store_job_source(reader, job, &launch->arena, &launch->source, err);
     if (code == 0)
         code = store_tasks(reader, job, -1, &launch->arena, &launch->tasks, err);
+    if (code == 0)
+        code = store_accounts(reader, &launch->arena, &launch->accounts, err);
     if (code == 0) {
         launch->attempt = launch->row.record.attempt;
         launch->spec = spec_decode(launch->source.spec_bytes, err);
@@ -380,6 +382,7 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
         .gpu_count = task->gpu_count,
         .is_gpu_simulated = is_gpu_simulated,
         .wants_infiniband = role->wants_infiniband,
+        .may_have_host_network = store_account_is_sole(&launch->accounts, launch->job),
         .ports = engine_ports_of(task, arena),
         .port_count = task->port_count,
         .registry_user = user,

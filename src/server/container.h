@@ -29,6 +29,7 @@ struct launch_job {
     struct store_job row;
     struct store_source source;
     struct store_tasks tasks;
+    struct store_accounts accounts;
     const char *user_keys; /* authorized_keys lines of the user's profile */
     struct spec *spec;
     struct launch_places places;

@@ -61,6 +61,9 @@ static int local_of(const struct engine_config *own, const char *data_directory,
     local.directory = directory;
     local.log_max_mib = LOG_SEGMENTS * own->log_segment_mib;
     local.door_directory = door;
+    local.has_private_network =
+        own->network_mode == NETWORK_MODE_PRIVATE || own->network_mode == NETWORK_MODE_AUTO;
+    local.is_network_by_job = own->network_mode == NETWORK_MODE_AUTO;
     snprintf(images, sizeof images, "%s/images", data_directory);
     if (local.image_root_count == 0) { /* where images/build puts them */
         local.image_roots = roots;

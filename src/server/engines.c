@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "server/config.h"
+#include "server/job_network.h"
 #include "server/state.h"
 #include <assert.h>
 #include <stdio.h>
@@ -17,7 +18,9 @@ static int open_one(struct server_engine *own, struct err *err)
 {
     struct server *server = own->server;
     struct engine *engine = NULL;
-    int code = engine_of_config(own->config, server->engines.config->data_directory, server->door,
+    struct engine_config config = *own->config;
+    config.network_mode = job_network_mode(server, own->config);
+    int code = engine_of_config(&config, server->engines.config->data_directory, server->door,
                                 server_sink(server, own->number), &engine, err);
     if (code == 0) {
         engine->name = own->name;

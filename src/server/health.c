@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/job_network.h"
 #include "server/state.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,9 +80,11 @@ size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MA
     check_fill(&checks[2], "engine", counts.nodes > 0, text);
     server_clock_text(atomic_load(&server->metrics.clock_behind_ms), text, sizeof text);
     check_fill(&checks[3], "clock", true, text); /* requests are served all the same */
-    check_fill(&checks[4], "running", !atomic_load(&server->is_draining),
+    job_network_text(server, text, sizeof text);
+    check_fill(&checks[4], "network", true, text);
+    check_fill(&checks[5], "running", !atomic_load(&server->is_draining),
                atomic_load(&server->is_draining) ? "the server is ending" : "taking requests");
-    return 5;
+    return 6;
 }
 
 static void write_core_metrics(struct server *server, struct buf *out)

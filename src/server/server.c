@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "server/batch.h"
 #include "server/engines.h"
+#include "server/job_network.h"
 #include "server/state.h"
 #include "sys/file.h"
 #include <assert.h>
@@ -76,6 +77,8 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_space(server, err);
     if (code == 0)
         code = server_rules_load(server, config->exit_rules_path, err);
+    if (code == 0)
+        code = job_network_begin(server, err);
     if (code == 0)
         code = server_first_user(server, teller, err);
     if (code == 0)

@@ -6,6 +6,7 @@
 #include "core/plan.h"
 #include "server/clock.h"
 #include "server/container.h"
+#include "server/job_network.h"
 #include "server/state.h"
 #include "server/storage.h"
 #include "spec/spec.h"
@@ -69,6 +70,16 @@ static int check_storages(struct server *server, const char *user, struct spec *
     if (!reader)
         return ERR_UNAVAILABLE;
     int code = storage_submit_check(server->service.storages, reader, user, spec, arena, err);
+    server->service.reader_put(server, reader);
+    return code;
+}
+
+static int check_network(struct server *server, const struct spec *spec, struct err *err)
+{
+    struct store_reader *reader = server->service.reader_get(server, err);
+    if (!reader)
+        return ERR_UNAVAILABLE;
+    const int code = job_network_check(server, reader, spec, err);
     server->service.reader_put(server, reader);
     return code;
 }
@@ -145,6 +156,8 @@ static int submission_read(struct server *server, const char *user, struct text 
         code = check_cluster(server, user, parsed.spec->virtual_cluster, &scratch, err);
     if (code == 0)
         code = check_storages(server, user, parsed.spec, &scratch, err);
+    if (code == 0)
+        code = check_network(server, parsed.spec, err);
     if (code == 0)
         *mail = mail_of_submission(server, user, &parsed);
     spec_free(parsed.spec);
@@ -383,6 +396,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_AUDIT:
     case CHANGE_AUDIT_TRIM:
     case CHANGE_SUBMIT_KEYS_TRIM:
+    case CHANGE_ACCOUNTS:
         return;
     case CHANGE_QUOTAS:
         to->quotas.holder = kept(mail, from->quotas.holder);

@@ -95,8 +95,9 @@ struct server {
     _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;
     struct reader_pool readers;
-    char *door;   /* server_door; of realpath */
-    char *listen; /* as at the start: read by other threads */
+    char *door;           /* server_door; of realpath */
+    bool is_network_auto; /* what a configuration without engine.network.mode means; since begin */
+    char *listen;         /* as at the start: read by other threads */
     struct service service;
     struct metrics metrics;
 

@@ -218,6 +218,7 @@ void spec_v2_extras_read(struct spec_reader *reader)
             reader_warning(reader, doc_get(doc_get(roles, spec->roles[i].name), "taskRetryCount"),
                            "has no effect while extras.gangAllocation is on",
                            "taskRoles.%s.taskRetryCount", spec->roles[i].name);
+    spec->wants_host_network = doc_get_bool(extras, "hostNetwork", false);
     storages_read(reader, doc_get_kind(extras, "storages", DOC_LIST));
     hived_read(reader, doc_get(extras, "hivedScheduler"));
     plugins_read(reader, extras);

@@ -277,6 +277,7 @@ static const struct field extras_fields[] = {
     {.name = "startBarrierTimeout",
      INT(1, 100000),
      .help = "Minutes that tasks wait for each other; default 30 (Skep)"},
+    {.name = "hostNetwork", BOOL, .help = "Refuse the job without the machine's network (Skep)"},
     {.name = "storages",
      .flags = FIELD_NULLABLE,
      MAPS(0, &storage),

@@ -147,7 +147,8 @@ struct spec {
     struct spec_storage *storages;
     size_t storage_count;
     bool wants_default_storages;
-    struct spec_pair *envs; /* v1 jobEnvs */
+    bool wants_host_network; /* extras.hostNetwork: else it is refused; not stored */
+    struct spec_pair *envs;  /* v1 jobEnvs */
     size_t env_count;
     const char *code_dir, *data_dir, *output_dir, *auth_file; /* v1; "" when absent */
     struct spec_notifications notify;

@@ -116,7 +116,8 @@ static void every_key_is_read(void **state)
     assert_int_equal(local->disk_mib, 99);
     assert_int_equal(rights_of(local->rights, "x"),
                      1u << RIGHT_SYS_ADMIN | 1u << RIGHT_FUSE | 1u << RIGHT_LOCK_MEMORY);
-    assert_true(local->has_private_network && local->is_network_closed);
+    assert_int_equal(config->engines[0].network_mode, NETWORK_MODE_PRIVATE);
+    assert_true(local->is_network_closed);
     assert_string_equal(local->subnet, "10.9.0.0/24");
     assert_int_equal(rights_of(local->rights, "y"),
                      1u << RIGHT_HOST_NETWORK | 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY |

@@ -48,7 +48,26 @@ static void test_storage_places(void **state)
     parse_free(&p);
 }
 
+/* A wish that is checked when the job is submitted. */
+static void test_host_network(void **state)
+{
+    struct buf text = BUF_INIT;
+    struct parse p;
+    (void)state;
+    parse(&p, HELLO "extras: {hostNetwork: true}\n");
+    assert_int_equal(p.result, 0);
+    assert_true(p.parsed.spec->wants_host_network);
+    parse_free(&p);
+    parse(&p, HELLO "extras: {gangAllocation: true}\n");
+    assert_false(p.parsed.spec->wants_host_network);
+    parse_free(&p);
+    buf_string(&text, HELLO "extras: {hostNetwork: please}\n");
+    refused(&text, "extras.hostNetwork");
+    buf_release(&text);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_host_network),
     cmocka_unit_test(test_extras),
     cmocka_unit_test(test_storage_places),
 };
