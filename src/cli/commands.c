@@ -169,7 +169,10 @@ static const struct cli_option QUOTA_OPTIONS[] = {
 };
 
 static const struct cli_option ADMIN_OPTIONS[] = {
-    {"data", 0, "DIRECTORY", "the server's data directory (default: /var/lib/skep)", NULL, 0},
+    {"config", 0, "FILE", "the server's configuration: say what of it the machine cannot give",
+     NULL, KIND_FILE},
+    {"data", 0, "DIRECTORY",
+     "the server's data directory (default: the configuration's, /var/lib/skep)", NULL, 0},
     END,
 };
 
@@ -420,10 +423,15 @@ const struct cli_command COMMANDS[] = {
      "`check` says what the machine on which it runs can give to the walls between tasks, and what "
      "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "
      "of it only root can try.\n\n"
+     "With --config also what the server's configuration wants of that: its modes of networks, "
+     "user "
+     "ids and disks, each storage, and what the rights that it gives cost. Whether the file is "
+     "right "
+     "skepd --check says.\n\n"
      "good: nothing is lacking. less: tasks run, with one wall less or at a higher price, and the "
      "meaning says which. missing: no task can run. unknown: this user cannot try it.\n\n"
      "Exit code 0: tasks can run, 1: something is missing.",
-     "sudo skep admin check", ADMIN_OPTIONS, run_admin},
+     "sudo skep admin check --config /etc/skepd.yaml", ADMIN_OPTIONS, run_admin},
     {"import", "openpai FOLDER", KIND_CHOICE, "openpai", 2, 2,
      "turn another platform's configuration into Skep's",
      "Reads services-configuration.yaml and, where they are, layout.yaml and config.yaml of an "

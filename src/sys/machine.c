@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -246,9 +247,9 @@ static int scratch_make(const char *directory, char scratch[PATH_ROOM])
     return mkdtemp(scratch) ? 0 : -1;
 }
 
-static void scratch_part(const char *scratch, const char *name, char path[PATH_ROOM + 8])
+static void scratch_part(const char *scratch, const char *name, char path[PATH_ROOM + 16])
 {
-    snprintf(path, PATH_ROOM + 8, "%s/%s", scratch, name);
+    snprintf(path, PATH_ROOM + 16, "%s/%s", scratch, name);
 }
 
 static const char *const scratch_parts[] = {"lower", "upper", "work", "merged"};
@@ -258,7 +259,7 @@ static const char *const scratch_parts[] = {"lower", "upper", "work", "merged"};
 static int overlay_try(const char *scratch)
 {
     static const char *const ends[] = {",volatile", ""};
-    char options[3 * PATH_ROOM + 64], merged[PATH_ROOM + 8];
+    char options[3 * PATH_ROOM + 64], merged[PATH_ROOM + 16];
     scratch_part(scratch, "merged", merged);
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         snprintf(options, sizeof options, "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work%s",
@@ -287,13 +288,14 @@ static bool proc_try(int userns_fd)
     return answer_of(pid) == 0;
 }
 
+/* 0 … 65535 are some ids of the machine */
+static const struct userns_map some_ids = {.extents = {{0, 100000, 65536}}, .count = 1};
+
 /* Folders with other ids below an overlay: how images can be shared by tasks in user namespaces. */
 static int ids_try(const char *scratch)
 {
-    /* 0 … 65535 are some ids of the machine */
-    static const struct userns_map map = {.extents = {{0, 100000, 65536}}, .count = 1};
-    char lower[PATH_ROOM + 8], merged[PATH_ROOM + 8], options[2 * PATH_ROOM + 64];
-    const int ids = userns_make(&map, &map, 100000, NULL);
+    char lower[PATH_ROOM + 16], merged[PATH_ROOM + 16], options[2 * PATH_ROOM + 64];
+    const int ids = userns_make(&some_ids, &some_ids, some_ids.extents[0].outside, NULL);
     if (ids < 0)
         return IDS_NO_NAMESPACE;
     scratch_part(scratch, "lower", lower);
@@ -326,7 +328,7 @@ static void scratch_remove(const char *scratch)
 
 static int scratch_tried(const char *directory, int (*attempt)(const char *scratch))
 {
-    char scratch[PATH_ROOM], path[PATH_ROOM + 8];
+    char scratch[PATH_ROOM], path[PATH_ROOM + 16];
     if (scratch_make(directory, scratch) < 0)
         return -1;
     bool is_made = true;
@@ -337,6 +339,15 @@ static int scratch_tried(const char *directory, int (*attempt)(const char *scrat
     const int answer = is_made ? tried_apart(attempt, scratch) : -1;
     scratch_remove(scratch);
     return answer;
+}
+
+int machine_ids_try(const char *path, struct err *err)
+{
+    cleanup_close int ids = userns_make(&some_ids, &some_ids, some_ids.extents[0].outside, err);
+    if (ids < 0)
+        return ids;
+    cleanup_close int tree = userns_mount(path, ids, true, err);
+    return tree < 0 ? tree : 0;
 }
 
 static const char root_alone[] = "only root can try it";
@@ -367,6 +378,30 @@ static void check_ids(struct machine_check *check)
                     "Linux 5.19 is needed, a file system that has idmapped mounts (ext4, XFS, "
                     "btrfs, tmpfs), and the whole of /proc (a container hides some of it)",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
+}
+
+/* As the engine makes them for tasks with ids of their own (engine/local/task_ids.c). */
+static int device_try(const char *scratch)
+{
+    char merged[PATH_ROOM + 16], path[PATH_ROOM + 16];
+    scratch_part(scratch, "merged", merged);
+    scratch_part(scratch, "merged/null", path);
+    if (mount("tmpfs", merged, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k") < 0 ||
+        mknod(path, S_IFCHR | 0600, makedev(1, 3)) < 0)
+        return 1;
+    return open(path, O_RDWR | O_CLOEXEC) < 0;
+}
+
+static void check_devices(struct machine_check *check)
+{
+    const int answer = check->is_root ? scratch_tried(check->directory, device_try) : -1;
+    if (!check->is_root)
+        finding_add(check, "device files", MACHINE_UNKNOWN, root_alone, "not tried");
+    else
+        finding_add(check, "device files", answer == 0 ? MACHINE_GOOD : MACHINE_LESS,
+                    "root of a task with GPUs, network cards or /dev/fuse is root of the machine: "
+                    "skepd must be allowed to make device files and to open them",
+                    "%s", answer == 0 ? "can be made" : "cannot be made or opened");
 }
 
 static void check_holders(struct machine_check *check)
@@ -585,9 +620,10 @@ static const char *directory_nearest(const char *directory, char path[PATH_ROOM]
 size_t machine_check(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX])
 {
     static void (*const checks[])(struct machine_check * check) = {
-        check_kernel,   check_groups,  check_namespaces, check_seccomp,  check_overlay,
-        check_programs, check_ids,     check_holders,    check_networks, check_forwarding,
-        check_quotas,   check_weights, check_processes,  check_inotify,  check_swap,
+        check_kernel,  check_groups,    check_namespaces, check_seccomp,
+        check_overlay, check_programs,  check_ids,        check_devices,
+        check_holders, check_networks,  check_forwarding, check_quotas,
+        check_weights, check_processes, check_inotify,    check_swap,
     };
     char path[PATH_ROOM];
     struct machine_check check = {.findings = findings,

@@ -29,6 +29,11 @@ extern const char *const machine_state_words[]; /* "good", "less", "missing", "u
  * above it that is there. Returns how many. */
 size_t machine_check(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX]);
 
+/* Can what is below the folder be shown with other ids? ERR_UNSUPPORTED, ERR_IO: and why not. Only
+ * root can try. */
+struct err;
+int machine_ids_try(const char *path, struct err *err);
+
 /* "6.1.0-21-amd64" is 601; what is no version is 0. */
 int machine_kernel_number(const char *release);
 

@@ -57,6 +57,13 @@ class Cli(unittest.TestCase):
         table = self.world.skep("admin", "check", "--data", folder).stdout
         self.assertTrue(all(name in table for name in findings))
         self.assertEqual([name for name in os.listdir(folder) if name.startswith(".skep-check")], [])
+        config = self.world.file("engine: {kind: local, network: {mode: host}, rights: {sysAdmin: [hpc]}}\n", "check.yaml")
+        done = self.world.skep("admin", "check", "--config", config, "--data", folder, "-o", "json")
+        wanted = {finding["check"]: (finding["state"], finding["found"]) for finding in json.loads(done.stdout)}
+        self.assertEqual(wanted["engine.network"], ("less", "host"))
+        self.assertEqual(wanted["right sysAdmin"], ("less", "hpc"))
+        lost = self.world.skep("admin", "check", "--config", folder + "/none")
+        self.assertEqual((lost.returncode, lost.stdout), (2, ""))
         wrong = self.world.skep("admin", "look")
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("there is: check", wrong.stderr)
