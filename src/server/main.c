@@ -10,6 +10,7 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
+#include "sys/log_file.h"
 #include "sys/process.h"
 #include "sys/secret.h"
 #include <errno.h>
@@ -280,6 +281,18 @@ static void end(struct server *server, struct api *api)
     end_watch_stop(watch);
 }
 
+/* Once the data directory is ours alone. Without it the log goes to standard error all the same. */
+static struct log_keeper *log_begin(struct server_config *config)
+{
+    const char *folder = arena_format(&config->arena, "%s/log", config->data_directory);
+    struct log_keeper *file = NULL;
+    struct err err;
+    if (log_file_open(folder, &file, &err) < 0)
+        log_warning("server", "the log has no space of its own: %s", err.text);
+    log_keep(file);
+    return file;
+}
+
 static int run(const struct options *options, struct server_config *config, const sigset_t *signals)
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
@@ -299,6 +312,7 @@ static int run(const struct options *options, struct server_config *config, cons
         server_config_free(first);
         return exit_status_of(code);
     }
+    struct log_keeper *kept = log_begin(first);
     struct api_config api_config = {
         .listen = first->listen,
         .tls = first->tls,
@@ -327,6 +341,8 @@ static int run(const struct options *options, struct server_config *config, cons
     if (code < 0) {
         log_error("server", "%s", err.text);
         server_free(server);
+        log_keep(NULL);
+        log_file_close(kept);
         server_config_free(first);
         return EXIT_FAILURE;
     }
@@ -339,6 +355,8 @@ static int run(const struct options *options, struct server_config *config, cons
     end(server, api);
     server_config_free(first);
     log_info("server", "ended");
+    log_keep(NULL);
+    log_file_close(kept);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "sys/log_file.h"
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,12 @@ static const char *const level_names[] = {"error", "warning", "info", "debug"};
 static _Atomic int log_level_now = LOG_INFO;
 static _Atomic int log_format_now = LOG_AUTO;
 static _Atomic int log_fd = 2;
+static _Atomic(struct log_keeper *) log_kept;
+
+void log_keep(struct log_keeper *file)
+{
+    atomic_store(&log_kept, file);
+}
 
 void log_setup(enum log_level level, enum log_format format)
 {
@@ -88,4 +95,7 @@ void log_vline(enum log_level level, const char *part, const char *format, va_li
     /* nobody is there to hear that the log cannot be written */
     ssize_t written = write(fd, line.at, line.length);
     (void)written;
+    struct log_keeper *kept = atomic_load(&log_kept);
+    if (kept)
+        log_file_write(kept, buf_as_text(&line));
 }

@@ -16,6 +16,11 @@ enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON };
 /* May be called again at any time: the configuration was reloaded. Default: LOG_INFO, LOG_AUTO. */
 void log_setup(enum log_level level, enum log_format format);
 
+/* Beside standard error, from now on; NULL: not any more. The caller closes it then, once no other
+ * thread writes lines. */
+struct log_keeper;
+void log_keep(struct log_keeper *file);
+
 /* For tests: where lines go, 2 by default. */
 void log_to(int fd);
 

@@ -156,6 +156,8 @@ def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), fi
             refused += 1
             break
     assert refused, "a full disk took everything"
+    # the log has space of its own
+    assert "the disk is full" in (server.data / "log/skepd.log").read_text(), "what happened on the full disk is not in the log"
     taken = {job["name"] for job in server.jobs()}
     assert f"during{number}" not in taken, "refused and taken"
     try:
