@@ -1,5 +1,6 @@
 #include "figures.h"
 #include "base/memory.h"
+#include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -14,6 +15,14 @@ double quantile(double *values, size_t count, double q)
 {
     qsort(values, count, sizeof *values, figure_order);
     return values[(size_t)((double)(count - 1) * q)];
+}
+
+struct middle middle_of(double *values, size_t count)
+{
+    const double half = 0.98 * sqrt((double)count), center = (double)(count - 1) / 2;
+    const size_t low = center > half ? (size_t)(center - half) : 0;
+    const double median = quantile(values, count, 0.5);
+    return (struct middle){median, values[low], values[count - 1 - low]};
 }
 
 double cpu_ms(void)

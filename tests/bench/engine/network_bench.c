@@ -91,25 +91,20 @@ static double measure(const struct way *way, unsigned count, unsigned duration_m
     return (double)bytes / (1 << 20) * 1e6 / (double)took_us;
 }
 
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, figure_order);
-    return values[count / 2];
-}
-
 static void streams_print(unsigned count, double *values[WAYS], size_t rounds)
 {
     double *ratios = mem_zero(rounds, sizeof *ratios);
-    double middle_ratio[WAYS];
+    struct middle middle_ratio[WAYS];
     for (size_t w = 0; w < WAYS; w++) {
         for (size_t i = 0; i < rounds; i++)
             ratios[i] = values[w][i] / values[0][i];
-        middle_ratio[w] = median(ratios, rounds);
+        middle_ratio[w] = middle_of(ratios, rounds);
     }
     for (size_t w = 0; w < WAYS; w++) {
-        const double middle = median(values[w], rounds);
-        printf("%-10s %7u %10.0f %10.0f %8.2f\n", ways[w].name, count, middle,
-               values[w][rounds - 1], middle_ratio[w]);
+        const double middle = quantile(values[w], rounds, 0.5);
+        printf("%-10s %7u %10.0f %10.0f %8.2f   %8.2f .. %.2f\n", ways[w].name, count, middle,
+               values[w][rounds - 1], middle_ratio[w].median, middle_ratio[w].low,
+               middle_ratio[w].high);
     }
     mem_free(ratios);
 }
@@ -133,10 +128,13 @@ int main(int argc, char **argv)
             values[s][w] = mem_zero(rounds, sizeof(double));
     for (size_t i = 0; i < rounds; i++)
         for (size_t s = 0; s < STREAMS; s++)
-            for (size_t w = 0; w < WAYS; w++)
+            for (size_t turn = 0; turn < WAYS; turn++) { /* none is always the first */
+                const size_t w = (i + turn) % WAYS;
                 values[s][w][i] = measure(&ways[w], streams[s], ms);
+            }
     printf("load average %s\n", shell_output("cut -d' ' -f1-3 /proc/loadavg"));
-    printf("%-10s %7s %10s %10s %8s\n", "network", "streams", "MiB/s p50", "highest", "ratio p50");
+    printf("%-10s %7s %10s %10s %8s %20s\n", "network", "streams", "MiB/s p50", "highest",
+           "ratio p50", "interval of p50");
     for (size_t s = 0; s < STREAMS; s++) {
         streams_print(streams[s], values[s], rounds);
         for (size_t w = 0; w < WAYS; w++)

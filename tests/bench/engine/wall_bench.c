@@ -20,7 +20,6 @@
 #include "engine/local/task.h"
 #include "figures.h"
 #include "world.h"
-#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,10 +95,10 @@ static void start_one(enum way_kind kind, uint64_t attempt, size_t run)
     way->cpu[run] = cpu_ms() - cpu;
 }
 
-/* Differences to the plain start of the same round: some quantiles, and the interval of the median,
- * whose ranks are those of a coin thrown as often. */
+/* Differences to the plain start of the same round. */
 struct differences {
-    double median, low, high, p95;
+    struct middle middle;
+    double p95;
 };
 
 static struct differences differences_of(const double *values, const double *plain, size_t runs)
@@ -107,12 +106,8 @@ static struct differences differences_of(const double *values, const double *pla
     double *pairs = mem_zero(runs, sizeof *pairs);
     for (size_t i = 0; i < runs; i++)
         pairs[i] = values[i] - plain[i];
-    const double half = 0.98 * sqrt((double)runs), middle = (double)(runs - 1) / 2;
-    const size_t low = middle > half ? (size_t)(middle - half) : 0;
-    const struct differences result = {.median = quantile(pairs, runs, 0.5),
-                                       .p95 = quantile(pairs, runs, 0.95),
-                                       .low = pairs[low],
-                                       .high = pairs[runs - 1 - low]};
+    const struct differences result = {.middle = middle_of(pairs, runs),
+                                       .p95 = quantile(pairs, runs, 0.95)};
     mem_free(pairs);
     return result;
 }
@@ -127,8 +122,8 @@ static void differences_print(const char *what, size_t runs, size_t offset)
             continue;
         const struct differences found = differences_of(*(double *const *)(way + offset),
                                                         *(double *const *)(plain + offset), runs);
-        printf("%-28s %+8.2f   %+8.2f .. %+6.2f %+8.2f\n", ways[w].name, found.median, found.low,
-               found.high, found.p95);
+        printf("%-28s %+8.2f   %+8.2f .. %+6.2f %+8.2f\n", ways[w].name, found.middle.median,
+               found.middle.low, found.middle.high, found.p95);
     }
 }
 
