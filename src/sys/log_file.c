@@ -72,7 +72,7 @@ static int now_open(struct log_keeper *file)
 
 int log_file_open(const char *directory, struct log_keeper **out, struct err *err)
 {
-    struct statvfs room;
+    struct statvfs room = {0};
     int code = dir_make(directory, 0700, err);
     if (code < 0)
         return code;

@@ -22,7 +22,7 @@ enum { NAME_MAX_BYTES = 16 };
 static const uint64_t ids_end = 0xffff0000;
 
 struct id_view { /* of folders that these own */
-    uint32_t user, group;
+    struct id_owner owner;
     int userns_fd;
 };
 
@@ -351,16 +351,43 @@ static void view_map(uint32_t root, uint32_t nobody, uint32_t first, struct user
             (struct userns_extent){root + 1, first + root + 1, last - root};
 }
 
-static int view_make(const struct id_ranges *ranges, uint32_t first, uint32_t user, uint32_t group,
+/* Who owns the folder with an id that no task has is ID_OWNER, so that root of the task may do in
+ * it what it may do to all that its ids own. Who is that on the disk is `nobody`. */
+static void owner_map(uint32_t owner, uint32_t nobody, uint32_t first, struct userns_map *map)
+{
+    assert(nobody >= ID_RANGE_IDS);
+    map->count = 0;
+    if (owner < ID_RANGE_IDS) {
+        map->extents[map->count++] = (struct userns_extent){0, first, ID_RANGE_IDS};
+        return;
+    }
+    map->extents[map->count++] = (struct userns_extent){0, first, ID_OWNER};
+    map->extents[map->count++] = (struct userns_extent){owner, first + ID_OWNER, 1};
+    map->extents[map->count++] = (struct userns_extent){ID_OWNER, nobody, 1};
+    map->extents[map->count++] =
+        (struct userns_extent){ID_OWNER + 1, first + ID_OWNER + 1, ID_RANGE_IDS - ID_OWNER - 1};
+}
+
+static int view_make(const struct id_ranges *ranges, uint32_t first, const struct id_owner *owner,
                      struct err *err)
 {
     struct userns_map users, groups;
-    view_map(user, ranges->first, first, &users);
-    view_map(group, ranges->first, first, &groups);
+    if (owner->is_root) {
+        view_map(owner->user, ranges->first, first, &users);
+        view_map(owner->group, ranges->first, first, &groups);
+    } else {
+        owner_map(owner->user, ranges->first, first, &users);
+        owner_map(owner->group, ranges->first, first, &groups);
+    }
     return namespace_make(&users, &groups, 0, err);
 }
 
-int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,
+static bool owner_is(const struct id_owner *a, const struct id_owner *b)
+{
+    return a->user == b->user && a->group == b->group && a->is_root == b->is_root;
+}
+
+int id_ranges_view(struct id_ranges *ranges, const char *job, const struct id_owner *owner,
                    struct err *err)
 {
     int fd = -1;
@@ -368,12 +395,12 @@ int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uin
     struct id_range *range = range_find(ranges, job);
     assert(range);
     for (size_t i = 0; i < range->views.count && fd < 0; i++)
-        if (range->views.items[i].user == user && range->views.items[i].group == group)
+        if (owner_is(&range->views.items[i].owner, owner))
             fd = range->views.items[i].userns_fd;
     if (fd < 0) {
-        fd = view_make(ranges, range->first, user, group, err);
+        fd = view_make(ranges, range->first, owner, err);
         if (fd >= 0)
-            *ARRAY_ADD(&range->views) = (struct id_view){user, group, fd};
+            *ARRAY_ADD(&range->views) = (struct id_view){*owner, fd};
     }
     pthread_mutex_unlock(&ranges->lock);
     return fd;

@@ -61,10 +61,16 @@ void id_ranges_leave(struct id_ranges *ranges, struct attempt_id attempt);
  * whose folders are gone. */
 void id_ranges_settle(struct id_ranges *ranges);
 
-/* Such a one by which a folder is mounted in which root must not be root: root of the task is
- * `user` and `group` there, who are not root, and all other ids are what they are on the disk.
- * ERR_UNAVAILABLE as above. */
-int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,
+enum { ID_OWNER = 65533 }; /* who owns a folder with an id that tasks do not have */
+
+struct id_owner { /* of a folder on the disk */
+    uint32_t user, group;
+    bool is_root; /* root must not be root there: root of the task is these, who are not root */
+};
+
+/* Such a one by which a folder is mounted whose owner is another one in the task: root, or ID_OWNER
+ * for ids above 65535. All other ids are what they are on the disk. ERR_UNAVAILABLE as above. */
+int id_ranges_view(struct id_ranges *ranges, const char *job, const struct id_owner *owner,
                    struct err *err);
 
 #endif

@@ -209,20 +209,20 @@ static int lower_mount(const struct local_engine *local, const struct task *task
     return 0;
 }
 
-/* Ids of the disk are those of the task, 0 is root; or root of the task is who owns the folder. */
+/* Ids of the disk are those of the task, 0 is root; or root of the task is who owns the folder. An
+ * owner of the folder whose id no task has is ID_OWNER in it. */
 static int view_of(struct local_engine *local, const struct engine_mount *mount, const char *job,
                    const struct stat *folder, const struct task_ids *ids, struct err *err)
 {
     const uint32_t nobody = local->config.first_id;
-    if (!mount->is_root_squashed &&
-        (folder->st_uid >= ID_RANGE_IDS || folder->st_gid >= ID_RANGE_IDS))
-        return err_fail(err, ERR_UNSUPPORTED, "",
-                        "%s is of user %u and group %u, and a task has ids to %d", mount->source,
-                        folder->st_uid, folder->st_gid, ID_RANGE_IDS - 1);
-    if (!mount->is_root_squashed)
+    struct id_owner owner = {folder->st_uid, folder->st_gid, mount->is_root_squashed};
+    if (!owner.is_root && owner.user < ID_RANGE_IDS && owner.group < ID_RANGE_IDS)
         return ids->place.userns_fd;
-    return id_ranges_view(local->id_ranges, job, folder->st_uid ? folder->st_uid : nobody,
-                          folder->st_gid ? folder->st_gid : nobody, err);
+    if (owner.is_root && owner.user == 0)
+        owner.user = nobody;
+    if (owner.is_root && owner.group == 0)
+        owner.group = nobody;
+    return id_ranges_view(local->id_ranges, job, &owner, err);
 }
 
 static int storage_mount(struct local_engine *local, const struct task *task, size_t number,

@@ -206,6 +206,30 @@ static void test_storages(void **state)
     succeeds(11);
 }
 
+/* As people of a directory have it: root of a task goes on to be root there, and who owns the
+ * folder is one of the task's ids. */
+static void test_owners_of_high_ids(void **state)
+{
+    (void)state;
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s/directory", world.folder);
+    assert_int_equal(shell("mkdir %s && echo x > %s/theirs && chown -R 1234567:7654321 %s && "
+                           "chmod -R go-w %s && echo y > %s/of-root",
+                           folder, folder, folder, folder, folder),
+                     0);
+    const struct engine_mount mount = {.source = folder, .target = "/mnt/d"};
+    create(15,
+           "test $(cut -c 1-21 /proc/self/uid_map | tr -d ' ') != 00 || exit 2\n"
+           "test $(stat -c %u:%g /mnt/d/theirs) = 65533:65533 || exit 3\n"
+           "echo x >> /mnt/d/theirs && echo z > /mnt/d/made && echo z >> /mnt/d/of-root || exit 4\n"
+           "cp /mnt/d/made /mnt/d/given && chown 65533:65533 /mnt/d/given",
+           &(struct task_options){.mounts = &mount, .mount_count = 1});
+    succeeds(15);
+    assert_string_equal(owner_of(folder, "theirs"), "1234567:7654321");
+    assert_string_equal(owner_of(folder, "given"), "1234567:7654321");
+    assert_string_equal(owner_of(folder, "made"), "0:0");
+}
+
 static void test_a_file_is_mounted(void **state)
 {
     (void)state;
@@ -446,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_machine_devices),
         cmocka_unit_test(test_image_is_its_own),
         cmocka_unit_test(test_storages),
+        cmocka_unit_test(test_owners_of_high_ids),
         cmocka_unit_test(test_a_file_is_mounted),
         cmocka_unit_test(test_ranges_of_jobs),
         cmocka_unit_test(test_right),

@@ -332,7 +332,7 @@ static void map_is(int fd, const char *wanted)
     assert_string_equal(out, wanted);
 }
 
-static void root_is_the_owner_of_the_folder(void **state)
+static void the_owner_of_a_folder_is_shown_as_another(void **state)
 {
     (void)state;
     struct err err = {0};
@@ -347,17 +347,23 @@ static void root_is_the_owner_of_the_folder(void **state)
     static const struct {
         uint32_t user;
         const char *map;
+        bool is_plain; /* root may be root there */
     } cases[] = {
-        {1, "1 1376256 1;0 1310720 1;1310720 1376257 1;2 1376258 65534;"},
-        {1000, "1000 1376256 1;0 1310720 1;1 1376257 999;1310720 1377256 1;1001 1377257 64535;"},
-        {65535, "65535 1376256 1;0 1310720 1;1 1376257 65534;1310720 1441791 1;"},
-        {70000, "70000 1376256 1;0 1310720 1;1 1376257 65535;"},
-        {FIRST, "1310720 1376256 1;0 1310720 1;1 1376257 65535;"},
+        {1, "1 1376256 1;0 1310720 1;1310720 1376257 1;2 1376258 65534;", false},
+        {1000, "1000 1376256 1;0 1310720 1;1 1376257 999;1310720 1377256 1;1001 1377257 64535;",
+         false},
+        {65535, "65535 1376256 1;0 1310720 1;1 1376257 65534;1310720 1441791 1;", false},
+        {70000, "70000 1376256 1;0 1310720 1;1 1376257 65535;", false},
+        {FIRST, "1310720 1376256 1;0 1310720 1;1 1376257 65535;", false},
+        {70000, "0 1376256 65533;70000 1441789 1;65533 1310720 1;65534 1441790 2;", true},
+        {4000000000, "0 1376256 65533;4000000000 1441789 1;65533 1310720 1;65534 1441790 2;", true},
+        {1000, "0 1376256 65536;", true}, /* beside a group above */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        fd = id_ranges_view(ranges, "a", cases[i].user, cases[i].user, &err);
+        const struct id_owner owner = {cases[i].user, cases[i].user, !cases[i].is_plain};
+        fd = id_ranges_view(ranges, "a", &owner, &err);
         assert_true(fd >= 0);
-        assert_int_equal(id_ranges_view(ranges, "a", cases[i].user, cases[i].user, &err), fd);
+        assert_int_equal(id_ranges_view(ranges, "a", &owner, &err), fd);
         map_is(fd, cases[i].map);
     }
     id_ranges_leave(ranges, (struct attempt_id){1});
@@ -403,7 +409,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_runs_is_adopted_in_any_case),
     cmocka_unit_test(engines_beside_each_other_share_none),
     cmocka_unit_test(no_two_jobs_ever_share_an_id),
-    cmocka_unit_test(root_is_the_owner_of_the_folder),
+    cmocka_unit_test(the_owner_of_a_folder_is_shown_as_another),
     cmocka_unit_test(what_the_kernel_refuses_later_is_a_limit),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
