@@ -70,11 +70,21 @@ static enum rank rank_of(const struct auth_caller *caller)
     return caller->is_application ? scopes[caller->scope].rank : RANK_SESSION;
 }
 
+/* Names of a few hundred grants are too many to compare with each of them. */
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
+    size_t low = 0, high = count;
+    assert(count == 0 || strcmp(names[0], names[count - 1]) <= 0);
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = strcmp(names[middle], name);
+        if (order == 0)
             return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return false;
 }
 

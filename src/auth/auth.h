@@ -2,8 +2,8 @@
  *
  * Pure. Every decision about a right is made here, by one function over one table; the edges find
  * out who the caller is (tokens, the store) and what the subject is, and carry the answer out.
- * Nothing is owned: all strings are borrowed for the call. A decision costs a few comparisons, and
- * for virtual clusters one walk over what the caller was granted.
+ * Nothing is owned: all strings are borrowed for the call. A decision costs a few comparisons; what
+ * the caller was granted is searched by halves.
  */
 #ifndef AUTH_AUTH_H
 #define AUTH_AUTH_H
@@ -48,6 +48,7 @@ struct auth_caller {
     bool is_admin;         /* of the platform */
     bool is_application;   /* came with an application token … */
     enum auth_scope scope; /* … of this scope */
+    /* The three lists are in the order of strcmp. */
     /* names of virtual clusters granted to the user or to a group of the user, beside `default`,
      * which is everybody's */
     const char *const *clusters;

@@ -250,11 +250,12 @@ struct store_groups {
 };
 int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
                  struct err *err);
-/* All virtual clusters that were granted to a user, or to a group that the user is in. */
+/* All virtual clusters that were granted to a user, or to a group that the user is in; in order. */
 int store_user_clusters(struct store_reader *reader, const char *user, struct arena *arena,
                         struct store_names *clusters, struct err *err);
 
-/* What the groups of a user name as storages, each once; the first of each group is a default. */
+/* What the groups of a user name as storages, each once, the names in order; the first of each
+ * group is a default. */
 struct store_storages {
     struct store_names names, defaults;
     bool is_admin; /* the user is: all of them are the user's */

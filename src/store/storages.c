@@ -4,7 +4,24 @@
 #include "doc/doc.h"
 #include "store/read.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+static int names_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In order, each once. */
+static void names_sort(struct store_names *names, const char **items)
+{
+    size_t kept = 0;
+    qsort(items, names->count, sizeof *items, names_compare);
+    for (size_t i = 0; i < names->count; i++)
+        if (kept == 0 || strcmp(items[kept - 1], items[i]) != 0)
+            items[kept++] = items[i];
+    *names = (struct store_names){items, kept};
+}
 
 /* Each once. `names` has room. */
 static void name_add(struct store_names *names, const char **items, const char *name)
@@ -53,13 +70,13 @@ int store_user_storages(struct store_reader *reader, const char *name, struct ar
             const struct doc *item = lists[i]->as.list.items[j];
             if (item->kind != DOC_STRING)
                 continue;
-            name_add(&storages->names, names, item->as.string.at);
+            names[storages->names.count++] = item->as.string.at;
             if (is_first)
                 name_add(&storages->defaults, defaults, item->as.string.at);
             is_first = false;
         }
     }
-    storages->names.items = names;
+    names_sort(&storages->names, names);
     storages->defaults.items = defaults;
     return 0;
 }

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     char(*names)[40] = mem_zero(grants, sizeof *names);
     const char **list = mem_zero(grants, sizeof *list);
     for (size_t i = 0; i < grants; i++) {
-        snprintf(names[i], sizeof names[i], "a-granted-name-%zu", i);
+        snprintf(names[i], sizeof names[i], "a-granted-name-%06zu", i);
         list[i] = names[i];
     }
     const struct auth_caller owner = {.user = "alice",

@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "base/memory.h"
 
-static const char *const granted[] = {"vision", "speech"};
-static const char *const mounted[] = {"scratch", "corpus"};
-static const char *const administered[] = {"other", "lab"};
+static const char *const granted[] = {"speech", "vision"};
+static const char *const mounted[] = {"corpus", "scratch"};
+static const char *const administered[] = {"lab", "other"};
 
 enum {
     NOBODY,

@@ -51,7 +51,7 @@ static void groups_name_storages(void **state)
     assert_int_equal(
         store_user_storages(world->reader, "ann", &world->arena, &storages, &world->err), 0);
     assert_false(storages.is_admin);
-    names_are(&storages.names, "speech", "corpus");
+    names_are(&storages.names, "corpus", "speech");    /* in order */
     names_are(&storages.defaults, "speech", "corpus"); /* the first of each group */
     assert_int_equal(
         store_user_storages(world->reader, "root", &world->arena, &storages, &world->err), 0);
