@@ -27,6 +27,7 @@ struct searching {
     char *block;
     int64_t until_ms;
     size_t found;
+    size_t unread;  /* logs that could not be read */
     uint64_t bytes; /* read */
     /* where it stands */
     struct log_place place;
@@ -145,8 +146,9 @@ static uint64_t newlines(const char *at, const char *end)
 /* ---- what is told ---- */
 
 /* Less than `size` at the log's end only. It is kept in pieces, in whose ends lines need not end: a
- * read may be of several. */
-static ssize_t log_take(struct searching *searching, uint64_t *offset, char *bytes, size_t size)
+ * read may be of several. Negative: an ERR_*, and `err` says why. */
+static ssize_t log_take(struct searching *searching, uint64_t *offset, char *bytes, size_t size,
+                        struct err *err)
 {
     struct service *service = searching->search->service;
     const struct attempt_id attempt = searching->attempt->attempt;
@@ -155,10 +157,9 @@ static ssize_t log_take(struct searching *searching, uint64_t *offset, char *byt
         const uint64_t wanted = *offset + got;
         uint64_t at = wanted;
         struct log_part part;
-        struct err err;
         ssize_t length =
             service->log_read(service->context, searching->engine, attempt,
-                              searching->search->stream, &at, bytes + got, size - got, &part, &err);
+                              searching->search->stream, &at, bytes + got, size - got, &part, err);
         if (got == 0)
             *offset = at;
         if (length <= 0 || (got && at != wanted)) /* what stands between is gone */
@@ -184,7 +185,8 @@ static void before_write(struct searching *searching, struct json_writer *json, 
 {
     size_t wanted = searching->search->context;
     uint64_t from = offset > CONTEXT_BYTES ? offset - CONTEXT_BYTES : 0;
-    ssize_t length = offset ? log_take(searching, &from, bytes, (size_t)(offset - from)) : 0;
+    struct err err; /* the line itself was read: it comes without its neighbours */
+    ssize_t length = offset ? log_take(searching, &from, bytes, (size_t)(offset - from), &err) : 0;
     json_key(json, "before");
     json_array(json);
     if (length > 0 && from + (uint64_t)length == offset) {
@@ -205,7 +207,8 @@ static void after_write(struct searching *searching, struct json_writer *json, u
                         char *bytes)
 {
     size_t wanted = searching->search->context;
-    ssize_t length = log_take(searching, &offset, bytes, CONTEXT_BYTES);
+    struct err err;
+    ssize_t length = log_take(searching, &offset, bytes, CONTEXT_BYTES, &err);
     struct text rest = {bytes, length > 0 ? (size_t)length : 0};
     json_key(json, "after");
     json_array(json);
@@ -214,18 +217,36 @@ static void after_write(struct searching *searching, struct json_writer *json, u
     json_array_end(json);
 }
 
+static void line_begin(const struct searching *searching, struct json_writer *json,
+                       const char *type)
+{
+    const struct task_record *attempt = searching->attempt;
+    json_init(json, searching->out);
+    json_object(json);
+    json_key_string(json, "type", type);
+    json_key_int(json, "attempt", attempt->job_attempt);
+    json_key_string(json, "role", attempt->role_name);
+    json_key_int(json, "index", attempt->task.index);
+    json_key_int(json, "taskAttempt", attempt->task_attempt);
+}
+
+/* A log of which nothing, or no more, could be read: nobody may take it for searched. */
+static void unread_write(struct searching *searching, const struct err *err)
+{
+    struct json_writer json;
+    line_begin(searching, &json, "unread");
+    json_key_int(&json, "offset", (int64_t)searching->place.offset);
+    json_key_string(&json, "message", err->text);
+    json_object_end(&json);
+    buf_char(searching->out, '\n');
+    searching->unread++;
+}
+
 static void match_write(struct searching *searching, struct text line, uint64_t offset,
                         uint64_t number)
 {
-    const struct task_record *attempt = searching->attempt;
     struct json_writer json;
-    json_init(&json, searching->out);
-    json_object(&json);
-    json_key_string(&json, "type", "match");
-    json_key_int(&json, "attempt", attempt->job_attempt);
-    json_key_string(&json, "role", attempt->role_name);
-    json_key_int(&json, "index", attempt->task.index);
-    json_key_int(&json, "taskAttempt", attempt->task_attempt);
+    line_begin(searching, &json, "match");
     json_key_int(&json, "line", (int64_t)number);
     json_key_int(&json, "offset", (int64_t)offset);
     json_key(&json, "text");
@@ -250,6 +271,7 @@ static void end_write(struct searching *searching)
     json_object(&json);
     json_key_string(&json, "type", "end");
     json_key_int(&json, "matches", (int64_t)searching->found);
+    json_key_int(&json, "unread", (int64_t)searching->unread);
     json_key_int(&json, "bytes", (int64_t)searching->bytes);
     json_key(&json, "cursor");
     if (searching->is_enough) {
@@ -298,9 +320,12 @@ static void log_search_one(struct searching *searching)
     struct log_place *place = &searching->place;
     while (!searching->is_enough) {
         uint64_t offset = place->offset;
-        ssize_t length = log_take(searching, &offset, searching->block, BLOCK);
+        struct err err;
+        ssize_t length = log_take(searching, &offset, searching->block, BLOCK, &err);
+        if (length < 0 && length != ERR_NOT_FOUND) /* else it is gone, or there never was one */
+            unread_write(searching, &err);
         if (length <= 0)
-            return;                  /* its end; or it is not there, or cannot be read now */
+            return;
         if (offset != place->offset) /* what stood between is gone */
             place->line = 0;
         place->offset = offset;
@@ -344,6 +369,8 @@ static void attempt_search(struct searching *searching, const struct task_record
                                                        .task_attempt = attempt->task_attempt};
     searching->is_beyond |= order > 0;
     log_search_one(searching);
+    if (searching->is_beyond && searching->out->length > LOG_SEARCH_REPLY_MAX)
+        searching->is_enough = true;
     time_check(searching);
 }
 

@@ -50,8 +50,22 @@ static void match_print(const json_t *match)
     fwrite(buf_cstr(&out), 1, out.length, stdout);
 }
 
+static void unread_print(const json_t *log)
+{
+    const char *message = field_text(log, "message");
+    print_error("skep: the log of %s-%lld, attempt %lld.%lld, could not be read: %s\n",
+                field_text(log, "role"), (long long)field_int(log, "index"),
+                (long long)field_int(log, "attempt"), (long long)field_int(log, "taskAttempt"),
+                message ? message : "");
+}
+
+/* Lines that matched, and logs that could not be read. */
+struct found {
+    size_t lines, unread;
+};
+
 /* One page of the reply; the cursor of the next into `cursor`, "" at the end. */
-static int page_print(struct text body, struct buf *cursor, size_t *found)
+static int page_print(struct text body, struct buf *cursor, struct found *found)
 {
     buf_clear(cursor);
     while (body.at && body.length) {
@@ -64,7 +78,10 @@ static int page_print(struct text body, struct buf *cursor, size_t *found)
         }
         if (strcmp(type, "match") == 0) {
             match_print(json);
-            ++*found;
+            found->lines++;
+        } else if (strcmp(type, "unread") == 0) {
+            unread_print(json);
+            found->unread++;
         } else if (next) {
             buf_string(cursor, next);
         }
@@ -76,7 +93,7 @@ static int page_print(struct text body, struct buf *cursor, size_t *found)
 int logs_search(struct cli *cli, struct client *client)
 {
     cleanup_buf struct buf query = BUF_INIT, cursor = BUF_INIT;
-    size_t found = 0;
+    struct found found = {0};
     buf_string(&query, "/logs/search?limit=1000");
     option_add(&query, "q", cli_value(cli, "search"));
     option_add(&query, "re", cli_value(cli, "expression"));
@@ -99,5 +116,5 @@ int logs_search(struct cli *cli, struct client *client)
         if (code)
             return code;
     } while (cursor.length);
-    return found ? EXIT_OK : EXIT_REFUSED;
+    return found.lines && !found.unread ? EXIT_OK : EXIT_REFUSED;
 }

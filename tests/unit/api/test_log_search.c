@@ -109,6 +109,27 @@ static void test_context(void **state)
     assert_body(world, "\"before\":[\"task 0 says line 30000 Bingo\"],\"after\":[]");
 }
 
+/* What could not be read is named: it is not taken for a log without the word. */
+static void test_unread(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "wordy", 3);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "Bingo\n");
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 1));
+    buf_string(&log->text, "Bingo\n");
+    log->is_unreadable = true; /* and the third has no log */
+    assert_int_equal(search(world, alice, "q=Bingo"), 200);
+    assert_int_equal(count(world, "\"type\":\"match\""), 1);
+    assert_int_equal(count(world, "\"type\":\"unread\""), 1);
+    assert_body(world, "{\"type\":\"unread\",\"attempt\":0,\"role\":\"worker\",\"index\":1,"
+                       "\"taskAttempt\":0,\"offset\":0,\"message\":\"its machine does not "
+                       "answer\"}\n");
+    assert_body(world, "\"matches\":1,\"unread\":1,");
+    assert_body(world, "\"cursor\":null");
+}
+
 static void test_lines(void **state)
 {
     struct world *world = *state;
@@ -278,6 +299,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_context, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_unread, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_lines, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_refused, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_odd_lines, world_setup, world_teardown),

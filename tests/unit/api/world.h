@@ -11,7 +11,7 @@
 struct world_attempt_log {
     struct attempt_id attempt;
     struct buf text;
-    bool is_ended;
+    bool is_ended, is_unreadable;
     uint64_t removed; /* so many bytes of the beginning are gone */
     uint64_t piece;   /* bytes; a read ends where one of these does; 0: only at the end */
     const char *late; /* is written just before somebody watches; NULL: nothing */

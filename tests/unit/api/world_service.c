@@ -283,6 +283,8 @@ static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id atte
     struct world_attempt_log *log = world_log(world, attempt);
     if (!log->text.at && !log->is_ended)
         return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
+    if (log->is_unreadable)
+        return err_fail(err, ERR_UNAVAILABLE, "", "its machine does not answer");
     *part = (struct log_part){
         .begin = log->removed, .end = log->text.length, .is_ended = log->is_ended};
     if (*offset >= log->text.length)

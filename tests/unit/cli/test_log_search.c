@@ -44,6 +44,21 @@ static void pages_follow_their_cursor(void **state)
     assert_non_null(strstr(answers.requests[1], "&ignoreCase=true&cursor=0.0.3.0.64.7 HTTP"));
 }
 
+static void a_log_that_could_not_be_read_is_no_success(void **state)
+{
+    static char body[800];
+    char printed[400];
+    struct answers answers = {.items = {{"200 OK", body}}, .count = 1};
+    (void)state;
+    snprintf(body, sizeof body,
+             MATCH "{\"type\":\"unread\",\"attempt\":0,\"role\":\"w\",\"index\":4,"
+                   "\"taskAttempt\":0,\"offset\":0,\"message\":\"gone away\"}\n"
+                   "{\"type\":\"end\",\"matches\":1,\"unread\":1,\"bytes\":9,\"cursor\":null}\n",
+             "0", "");
+    assert_int_equal(run(&answers, "logs --search NaN j", printed, sizeof printed), EXIT_REFUSED);
+    assert_string_equal(printed, "w-3:7: loss is NaN\n");
+}
+
 static void nothing_is_found(void **state)
 {
     char printed[100];
@@ -62,6 +77,7 @@ static void nothing_is_found(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pages_follow_their_cursor),
+    cmocka_unit_test(a_log_that_could_not_be_read_is_no_success),
     cmocka_unit_test(nothing_is_found),
 };
 UNIT_FILE(tests, NULL, NULL);
