@@ -6,6 +6,7 @@
  */
 #include "api/audit.h"
 #include "api/handlers.h"
+#include "api/throttle.h"
 #include "base/memory.h"
 #include "sys/log.h"
 #include <assert.h>
@@ -307,6 +308,38 @@ static int action_parse(struct bulk *bulk, const struct doc *doc)
     return 0;
 }
 
+/* What says nothing is refused: a filter in the body would find all jobs. */
+static int keys_check(struct call *call, const struct doc *doc)
+{
+    static const char *const KEYS[] = {"action", "tag", "jobs"};
+    for (size_t i = 0; i < doc->as.map.count; i++) {
+        const struct doc_entry *entry = &doc->as.map.entries[i];
+        bool is_known = false;
+        for (size_t k = 0; k < COUNT_OF(KEYS); k++)
+            is_known |= text_is(entry->key, KEYS[k]);
+        if (!is_known)
+            return call_fail(call, ERR_INVALID, NULL, "",
+                             "body:%u:%u: there is no '%.*s' here: the body has action, tag and "
+                             "jobs; a filter stands in the query",
+                             entry->place.line, entry->place.column,
+                             (int)(entry->key.length > 60 ? 60 : entry->key.length), entry->key.at);
+    }
+    return 0;
+}
+
+/* Beside names there is nothing to choose. */
+static int named_check(struct call *call)
+{
+    static const char *const WORDS[] = {"all", "limit", "offset", "order"};
+    if (has_filter(call))
+        return call_fail(call, ERR_INVALID, NULL, "jobs", "either jobs, or a filter");
+    for (size_t i = 0; i < COUNT_OF(WORDS); i++)
+        if (exchange_query(call->exchange, WORDS[i]).at)
+            return call_fail(call, ERR_INVALID, NULL, WORDS[i],
+                             "%s goes with a filter, not with jobs", WORDS[i]);
+    return 0;
+}
+
 /* POST /api/v2/bulk/jobs */
 int handle_job_bulk(struct call *call)
 {
@@ -316,13 +349,17 @@ int handle_job_bulk(struct call *call)
     call->is_trial = call_flag(call, "dryRun");
     int code = call_body(call, &doc);
     if (!code)
+        code = keys_check(call, doc);
+    if (!code)
         code = action_parse(bulk, doc);
     if (code)
         return code;
     const struct doc *jobs = doc_get(doc, "jobs");
-    if (jobs && has_filter(call))
-        return call_fail(call, ERR_INVALID, NULL, "jobs", "either jobs, or a filter");
-    code = jobs ? jobs_named(bulk, jobs) : jobs_found(bulk);
+    code = jobs ? named_check(call) : 0;
+    if (!code)
+        code = jobs ? jobs_named(bulk, jobs) : jobs_found(bulk);
+    if (!code && !call->is_trial)
+        code = throttle_request_of(call, bulk->count);
     if (code)
         return code;
     call->task = bulk;

@@ -115,6 +115,19 @@ int throttle_request(struct call *call)
     return code;
 }
 
+int throttle_request_of(struct call *call, size_t requests)
+{
+    struct throttle *throttle = call->api->throttle;
+    struct throttle_item *item = item_enter(call);
+    if (!item)
+        return call->err.code;
+    if (item->requests != QUOTA_NONE && requests > 1)
+        rate_owe(&throttle->rates, text_of(item->user), item->requests, SECOND_US,
+                 (int64_t)requests - 1, http_clock_us());
+    pthread_mutex_unlock(&throttle->lock);
+    return 0;
+}
+
 int throttle_stream_add(struct call *call)
 {
     struct throttle_item *item = item_enter(call);

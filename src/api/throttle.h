@@ -6,6 +6,7 @@
  */
 #ifndef API_THROTTLE_H
 #define API_THROTTLE_H
+#include <stddef.h>
 #include <stdint.h>
 
 struct api;
@@ -17,6 +18,9 @@ void throttle_free(struct throttle *throttle);
 
 /* One more request of the call's caller. ERR_QUOTA: later. */
 int throttle_request(struct call *call);
+/* The request that was let in stands for so many: those after it wait until as many would have been
+ * let in. */
+int throttle_request_of(struct call *call, size_t requests);
 /* One more stream of the caller, until throttle_stream_remove. ERR_QUOTA. */
 int throttle_stream_add(struct call *call);
 void throttle_stream_remove(struct api *api, const char *user);

@@ -29,12 +29,27 @@ static struct rate_item *item_of(struct rate_table *table, struct text name)
 }
 
 /* A token comes every period / count: with each one taken the bucket is full so much later. */
+static int64_t token_of(int64_t count, int64_t period_us)
+{
+    assert(count >= 1 && period_us >= 1);
+    return period_us > count ? period_us / count : 1;
+}
+
+void rate_owe(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
+              int64_t tokens, int64_t now_us)
+{
+    struct rate_item *item = item_of(table, name);
+    assert(tokens >= 0);
+    if (item->full_us < now_us)
+        item->full_us = now_us;
+    item->full_us += tokens * token_of(count, period_us);
+}
+
 int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
                   int64_t now_us)
 {
-    assert(count >= 1 && period_us >= 1);
     struct rate_item *item = item_of(table, name);
-    const int64_t token_us = period_us > count ? period_us / count : 1;
+    const int64_t token_us = token_of(count, period_us);
     const int64_t full_us = item->full_us > now_us ? item->full_us : now_us;
     const int64_t wait_us = full_us - now_us - (count - 1) * token_us;
     if (wait_us > 0)
@@ -46,9 +61,8 @@ int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int
 int64_t rate_used(const struct rate_table *table, struct text name, int64_t count,
                   int64_t period_us, int64_t now_us)
 {
-    assert(count >= 1 && period_us >= 1);
     const uint32_t index = text_map_get(&table->map, name);
-    const int64_t token_us = period_us > count ? period_us / count : 1;
+    const int64_t token_us = token_of(count, period_us);
     if (index == MAP_NONE || table->items[index].full_us <= now_us)
         return 0;
     return (table->items[index].full_us - now_us + token_us - 1) / token_us;

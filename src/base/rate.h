@@ -27,6 +27,9 @@ void rate_release(struct rate_table *table);
 /* Take a token: 0, or after how many microseconds there is one. `count` is at least 1. */
 int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
                   int64_t now_us);
+/* Take so many tokens, whether they are there or not: the next one comes when these have. */
+void rate_owe(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
+              int64_t tokens, int64_t now_us);
 /* Tokens that are missing in the bucket. */
 int64_t rate_used(const struct rate_table *table, struct text name, int64_t count,
                   int64_t period_us, int64_t now_us);

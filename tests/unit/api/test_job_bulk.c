@@ -140,6 +140,13 @@ static void test_refused(void **state)
         {"?keyword=&state=WAITING", "{\"action\":\"stop\"}"},
         {"?tagsContain=,,&all=true", "{\"action\":\"stop\"}"},
         {"?username=", "{\"action\":\"stop\"}"},
+        /* nor is anything left aside */
+        {"?all=true", "{\"action\":\"stop\",\"username\":\"alice\"}"},
+        {"", "{\"action\":\"stop\",\"jobs\":[\"a\"],\"state\":\"RUNNING\"}"},
+        {"?all=true", "{\"action\":\"stop\",\"jobs\":[\"a\"]}"},
+        {"?limit=1", "{\"action\":\"stop\",\"jobs\":[\"a\"]}"},
+        {"?offset=0", "{\"action\":\"stop\",\"jobs\":[\"a\"]}"},
+        {"?order=jobName,ASC", "{\"action\":\"stop\",\"jobs\":[\"a\"]}"},
     };
     for (size_t i = 0; i < COUNT_OF(BAD); i++)
         if (ask(world, alice, BAD[i].query, BAD[i].body) != 400)

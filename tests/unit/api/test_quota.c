@@ -4,6 +4,8 @@
 #include "unit.h"
 #include "world.h"
 
+#include <stdlib.h>
+
 #include "api/throttle.h"
 #include "base/memory.h"
 
@@ -83,6 +85,26 @@ static void test_requests(void **state)
         assert_int_equal(world_get(world, "/api/v2/jobs", alice), 200);
 }
 
+/* A request for many jobs counts as that many. */
+static void test_bulk(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin"), *alice = world_login(world, "alice");
+    for (char name[] = "a"; name[0] <= 'z'; name[0]++)
+        world_submit(world, alice, name, 1);
+    quota_set(world, admin, "{\"requestsPerSecond\":2}");
+    const char *target = "/api/v2/bulk/jobs?all=true&dryRun=true";
+    assert_int_equal(world_send(world, HTTP_POST, target, alice, "{\"action\":\"stop\"}"), 200);
+    assert_in_range(throttle_use_of(&world->api, "alice").requests, 0, 1);
+    target = "/api/v2/bulk/jobs?all=true";
+    assert_int_equal(world_send(world, HTTP_POST, target, alice, "{\"action\":\"stop\"}"), 200);
+    assert_body(world, "\"done\":26,");
+    assert_int_equal(world_get(world, "/api/v2/jobs", alice), 429);
+    /* 26 at two a second, of which a burst of two is free; some time has passed */
+    assert_in_range(atoi(world->retry_after), 1, 13);
+    assert_in_range(throttle_use_of(&world->api, "alice").requests, 3, 27);
+}
+
 static void test_streams(void **state)
 {
     struct world *world = *state;
@@ -111,6 +133,7 @@ static void test_streams(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(test_shown_and_set),
+    WORLD(test_bulk),
     WORLD(test_requests),
     WORLD(test_streams),
 };

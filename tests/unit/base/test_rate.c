@@ -54,6 +54,23 @@ static void test_more_tokens_than_microseconds(void **state)
     rate_release(&table);
 }
 
+/* One thing that counts as many: it is let in, and what comes after it pays. */
+static void test_debt(void **state)
+{
+    struct rate_table table = {.map = {.seed = 7}};
+    (void)state;
+    assert_int_equal(rate_take(&table, TEXT("a"), 10, SECOND, 0), 0);
+    rate_owe(&table, TEXT("a"), 10, SECOND, 99, 0);
+    assert_int_equal(rate_used(&table, TEXT("a"), 10, SECOND, 0), 100);
+    assert_int_equal(rate_take(&table, TEXT("a"), 10, SECOND, 0),
+                     100 * SECOND / 10 - 9 * SECOND / 10);
+    assert_true(rate_take(&table, TEXT("a"), 10, SECOND, 9 * SECOND) > 0);
+    assert_int_equal(rate_take(&table, TEXT("a"), 10, SECOND, 91 * SECOND / 10), 0);
+    rate_owe(&table, TEXT("a"), 10, SECOND, 0, 100 * SECOND);
+    assert_int_equal(rate_used(&table, TEXT("a"), 10, SECOND, 100 * SECOND), 0);
+    rate_release(&table);
+}
+
 static void test_too_many_names(void **state)
 {
     struct rate_table table = {.map = {.seed = 7}};
@@ -74,6 +91,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_burst_then_evenly),
     cmocka_unit_test(test_rate_over_time),
     cmocka_unit_test(test_more_tokens_than_microseconds),
+    cmocka_unit_test(test_debt),
     cmocka_unit_test(test_too_many_names),
 };
 UNIT_FILE(tests, NULL, NULL);
