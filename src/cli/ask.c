@@ -1,6 +1,7 @@
 #include "cli/ask.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -16,6 +17,16 @@ int ask_line(const char *what, char **line)
     while (length && ((*line)[length - 1] == '\n' || (*line)[length - 1] == '\r'))
         (*line)[--length] = '\0';
     return 0;
+}
+
+bool ask_yes(const char *question)
+{
+    char *line = NULL;
+    fprintf(stderr, "%s [y/N] ", question);
+    const bool is_yes = ask_line("answer", &line) == 0 &&
+                        (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0);
+    free(line);
+    return is_yes;
 }
 
 int ask_password(const struct cli *cli, char **password)

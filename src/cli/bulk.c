@@ -1,10 +1,12 @@
 #include "cli/bulk.h"
 #include "base/memory.h"
+#include "cli/ask.h"
 #include "cli/print.h"
 #include "sys/cleanup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PAGE = 1000 };
 
@@ -54,6 +56,18 @@ bool filter_is_given(const struct cli *cli)
     return is_given;
 }
 
+int bulk_choice_check(const struct cli *cli, int names)
+{
+    const char *command = cli->command->name;
+    if (filter_is_given(cli) && names)
+        return cli_fail(EXIT_USAGE, "%s: either names of jobs, or --all or a filter", command);
+    if (!filter_is_given(cli) && !names)
+        return cli_fail(EXIT_USAGE, "%s: name a job, or choose with --all or a filter", command);
+    if (cli_flag(cli, "dry-run") && names)
+        return cli_fail(EXIT_USAGE, "%s: --dry-run goes with --all or a filter", command);
+    return 0;
+}
+
 /* One request; `jobs` NULL: those of the query. */
 static int bulk_ask(struct client *client, const struct bulk_call *call, const char *query,
                     json_t *jobs, json_t **reply)
@@ -65,7 +79,7 @@ static int bulk_ask(struct client *client, const struct bulk_call *call, const c
     json_decref(ask);
     if (!body)
         return cli_fail(EXIT_USAGE, "a tag must be UTF-8");
-    buf_format(&path, "/api/v2/bulk/jobs?limit=%d%s", PAGE, query);
+    buf_format(&path, "/api/v2/bulk/jobs%s", query);
     const struct client_request request = {.method = "POST",
                                            .path = buf_cstr(&path),
                                            .content_type = "application/json",
@@ -83,7 +97,8 @@ static int names_gather(struct cli *cli, const struct bulk_call *call, json_t *n
     for (size_t count = PAGE; !code && count == PAGE;) {
         cleanup_buf struct buf query = BUF_INIT;
         json_t *reply;
-        buf_format(&query, "%s&offset=%zu", buf_cstr(&filter), json_array_size(names));
+        buf_format(&query, "?limit=%d%s&offset=%zu", PAGE, buf_cstr(&filter),
+                   json_array_size(names));
         code = bulk_ask(cli->client, call, buf_cstr(&query), NULL, &reply);
         const json_t *results = json_object_get(reply, "results"), *result;
         size_t i;
@@ -140,17 +155,43 @@ static int names_run(struct client *client, const struct bulk_call *call, const 
     return first;
 }
 
-int bulk_run(struct cli *cli, const struct bulk_call *call)
+/* Who says --all, and nothing else, may mean less. A script is not asked. */
+static bool is_meant(const struct cli *cli, size_t count)
 {
+    if (!cli_flag(cli, "all") || cli_flag(cli, "yes") || !isatty(STDIN_FILENO))
+        return true;
+    cleanup_buf struct buf question = BUF_INIT;
+    buf_format(&question, "%s: %zu job%s. Go on?", cli->command->name, count,
+               count == 1 ? "" : "s");
+    return ask_yes(buf_cstr(&question));
+}
+
+int bulk_names(struct cli *cli, const struct bulk_call *call, json_t **names)
+{
+    *names = json_array();
     if (!cli_client(cli))
         return EXIT_REFUSED;
-    json_t *names = json_array();
-    int code = names_gather(cli, call, names);
-    if (!code && cli_flag(cli, "dry-run"))
-        code = names_print(names);
-    else if (!code && json_array_size(names) == 0)
+    int code = names_gather(cli, call, *names);
+    const size_t count = json_array_size(*names);
+    if (code)
+        return code;
+    if (cli_flag(cli, "dry-run"))
+        code = names_print(*names);
+    else if (count == 0)
         print_error("skep: no job matches\n");
-    else if (!code)
+    else if (is_meant(cli, count))
+        return 0;
+    else
+        code = cli_fail(EXIT_REFUSED, "nothing was done");
+    json_array_clear(*names);
+    return code;
+}
+
+int bulk_run(struct cli *cli, const struct bulk_call *call)
+{
+    json_t *names;
+    int code = bulk_names(cli, call, &names);
+    if (!code && json_array_size(names))
         code = names_run(cli->client, call, names);
     json_decref(names);
     return code;

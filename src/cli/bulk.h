@@ -28,6 +28,9 @@ int filter_query(struct cli *cli, struct client *client, struct buf *query);
 /* Was one of them given, or --all? */
 bool filter_is_given(const struct cli *cli);
 
+/* Are there names, or is there a filter, and not both? 0, or EXIT_USAGE after a message. */
+int bulk_choice_check(const struct cli *cli, int names);
+
 /* Let the server do it to all jobs that match; with --dry-run, print their names. The exit code is
  * that of the first failure. */
 struct bulk_call {
@@ -35,5 +38,8 @@ struct bulk_call {
     const char *done;         /* what is printed before a name: "stopping" */
 };
 int bulk_run(struct cli *cli, const struct bulk_call *call);
+/* The names alone of those that match; with --all on a terminal, when the user has agreed. None
+ * when nothing is to be done: it has been said why. The list is the caller's. */
+int bulk_names(struct cli *cli, const struct bulk_call *call, json_t **names);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "base/memory.h"
+#include "cli/bulk.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/history.h"
@@ -275,14 +276,12 @@ static int job_delete(const struct archive *archive)
     return client_call(archive->client, &request, NULL);
 }
 
-int run_archive(struct cli *cli)
+static int job_archive(struct cli *cli, const char *job, const char *folder)
 {
-    struct archive archive = {.client = cli_client(cli),
-                              .job = cli->arguments[0],
-                              .folder = cli->arguments[1],
-                              .logs = json_array()};
+    struct archive archive = {
+        .client = cli->client, .job = job, .folder = folder, .logs = json_array()};
     json_t *detail = NULL;
-    int code = archive.client ? detail_fetch(&archive, &detail) : EXIT_REFUSED;
+    int code = detail_fetch(&archive, &detail);
     if (!code)
         code = folder_make(archive.folder);
     if (!code) {
@@ -301,4 +300,53 @@ int run_archive(struct cli *cli)
     json_decref(archive.logs);
     json_decref(detail);
     return code;
+}
+
+/* ---- many jobs ---- */
+
+static int one_of_many(struct cli *cli, const char *job, const char *folder)
+{
+    cleanup_buf struct buf path = BUF_INIT, whole = BUF_INIT;
+    buf_format(&path, "%s/", folder);
+    client_encode(&path, job); /* no slash of a server leads elsewhere */
+    buf_format(&whole, "%s/job.json", buf_cstr(&path));
+    if (access(buf_cstr(&whole), F_OK) == 0) {
+        print_error("skep: job %s is archived already\n", job);
+        return 0;
+    }
+    int code = job_archive(cli, job, buf_cstr(&path));
+    if (!code)
+        printf("archived %s\n", job);
+    return code;
+}
+
+/* The first failure counts, and the rest is done nevertheless, unless the server has gone. */
+static int many_archive(struct cli *cli, const char *folder)
+{
+    json_t *names;
+    size_t i;
+    const json_t *name;
+    int first = bulk_names(cli, &(struct bulk_call){.action = "delete"}, &names); /* have ended */
+    if (!first && json_array_size(names) && mkdir(folder, 0700) < 0 && errno != EEXIST)
+        first = cli_fail(EXIT_USAGE, "make %s: %s", folder, strerror(errno));
+    const bool is_refused = first;
+    json_array_foreach (names, i, name) {
+        if (is_refused || first == EXIT_UNREACHABLE)
+            break;
+        int code = one_of_many(cli, json_string_value(name), folder);
+        if (!first)
+            first = code;
+    }
+    json_decref(names);
+    return first;
+}
+
+int run_archive(struct cli *cli)
+{
+    int code = bulk_choice_check(cli, cli->argument_count - 1);
+    if (code)
+        return code;
+    if (filter_is_given(cli))
+        return many_archive(cli, cli->arguments[0]);
+    return cli_client(cli) ? job_archive(cli, cli->arguments[0], cli->arguments[1]) : EXIT_REFUSED;
 }

@@ -155,23 +155,10 @@ static int each_job(struct cli *cli, const char *method, const char *rest, const
     return each_argument(cli, &(struct each_call){job_path, method, rest, body, done});
 }
 
-/* Are there names, or is there a filter, and not both? 0, or EXIT_USAGE after a message. */
-static int choice_check(const struct cli *cli, int names)
-{
-    const char *command = cli->command->name;
-    if (filter_is_given(cli) && names)
-        return cli_fail(EXIT_USAGE, "%s: either names of jobs, or --all or a filter", command);
-    if (!filter_is_given(cli) && !names)
-        return cli_fail(EXIT_USAGE, "%s: name a job, or choose with --all or a filter", command);
-    if (cli_flag(cli, "dry-run") && names)
-        return cli_fail(EXIT_USAGE, "%s: --dry-run goes with --all or a filter", command);
-    return 0;
-}
-
 static int jobs_change(struct cli *cli, const struct bulk_call *call, const char *method,
                        const char *rest, const char *body)
 {
-    int code = choice_check(cli, cli->argument_count);
+    int code = bulk_choice_check(cli, cli->argument_count);
     if (code)
         return code;
     return filter_is_given(cli) ? bulk_run(cli, call)
@@ -198,7 +185,8 @@ int run_delete(struct cli *cli)
 
 int run_release(struct cli *cli)
 {
-    return each_job(cli, "PUT", "/release", "{}", "released");
+    return jobs_change(cli, &(struct bulk_call){.action = "release", .done = "released"}, "PUT",
+                       "/release", "{}");
 }
 
 int run_scale(struct cli *cli)
@@ -219,7 +207,7 @@ int run_scale(struct cli *cli)
 int run_tag(struct cli *cli)
 {
     const bool is_remove = cli_flag(cli, "remove");
-    int code = choice_check(cli, cli->argument_count - 1);
+    int code = bulk_choice_check(cli, cli->argument_count - 1);
     if (code)
         return code;
     if (cli->argument_count == 1)

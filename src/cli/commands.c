@@ -58,6 +58,7 @@ static const struct cli_option LIST_OPTIONS[] = {
 
 static const struct cli_option BULK_OPTIONS[] = {
     {"all", 0, NULL, "all of your jobs to which it can be done", NULL, 0},
+    {"yes", 'y', NULL, "with --all: do not ask on the terminal", NULL, 0},
     FILTER_OPTIONS,
     {"dry-run", 0, NULL, "with --all or a filter: print the jobs' names, and do nothing", NULL, 0},
     END,
@@ -65,6 +66,10 @@ static const struct cli_option BULK_OPTIONS[] = {
 
 static const struct cli_option ARCHIVE_OPTIONS[] = {
     {"delete", 0, NULL, "delete the job when everything has been written", NULL, 0},
+    {"all", 0, NULL, "all of your jobs that have ended", NULL, 0},
+    {"yes", 'y', NULL, "with --all: do not ask on the terminal", NULL, 0},
+    FILTER_OPTIONS,
+    {"dry-run", 0, NULL, "with --all or a filter: print the jobs' names, and do nothing", NULL, 0},
     END,
 };
 
@@ -186,6 +191,7 @@ static const struct cli_option IMPORT_OPTIONS[] = {
 static const struct cli_option TAG_OPTIONS[] = {
     {"remove", 0, NULL, "take the tag away", NULL, 0},
     {"all", 0, NULL, "all of your jobs", NULL, 0},
+    {"yes", 'y', NULL, "with --all: do not ask on the terminal", NULL, 0},
     FILTER_OPTIONS,
     {"dry-run", 0, NULL, "with --all or a filter: print the jobs' names, and do nothing", NULL, 0},
     END,
@@ -282,7 +288,7 @@ const struct cli_command COMMANDS[] = {
      "Stops jobs; their tasks get SIGTERM first.\n\n"
      "With --all or a filter instead of names the server does it to all jobs that match, of yours "
      "where no user is named: to those that wait or run where no state is. Each is tried, whatever "
-     "becomes of the others.",
+     "becomes of the others. On a terminal --all asks first, unless --yes is given.",
      "skep stop --keyword sweep- --dry-run", BULK_OPTIONS, run_stop},
     {"start", "[JOB…]", KIND_JOB, NULL, 0, -1, "start stopped jobs again, or end a pause",
      "Starts jobs again that have been stopped. A job that waits for the time of its next try is "
@@ -293,7 +299,7 @@ const struct cli_command COMMANDS[] = {
      "Deletes jobs that have ended, with their logs and their history. There is no way back.\n\n"
      "With --all or a filter instead of names: see skep stop; to those that have ended.",
      NULL, BULK_OPTIONS, run_delete},
-    {"archive", "JOB FOLDER", KIND_JOB, NULL, 2, 2, "keep all of an ended job in a folder",
+    {"archive", "[JOB] FOLDER", KIND_JOB, NULL, 1, 2, "keep all of ended jobs in a folder",
      "Writes everything that the server keeps of a job that has ended into FOLDER, which is made "
      "and must not exist or be empty.\n\n"
      "job.json has its file (secrets masked), every attempt of the job and of its tasks with the "
@@ -303,15 +309,20 @@ const struct cli_command COMMANDS[] = {
      "its beginning, is named on standard error and in the list.\n\n"
      "With --delete the job is then deleted from the server, with its history. When anything could "
      "not be written the job stays, and skep exits with a code that is not 0; job.json is written "
-     "last, so a folder without it is no archive.",
+     "last, so a folder without it is no archive.\n\n"
+     "With --all or a filter instead of a name: see skep stop. Those that have ended are archived, "
+     "each into FOLDER/USER~JOB; one that has its archive there already is left out; what a try "
+     "that failed has left there must be removed first. Each is tried, whatever becomes of the "
+     "others.",
      "skep archive --delete train train-archive", ARCHIVE_OPTIONS, run_archive},
     {"scale", "JOB ROLE N", KIND_JOB, NULL, 3, 3, "change the number of tasks of a role",
      "Changes how many tasks a role of a running job has. Only for jobs that are not placed as a "
      "gang.",
      "skep scale serve worker 4", NO_OPTIONS, run_scale},
-    {"release", "JOB…", KIND_JOB, NULL, 1, -1, "let go containers held for debugging",
-     "Removes the containers of failed tasks that were kept because the job asked for it.", NULL,
-     NO_OPTIONS, run_release},
+    {"release", "[JOB…]", KIND_JOB, NULL, 0, -1, "let go containers held for debugging",
+     "Removes the containers of failed tasks that were kept because the job asked for it.\n\n"
+     "With --all or a filter instead of names: see skep stop; to those that failed.",
+     NULL, BULK_OPTIONS, run_release},
     {"tag", "[JOB] TAG", KIND_JOB, NULL, 1, 2, "put a tag on a job",
      "Adds a tag, or takes it away. With --all or a filter instead of a name: see skep stop.", NULL,
      TAG_OPTIONS, run_tag},

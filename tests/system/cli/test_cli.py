@@ -94,6 +94,42 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.ok("delete", "see"), "deleted see\n")
         self.assertEqual(self.world.skep("describe", "see").returncode, 1)
 
+    def on_a_terminal(self, answer, *words):
+        """skep with a terminal as its standard input, on which somebody answers."""
+        master, slave = os.openpty()
+        with os.fdopen(master, "w") as keys:
+            keys.write(answer + "\n")
+            keys.flush()
+            done = subprocess.run([SKEP, *words], env=self.world.environment("admin"), stdin=slave, capture_output=True, text=True, timeout=90)
+            os.close(slave)
+        return done
+
+    def test_many_jobs(self):
+        names = ["admin~many-1", "admin~many-2"]
+        for name in names:
+            self.ok("submit", self.world.file(job(name.split("~")[1], ["true"])))
+        self.assertEqual(self.world.skep("wait", *names).returncode, 0)
+        folder = self.world.folder / "archives"
+        self.assertEqual(sorted(self.ok("archive", "--keyword", "many-", "--dry-run", folder).split()), names)
+        self.assertFalse(folder.exists())
+        self.assertEqual(sorted(self.ok("archive", "--keyword", "many-", folder).splitlines()), [f"archived {name}" for name in names])
+        for name in names:
+            kept = json.loads((folder / name / "job.json").read_text())
+            self.assertEqual(kept["name"], name.split("~")[1])
+        again = self.world.skep("archive", "--keyword", "many-", folder)
+        self.assertEqual((again.returncode, again.stdout), (0, ""))
+        self.assertIn("job admin~many-1 is archived already", again.stderr)
+        self.assertIn("name a job, or choose", self.world.skep("archive", folder).stderr)
+        # nothing failed that could be let go
+        self.assertIn("no job matches", self.world.skep("release", "--keyword", "many-").stderr)
+        # --all asks a person, and no script
+        asked = self.on_a_terminal("no", "delete", "--all", "--keyword", "many-")
+        self.assertEqual(asked.returncode, 1)
+        self.assertIn("delete: 2 jobs. Go on? [y/N]", asked.stderr)
+        self.assertIn("nothing was done", asked.stderr)
+        self.assertEqual(self.on_a_terminal("y", "delete", "--all", "--keyword", "many-1").stdout, "deleted admin~many-1\n")
+        self.assertEqual(self.on_a_terminal("no", "delete", "--all", "--yes", "--keyword", "many-").stdout, "deleted admin~many-2\n")
+
     def test_wait_and_codes(self):
         path = self.world.file(job("wait", ["true"]), "wait.yaml")
         self.assertEqual(self.world.skep("submit", "--wait", path).returncode, 0)

@@ -38,7 +38,7 @@ static void what_is_found_is_asked_for_by_name(void **state)
     assert_non_null(strstr(answers.requests[0],
                            "POST /api/v2/bulk/jobs?limit=1000&username=a&state=RUNNING&"
                            "keyword=x%26y&dryRun=true&offset=0 HTTP"));
-    assert_non_null(strstr(answers.requests[1], "POST /api/v2/bulk/jobs?limit=1000 HTTP"));
+    assert_non_null(strstr(answers.requests[1], "POST /api/v2/bulk/jobs HTTP"));
     assert_non_null(
         strstr(answers.requests[1], "{\"action\":\"stop\",\"jobs\":[\"a~1\",\"a~2\"]}"));
 }
@@ -59,7 +59,22 @@ static void a_dry_run_ends_with_the_names(void **state)
     assert_int_equal(run(&refusing, "stop --all", &stop, printed, sizeof printed), EXIT_REFUSED);
 }
 
+static void names_or_a_filter(void **state)
+{
+    struct cli cli;
+    (void)state;
+    assert_int_equal(parse(&cli, "release --keyword x"), 0);
+    assert_int_equal(bulk_choice_check(&cli, 0), 0);
+    assert_int_equal(bulk_choice_check(&cli, 1), EXIT_USAGE);
+    mem_free(cli.arguments);
+    assert_int_equal(parse(&cli, "archive --dry-run folder"), 0);
+    assert_int_equal(bulk_choice_check(&cli, 0), EXIT_USAGE);
+    assert_int_equal(bulk_choice_check(&cli, 1), EXIT_USAGE);
+    mem_free(cli.arguments);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_or_a_filter),
     cmocka_unit_test(what_is_found_is_asked_for_by_name),
     cmocka_unit_test(a_dry_run_ends_with_the_names),
 };
