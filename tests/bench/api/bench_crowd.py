@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""What a department costs the server: open streams, mixed reads, slow and oversized clients, all at the same time, over many users and groups.
+
+usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--reads 20000] [--tasks 20000] [--slow 50]
+(SKEPD, SKEP, SKEP_INIT, LOAD and PYTHONPATH as `meson compile bench-crowd` sets them)
+
+Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server. Reads go as fast as they are answered, --reads
+of each kind over four connections. Of the streams a third follows logs (768 at most), a tenth events, the others all changes; at the end a job is
+submitted, and each stream of changes must tell of it. Figures, no verdict.
+"""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import resource
+import selectors
+import socket
+import subprocess
+import threading
+import time
+
+import world
+
+LAST = b"admin~last-of-all"
+LOGS_MAX = 768  # followed at one time
+READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/small-1"),
+         ("detail of the large job, counts alone", "/api/v2/jobs/large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
+         ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("nodes", "/api/v2/nodes?limit=20"),
+         ("events of a job", "/api/v2/jobs/small-1/events"))
+SINGLE = (("detail of the large job, all tasks", "/api/v2/jobs/large"), ("… counts alone", "/api/v2/jobs/large?tasks=count"),
+          ("… without tasks", "/api/v2/jobs/large?tasks=none"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
+          ("its tasks that failed (none)", "/api/v2/jobs/large/tasks?state=FAILED"), ("page of 50 users", "/api/v2/users?limit=50&cursor="),
+          ("all users", "/api/v2/users"))
+
+
+def memory(server, when):
+    fields = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines())
+    print(f"memory of skepd {when}: {int(fields['VmRSS'].split()[0]) // 1024} MiB, at most {int(fields['VmHWM'].split()[0]) // 1024} MiB, "
+          f"{fields['Threads'].strip()} threads", flush=True)
+
+
+def make_accounts(server, users, groups):
+    """Each user in one of the groups; the hash is imported, so that no password is to be computed."""
+    begin, token = time.monotonic(), server.token()
+
+    def some(first):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+        for path, count, body in (("/api/v2/groups", groups, lambda i: {"groupname": f"group-{i}"}),
+                                  ("/api/v2/users", users, lambda i: {"username": f"user-{i}", "passwordHash": "ab" * 64, "email": "", "virtualCluster": [],
+                                                                      "grouplist": [f"group-{i % groups}"], "admin": False})):
+            for i in range(first, count, 8):
+                connection.request("POST", path, json.dumps(body(i)), {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+                reply = connection.getresponse()
+                said = reply.read()
+                if reply.status != 201:
+                    raise SystemExit(f"{path}: {reply.status} {said[:200]!r}")
+            if path == "/api/v2/groups":
+                made.wait()
+    made = threading.Barrier(8)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(some, range(8)))
+    print(f"{users} users in {groups} groups made in {time.monotonic() - begin:.1f} s", flush=True)
+
+
+class Streams:
+    """Connections whose replies go on; a thread reads them until they are told to end."""
+
+    def __init__(self, server, count):
+        self.server, self.selector, self.heard, self.cut, self.bytes = server, selectors.DefaultSelector(), 0, 0, 0
+        logs, events = min(count // 3, LOGS_MAX), count // 10
+        targets = ["/api/v2/jobs/small-%d/logs?follow=true" % (i % 20) for i in range(logs)]
+        targets += ["/api/v2/jobs/small-%d/events?follow=true" % (i % 20) for i in range(events)]
+        targets += ["/api/v2/changes"] * (count - logs - events)
+        self.changes, token = count - logs - events, server.token()
+        for target in targets:
+            one = socket.create_connection(("127.0.0.1", server.port))
+            one.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+            if not one.recv(65536).startswith(b"HTTP/1.1 200"):
+                raise SystemExit(f"a stream was refused: {target}")
+            one.setblocking(False)
+            self.selector.register(one, selectors.EVENT_READ, {"tail": b"", "is_changes": target.endswith("changes"), "has_heard": False})
+        self.ending, self.end_of = threading.Event(), threading.Thread(target=self.run)
+        self.end_of.start()
+
+    def run(self):
+        while not self.ending.is_set():
+            for key, _ in self.selector.select(0.2):
+                got = key.fileobj.recv(1 << 18)
+                if not got:
+                    self.cut += 1
+                    self.selector.unregister(key.fileobj)
+                    continue
+                self.bytes += len(got)
+                text = key.data["tail"] + got
+                if key.data["is_changes"] and not key.data["has_heard"] and LAST in text:
+                    key.data["has_heard"] = True
+                    self.heard += 1
+                key.data["tail"] = text[-len(LAST):]
+
+    def end(self):
+        self.ending.set()
+        self.end_of.join()
+        for key in list(self.selector.get_map().values()):
+            key.fileobj.close()
+
+
+class Nuisance:
+    """Slow clients that never end their request, and others that send more than is allowed."""
+
+    def __init__(self, server, slow):
+        self.server, self.slow, self.closed, self.refused, self.cut = server, slow, 0, 0, 0
+        self.ending = threading.Event()
+        self.threads = [threading.Thread(target=self.drip), threading.Thread(target=self.flood)]
+        for thread in self.threads:
+            thread.start()
+
+    def begun(self):
+        one = socket.create_connection(("127.0.0.1", self.server.port))
+        one.sendall(b"GET /api/v2/jobs HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        return one
+
+    def drip(self):
+        """Who is closed comes again."""
+        clients = [self.begun() for _ in range(self.slow)]
+        while not self.ending.wait(0.5):
+            for i, client in enumerate(clients):
+                try:
+                    client.sendall(b"a")
+                except OSError:
+                    self.closed += 1
+                    client.close()
+                    clients[i] = self.begun()
+        for client in clients:
+            client.close()
+
+    def flood(self):
+        token, body = self.server.token(), b"x" * (1 << 21)
+        while not self.ending.is_set():
+            with socket.create_connection(("127.0.0.1", self.server.port)) as one:
+                try:
+                    one.sendall(f"POST /api/v2/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                    self.refused += one.recv(4096).startswith(b"HTTP/1.1 413")
+                except OSError:
+                    self.cut += 1
+
+    def end(self):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def load(server, target, count, connections):
+    words = [os.environ["LOAD"], server.port, server.token(), connections, count, 0, "GET", target]
+    return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
+
+
+def told(name, result):
+    print(f"{name:46} {result['per_second']:>8.0f}/s  p50 {result['p50_ms']:8.2f} ms  p99 {result['p99_ms']:8.2f} ms  max {result['max_ms']:8.1f} ms  "
+          f"{result['kib']:8.1f} KiB" + (f"  BAD {result['bad']}" if result["bad"] else ""), flush=True)
+
+
+def mixed(server, reads):
+    """All kinds at once."""
+    running = [(name, load(server, target, reads, 4)) for name, target in READS]
+    results = [(name, json.loads(one.communicate()[0])) for name, one in running]
+    for name, result in results:
+        told(name, result)
+    longest = max(result["seconds"] for _, result in results)
+    print(f"mixed reads: {len(results) * reads / longest:.0f} a second over {longest:.1f} s", flush=True)
+
+
+def wait_for(what, seconds):
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    for name, usual, what in (("users", 10000, "accounts"), ("groups", 500, "of them"), ("streams", 1000, "open at the same time"),
+                              ("reads", 20000, "of each kind"), ("tasks", 20000, "of the large job"), ("slow", 50, "clients that send slowly")):
+        options.add_argument(f"--{name}", type=int, default=usual, help=f"{what} ({usual})")
+    given = options.parse_args()
+    if min(given.users, given.groups, given.reads, given.tasks) < 100 or given.streams > 1000:
+        options.error("at least 100 users, groups, reads and tasks; at most 1000 streams")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, max(8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    server = world.World(run_ms=3600000)
+    config = server.folder / "skepd.yaml"
+    config.write_text(config.read_text().replace("nodes: 4, cpu: 8, memoryMB: 32768", "nodes: 100, cpu: 256, memoryMB: 4194304"))
+    with server:
+        memory(server, "at first")
+        make_accounts(server, given.users, given.groups)
+        for i in range(20):
+            assert server.skep("submit", server.file(world.job(f"small-{i}", ["true"]))).returncode == 0
+        done = server.skep("submit", server.file(world.job("large", ["true"], instances=given.tasks)))
+        assert done.returncode == 0, done.stderr
+        wait_for(lambda: json.loads(server.ask("GET", "/api/v2/jobs/large?tasks=count")[2])["taskRoles"]["worker"]["taskRoleStatus"]["taskCounts"]
+                 == {"RUNNING": given.tasks}, 300)
+        memory(server, "with these, and a job of %d tasks" % given.tasks)
+        print("alone, one connection:")
+        for name, target in SINGLE:
+            told(name, json.loads(load(server, target, 20, 1).communicate()[0]))
+        streams = Streams(server, given.streams)
+        memory(server, f"with {given.streams} streams")
+        nuisance = Nuisance(server, given.slow)
+        print(f"with {given.streams} streams, {given.slow} slow clients, and one that sends bodies of 2 MiB, 4 connections each:")
+        try:
+            mixed(server, given.reads)
+            memory(server, "after them")
+            assert server.skep("submit", server.file(world.job(LAST.decode().split("~")[1], ["true"]))).returncode == 0
+            wait_for(lambda: streams.heard == streams.changes, 60)
+        finally:
+            nuisance.end()
+            streams.end()
+        print(f"streams: {streams.heard} of {streams.changes} heard of the last job, {streams.cut} of {given.streams} were cut, {streams.bytes >> 20} MiB came")
+        print(f"slow clients: closed {nuisance.closed} times; bodies that are too long: {nuisance.refused} answered with 413, {nuisance.cut} cut")
+        memory(server, "at the end")
+
+
+if __name__ == "__main__":
+    main()
