@@ -43,6 +43,13 @@ static void stories_are_paged_and_followed(void **state)
     assert_int_equal(stories.count, 1);
     assert_int_equal(stories.total, 3);
     assert_int_equal(stories.items[0].record.at_ms, 1);
+    filter = (struct story_filter){
+        .job = {1}, .is_warning = -1, .is_newest_first = true, .before = last, .limit = 10};
+    assert_int_equal(
+        store_stories(world->reader, &filter, true, &world->arena, &stories, &world->err), 0);
+    assert_int_equal(stories.count, 2); /* and the total is of all */
+    assert_int_equal(stories.total, 4);
+    assert_true(stories.items[0].sequence < last);
     filter = (struct story_filter){.is_warning = -1};
     assert_int_equal(
         store_stories(world->reader, &filter, true, &world->arena, &stories, &world->err), 0);

@@ -116,9 +116,72 @@ static void history_keeps_attempts_that_end_and_begin_in_one_batch(void **state)
     assert_int_equal(tasks.items[0].attempt.v, 0);
 }
 
+/* How many tasks are on the page, and the index of the first. */
+static size_t page_of(struct world *world, const struct task_filter *filter, unsigned *first)
+{
+    struct store_tasks tasks;
+    assert_int_equal(store_task_page(world->reader, (struct job_id){1}, filter, &world->arena,
+                                     &tasks, &world->err),
+                     0);
+    *first = tasks.count ? tasks.items[0].task.index : 99;
+    return tasks.count;
+}
+
+/* With a row for each task and without: the same pages. */
+static void tasks_come_in_pages(void **state)
+{
+    struct world *world = *state;
+    static const struct text worker[] = {{"none", 4}, {"worker", 6}}, node[] = {{"elsewhere", 9}};
+    struct store_task_counts counts;
+    unsigned first;
+
+    submit(world, 1, "alice", "train");
+    for (int round = 0; round < 2; round++) {
+        struct task_filter filter = {.job_attempt = -1, .limit = 3};
+        if (round == 1) /* the last one gets its row */
+            add_task(world, task_of(1, 1, 2, 8));
+        else
+            for (uint16_t i = 0; i < 3; i++)
+                add_task(world, task_of(1, i > 0, (uint16_t)(i > 0 ? i - 1 : 0), 5u + i));
+        assert_int_equal(commit(world, NULL, 0), 0);
+        assert_int_equal(page_of(world, &filter, &first), 3);
+        filter.has_after = true;
+        filter.after = (struct task_ref){0, 0};
+        assert_int_equal(page_of(world, &filter, &first), 3);
+        filter.after = (struct task_ref){1, 1};
+        assert_int_equal(page_of(world, &filter, &first), 1);
+        assert_int_equal(first, 2);
+        filter.after = (struct task_ref){1, 2};
+        assert_int_equal(page_of(world, &filter, &first), 0);
+        filter = (struct task_filter){
+            .job_attempt = -1, .roles = worker, .role_count = 2, .limit = UINT64_MAX};
+        assert_int_equal(page_of(world, &filter, &first), 3);
+        filter.nodes = node;
+        filter.node_count = 1;
+        assert_int_equal(page_of(world, &filter, &first), 0);
+        filter = (struct task_filter){
+            .job_attempt = -1, .states = 1u << PUBLIC_WAITING, .limit = UINT64_MAX};
+        assert_int_equal(page_of(world, &filter, &first), round ? 0 : 1);
+        filter = (struct task_filter){.job_attempt = 0, .limit = 2};
+        assert_int_equal(page_of(world, &filter, &first), 2);
+        assert_int_equal(store_task_counts(world->reader, (struct job_id){1}, &world->arena,
+                                           &counts, &world->err),
+                         0);
+        assert_int_equal(counts.count, 2);
+        assert_string_equal(counts.roles[1].name, "worker");
+        assert_int_equal(counts.roles[1].states[PUBLIC_WAITING], round ? 0 : 1);
+        assert_int_equal(counts.roles[0].states[PUBLIC_RUNNING], 1);
+        assert_int_equal(counts.roles[1].states[PUBLIC_RUNNING], round ? 3 : 2);
+    }
+    assert_int_equal(
+        store_task_counts(world->reader, (struct job_id){9}, &world->arena, &counts, &world->err),
+        ERR_NOT_FOUND);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(tasks_without_a_row_come_from_the_plan),
     WORLD(history_keeps_attempts_that_end_and_begin_in_one_batch),
+    WORLD(tasks_come_in_pages),
 };
 UNIT_FILE(tests, NULL, NULL);
