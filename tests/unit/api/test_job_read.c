@@ -6,6 +6,25 @@
 
 #include "base/memory.h"
 
+/* Which GPUs a task has: their numbers, and the mask of them in the older API. */
+static void test_gpus_of_a_task(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    static const char file[] =
+        "protocolVersion: 2\nname: four\ntype: job\nprerequisites:\n"
+        "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n    dockerImage: i\n"
+        "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 2}\n    commands: [x]\n";
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, file), 202);
+    assert_int_equal(world_get(world, "/api/v2/jobs/four", alice), 200);
+    assert_body(world, "\"containerGpus\":\"0,1\",\"gpus\":[0,1]");
+    assert_int_equal(world_get(world, "/api/v1/jobs/alice~four", alice), 200);
+    assert_body(world, "\"containerGpus\":3,");
+    world_submit(world, alice, "none", 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/none", alice), 200);
+    assert_body(world, "\"containerGpus\":null,\"gpus\":[]");
+}
+
 static void test_job_life(void **state)
 {
     struct world *world = *state;
@@ -62,5 +81,6 @@ static void test_job_life(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_job_life, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_gpus_of_a_task, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

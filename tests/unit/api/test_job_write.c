@@ -181,6 +181,11 @@ static void test_put(void **state)
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/wet", alice, TRIAL("1")), 400);
     assert_body(world, "body:2:7: name is dry, but the path says wet");
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/bob~dry", alice, TRIAL("1")), 403);
+    /* a name that is no name is for who reads the file to refuse */
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/dry", alice, "type: job\n"), 400);
+    assert_body(world, "InvalidProtocolError");
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/dry", alice, "name: [dry]\n"), 400);
+    assert_body(world, "InvalidProtocolError");
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/alice~dry", alice, TRIAL("1")), 202);
 }
 

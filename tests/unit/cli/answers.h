@@ -21,7 +21,7 @@ struct answers {
 };
 
 void answers_start(struct answers *answers);
-/* After the last answer. */
+/* After the last answer; each must have been asked for. */
 void answers_join(struct answers *answers);
 
 /* Run a command line against these answers. Returns the command's exit code; what it printed is in

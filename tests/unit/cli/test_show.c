@@ -54,6 +54,11 @@ static void a_list_asks_for_what_was_given(void **state)
     static const char none[] = "{\"data\":[],\"totalCount\":0}";
     char printed[PRINTED_MAX];
     struct answers plain = {.items = {{"200 OK", none}}, .count = 1}, all = plain;
+    struct answers first = plain, none_asked = {.count = 0};
+    assert_int_equal(run(&first, "list --limit 1", printed), 0);
+    assert_non_null(strstr(first.requests[0], "&limit=1&offset=0 HTTP"));
+    assert_int_equal(run(&none_asked, "list --limit 0", printed), EXIT_USAGE);
+    assert_int_equal(run(&none_asked, "list --limit 50001", printed), EXIT_USAGE);
     assert_int_equal(run(&plain, "list", printed), 0);
     assert_non_null(
         strstr(plain.requests[0], "GET /api/v2/jobs?withTotalCount=true&limit=20&offset=0 HTTP"));
@@ -73,6 +78,25 @@ static void a_log_is_that_of_the_task(void **state)
     assert_non_null(
         strstr(answers.requests[0],
                "GET /api/v2/jobs/ann~one/logs?stream=stderr&role=w&index=1&tail-lines=5 HTTP"));
+}
+
+/* What was printed before the connection broke is not asked for again. */
+static void a_cut_log_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    char printed[PRINTED_MAX];
+    struct answers answers = {
+        .items = {{"200 OK\r\nTransfer-Encoding: chunked\r\nX-Skep-After: 3\r\nX-Skep-Offset: 100",
+                   "7\r\na line\n\r\n"},
+                  {"200 OK", "ready"},
+                  {"200 OK", "another\n"}},
+        .count = 3};
+    assert_int_equal(run(&answers, "logs --follow ann~one", printed), 0);
+    assert_string_equal(printed, "a line\nanother\n");
+    assert_non_null(strstr(answers.requests[0], "/logs?stream=all&follow=true HTTP"));
+    assert_non_null(strstr(answers.requests[1], "GET /readyz HTTP"));
+    assert_non_null(
+        strstr(answers.requests[2], "/logs?stream=all&follow=true&after=3&offset=107 HTTP"));
 }
 
 /* A submission prints one line, or the answer where that was asked for. */
@@ -125,6 +149,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(last_lines_stand_behind_the_attempts),
     cmocka_unit_test(a_list_asks_for_what_was_given),
     cmocka_unit_test(a_log_is_that_of_the_task),
+    cmocka_unit_test(a_cut_log_goes_on_where_it_was),
     cmocka_unit_test_setup_teardown(a_submission_prints_the_name, folder_setup, folder_teardown),
     cmocka_unit_test(names_are_stopped_without_a_filter),
 };

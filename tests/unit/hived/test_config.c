@@ -86,6 +86,12 @@ static const struct wrong wrongs[] = {
      "{childCellType: H, childCellNumber: 2, isNodeLevel: on}}, physicalCells: [{cellType: N, "
      "cellAddress: a}, {cellType: M, cellAddress: a}], skuTypes: {G: {gpu: 1}, H: {gpu: 2}}}",
      "GPU 0 of node a is a G and a H"},
+    /* the second of the two GPUs of a leaf */
+    {"physicalCluster: {cellTypes: {N: {childCellType: G, childCellNumber: 1, isNodeLevel: yes}, "
+     "M: {childCellType: H, childCellNumber: 1, isNodeLevel: on}}, physicalCells: [{cellType: N, "
+     "cellAddress: a, cellChildren: [{cellAddress: 1}]}, {cellType: M, cellAddress: a}], "
+     "skuTypes: {G: {gpu: 1}, H: {gpu: 2}}}",
+     "GPU 1 of node a is a G and a H"},
     {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}}",
      "only 1 are left"},
     {TYPES CELLS "virtualClusters: {r d: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}",

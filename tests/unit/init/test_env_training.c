@@ -53,6 +53,7 @@ static void shapes(void **state)
          "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"a:2\"]},"
          "\"task\":{\"type\":\"evaluator\",\"index\":0}}"},
         {{"worker", "worker2"}, {2, 1}, {0, 0}, 0, 0, "0", "2", "0", NULL}, /* a kind twice */
+        {{"workerz", "ps"}, {1, 1}, {0, 0}, 0, 0, NULL, NULL, NULL, NULL},
         {{"workerbee", "ps"}, {1, 1}, {0, 0}, 0, 0, NULL, NULL, NULL, NULL},
         {{"ps"}, {2}, {0}, 0, 0, "0", "2", "0", NULL}, /* nobody trains */
     };

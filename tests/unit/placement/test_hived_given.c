@@ -173,13 +173,20 @@ static void recovery_refuses_nothing(void **state)
 static void a_leaf_of_several_devices_is_taken_once(void **state)
 {
     (void)state;
+    static const char pairs[] =
+        "physicalCluster:\n"
+        "  cellTypes: {BOX: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
+        "  physicalCells: [{cellType: BOX, cellAddress: n0}]\n"
+        "  skuTypes: {V100: {gpu: 2, cpu: 4, memory: 4Gi}}\n"
+        "virtualClusters: {default: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}\n";
     struct bench bench;
-    mixed_init(&bench);
-    struct placement_request request = bench_ask(&bench, "a", 1, 4, 1);
+    bench_init(&bench, pairs);
+    assert_int_equal(bench_node(&bench, 0, 16, 8, true), 0);
+    struct placement_request request = bench_ask(&bench, "a", 1, 6, 1);
     const struct placement_slot slot = {
-        .node = {0}, .gpu_count = 4, .gpus = (const uint16_t[]){0, 1, 2, 3}};
+        .node = {0}, .gpu_count = 6, .gpus = (const uint16_t[]){0, 1, 2, 3, 4, 5}};
     assert_int_equal(commit(&bench, &request, &slot, 1, false), 0);
-    assert_int_equal(leaves_left(&bench, 2), 2);
+    assert_int_equal(leaves_left(&bench, 2), 1);
     bench_release(&bench);
 }
 

@@ -8,6 +8,26 @@
 #include "core/output.h"
 #include "store/read.h"
 
+/* Between two attempts a job waits or goes on, as the pause before the next one says. */
+static void a_pause_is_shown_as_waiting(void **state)
+{
+    struct world *world = *state;
+    struct store_job row;
+    submit(world, 1, "alice", "train");
+    for (int64_t at_ms = 0; at_ms < 2; at_ms++) {
+        struct job_record job = job_of(1, "alice", "train");
+        job.state = LIFE_ATTEMPT_COMPLETED;
+        job.completion = completion_of(1, "failed");
+        job.retry_at_ms = at_ms;
+        add_job(world, job);
+        assert_int_equal(commit(world, NULL, 0), 0);
+        assert_int_equal(
+            store_job_read(world->reader, (struct job_id){1}, &world->arena, &row, &world->err), 0);
+        assert_int_equal(row.record.retry_at_ms, at_ms);
+        assert_int_equal(row.shown, at_ms ? PUBLIC_WAITING : PUBLIC_RUNNING);
+    }
+}
+
 static void a_job_is_read_back_whole(void **state)
 {
     struct world *world = *state;
@@ -66,5 +86,6 @@ static void a_job_is_read_back_whole(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_is_read_back_whole),
+    WORLD(a_pause_is_shown_as_waiting),
 };
 UNIT_FILE(tests, NULL, NULL);
