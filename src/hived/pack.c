@@ -504,8 +504,7 @@ bool pack_run(struct pack *pack, const char *within)
     const struct view *view = pack->view;
     pack->bad_node = NONE;
     view_settle(pack->h, pack->view);
-    if (pack->priority >= HIVED_PRIORITY_MIN &&
-        (!view->guaranteed || view->lowest >= pack->priority))
+    if (pack->priority >= HIVED_PRIORITY_MIN && view->lowest >= pack->priority)
         return false; /* there is nobody to displace */
     return pack_once(pack, within);
 }

@@ -165,7 +165,6 @@ struct view {
     uint32_t *dirty;
     uint32_t dirty_count, dirty_room;
     uint32_t *by_priority; /* leaves in use at each guaranteed priority; virtual views */
-    uint32_t guaranteed;   /* leaves in use */
     int32_t lowest;        /* no leaf is used at a priority below this one */
     uint32_t *order;       /* imitating: nodes as the original sorted them last */
     uint32_t order_count, order_next;

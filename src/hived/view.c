@@ -222,14 +222,12 @@ void view_count_leaf(struct view *view, int32_t priority, bool is_added)
     uint32_t *count = &view->by_priority[priority];
     if (is_added) {
         ++*count;
-        view->guaranteed++;
         if (priority < view->lowest)
             view->lowest = priority;
         return;
     }
     assert(*count > 0);
     --*count;
-    view->guaranteed--;
     while (view->lowest <= HIVED_PRIORITY_MAX && !view->by_priority[view->lowest])
         view->lowest++;
 }
