@@ -51,6 +51,7 @@ static void test_job_life(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
     assert_body(world, "\"state\":\"SUCCEEDED\"");
     assert_body(world, "\"appExitCode\":0,\"appOriginalExitCode\":0");
+    assert_body(world, "\"appExitMessages\":{\"container\":null,\"runtime\":null,\"launcher\":");
     assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/0", alice), 200);
     assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/1", alice), 404);
     assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/x", alice), 400);

@@ -381,6 +381,34 @@ static void a_pardon_gives_everything_back(void **state)
     }
 }
 
+/* Who waits for his victims loses what he reserved to a higher priority. */
+static void a_preemptor_is_preempted(void **state)
+{
+    (void)state;
+    struct world world;
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml, "%s%s", racks,
+             "virtualClusters:\n"
+             "  red: {virtualCells: [{cellType: RACK.NODE, cellNumber: 4}]}\n");
+    world_init(&world, yaml);
+    struct ask ask = {.group = "low", .vc = "red", .pods = 4, .leaves = 2};
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+    static const char *const names[] = {"mid", "top"};
+    struct hived_group_view view;
+    for (int i = 0; i < 2; i++) {
+        ask.group = names[i], ask.priority = 5 + i;
+        assert_int_equal(world_ask(&world, ask).kind, HIVED_PREEMPT);
+        check(&world);
+        assert_true(hived_group_find(world.hived, names[i], &view));
+        assert_int_equal(view.state, HIVED_GROUP_PREEMPTING);
+    }
+    assert_false(hived_group_find(world.hived, "mid", &view));
+    hived_group_end(world.hived, "low");
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+    check(&world);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_recovery_splits_no_node_that_is_owed),
     cmocka_unit_test(a_recovery_takes_no_rack_with_a_node_that_is_owed),
@@ -394,5 +422,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_victim_of_two_is_not_pardoned_by_one),
     cmocka_unit_test(a_preemption_given_up_dooms_all_its_cells),
     cmocka_unit_test(a_pardon_gives_everything_back),
+    cmocka_unit_test(a_preemptor_is_preempted),
 };
 UNIT_FILE(tests, NULL, NULL);
