@@ -2,6 +2,7 @@
 #include "parse.h"
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -37,6 +38,27 @@ static void test_hello(void **state)
     assert_int_equal(role->completion.min_succeeded, 1);
     assert_string_equal(buf_cstr(&p.masked), HELLO);
     parse_free(&p);
+}
+
+/* Names that differ in case or in signs alone are one in variables of the older kind. */
+static void test_names_alike(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"AZ", "aZ", "a_z"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        struct parse p;
+        char text[500];
+        snprintf(text, sizeof text,
+                 "protocolVersion: 2\nname: j\ntype: job\nprerequisites:\n"
+                 "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n"
+                 "  az: &r {dockerImage: i, resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}, "
+                 "commands: [x]}\n  %s: *r\n",
+                 others[i]);
+        parse(&p, text);
+        assert_int_equal(p.result, 0);
+        assert_non_null(strstr(buf_cstr(&p.report), "cannot tell it from az"));
+        parse_free(&p);
+    }
 }
 
 static void test_formats(void **state)
@@ -113,9 +135,8 @@ static void test_problems(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_hello),
-    cmocka_unit_test(test_formats),
-    cmocka_unit_test(test_caller),
+    cmocka_unit_test(test_hello),    cmocka_unit_test(test_names_alike),
+    cmocka_unit_test(test_formats),  cmocka_unit_test(test_caller),
     cmocka_unit_test(test_problems),
 };
 UNIT_FILE(tests, NULL, NULL);
