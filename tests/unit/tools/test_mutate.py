@@ -93,6 +93,14 @@ class Changes(unittest.TestCase):
         change.line = 2
         self.assertEqual(mutate.change_apply(change, text), "f();\ng();\n")
 
+    def test_the_order_is_that_of_the_draw(self):
+        mutate = tool_load()
+        chosen = mutate.changes_chosen(["src/core/queue.c", "src/core/core.c"], 30, 1)
+        self.assertEqual(len(chosen), 30)
+        self.assertEqual(chosen, mutate.changes_chosen(["src/core/queue.c", "src/core/core.c"], 30, 1))
+        places = [(change.path, change.line) for change in chosen]
+        self.assertNotEqual(places, sorted(places))
+
     def test_draws_only_what_changes_something(self):
         mutate = tool_load()
         with tempfile.TemporaryDirectory() as folder:
