@@ -16,7 +16,7 @@
 #include "engine/kubernetes/access.h"
 #include "engine/kubernetes/client.h"
 
-enum { LIMIT_S = 30, CALLS = CLIENT_CALLS_MAX + 8 };
+enum { LIMIT_S = 30, REQUEST_MAX = 4096, CALLS = CLIENT_CALLS_MAX + 8 };
 
 static struct {
     int listener;
@@ -102,20 +102,27 @@ static int teardown(void **state)
     return close(world.listener);
 }
 
-/* The next connection, its request read. */
-static int request_take(void)
+/* The next connection, its request read up to `end`; what was read is in `request`. */
+static int request_take_to(const char *end, char request[REQUEST_MAX])
 {
-    char request[4096];
+    const struct timeval limit = {.tv_sec = LIMIT_S};
     size_t length = 0;
     int fd = accept(world.listener, NULL, NULL);
     assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     do {
-        ssize_t got = read(fd, request + length, sizeof request - 1 - length);
+        ssize_t got = read(fd, request + length, REQUEST_MAX - 1 - length);
         assert_true(got > 0);
         length += (size_t)got;
         request[length] = '\0';
-    } while (!strstr(request, "\r\n\r\n"));
+    } while (!strstr(request, end));
     return fd;
+}
+
+static int request_take(void)
+{
+    char request[REQUEST_MAX];
+    return request_take_to("\r\n\r\n", request);
 }
 
 static void say(int fd, const char *text)
@@ -147,6 +154,26 @@ static void a_stream_is_an_answer_when_it_begins(void **state)
     happens(&world.has_line);
     close(fd);
     happens(&world.has_failed);
+}
+
+static void a_body_is_sent_as_json(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"kind\":\"Pod\"}";
+    char request[REQUEST_MAX];
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "POST",
+                                         .path = path_of("/pods"),
+                                         .body = path_of(body),
+                                         .done = nothing_done},
+                     0);
+    int fd = request_take_to(body, request);
+    assert_int_equal(strncmp(request, "POST /pods HTTP", 15), 0);
+    assert_non_null(strstr(request, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(request, "\r\nContent-Length: 14\r\n"));
+    say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_answered);
+    close(fd);
 }
 
 static void a_stream_that_is_refused_is_none(void **state)
@@ -189,6 +216,7 @@ static void what_waits_for_room_is_asked_when_there_is_some(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
     cmocka_unit_test_setup_teardown(what_waits_for_room_is_asked_when_there_is_some, setup,
                                     teardown),
