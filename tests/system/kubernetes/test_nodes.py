@@ -125,17 +125,22 @@ class Pods(unittest.TestCase):
         self.assertNotEqual(self.skep("exec", "box", "--", "true").returncode, 0)
 
     def test_a_log_beyond_what_the_kubelet_keeps(self):
-        """Ten times as much as its files have; skepd is killed in the middle."""
-        name = self.submit("long", "i=0; while [ $i -lt 60000 ]; do echo line $i of a log that is rather long; i=$((i+1)); done; "
-                                   "echo half; while [ ! -e /tmp/go ]; do sleep 0.1; done; while [ $i -lt 62000 ]; do echo line $i; i=$((i+1)); done")
-        waits.until(lambda: "half" in self.log(name, tail=64), lambda: f"its log does not come: {self.trouble()}", PATIENCE_S)
-        self.skepd.kill()
-        self.skepd.start()
-        self.assertEqual(self.skep("exec", "long", "--", "touch", "/tmp/go").returncode, 0)
+        """More than its two files, and each part less than one: it is rotated at most once before it is read. skepd is killed in the middle."""
+        parts, lines = 8, 4000
+        name = self.submit("long", f"i=0; for part in $(seq {parts}); do end=$((part * {lines})); "
+                                   "while [ $i -lt $end ]; do echo line $i of a rather long log; i=$((i+1)); done; "
+                                   "while [ ! -e /tmp/go-$part ]; do sleep 0.1; done; done")
+        for part in range(1, parts + 1):
+            waits.until(lambda: f"line {part * lines - 1} " in self.log(name, tail=64),
+                        lambda: f"part {part} does not come: {self.log(name, tail=64)} {self.trouble()}", PATIENCE_S)
+            if part == parts // 2:
+                self.skepd.kill()
+                self.skepd.start()
+            self.assertEqual(self.skep("exec", "long", "--", "touch", f"/tmp/go-{part}").returncode, 0, self.trouble())
         self.finish(name)
-        lines = [line for line in self.log(name, stream="stdout").splitlines() if line != "half"]
-        self.assertEqual(len(lines), 62000)
-        self.assertEqual([int(line.split()[1]) for line in lines], list(range(62000)))
+        numbers = [int(line.split()[1]) for line in self.log(name, stream="stdout").splitlines()]
+        self.assertEqual(len(numbers), parts * lines)
+        self.assertEqual(numbers, list(range(parts * lines)))
 
     def test_an_image_that_the_registry_does_not_have(self):
         status = self.finish(self.submit("missing", "true", image=self.nodes.images.name("nobody")), "FAILED")
