@@ -335,20 +335,6 @@ static void exec_free(struct engine_exec *own)
 
 /* --- its start --- */
 
-static void encoded_put(struct buf *out, const char *text)
-{
-    static const char plain[] = "-._~";
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                              (c >= '0' && c <= '9') || memchr(plain, c, sizeof plain - 1);
-        if (is_plain)
-            buf_char(out, (char)c);
-        else
-            buf_format(out, "%%%02X", c);
-    }
-}
-
 static void path_write(const struct kube *kube, struct attempt_id attempt,
                        const struct engine_exec_request *request, struct buf *path)
 {
@@ -363,11 +349,11 @@ static void path_write(const struct kube *kube, struct attempt_id attempt,
                request->has_terminal ? "false" : "true", request->has_terminal ? "true" : "false");
     for (size_t i = 0; i < COUNT_OF(begin); i++) {
         buf_string(path, "&command=");
-        encoded_put(path, begin[i]);
+        object_encode(path, begin[i]);
     }
     for (size_t i = 0; request->argv[i]; i++) {
         buf_string(path, "&command=");
-        encoded_put(path, request->argv[i]);
+        object_encode(path, request->argv[i]);
     }
 }
 

@@ -15,19 +15,6 @@ void feed_init(struct feed *feed, const char *path, const char *selector)
     *feed = (struct feed){.path = path, .selector = selector};
 }
 
-/* RFC 3986: a continue token is base64, a version is opaque. */
-static void value_put(struct buf *out, const char *value)
-{
-    for (; *value; value++) {
-        const unsigned char c = (unsigned char)*value;
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            strchr("-._~", c))
-            buf_char(out, (char)c);
-        else
-            buf_format(out, "%%%02X", c);
-    }
-}
-
 void feed_request(const struct feed *feed, uint64_t chance, struct buf *out)
 {
     buf_format(out, "%s?", feed->path);
@@ -36,13 +23,13 @@ void feed_request(const struct feed *feed, uint64_t chance, struct buf *out)
     if (feed->state == FEED_WATCHES) {
         buf_format(out, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
                    (unsigned)(FEED_WATCH_MIN_S + chance % FEED_WATCH_MIN_S));
-        value_put(out, feed->version);
+        object_encode(out, feed->version);
         return;
     }
     buf_format(out, "limit=%d", FEED_PAGE_LIMIT);
     if (feed->next_page[0]) {
         buf_string(out, "&continue=");
-        value_put(out, feed->next_page);
+        object_encode(out, feed->next_page);
     }
 }
 

@@ -222,14 +222,7 @@ static const char *setting(struct kube *kube, const char *value, const char *oth
 static const char *selector_encoded(struct kube *kube, const char *selector)
 {
     cleanup_buf struct buf out = BUF_INIT;
-    for (; selector && *selector; selector++) {
-        const unsigned char c = (unsigned char)*selector;
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            strchr("-._~", c))
-            buf_char(&out, (char)c);
-        else
-            buf_format(&out, "%%%02X", c);
-    }
+    object_encode(&out, selector ? selector : "");
     return arena_copy(&kube->arena, buf_as_text(&out));
 }
 

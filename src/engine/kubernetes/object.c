@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 
@@ -69,4 +70,16 @@ const char *object_label(const struct doc *object, const char *name)
 const char *object_note(const struct doc *object, const char *name)
 {
     return named(object, "metadata.annotations", name);
+}
+
+void object_encode(struct buf *out, const char *value)
+{
+    for (; *value; value++) {
+        const unsigned char c = (unsigned char)*value;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-._~", c))
+            buf_char(out, (char)c);
+        else
+            buf_format(out, "%%%02X", c);
+    }
 }

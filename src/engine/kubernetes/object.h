@@ -40,4 +40,7 @@ const char *object_string(const struct doc *object, const char *path); /* "": no
 const char *object_label(const struct doc *object, const char *name); /* "": it has none */
 const char *object_note(const struct doc *object, const char *name);  /* an annotation; likewise */
 
+/* Append as the value of a query (RFC 3986): a continue token is base64, a version is opaque. */
+void object_encode(struct buf *out, const char *value);
+
 #endif
