@@ -9,6 +9,7 @@
 #include "init/env.h"
 #include "init/exit_file.h"
 #include "init/job_file.h"
+#include "init/log_line.h"
 #include "init/task_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,7 +46,10 @@ static void ends(struct text bytes)
 {
     struct exit_file end;
     struct reason_file reason;
+    struct log_line line;
     struct buf text = BUF_INIT;
+    if (log_line_read(bytes, &line))
+        assert(line.text.length <= LOG_LINE_TEXT_MAX && line.text.length <= bytes.length);
     reason_file_read(bytes, &reason);
     if (exit_file_read(bytes, &end, NULL) == 0) {
         exit_file_write(&end, &text);
