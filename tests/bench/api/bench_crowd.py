@@ -171,6 +171,18 @@ def mixed(server, reads):
     print(f"mixed reads: {len(results) * reads / longest:.0f} a second over {longest:.1f} s", flush=True)
 
 
+def large_job(tasks):
+    """Two roles: one has 10,000 tasks at most."""
+    text = world.job("large", ["true"], instances=tasks - tasks // 2)
+    role = text[text.index("  worker:"):]
+    return text + role.replace("worker:", "helper:").replace(f"instances: {tasks - tasks // 2}", f"instances: {tasks // 2}")
+
+
+def running(server):
+    roles = json.loads(server.ask("GET", "/api/v2/jobs/large?tasks=count")[2])["taskRoles"].values()
+    return sum(role["taskRoleStatus"]["taskCounts"].get("RUNNING", 0) for role in roles)
+
+
 def wait_for(what, seconds):
     end = time.monotonic() + seconds
     while not what() and time.monotonic() < end:
@@ -194,10 +206,9 @@ def main():
         make_accounts(server, given.users, given.groups)
         for i in range(20):
             assert server.skep("submit", server.file(world.job(f"small-{i}", ["true"]))).returncode == 0
-        done = server.skep("submit", server.file(world.job("large", ["true"], instances=given.tasks)))
+        done = server.skep("submit", server.file(large_job(given.tasks)))
         assert done.returncode == 0, done.stderr
-        wait_for(lambda: json.loads(server.ask("GET", "/api/v2/jobs/large?tasks=count")[2])["taskRoles"]["worker"]["taskRoleStatus"]["taskCounts"]
-                 == {"RUNNING": given.tasks}, 300)
+        wait_for(lambda: running(server) == given.tasks, 300)
         memory(server, "with these, and a job of %d tasks" % given.tasks)
         print("alone, one connection:")
         for name, target in SINGLE:
