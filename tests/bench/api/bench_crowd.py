@@ -200,7 +200,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, max(8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     server = world.World(run_ms=3600000)
     config = server.folder / "skepd.yaml"
-    config.write_text(config.read_text().replace("nodes: 4, cpu: 8, memoryMB: 32768", "nodes: 100, cpu: 256, memoryMB: 4194304"))
+    config.write_text(config.read_text().replace("nodes: 4, cpu: 8, memoryMB: 32768", "nodes: 400, cpu: 256, memoryMB: 4194304"))
     with server:
         memory(server, "at first")
         make_accounts(server, given.users, given.groups)
