@@ -510,6 +510,7 @@ static int read_task_counts(struct store_reader *reader, struct job_id job, stru
         code = store_job_plan(reader, job, &plan, err);
     if (code < 0)
         return code;
+    assert(plan);
     *counts = (struct store_task_counts){
         .roles = arena_array(arena, plan->role_count, sizeof *counts->roles),
         .count = plan->role_count};
