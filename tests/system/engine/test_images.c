@@ -9,110 +9,27 @@
 #include "engine/local/image.h"
 #include "engine/local/manifest.h"
 #include "engine/local/task.h"
+#include "registry.h"
 #include "sys/process.h"
 #include "waits.h"
 #include "world.h"
-#include <arpa/inet.h>
 #include <cmocka.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fanotify.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 60000 };
 
-struct registry {
-    pid_t pid;
-    unsigned port;
-    char folder[300];
-    bool has_password;
-};
-
 static struct world world;
 static struct registry open_registry, closed_registry;
 static pid_t token_pid; /* in front of the open registry */
 static unsigned token_port;
-
-static unsigned free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
-static void registry_start(struct registry *registry)
-{
-    char config[400], log[400];
-    snprintf(config, sizeof config, "%s/config.yml", registry->folder);
-    snprintf(log, sizeof log, "%s/log", registry->folder);
-    char *argv[] = {(char *)(uintptr_t) "docker-registry", (char *)(uintptr_t) "serve", config,
-                    NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_int_equal(posix_spawnp(&registry->pid, "docker-registry", &actions, NULL, argv, environ),
-                     0);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_true(file_says_await(log, "listening on", PATIENCE_MS));
-}
-
-/* A server that tells its port on its first line; what it tells goes to a file of this name. */
-static unsigned script_start(const char *script, const char *argument, const char *output,
-                             pid_t *pid)
-{
-    char path[300], file[300];
-    snprintf(path, sizeof path, "%s/%s", SOURCE_FOLDER, script);
-    snprintf(file, sizeof file, "%s/%s", world.folder, output);
-    char *argv[] = {(char *)(uintptr_t) "python3", path, (char *)(uintptr_t)argument, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_int_equal(posix_spawnp(pid, "python3", &actions, NULL, argv, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_true(file_says_await(file, "\n", PATIENCE_MS));
-    return (unsigned)atoi(shell_output("head -n 1 %s", file));
-}
-
-static void registry_stop(struct registry *registry)
-{
-    if (registry->pid > 0) {
-        kill(registry->pid, SIGKILL);
-        waitpid(registry->pid, NULL, 0);
-    }
-    registry->pid = 0;
-}
-
-static void registry_make(struct registry *registry, const char *name, bool has_password)
-{
-    registry->port = free_port();
-    registry->has_password = has_password;
-    snprintf(registry->folder, sizeof registry->folder, "%s/%s", world.folder, name);
-    assert_int_equal(
-        shell(
-            "mkdir -p %s; printf 'version: 0.1\\nstorage: {filesystem: {rootdirectory: %s/data}}\\n"
-            "http: {addr: 127.0.0.1:%u}\\n' > %s/config.yml",
-            registry->folder, registry->folder, registry->port, registry->folder),
-        0);
-    if (has_password)
-        assert_int_equal(shell("htpasswd -Bbn bob secret > %s/htpasswd; printf 'auth: {htpasswd: "
-                               "{realm: x, path: %s/htpasswd}}\\n' >> %s/config.yml",
-                               registry->folder, registry->folder, registry->folder),
-                         0);
-    registry_start(registry);
-}
 
 /* An OCI layout FOLDER/layout with one image `tag`: busybox, a user, a variable, a folder, and
  * `megabytes` of what cannot be compressed. */
@@ -138,15 +55,6 @@ static void image_push(const struct registry *registry, const char *tag, const c
                            world.folder, registry->has_password ? "--dest-creds bob:secret" : "",
                            world.folder, tag, registry->port, name),
                      0);
-}
-
-static const char *image_name(const struct registry *registry, const char *name)
-{
-    static char names[8][400];
-    static unsigned next;
-    char *out = names[next++ % 8];
-    snprintf(out, sizeof names[0], "127.0.0.1:%u/%s", registry->port, name);
-    return out;
 }
 
 static void create(uint64_t attempt, const char *image, const char *user, const char *password,
@@ -311,7 +219,7 @@ static void test_lying_registry(void **state)
                            folder, folder, hex),
                      0);
     pid_t liar;
-    unsigned port = script_start("lying_registry.py", folder, "liar.out", &liar);
+    unsigned port = script_start(world.folder, "lying_registry.py", folder, "liar.out", &liar);
     snprintf(image, sizeof image, "127.0.0.1:%u/x:1", port);
     create(134, image, NULL, NULL, "cat /etc/tag");
     const struct seen *end = end_of(134);
@@ -811,14 +719,14 @@ static int setup(void **state)
     world.config.image_max_mib = 128;
     world.config.image_max_entries = 3000;
     world.config.image_high_percent = 100;
-    registry_make(&open_registry, "open", false);
-    registry_make(&closed_registry, "closed", true);
+    registry_make(&open_registry, world.folder, "open", false);
+    registry_make(&closed_registry, world.folder, "closed", true);
     /* named by the operator: what they say of themselves is believed, as with TLS */
     static char hosts[3][32];
     static const char *const named[3] = {hosts[0], hosts[1], hosts[2]};
     char port[16];
     snprintf(port, sizeof port, "%u", open_registry.port);
-    token_port = script_start("token_registry.py", port, "token.out", &token_pid);
+    token_port = script_start(world.folder, "token_registry.py", port, "token.out", &token_pid);
     snprintf(hosts[0], sizeof hosts[0], "127.0.0.1:%u", open_registry.port);
     snprintf(hosts[1], sizeof hosts[1], "127.0.0.1:%u", closed_registry.port);
     snprintf(hosts[2], sizeof hosts[2], "127.0.0.1:%u", token_port);
