@@ -164,6 +164,9 @@ struct service {
     int (*exec)(void *context, uint8_t engine, struct attempt_id attempt,
                 const struct engine_exec_request *request, struct engine_exec **exec,
                 struct err *err);
+    /* As engine_ops.connect; errors likewise. */
+    int (*connect)(void *context, uint8_t engine, struct attempt_id attempt, uint16_t port,
+                   struct err *err);
     /* A line of the story of the attempt's job. */
     void (*note)(void *context, struct attempt_id attempt, const char *reason, const char *message);
     /* GPUs that are sampled, by node and index; none while nothing samples them. */

@@ -15,6 +15,7 @@ int engine_need(const struct engine *engine, enum engine_capability capability, 
         [ENGINE_CAN_EXACT_DEVICES] = "give a task the GPUs that were chosen",
         [ENGINE_CAN_EXEC] = "start a program in a running task",
         [ENGINE_CAN_RESIZE] = "change the limits of a running task",
+        [ENGINE_CAN_CONNECT] = "reach a port of a running task",
     };
     assert((unsigned)capability < ENGINE_CAPABILITIES);
     if (engine->capabilities >> capability & 1)

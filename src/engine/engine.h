@@ -204,6 +204,12 @@ struct engine_ops {
     int (*exec)(struct engine *engine, struct attempt_id attempt,
                 const struct engine_exec_request *request, struct engine_exec **exec,
                 struct err *err);
+    /* A connection to a port of a running task, on the task's own network; the caller's. The
+     * descriptor does not block, and the connection may still be on its way: it becomes writable,
+     * and SO_ERROR says how it went. Never waits; by any thread. Errors as exec; ERR_UNAVAILABLE:
+     * nobody listens. */
+    int (*connect)(struct engine *engine, struct attempt_id attempt, uint16_t port,
+                   struct err *err);
     /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
      * waits for a driver. */
     void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
@@ -220,6 +226,7 @@ enum engine_capability {
     ENGINE_CAN_EXACT_DEVICES, /* a task gets the GPUs of its indices, not just as many */
     ENGINE_CAN_EXEC,          /* exec */
     ENGINE_CAN_RESIZE,        /* no operation yet */
+    ENGINE_CAN_CONNECT,       /* connect */
     ENGINE_CAPABILITIES,
 };
 #define ENGINE_CAN(capability) (1u << (capability))

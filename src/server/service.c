@@ -529,6 +529,13 @@ static int service_exec(void *context, uint8_t number, struct attempt_id attempt
     return engine ? engine->ops->exec(engine, attempt, request, exec, err) : err->code;
 }
 
+static int service_connect(void *context, uint8_t number, struct attempt_id attempt, uint16_t port,
+                           struct err *err)
+{
+    struct engine *engine = engine_able(context, number, ENGINE_CAN_CONNECT, err);
+    return engine ? engine->ops->connect(engine, attempt, port, err) : err->code;
+}
+
 static void service_note(void *context, struct attempt_id attempt, const char *reason,
                          const char *message)
 {
@@ -656,6 +663,7 @@ void server_service_init(struct server *server)
         .log_watch = service_log_watch,
         .use = service_use,
         .exec = service_exec,
+        .connect = service_connect,
         .note = service_note,
         .gpus = server_gpus,
         .ssh_keys = service_ssh_keys,

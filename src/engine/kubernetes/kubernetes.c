@@ -189,6 +189,13 @@ static int kube_node_stats(struct engine *engine, const char *node, struct engin
     return cannot(engine, ENGINE_CAN_NODE_STATS, err);
 }
 
+static int kube_connect(struct engine *engine, struct attempt_id attempt, uint16_t port,
+                        struct err *err)
+{
+    (void)attempt, (void)port;
+    return cannot(engine, ENGINE_CAN_CONNECT, err);
+}
+
 static void kube_gpus_none(struct engine *engine, struct arena *arena,
                            const struct engine_gpu **gpus, size_t *count)
 {
@@ -209,6 +216,7 @@ static const struct engine_ops kube_ops = {
     .stats = kube_stats,
     .node_stats = kube_node_stats,
     .exec = kube_exec,
+    .connect = kube_connect,
     .gpus = kube_gpus_none,
 };
 

@@ -331,8 +331,7 @@ static int program_start(struct local_engine *local, const char *id, struct loca
     return code;
 }
 
-/* A pidfd of the task's first process; the caller's. */
-static int task_hold(struct local_engine *local, struct attempt_id attempt, struct err *err)
+int task_hold(struct local_engine *local, struct attempt_id attempt, struct err *err)
 {
     int fd = -1;
     pthread_mutex_lock(&local->lock);

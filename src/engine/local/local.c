@@ -415,6 +415,7 @@ static const struct engine_ops local_ops = {
     .stats = local_stats,
     .node_stats = local_node_stats,
     .exec = local_exec,
+    .connect = local_connect,
     .gpus = local_gpus,
 };
 
@@ -611,7 +612,8 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     local->engine.capabilities = ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) |
                                  ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_NODE_STATS) |
                                  ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS) |
-                                 ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES) | ENGINE_CAN(ENGINE_CAN_EXEC);
+                                 ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES) |
+                                 ENGINE_CAN(ENGINE_CAN_EXEC) | ENGINE_CAN(ENGINE_CAN_CONNECT);
     local->sink = sink;
     arena_init(&local->arena);
     pthread_mutex_init(&local->lock, NULL);

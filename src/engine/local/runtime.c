@@ -181,8 +181,7 @@ static int runtime_run(const struct runtime *runtime, const char *verb, const ch
     return process_run(&process, 30000, out, complaint, code, err);
 }
 
-/* Of this thread, and of what it starts; 0 and the way back to the network that it was in. */
-static int network_enter(int process, int *home, struct err *err)
+int runtime_network_enter(int process, int *home, struct err *err)
 {
     *home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (*home < 0)
@@ -190,7 +189,7 @@ static int network_enter(int process, int *home, struct err *err)
     return setns(process, CLONE_NEWNET) < 0 ? err_errno(err, errno, "enter the task's network") : 0;
 }
 
-static void network_leave(int home)
+void runtime_network_leave(int home)
 {
     while (setns(home, CLONE_NEWNET) < 0) { /* only memory can be missing */
         log_error("engine", "back to the machine's network: errno %d", errno);
@@ -215,11 +214,11 @@ int runtime_exec(const struct runtime *runtime, const char *id,
     cleanup_close int home = -1;
     if (program->network_of < 0)
         return process_spawn(&process, pid, err);
-    int code = network_enter(program->network_of, &home, err);
+    int code = runtime_network_enter(program->network_of, &home, err);
     if (code < 0)
         return code;
     code = process_spawn(&process, pid, err);
-    network_leave(home);
+    runtime_network_leave(home);
     return code;
 }
 

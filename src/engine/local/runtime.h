@@ -95,6 +95,11 @@ struct runtime_program {
 int runtime_exec(const struct runtime *runtime, const char *id,
                  const struct runtime_program *program, pid_t *pid, struct err *err);
 
+/* This thread, and what it starts, enters the network of a process (its pidfd); *home is the way
+ * back, the caller's to close after it. Failing, it is where it was. */
+int runtime_network_enter(int process, int *home, struct err *err);
+void runtime_network_leave(int home);
+
 /* "created", "running", "stopped", or "" when the runtime knows no such container. */
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
                    struct err *err);

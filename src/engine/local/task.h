@@ -243,7 +243,10 @@ int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_s
 
 /* --- programs beside it (exec.c) --- */
 
-/* engine_ops.exec */
+/* A pidfd of the first process of a task that runs; the caller's. ERR_NOT_FOUND, ERR_CONFLICT. */
+int task_hold(struct local_engine *local, struct attempt_id attempt, struct err *err);
+/* engine_ops.connect (connect.c), engine_ops.exec */
+int local_connect(struct engine *engine, struct attempt_id attempt, uint16_t port, struct err *err);
 int local_exec(struct engine *engine, struct attempt_id attempt,
                const struct engine_exec_request *request, struct engine_exec **exec,
                struct err *err);

@@ -326,6 +326,14 @@ static int on_exec(void *context, uint8_t engine, struct attempt_id attempt,
                     "the engine \"mute\" cannot start a program in a running task");
 }
 
+static int on_connect(void *context, uint8_t engine, struct attempt_id attempt, uint16_t port,
+                      struct err *err)
+{
+    (void)context, (void)engine, (void)attempt, (void)port;
+    return err_fail(err, ERR_UNSUPPORTED, "",
+                    "the engine \"mute\" cannot reach a port of a running task");
+}
+
 static void on_note(void *context, struct attempt_id attempt, const char *reason,
                     const char *message)
 {
@@ -456,6 +464,7 @@ void world_service_init(struct world *world)
         .log_read = on_log_read,
         .log_watch = on_log_watch,
         .exec = on_exec,
+        .connect = on_connect,
         .note = on_note,
         .use = on_use,
         .gpus = on_gpus,
