@@ -8,6 +8,7 @@
 #include "api/oidc.h"
 #include "api/oidc_thread.h"
 #include "api/passwords.h"
+#include "api/relay.h"
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -28,6 +29,8 @@ static void api_free(struct api *api)
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
     exec_sessions_free(api->sessions);
+    relay_stop(api->relay);
+    web_ports_free(api->web_ports);
     worker_free(api->search_worker);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
@@ -103,6 +106,24 @@ static int oidc_start(struct api *api, struct err *err)
     return oidc_thread_start(&provider, &api->oidc, err);
 }
 
+/* After the certificate has been read. */
+static int web_ports_start(struct api *api, struct err *err)
+{
+    const struct api_config *config = &api->config;
+    if (!config->web_listen)
+        return 0;
+    int code = origin_pattern_parse(config->web_origin, &api->web_port_origin, err);
+    if (code)
+        return code;
+    api->web_ports = web_ports_new();
+    const struct relay_config relay = {.listen = config->web_listen,
+                                       .origin = api->web_port_origin,
+                                       .has_tls = api->tls && api->web_port_origin.is_secure,
+                                       .ports = api->web_ports,
+                                       .service = api->service};
+    return relay_start(&relay, &api->relay, err);
+}
+
 static int http_start(struct api *api, struct http_server **server, struct err *err)
 {
     const struct api_config *config = &api->config;
@@ -120,6 +141,8 @@ static int http_start(struct api *api, struct http_server **server, struct err *
     };
     int code = tls_start(api, err);
     http.tls = api->tls;
+    if (!code)
+        code = web_ports_start(api, err);
     if (!code)
         code = socket_prepare(api, &http, err);
     return code ? code : http_server_start(&http, server, err);
@@ -179,7 +202,9 @@ uint16_t api_port(const struct api *api)
 void api_drain(struct api *api)
 {
     http_server_drain(api->http);
-    exec_sessions_stop(api->sessions); /* their programs are the engines', which end next */
+    exec_sessions_stop(api->sessions); /* their programs are the engines', which end next … */
+    relay_stop(api->relay);            /* … and so are what these connections lead to */
+    api->relay = NULL;
 }
 
 void api_stop(struct api *api)

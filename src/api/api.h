@@ -52,6 +52,9 @@ struct api_config {
     unsigned threads;            /* 0: one for each processor */
     const char *door;            /* a folder for a socket that tasks ask; NULL: none */
     struct service *service;     /* must outlive the API */
+    /* Where the relay listens, and where browsers find it (origin_pattern_parse). TLS is spoken
+     * there when the API speaks it and the second is https. NULL: no web ports. */
+    const char *web_listen, *web_origin;
     bool is_config_shared, is_log_shared;
     bool is_v1_read_open;      /* lists and details of API v1 need no token, as in early PAI */
     const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
@@ -60,7 +63,7 @@ struct api_config {
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,
- * http_tls_open, oidc_new and directory_new. */
+ * relay_start, http_tls_open, oidc_new and directory_new. */
 int api_start(const struct api_config *config, struct api **api, struct err *err);
 uint16_t api_port(const struct api *api); /* that is listened on */
 /* "http" or "https": what is spoken there. */

@@ -9,9 +9,11 @@
 #include "api/http.h"
 #include "api/route.h"
 #include "api/service.h"
+#include "api/web_ports.h"
 #include "auth/auth.h"
 #include "base/err.h"
 #include "base/json_writer.h"
+#include "base/origin.h"
 #include "doc/doc.h"
 #include "store/read.h"
 #include <stdatomic.h>
@@ -22,6 +24,7 @@ struct http_tls;
 struct login_table;
 struct oidc_thread;
 struct passwords;
+struct relay;
 struct throttle;
 struct snapshot;
 struct stream_guards;
@@ -42,6 +45,9 @@ struct api {
     struct snapshot *snapshot;
     struct exec_sessions *sessions;
     struct worker *search_worker; /* searches logs */
+    struct web_ports *web_ports;  /* NULL: not set up, nor is … */
+    struct relay *relay;
+    struct origin_pattern web_port_origin;
     struct service_watch watch;
     struct stream_guards *guards;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */

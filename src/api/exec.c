@@ -91,20 +91,6 @@ static int terminal_read(struct call *call, const struct doc *body,
     return 0;
 }
 
-/* The task that the body names must have a container. */
-static int task_of_body(struct call *call, const struct doc *body, const struct store_job *job,
-                        struct task_record *task)
-{
-    struct text role;
-    int code = call_body_string(call, body, "role", false, &role);
-    if (!code)
-        code = call_task(call, job, role, doc_get_int(body, "index", 0), task);
-    if (!code && (!task->attempt.v || task->state != LIFE_RUNNING))
-        code = call_fail(call, ERR_CONFLICT, "ConflictJobError", "", "task %s-%u does not run",
-                         task->role_name, task->task.index);
-    return code;
-}
-
 static const char *session_path(struct call *call, const char *id)
 {
     return arena_format(call->arena, "/api/v2/exec/%s", id);
@@ -160,7 +146,7 @@ int handle_exec_open(struct call *call)
     if (!code)
         code = terminal_read(call, body, &wanted.request);
     if (!code)
-        code = task_of_body(call, body, &job, &task);
+        code = call_running_task(call, body, &job, &task);
     if (code)
         return code;
     struct err err;

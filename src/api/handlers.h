@@ -76,6 +76,7 @@ int log_stream_parse(struct call *call, struct text name, enum log_stream *strea
 /* log_search.c */
 int handle_log_search(struct call *call);
 int handle_exec_open(struct call *call);
+int handle_web_port_open(struct call *call);
 int handle_exec_attach(struct call *call);
 int handle_exec_end(struct call *call);
 int handle_exec_link(struct call *call);

@@ -11,6 +11,7 @@ static int info_reply(struct call *call)
     json_key_string(&json, "version", SKEP_VERSION);
     json_key_string(&json, "launcherType", "k8s"); /* of the two words that clients know */
     json_key_string(&json, "authnMethod", call->api->oidc ? "OIDC" : "basic");
+    json_key_bool(&json, "webPorts", call->api->web_ports != NULL);
     json_object_end(&json);
     return 0;
 }

@@ -44,6 +44,13 @@ int64_t http_clock_ms(void)
     return http_clock_us() / 1000;
 }
 
+int64_t http_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static uint64_t key_of(const struct http_watch *watch, const struct waiter *waiter, unsigned tag)
 {
     uint64_t slot = (uint64_t)(waiter - watch->waiters);

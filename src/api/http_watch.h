@@ -40,5 +40,6 @@ uint64_t http_watch_round(struct http_watch *watch);
 
 int64_t http_clock_ms(void); /* monotonic */
 int64_t http_clock_us(void);
+int64_t http_wall_ms(void); /* since 1970 */
 
 #endif

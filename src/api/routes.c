@@ -40,6 +40,7 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/jobs/:job/logs/search", ACCESS_USER, handle_log_search, false},
     {HTTP_GET, "/api/v2/jobs/:job/use", ACCESS_USER, handle_job_use, false},
     {HTTP_POST, "/api/v2/jobs/:job/exec", ACCESS_SUBMIT, handle_exec_open, false},
+    {HTTP_POST, "/api/v2/jobs/:job/webPorts", ACCESS_SUBMIT, handle_web_port_open, false},
     {HTTP_GET, "/api/v2/exec/:session", ACCESS_USER, handle_exec_attach, false},
     {HTTP_DELETE, "/api/v2/exec/:session", ACCESS_SUBMIT, handle_exec_end, false},
     {HTTP_POST, "/api/v2/exec/:session/link", ACCESS_SUBMIT, handle_exec_link, false},

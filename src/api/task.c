@@ -19,3 +19,16 @@ int call_task(struct call *call, const struct store_job *job, struct text role, 
     return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "role", "job %s has no task %.*s-%lld",
                      job->record.name, TEXT_ARG(role), (long long)index);
 }
+
+int call_running_task(struct call *call, const struct doc *body, const struct store_job *job,
+                      struct task_record *task)
+{
+    struct text role;
+    int code = call_body_string(call, body, "role", false, &role);
+    if (!code)
+        code = call_task(call, job, role, doc_get_int(body, "index", 0), task);
+    if (!code && (!task->attempt.v || task->state != LIFE_RUNNING))
+        code = call_fail(call, ERR_CONFLICT, "ConflictJobError", "", "task %s-%u does not run",
+                         task->role_name, task->task.index);
+    return code;
+}

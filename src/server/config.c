@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/origin.h"
 #include "doc/doc.h"
 #include "doc/shape.h"
 #include "hived/config.h"
@@ -408,6 +409,16 @@ static void check_ldap(const struct server_config *config, const struct doc *doc
             problem_add(problems, doc->place, rules[i].key, "%s", rules[i].text);
 }
 
+/* A browser takes every name below localhost for its own machine, and each for an origin. */
+static void read_web_ports(struct server_config *config, const struct doc *doc)
+{
+    get_string(config, doc, "listen", &config->web_listen);
+    get_string(config, doc, "origin", &config->web_origin);
+    const char *port = config->web_listen ? strrchr(config->web_listen, ':') : NULL;
+    if (port && !config->web_origin)
+        config->web_origin = arena_format(&config->arena, "http://*.localhost%s", port);
+}
+
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
@@ -427,6 +438,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->tls = (enum api_tls)get_choice(tls, "mode", config_tls_modes, (int)config->tls);
     get_string(config, tls, "certificateFile", &config->certificate_path);
     get_string(config, tls, "keyFile", &config->key_path);
+    read_web_ports(config, doc_get(api, "webPorts"));
     get_u32(api, "threads", &config->threads);
     get_u32(api, "requestsMax", &config->requests_max);
     get_bool(api, "shareConfigurations", &config->is_config_shared);
@@ -522,6 +534,15 @@ static void check_proxies(const struct server_config *config, const struct doc *
                         "%s", err.text);
 }
 
+static void check_web_ports(const struct server_config *config, const struct doc *doc,
+                            struct problems *problems)
+{
+    struct origin_pattern origin;
+    struct err err;
+    if (config->web_origin && origin_pattern_parse(config->web_origin, &origin, &err) < 0)
+        problem_add(problems, doc->place, "api.webPorts.origin", "%s", err.text);
+}
+
 /* Rules between keys. */
 static void check_together(const struct server_config *config, const struct doc *doc,
                            struct problems *problems)
@@ -537,6 +558,7 @@ static void check_together(const struct server_config *config, const struct doc 
         problem_add(problems, doc_get(doc, "api")->place, "api.tls",
                     "certificateFile and keyFile are given together");
     check_proxies(config, doc_get(doc, "api"), problems);
+    check_web_ports(config, doc_get(doc_get(doc, "api"), "webPorts"), problems);
     if (config->has_oidc)
         check_oidc(config, doc_get(doc_get(doc, "api"), "oidc"), problems);
     if (config->has_ldap)

@@ -66,6 +66,7 @@ struct server_config {
     const char *const *origins, *const *proxies;
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
+    const char *web_listen, *web_origin; /* of web ports; both NULL: none */
     bool has_oidc;
     struct api_oidc oidc; /* when there is one */
     bool has_ldap;

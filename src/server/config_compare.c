@@ -102,6 +102,9 @@ void server_config_compare(const struct server_config *old, const struct server_
             "api.origins", keys);
     note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),
             "api.proxies", keys);
+    note_if(texts_differ(old->web_listen, now->web_listen) ||
+                texts_differ(old->web_origin, now->web_origin),
+            "api.webPorts", keys);
     note_if(oidc_differs(old, now), "api.oidc", keys);
     note_if(ldap_differs(old, now), "api.ldap", keys);
     note_if(old->threads != now->threads, "api.threads", keys);

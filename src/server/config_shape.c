@@ -112,6 +112,12 @@ static const struct field ldap_fields[] = {
 };
 static const struct shape ldap_shape = SHAPE(ldap_fields);
 
+static const struct field web_ports_fields[] = {
+    REQUIRED("listen", NULL, "ADDRESS:PORT of the relay to ports of tasks."),
+    STRING("origin", "Where browsers find it: https://*.NAME[:PORT]."),
+};
+static const struct shape web_ports_shape = SHAPE(web_ports_fields);
+
 static const struct field api_fields[] = {
     STRING("listen", "ADDRESS:PORT of the REST API."),
     STRING("socket", "Path of a socket for the users of this machine; none: no socket."),
@@ -119,6 +125,7 @@ static const struct field api_fields[] = {
     STRINGS("proxies", "Reverse proxies whose X-Forwarded-For is believed, ADDRESS[/BITS]."),
     MAP("oidc", &oidc_shape, "Login by OpenID Connect."),
     MAP("ldap", &ldap_shape, "Login by the passwords of an LDAP directory."),
+    MAP("webPorts", &web_ports_shape, "Notebooks and other web pages that tasks serve."),
     STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),

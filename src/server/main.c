@@ -328,6 +328,8 @@ static int run(const struct options *options, struct server_config *config, cons
         .proxies = first->proxies,
         .proxy_count = first->proxy_count,
         .hsts_s = first->hsts_s,
+        .web_listen = first->web_listen,
+        .web_origin = first->web_origin,
         .threads = first->threads,
         .door = server_door(server),
         .service = server_service(server),

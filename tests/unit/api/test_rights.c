@@ -135,6 +135,8 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/jobs/:job/use", USER(200), NULL},
     /* no engine here can do it; who may not is refused before */
     {HTTP_POST, "/api/v2/jobs/:job/exec", OWNERS(400), NULL},
+    /* not set up here */
+    {HTTP_POST, "/api/v2/jobs/:job/webPorts", OWNERS(400), NULL},
     /* no WebSocket is asked for; no such session */
     {HTTP_GET, "/api/v2/exec/:session", USER(400), NULL},
     {HTTP_DELETE, "/api/v2/exec/:session", SUBMITTER(404), NULL},

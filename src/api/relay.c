@@ -1,0 +1,799 @@
+#include "api/relay.h"
+#include "api/http_door.h"
+#include "api/http_watch.h"
+#include "api/relay_head.h"
+#include "api/relay_stream.h"
+#include "api/service.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "sys/cleanup.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 2000 };
+enum { SIDE_CLIENT = 0, SIDE_TASK = 1, SIDES = 2 };
+static const uint64_t KEY_WAKE = UINT64_MAX;
+static const char ENTER[] = "/.skep/enter", OWN[] = "/.skep/";
+
+enum stage {
+    STAGE_HEAD,       /* the request's head is being read */
+    STAGE_CONNECTING, /* to the task */
+    STAGE_ANSWER,     /* the request goes there, its answer's head has not come yet */
+    STAGE_PIPE,       /* bytes go in both directions */
+    STAGE_FAREWELL,   /* what is left goes to the client, and that is all */
+    STAGE_LINGER,     /* it has gone: closed while more comes, it could be lost on its way */
+    STAGE_OVER,
+};
+
+/* Bytes on their way, those before `taken` have gone. */
+struct flow {
+    struct buf bytes;
+    size_t taken;
+};
+
+struct connection {
+    enum stage stage;
+    uint32_t round;              /* of this slot: events of an earlier connection are told apart */
+    struct relay_stream *client; /* NULL: the slot is free */
+    int task;                    /* -1: not connected */
+    uint32_t watched[SIDES];     /* of what epoll tells */
+    struct flow up, down;        /* to the task, and to the client */
+    struct buf head;             /* of the request, then of the answer */
+    int64_t body_left;           /* of the request: so much may still be read */
+    bool is_websocket;
+    int64_t due_ms, look_ms;
+    struct web_port_grant grant; /* user "": not known yet */
+    char session[WEB_PORT_WORD_SIZE];
+};
+
+struct arrivals {
+    int *items;
+    size_t count, room;
+};
+
+struct relay {
+    struct relay_config config;
+    struct relay_tls *tls; /* NULL: in the clear */
+    struct http_door *door;
+    uint16_t port;
+    int epoll_fd, wake_fd;
+    pthread_t thread;
+    bool is_running;
+    atomic_bool is_stopping;
+    pthread_mutex_t lock; /* guards the arrivals and the count */
+    struct arrivals arrivals;
+    size_t taken;                                         /* places, waiting ones included */
+    struct connection connections[RELAY_CONNECTIONS_MAX]; /* the thread's */
+};
+
+/* ---- flows ---- */
+
+static size_t flow_left(const struct flow *flow)
+{
+    return flow->bytes.length - flow->taken;
+}
+
+static void flow_advance(struct flow *flow, size_t length)
+{
+    flow->taken += length;
+    assert(flow->taken <= flow->bytes.length);
+    if (flow->taken == flow->bytes.length) {
+        buf_clear(&flow->bytes);
+        flow->taken = 0;
+    }
+}
+
+static void flow_release(struct flow *flow)
+{
+    buf_release(&flow->bytes);
+    flow->taken = 0;
+}
+
+/* ---- our own answers ---- */
+
+/* The page is one of ours: nothing of a request stands in it. */
+static void answer(struct connection *connection, int status, const char *name, const char *text,
+                   const char *more)
+{
+    cleanup_buf struct buf page = BUF_INIT;
+    buf_format(&page,
+               "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title>"
+               "<h1>%s</h1><p>%s</p></html>\n",
+               name, name, text);
+    buf_format(&connection->down.bytes,
+               "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
+               "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+               "X-Content-Type-Options: nosniff\r\n"
+               "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n%s"
+               "Connection: close\r\n\r\n",
+               status, name, page.length, more);
+    buf_text(&connection->down.bytes, buf_as_text(&page));
+    connection->stage = STAGE_FAREWELL;
+    connection->due_ms = http_clock_ms() + FAREWELL_MS;
+}
+
+static void answer_refusal(struct connection *connection, int status, const struct err *err)
+{
+    static const struct {
+        int status;
+        const char *name;
+    } names[] = {{400, "Bad Request"},        {411, "Length Required"},
+                 {417, "Expectation Failed"}, {431, "Request Header Fields Too Large"},
+                 {501, "Not Implemented"},    {505, "HTTP Version Not Supported"}};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i].status == status) {
+            answer(connection, status, names[i].name, err->text, "");
+            return;
+        }
+    assert(false && "a status without a name");
+}
+
+static void answer_stranger(struct connection *connection)
+{
+    answer(connection, 401, "Unauthorized",
+           "This port of a task is not open to you, or not any more: open it again, from the page "
+           "of its job in the portal or by `skep open`.",
+           "");
+}
+
+static void answer_gone(struct connection *connection)
+{
+    answer(connection, 502, "Bad Gateway",
+           "Nothing answers at this port of the task: its program may not listen yet, or the task "
+           "has ended. The page of its job says which.",
+           "");
+}
+
+/* ---- who comes ---- */
+
+/* 0; ERR_FORBIDDEN: what the session was given for holds no more; else it cannot be said now. */
+static int grant_check(const struct relay *relay, const struct web_port_grant *grant)
+{
+    struct service *service = relay->config.service;
+    cleanup_arena struct arena arena;
+    struct store_user user;
+    struct store_token token;
+    struct err err;
+    int code = 0;
+    arena_init(&arena);
+    struct store_reader *reader = service->reader_get(service->context, &err);
+    if (!reader)
+        return err.code;
+    if (grant->token_id[0])
+        code = store_token(reader, text_of(grant->token_id), &arena, &token, &err);
+    if (!code)
+        code = store_user(reader, text_of(grant->user), &arena, &user, &err);
+    service->reader_put(service->context, reader);
+    if (code)
+        return code == ERR_NOT_FOUND ? ERR_FORBIDDEN : code;
+    bool is_admin = user.is_admin || user.is_admin_by_group;
+    return user.is_inactive || (grant->is_by_admin && !is_admin) ? ERR_FORBIDDEN : 0;
+}
+
+/* "ID.jobs.example.org:9187": the ID; at == NULL: no name of ours. */
+static struct text host_id(const struct relay *relay, struct text host)
+{
+    struct text suffix = relay->config.origin.suffix, id = host;
+    if (host.length != WEB_PORT_ID_SIZE - 1 + suffix.length)
+        return (struct text){NULL, 0};
+    id.length -= suffix.length;
+    bool is_ours = text_equal((struct text){host.at + id.length, suffix.length}, suffix);
+    return is_ours ? id : (struct text){NULL, 0};
+}
+
+/* "__Host-" binds it to the host and to TLS; browsers take that by TLS alone. */
+static const char *cookie_name(const struct relay *relay)
+{
+    return relay->config.origin.is_secure ? "__Host-" RELAY_COOKIE_PREFIX "port"
+                                          : RELAY_COOKIE_PREFIX "port";
+}
+
+static void enter(struct relay *relay, struct connection *connection,
+                  const struct relay_request *request, struct text id)
+{
+    struct service *service = relay->config.service;
+    struct web_port_grant grant;
+    cleanup_buf struct buf headers = BUF_INIT;
+    char session[WEB_PORT_WORD_SIZE];
+    bool is_first;
+    if (!text_is(request->method, "GET") ||
+        !web_ports_enter(relay->config.ports, id, relay_request_query(request, "ticket"),
+                         http_wall_ms(), session, &grant, &is_first)) {
+        answer_stranger(connection);
+        return;
+    }
+    if (is_first) {
+        char text[STORE_USER_NAME_MAX + 64];
+        snprintf(text, sizeof text, "%s came to port %u", grant.user, grant.port);
+        service->note(service->context, grant.attempt, "WebPortEntered", text);
+    }
+    buf_format(&headers, "Location: %s\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Lax%s\r\n",
+               grant.path, cookie_name(relay), session,
+               relay->config.origin.is_secure ? "; Secure" : "");
+    answer(connection, 303, "See Other", "You are led on.", buf_cstr(&headers));
+}
+
+static size_t connections_of(const struct relay *relay, const char *user)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
+        const struct connection *connection = &relay->connections[i];
+        count += connection->client && strcmp(connection->grant.user, user) == 0;
+    }
+    return count;
+}
+
+/* The session of the request; false: it has been answered. */
+static bool session_find(struct relay *relay, struct connection *connection,
+                         const struct relay_request *request, struct text id)
+{
+    struct text word = relay_request_cookie(request, cookie_name(relay));
+    struct web_port_grant grant;
+    if (!web_ports_find(relay->config.ports, id, word, http_wall_ms(), &grant)) {
+        answer_stranger(connection);
+        return false;
+    }
+    int code = grant_check(relay, &grant);
+    if (code == ERR_FORBIDDEN) {
+        web_ports_end(relay->config.ports, id, word);
+        answer_stranger(connection);
+    } else if (code) {
+        answer(connection, 503, "Service Unavailable",
+               "The server cannot look up your session now: try again.", "Retry-After: 1\r\n");
+    } else if (connections_of(relay, grant.user) >= RELAY_USER_CONNECTIONS_MAX) {
+        answer(connection, 429, "Too Many Requests",
+               "You have too many connections to ports of tasks: close a page.",
+               "Retry-After: 1\r\n");
+    } else {
+        snprintf(connection->session, sizeof connection->session, "%.*s", TEXT_ARG(word));
+        connection->grant = grant;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the request ---- */
+
+static void task_connect(struct relay *relay, struct connection *connection,
+                         const struct relay_request *request)
+{
+    struct service *service = relay->config.service;
+    const struct web_port_grant *grant = &connection->grant;
+    struct err err;
+    int fd = service->connect(service->context, grant->engine, grant->attempt, grant->port, &err);
+    if (fd < 0) {
+        log_debug("api", "port %u of attempt %llu: %s", grant->port,
+                  (unsigned long long)grant->attempt.v, err.text);
+        answer_gone(connection);
+        return;
+    }
+    connection->task = fd;
+    connection->is_websocket = request->is_websocket;
+    connection->body_left = request->length;
+    connection->stage = STAGE_CONNECTING;
+    connection->due_ms = http_clock_ms() + RELAY_CONNECT_S * 1000;
+    connection->look_ms = http_clock_ms() + RELAY_LOOK_S * 1000;
+    relay_request_write(request, relay->config.origin.is_secure, grant->user,
+                        &connection->up.bytes);
+    if (request->expects_continue)
+        buf_string(&connection->down.bytes, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+static void request_take(struct relay *relay, struct connection *connection,
+                         const struct relay_request *request)
+{
+    const struct origin_pattern *wanted = &relay->config.origin;
+    cleanup_buf struct buf origin = BUF_INIT;
+    struct text id = host_id(relay, request->host);
+    buf_format(&origin, "%s://%.*s", wanted->is_secure ? "https" : "http", TEXT_ARG(request->host));
+    if (!id.at)
+        answer(connection, 421, "Misdirected Request", "No port of a task has this name.", "");
+    else if (text_is(request->path, ENTER))
+        enter(relay, connection, request, id);
+    else if (text_starts(request->path, text_of(OWN)))
+        answer(connection, 404, "Not Found", "There is nothing of this name.", "");
+    else if (!relay_request_is_own(request, buf_cstr(&origin)))
+        answer(connection, 403, "Forbidden", "Pages of other origins cannot use this port.", "");
+    else if (session_find(relay, connection, request, id))
+        task_connect(relay, connection, request);
+}
+
+/* What came behind the head is the body's begin; more than the body nobody wants. */
+static void head_take(struct relay *relay, struct connection *connection)
+{
+    struct text bytes = buf_as_text(&connection->head);
+    size_t length = relay_head_length(bytes);
+    struct relay_request request;
+    struct err err;
+    if (!length && bytes.length >= RELAY_HEAD_MAX) {
+        err_fail(&err, ERR_TOO_BIG, "", "the request's head has more than %d bytes",
+                 RELAY_HEAD_MAX);
+        answer_refusal(connection, 431, &err);
+    }
+    if (!length)
+        return;
+    int status = relay_request_parse((struct text){bytes.at, length}, &request, &err);
+    if (status) {
+        answer_refusal(connection, status, &err);
+    } else {
+        request_take(relay, connection, &request);
+        size_t early = bytes.length - length;
+        if (!connection->is_websocket && early > (size_t)connection->body_left)
+            early = (size_t)connection->body_left;
+        if (connection->stage == STAGE_CONNECTING) {
+            buf_add(&connection->up.bytes, bytes.at + length, early);
+            connection->body_left -= connection->is_websocket ? 0 : (int64_t)early;
+        }
+    }
+    buf_clear(&connection->head);
+}
+
+/* ---- the answer ---- */
+
+static void reply_take(struct connection *connection)
+{
+    struct text bytes = buf_as_text(&connection->head);
+    size_t length = relay_head_length(bytes);
+    struct relay_reply reply;
+    struct err err;
+    if (!length && bytes.length < RELAY_HEAD_MAX)
+        return;
+    int code =
+        length ? relay_reply_parse((struct text){bytes.at, length}, &reply, &err) : ERR_TOO_BIG;
+    if (code || (reply.status == 101 && !connection->is_websocket)) {
+        answer(connection, 502, "Bad Gateway",
+               "What answers at this port of the task does not speak HTTP/1.1.", "");
+        return;
+    }
+    if (reply.status != 101 && reply.status < 200) { /* on the way to another one */
+        cleanup_buf struct buf rest = BUF_INIT;
+        buf_add(&rest, bytes.at + length, bytes.length - length);
+        buf_clear(&connection->head);
+        buf_text(&connection->head, buf_as_text(&rest));
+        reply_take(connection);
+        return;
+    }
+    if (reply.status != 101)
+        connection->is_websocket = false;
+    relay_reply_write(&reply, &connection->down.bytes);
+    buf_add(&connection->down.bytes, bytes.at + length, bytes.length - length);
+    connection->stage = STAGE_PIPE;
+    buf_release(&connection->head);
+}
+
+/* ---- bytes ---- */
+
+static void moved(struct connection *connection)
+{
+    if (connection->stage == STAGE_ANSWER || connection->stage == STAGE_PIPE)
+        connection->due_ms = http_clock_ms() + RELAY_IDLE_S * 1000;
+}
+
+/* How much may be read from the client now. */
+static size_t client_room(const struct connection *connection)
+{
+    size_t room =
+        RELAY_BLOCK > flow_left(&connection->up) ? RELAY_BLOCK - flow_left(&connection->up) : 0;
+    switch (connection->stage) {
+    case STAGE_HEAD:
+        return RELAY_HEAD_MAX - connection->head.length;
+    case STAGE_ANSWER: /* a WebSocket's client waits for the 101 before it sends */
+    case STAGE_PIPE:
+        if (connection->is_websocket)
+            return connection->stage == STAGE_PIPE ? room : 0;
+        return (int64_t)room < connection->body_left ? room : (size_t)connection->body_left;
+    case STAGE_LINGER:
+        return RELAY_BLOCK;
+    case STAGE_CONNECTING:
+    case STAGE_FAREWELL:
+    case STAGE_OVER:
+        break;
+    }
+    return 0;
+}
+
+static bool client_read(struct relay *relay, struct connection *connection)
+{
+    char bytes[16 << 10];
+    size_t room = client_room(connection);
+    if (!room)
+        return false;
+    ssize_t length =
+        relay_stream_read(connection->client, bytes, room < sizeof bytes ? room : sizeof bytes);
+    if (length == RELAY_LATER)
+        return false;
+    if (length <= 0) {
+        connection->stage = STAGE_OVER;
+        return false;
+    }
+    moved(connection);
+    if (connection->stage == STAGE_HEAD) {
+        buf_add(&connection->head, bytes, (size_t)length);
+        head_take(relay, connection);
+    } else if (connection->stage != STAGE_LINGER) {
+        buf_add(&connection->up.bytes, bytes, (size_t)length);
+        connection->body_left -= connection->is_websocket ? 0 : length;
+    }
+    return true;
+}
+
+static bool client_write(struct connection *connection)
+{
+    struct flow *down = &connection->down;
+    if (!flow_left(down))
+        return false;
+    ssize_t length = relay_stream_write(connection->client, buf_cstr(&down->bytes) + down->taken,
+                                        flow_left(down));
+    if (length == RELAY_BROKEN)
+        connection->stage = STAGE_OVER;
+    if (length <= 0)
+        return false;
+    moved(connection);
+    flow_advance(down, (size_t)length);
+    return true;
+}
+
+static bool has_task(const struct connection *connection)
+{
+    return connection->stage == STAGE_ANSWER || connection->stage == STAGE_PIPE;
+}
+
+static bool task_write(struct connection *connection)
+{
+    struct flow *up = &connection->up;
+    if (!has_task(connection) || !flow_left(up))
+        return false;
+    ssize_t length =
+        send(connection->task, buf_cstr(&up->bytes) + up->taken, flow_left(up), MSG_NOSIGNAL);
+    if (length < 0 && errno != EAGAIN && errno != EINTR) {
+        connection->body_left = 0; /* it wants no more; what it has answered is read still */
+        flow_advance(up, flow_left(up));
+    }
+    if (length <= 0)
+        return false;
+    moved(connection);
+    flow_advance(up, (size_t)length);
+    return true;
+}
+
+static void task_ended(struct connection *connection)
+{
+    if (connection->stage == STAGE_ANSWER) {
+        answer_gone(connection);
+        return;
+    }
+    connection->stage = STAGE_FAREWELL;
+    connection->due_ms = http_clock_ms() + FAREWELL_MS;
+}
+
+static bool task_read(struct connection *connection)
+{
+    char bytes[16 << 10];
+    if (!has_task(connection) || flow_left(&connection->down) >= RELAY_BLOCK)
+        return false;
+    ssize_t length = recv(connection->task, bytes, sizeof bytes, 0);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (length <= 0) {
+        task_ended(connection);
+        return true;
+    }
+    moved(connection);
+    if (connection->stage == STAGE_ANSWER) {
+        buf_add(&connection->head, bytes, (size_t)length);
+        reply_take(connection);
+    } else {
+        buf_add(&connection->down.bytes, bytes, (size_t)length);
+    }
+    return true;
+}
+
+/* ---- one connection ---- */
+
+static void connected(struct connection *connection, uint32_t events)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (connection->stage != STAGE_CONNECTING || !events)
+        return;
+    if (getsockopt(connection->task, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error) {
+        answer_gone(connection);
+        return;
+    }
+    connection->stage = STAGE_ANSWER;
+    moved(connection);
+}
+
+static void connection_close(struct relay *relay, struct connection *connection)
+{
+    if (connection->task >= 0)
+        close(connection->task);
+    relay_stream_free(connection->client); /* epoll forgets both with their last descriptor */
+    flow_release(&connection->up);
+    flow_release(&connection->down);
+    buf_release(&connection->head);
+    *connection = (struct connection){.round = connection->round + 1, .task = -1};
+    pthread_mutex_lock(&relay->lock);
+    assert(relay->taken > 0);
+    relay->taken--;
+    pthread_mutex_unlock(&relay->lock);
+}
+
+static uint32_t client_events(const struct connection *connection)
+{
+    bool writes = flow_left(&connection->down) || relay_stream_is_behind(connection->client);
+    return (uint32_t)EPOLLRDHUP | (client_room(connection) ? (uint32_t)EPOLLIN : 0) |
+           (writes ? (uint32_t)EPOLLOUT : 0);
+}
+
+static uint32_t task_events(const struct connection *connection)
+{
+    if (connection->stage == STAGE_CONNECTING)
+        return EPOLLOUT;
+    if (!has_task(connection))
+        return 0;
+    bool reads = flow_left(&connection->down) < RELAY_BLOCK;
+    return (reads ? (uint32_t)EPOLLIN : 0) | (flow_left(&connection->up) ? (uint32_t)EPOLLOUT : 0);
+}
+
+/* A side of which nothing is wanted is not watched: that it has gone would be told for ever. */
+static void side_watch(struct relay *relay, struct connection *connection, int side, int fd,
+                       uint32_t events)
+{
+    uint64_t slot = (uint64_t)(connection - relay->connections);
+    struct epoll_event event = {.events = events,
+                                .data.u64 =
+                                    (uint64_t)connection->round << 32 | slot << 1 | (uint64_t)side};
+    uint32_t *watched = &connection->watched[side];
+    if (fd < 0 || *watched == events)
+        return;
+    int how = !events ? EPOLL_CTL_DEL : *watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(relay->epoll_fd, how, fd, &event) < 0)
+        connection->stage = STAGE_OVER; /* no memory for one more */
+    *watched = events;
+}
+
+/* All that can be done now. A task that has ended is closed at once: it would be told of for ever.
+ */
+static void connection_work(struct relay *relay, struct connection *connection)
+{
+    bool is_moving = true;
+    while (is_moving && connection->stage != STAGE_OVER) {
+        is_moving = client_read(relay, connection);
+        is_moving = task_write(connection) || is_moving;
+        is_moving = task_read(connection) || is_moving;
+        is_moving = client_write(connection) || is_moving;
+    }
+    if (connection->stage == STAGE_FAREWELL && connection->task >= 0) {
+        close(connection->task);
+        connection->task = -1;
+        connection->watched[SIDE_TASK] = 0;
+    }
+    if (connection->stage == STAGE_FAREWELL && !flow_left(&connection->down)) {
+        relay_stream_finish(connection->client);
+        connection->stage = STAGE_LINGER;
+        connection->due_ms = http_clock_ms() + LINGER_MS;
+    }
+    if (connection->stage != STAGE_OVER) {
+        side_watch(relay, connection, SIDE_CLIENT, relay_stream_fd(connection->client),
+                   client_events(connection));
+        side_watch(relay, connection, SIDE_TASK, connection->task, task_events(connection));
+    }
+    if (connection->stage == STAGE_OVER)
+        connection_close(relay, connection);
+}
+
+static void event_take(struct relay *relay, const struct epoll_event *event)
+{
+    uint64_t slot = (event->data.u64 & UINT32_MAX) >> 1;
+    int side = (int)(event->data.u64 & 1);
+    assert(slot < RELAY_CONNECTIONS_MAX);
+    struct connection *connection = &relay->connections[slot];
+    if (!connection->client || connection->round != (uint32_t)(event->data.u64 >> 32))
+        return;
+    if (side == SIDE_TASK)
+        connected(connection, event->events);
+    else if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) &&
+             connection->stage != STAGE_HEAD && !(event->events & EPOLLIN))
+        connection->stage = STAGE_OVER; /* who has gone wants no answer */
+    connection_work(relay, connection);
+}
+
+/* ---- the thread ---- */
+
+static void arrival_take(struct relay *relay, int fd)
+{
+    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
+        struct connection *connection = &relay->connections[i];
+        if (connection->client)
+            continue;
+        connection->client = relay_stream_new(fd, relay->tls);
+        if (!connection->client)
+            break;
+        connection->stage = STAGE_HEAD;
+        connection->task = -1;
+        connection->due_ms = http_clock_ms() + RELAY_HEAD_S * 1000;
+        connection_work(relay, connection);
+        return;
+    }
+    pthread_mutex_lock(&relay->lock);
+    relay->taken--;
+    pthread_mutex_unlock(&relay->lock);
+}
+
+static void arrivals_take(struct relay *relay)
+{
+    uint64_t count;
+    while (read(relay->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
+        continue;
+    pthread_mutex_lock(&relay->lock);
+    cleanup_array struct arrivals arrivals = relay->arrivals;
+    relay->arrivals = (struct arrivals){0};
+    pthread_mutex_unlock(&relay->lock);
+    for (size_t i = 0; i < arrivals.count; i++)
+        arrival_take(relay, arrivals.items[i]);
+}
+
+static void connection_overdue(struct relay *relay, struct connection *connection)
+{
+    if (connection->stage == STAGE_CONNECTING) {
+        answer_gone(connection);
+        connection_work(relay, connection);
+        return;
+    }
+    connection->stage = STAGE_OVER;
+    connection_close(relay, connection);
+}
+
+/* What is due by time, and who may no more. */
+static void round_take(struct relay *relay, int64_t now_ms)
+{
+    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
+        struct connection *connection = &relay->connections[i];
+        const struct web_port_grant *grant = &connection->grant;
+        if (!connection->client)
+            continue;
+        if (now_ms >= connection->due_ms) {
+            connection_overdue(relay, connection);
+        } else if (grant->user[0] && now_ms >= connection->look_ms) {
+            struct text host = text_of(grant->host), session = text_of(connection->session);
+            struct web_port_grant now;
+            connection->look_ms = now_ms + RELAY_LOOK_S * 1000;
+            if (web_ports_find(relay->config.ports, host, session, http_wall_ms(), &now) &&
+                grant_check(relay, grant) != ERR_FORBIDDEN)
+                continue;
+            web_ports_end(relay->config.ports, host, session);
+            connection_close(relay, connection);
+        }
+    }
+}
+
+static void *relay_run(void *context)
+{
+    struct relay *relay = context;
+    int64_t round_ms = http_clock_ms() + ROUND_MS;
+    while (!atomic_load(&relay->is_stopping)) {
+        struct epoll_event events[EVENTS_MAX];
+        int64_t left_ms = round_ms - http_clock_ms();
+        int count = epoll_wait(relay->epoll_fd, events, EVENTS_MAX, left_ms > 0 ? (int)left_ms : 0);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.u64 == KEY_WAKE)
+                arrivals_take(relay);
+            else
+                event_take(relay, &events[i]);
+        }
+        int64_t now_ms = http_clock_ms();
+        if (now_ms < round_ms)
+            continue;
+        round_ms = now_ms + ROUND_MS;
+        round_take(relay, now_ms);
+    }
+    return NULL;
+}
+
+/* ---- the door's thread ---- */
+
+static bool has_room(void *context)
+{
+    struct relay *relay = context;
+    pthread_mutex_lock(&relay->lock);
+    bool has_room = relay->taken < RELAY_CONNECTIONS_MAX;
+    pthread_mutex_unlock(&relay->lock);
+    return has_room;
+}
+
+static void relay_wake(struct relay *relay)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(relay->wake_fd, &one, sizeof one);
+    assert(written == sizeof one || errno == EAGAIN); /* EAGAIN: it is awake 2^64 times over */
+    (void)written;
+}
+
+static void take(void *context, int fd, const struct sockaddr *from, socklen_t length)
+{
+    struct relay *relay = context;
+    (void)from, (void)length;
+    pthread_mutex_lock(&relay->lock);
+    relay->taken++;
+    *ARRAY_ADD(&relay->arrivals) = fd;
+    pthread_mutex_unlock(&relay->lock);
+    relay_wake(relay);
+}
+
+/* ---- start and stop ---- */
+
+static int thread_start(struct relay *relay, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = KEY_WAKE};
+    relay->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    relay->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (relay->epoll_fd < 0 || relay->wake_fd < 0 ||
+        epoll_ctl(relay->epoll_fd, EPOLL_CTL_ADD, relay->wake_fd, &event) < 0)
+        return err_errno(err, errno, "watch connections to ports of tasks");
+    int number = pthread_create(&relay->thread, NULL, relay_run, relay);
+    relay->is_running = number == 0;
+    return number ? err_errno(err, number, "start the relay's thread") : 0;
+}
+
+int relay_start(const struct relay_config *config, struct relay **out, struct err *err)
+{
+    struct relay *relay = mem_zero(1, sizeof *relay);
+    relay->config = *config;
+    relay->epoll_fd = relay->wake_fd = -1;
+    pthread_mutex_init(&relay->lock, NULL);
+    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++)
+        relay->connections[i].task = -1;
+    const struct http_door_ops ops = {relay, has_room, take};
+    int code = config->has_tls ? relay_tls_new(&relay->tls, err) : 0;
+    if (!code)
+        code = thread_start(relay, err);
+    if (!code)
+        code = http_door_listen(config->listen, &ops, &relay->door, &relay->port, err);
+    if (code) {
+        relay_stop(relay);
+        return code;
+    }
+    *out = relay;
+    return 0;
+}
+
+uint16_t relay_port(const struct relay *relay)
+{
+    return relay->port;
+}
+
+void relay_stop(struct relay *relay)
+{
+    if (!relay)
+        return;
+    http_door_close(relay->door);
+    if (relay->is_running) {
+        atomic_store(&relay->is_stopping, true);
+        relay_wake(relay);
+        pthread_join(relay->thread, NULL);
+    }
+    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++)
+        if (relay->connections[i].client)
+            connection_close(relay, &relay->connections[i]);
+    for (size_t i = 0; i < relay->arrivals.count; i++)
+        close(relay->arrivals.items[i]);
+    mem_free(relay->arrivals.items);
+    relay_tls_free(relay->tls);
+    if (relay->epoll_fd >= 0)
+        close(relay->epoll_fd);
+    if (relay->wake_fd >= 0)
+        close(relay->wake_fd);
+    pthread_mutex_destroy(&relay->lock);
+    mem_free(relay);
+}
