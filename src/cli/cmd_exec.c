@@ -270,23 +270,6 @@ static int sit(struct sitting *sitting)
 
 /* ---- commands ---- */
 
-/* "ROLE", "ROLE[INDEX]" or "ROLE:INDEX" into the request. */
-static int task_put(const char *task, json_t *request)
-{
-    size_t at = strcspn(task, "[:"), length = strlen(task);
-    int64_t index = 0;
-    json_object_set_new(request, "role", json_stringn(task, at));
-    if (at == length)
-        return 0;
-    struct text number = {task + at + 1, length - at - 1};
-    if (task[at] == '[')
-        number.length = number.length && task[length - 1] == ']' ? number.length - 1 : 0;
-    if (!text_to_int64(number, &index) || index < 0 || index > UINT32_MAX)
-        return cli_fail(EXIT_USAGE, "'%s' is no task: ROLE, ROLE[INDEX] or ROLE:INDEX", task);
-    json_object_set_new(request, "index", json_integer(index));
-    return 0;
-}
-
 static json_t *request_make(const struct cli *cli, const char *const *command, int count)
 {
     bool has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -333,7 +316,7 @@ static int session_begin(struct cli *cli, const char *task, const char *const *c
     if (!sitting.client)
         return EXIT_REFUSED;
     json_t *request = request_make(cli, command, count);
-    int code = task ? task_put(task, request) : 0;
+    int code = task ? job_task_put(task, request) : 0;
     if (!code)
         code = session_open(cli, sitting.client, request, &sitting.id);
     if (!code)

@@ -139,6 +139,7 @@ int run_tag(struct cli *cli);
 int run_wait(struct cli *cli);
 int run_exec(struct cli *cli);
 int run_shell(struct cli *cli);
+int run_open(struct cli *cli);
 int run_attach(struct cli *cli);
 int run_events(struct cli *cli);
 int run_use(struct cli *cli);

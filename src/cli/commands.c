@@ -101,6 +101,14 @@ static const struct cli_option EXEC_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option OPEN_OPTIONS[] = {
+    {"port", 'p', "LABEL", "the port, as the job file calls it (http by default)", NULL, 0},
+    {"offset", 0, "N", "which of the ports of this label, from 0", NULL, 0},
+    {"path", 0, "PATH", "where to begin: /lab", NULL, 0},
+    {"print", 0, NULL, "print the address only, and start no browser", NULL, 0},
+    END,
+};
+
 static const struct cli_option WAIT_OPTIONS[] = {
     {"timeout", 't', "SECONDS", "give up after this time (exit code 124)", NULL, 0},
     {"quiet", 'q', NULL, "print nothing", NULL, 0},
@@ -268,6 +276,14 @@ const struct cli_command COMMANDS[] = {
      "of what it showed come again. When a connection cannot be had again, `skep exec` names the "
      "session.",
      NULL, NO_OPTIONS, run_attach},
+    {"open", "JOB [TASK]", KIND_JOB, NULL, 1, 2, "open what a task serves in a browser",
+     "Opens a notebook, TensorBoard or whatever else a running task serves on one of its ports. "
+     "The "
+     "address is printed, and opened by $BROWSER, or by xdg-open where there is a screen. It is "
+     "good once, and for a minute; the browser then has 8 hours at most.\n\n"
+     "TASK is ROLE, or ROLE[INDEX], also written ROLE:INDEX; without it the first task is meant. "
+     "The operator must have set up web ports.",
+     "skep open --port notebook --path /lab train", OPEN_OPTIONS, run_open},
     {"events", "JOB", KIND_JOB, NULL, 1, 1, "show what happened to a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},
     {"use", "[JOB]", KIND_JOB, NULL, 0, 1, "show what a job or a machine used over time",

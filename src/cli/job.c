@@ -347,3 +347,19 @@ int job_log(struct client *client, const char *job, const struct log_options *op
         is_first = false;
     }
 }
+
+int job_task_put(const char *task, json_t *request)
+{
+    size_t at = strcspn(task, "[:"), length = strlen(task);
+    int64_t index = 0;
+    json_object_set_new(request, "role", json_stringn(task, at));
+    if (at == length)
+        return 0;
+    struct text number = {task + at + 1, length - at - 1};
+    if (task[at] == '[')
+        number.length = number.length && task[length - 1] == ']' ? number.length - 1 : 0;
+    if (!text_to_int64(number, &index) || index < 0 || index > UINT32_MAX)
+        return cli_fail(EXIT_USAGE, "'%s' is no task: ROLE, ROLE[INDEX] or ROLE:INDEX", task);
+    json_object_set_new(request, "index", json_integer(index));
+    return 0;
+}

@@ -45,6 +45,10 @@ void job_log_removed(const struct client_stream *stream);
  * code. */
 int job_log(struct client *client, const char *job, const struct log_options *options);
 
+/* A task as the command line names it, "ROLE", "ROLE[INDEX]" or "ROLE:INDEX", into a request's
+ * `role` and `index`. EXIT_USAGE after a message. */
+int job_task_put(const char *task, json_t *request);
+
 /* Exit code that stands for how the job (the JSON of its detail) ended. */
 int job_exit_code(const json_t *detail);
 

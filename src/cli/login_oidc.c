@@ -4,8 +4,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/loopback.h"
+#include "cli/page.h"
 #include "cli/print.h"
-#include "sys/process.h"
 #include <assert.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -16,36 +16,6 @@
 
 /* WAIT_S: for so long the server takes what the provider sends back. */
 enum { WORD_BYTES = 32, WORD_SIZE = 44, WAIT_S = 600, INTERVAL_S_MAX = 60 };
-
-/* ---- pages ---- */
-
-/* May a browser be given what a server named? */
-static bool is_page(const char *url)
-{
-    if (!url || (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0))
-        return false;
-    for (; *url; url++)
-        if ((unsigned char)*url <= ' ' || (unsigned char)*url >= 0x7f)
-            return false;
-    return true;
-}
-
-/* By $BROWSER, or by xdg-open where there is a screen. Nothing is lost when it does not work: the
- * address is on the terminal. */
-static void page_open(const char *url)
-{
-    const char *browser = getenv("BROWSER");
-    const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
-    bool has_screen = (display && display[0]) || (wayland && wayland[0]);
-    pid_t pid;
-    if (!browser || !browser[0])
-        browser = has_screen ? "xdg-open" : NULL;
-    if (!browser)
-        return;
-    const char *argv[] = {browser, url, NULL};
-    if (process_spawn(&(struct process){.argv = argv, .in = -1, .out = -1, .err = -1}, &pid, NULL))
-        print_error("%s cannot be started: open the page yourself\n", browser);
-}
 
 /* ---- the server's answers ---- */
 
@@ -109,7 +79,7 @@ static int public_url_get(struct client *client, char **url)
     *url = NULL;
     json_array_foreach (json_object_get(json, "methods"), i, way) {
         const char *type = field_text(way, "type"), *given = field_text(way, "publicUrl");
-        if (type && strcmp(type, "OIDC") == 0 && is_page(given) && !*url)
+        if (type && strcmp(type, "OIDC") == 0 && page_is_web(given) && !*url)
             *url = mem_copy(given);
     }
     json_decref(json);
@@ -227,7 +197,7 @@ static void code_tell(const json_t *json)
     const char *user_code = field_text(json, "user_code");
     fprintf(stderr, "Log in at this page, in any browser:\n\n  %s\n\nwith the code %s\n",
             field_text(json, "verification_uri"), user_code ? user_code : "");
-    if (is_page(whole))
+    if (page_is_web(whole))
         fprintf(stderr, "(or at %s, when it shows the same code)\n", whole);
 }
 
@@ -240,7 +210,7 @@ static int by_device(struct client *client, char **name, char **token)
         return code;
     const char *given = field_text(json, "device_code"),
                *page = field_text(json, "verification_uri");
-    if (!given || !is_page(page)) {
+    if (!given || !page_is_web(page)) {
         json_decref(json);
         return cli_fail(EXIT_REFUSED, "%s gave no device code: is it a Skep server?",
                         client_server(client));
