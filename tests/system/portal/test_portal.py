@@ -1,6 +1,6 @@
 """The portal in a real browser: Debian's chromium, driven by Playwright (web/e2e), against a skepd with real containers.
 
-Covers: src/api/portal.c
+Covers: src/api/portal.c, src/api/relay.c
 
 usage: test_portal.py [ARGUMENT…]    further arguments are Playwright's: a file, --grep TEXT
 
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 
+from task_ports import server_port
 from world import World, can_run_containers
 
 WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
@@ -53,7 +54,10 @@ def main():
         print(f"skip: {reason}")
         return 77
     subprocess.run(["node", WEB / "build.mjs", "--packages", "--all"], check=True)
-    with World(local=True) as world:
+    world = World(local=True)
+    config = world.folder / "skepd.yaml"
+    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n")
+    with world:
         if world.ask("GET", "/", token=False)[0] != 200:
             print("skip: skepd was built without the portal")
             return 77

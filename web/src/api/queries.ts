@@ -21,6 +21,12 @@ export const jobPageQuery = (filter: string, offset: number, limit: number) =>
     placeholderData: keepPreviousData,
   })
 
+export const infoQuery = queryOptions({
+  queryKey: ['info'],
+  queryFn: ({ signal }) => get<Schema['Info']>('/api/v2/info', signal),
+  staleTime: Infinity,
+})
+
 export const jobQuery = (name: string) =>
   queryOptions({
     queryKey: ['job', name],

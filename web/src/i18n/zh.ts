@@ -1,5 +1,17 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
 const zh: Record<string, string> = {
+  'Open a port': '打开端口',
+  'Open a port …': '打开端口……',
+  'Open': '打开',
+  'Port': '端口',
+  'Path': '路径',
+  'Where it begins, such as /lab': '起始路径，例如 /lab',
+  'The server named no address.': '服务器没有给出地址。',
+  'The administrator has not set up web ports.': '管理员尚未配置 Web 端口。',
+  'A program that listens on a port of a task cannot be shown here.': '无法在此显示任务端口上的程序。',
+  'A port can be opened while its task runs.': '任务运行期间可以打开其端口。',
+  'A notebook, TensorBoard or another page that a task serves. It opens in a tab of its own, for you alone and for 8 hours at most.': '任务提供的 notebook、TensorBoard 或其他网页。它会在单独的标签页中打开，仅供您本人使用，最长 8 小时。',
+  'The browser opened no tab: open it here, within a minute.': '浏览器没有打开标签页：请在一分钟内点此打开。',
   'Terminal': '终端',
   'Terminals': '终端',
   'Terminal in {task}': '{task} 中的终端',

@@ -14,10 +14,11 @@ import { Logs } from './job/logs'
 import { isLive } from './jobs'
 
 const JobUse = lazy(() => import('./job/use'))
+const PortDialog = lazy(() => import('./job/ports'))
 const JobTerminal = lazy(() => import('./job/terminal'))
 const Configuration = lazy(() => import('./job/configuration'))
 
-type Asked = 'stop' | 'delete' | 'tag' | 'scale' | null
+type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | null
 
 function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; detail: JobDetail; onClose: () => void }) {
   const queries = useQueryClient()
@@ -63,6 +64,12 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
       </Confirm>
     )
   if (asked === 'tag') return <TagDialog name={name} onClose={onClose} onDone={done} />
+  if (asked === 'port')
+    return (
+      <Suspense fallback={null}>
+        <PortDialog name={name} detail={detail} onClose={onClose} />
+      </Suspense>
+    )
   if (asked === 'scale') return <ScaleDialog name={name} detail={detail} onClose={onClose} onDone={done} />
   return null
 }
@@ -170,6 +177,7 @@ function Actions({ name, detail, ask }: { name: string; detail: JobDetail; ask: 
           )
           return (
             <>
+              {status.state === 'RUNNING' && item(t('Open a port …'), () => ask('port'))}
               {item(t('Put a tag …'), () => ask('tag'))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
               {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}

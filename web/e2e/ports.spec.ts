@@ -1,0 +1,48 @@
+// A page that a task serves: opened from its job, by keyboard, in a tab of its own, from which nothing of the portal can be reached.
+import { axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+
+const PAGE = '<!doctype html><html lang="en"><title>Notebook</title><h1>Served by a task</h1>'
+
+test('a page of a task opens in a tab of its own, and reaches nothing of the portal', async ({ page, context }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page)
+  await roomMake(page)
+  const serve = [`mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; echo serving; exec httpd -f -p 127.0.0.1:$PAI_CURRENT_CONTAINER_PORT -h /tmp/www`]
+  await submit(page, jobFile('notebook', serve))
+  await page.goto('/jobs/admin~notebook?tab=logs')
+  await expect(page.getByText('serving')).toBeVisible()
+  await tabTo(page, page.getByRole('button', { name: 'More actions' }))
+  await page.keyboard.press('Enter')
+  await tabTo(page, page.getByRole('button', { name: 'Open a port …' }))
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Open a port' })
+  await expect(dialog.getByLabel('Port')).toContainText('http')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.emulateMedia({ colorScheme: 'light' })
+  await picture(page, 'port')
+  await tabTo(page, dialog.getByLabel('Path'))
+  await page.keyboard.type('/lab.html')
+  const opened = context.waitForEvent('page')
+  await page.keyboard.press('Enter')
+  const tab = await opened
+  await expect(tab.getByRole('heading', { name: 'Served by a task' })).toBeVisible()
+  expect(new URL(tab.url()).pathname).toBe('/lab.html')
+  await expect(dialog).toHaveCount(0)
+
+  // what a script of that page would find
+  const portal = new URL(page.url()).origin
+  expect(new URL(tab.url()).origin).not.toBe(portal)
+  const found = await tab.evaluate(async (address) => {
+    const read = async (path: string) => {
+      try {
+        return (await fetch(address + path, { credentials: 'include' })).status
+      } catch {
+        return 'refused'
+      }
+    }
+    return { opener: window.opener as unknown, cookies: document.cookie, stored: sessionStorage.length + localStorage.length, jobs: await read('/api/v2/jobs'), page: await read('/') }
+  }, portal)
+  expect(found).toEqual({ opener: null, cookies: '', stored: 0, jobs: 'refused', page: 'refused' })
+  await tab.close()
+})

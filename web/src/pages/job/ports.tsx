@@ -1,0 +1,95 @@
+// What a running task serves on one of its ports, in a tab of its own: the server gives a way in, on an origin of the port's own.
+import { useQuery } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { call, enc, type JobDetail, type Schema } from '../../api/client'
+import { infoQuery } from '../../api/queries'
+import { t } from '../../i18n/i18n'
+import { Button, Dialog, Empty, ErrorNote, SelectField, TextField } from '../../ui/ui'
+import { tasksOf } from './tasks'
+
+interface Place {
+  label: string
+  offset: number
+  number: string
+}
+
+/** The ports of a task, each with its number; ssh is no page. */
+export const placesOf = (ports: Record<string, string> | undefined): Place[] =>
+  Object.entries(ports ?? {})
+    .filter(([label]) => label !== 'ssh')
+    .flatMap(([label, numbers]) => numbers.split(',').map((number, offset) => ({ label, offset, number })))
+
+export default function PortDialog({ name, detail, onClose }: { name: string; detail: JobDetail; onClose: () => void }) {
+  const { data: info } = useQuery(infoQuery)
+  const running = tasksOf(detail).filter((task) => task.taskState === 'RUNNING')
+  const [chosen, setChosen] = useState(0)
+  const [way, setWay] = useState<string | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const task = running[Math.min(chosen, running.length - 1)]
+  const places = placesOf(task?.containerPorts ?? undefined)
+  const open = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const place = places[Number(form.get('place'))]!
+    // now, as a browser opens tabs for who has just pressed something; what is shown there never gets hold of this page
+    const tab = window.open('about:blank', '_blank')
+    if (tab) tab.opener = null
+    try {
+      const { uri } = await call<Schema['WebPort']>('POST', `/api/v2/jobs/${enc(name)}/webPorts`, {
+        json: { role: task!.role, index: task!.taskIndex, label: place.label, offset: place.offset, path: String(form.get('path')) || '/' },
+      })
+      if (!/^https?:\/\//.test(uri)) throw new Error(t('The server named no address.'))
+      if (!tab) {
+        setWay(uri)
+        return
+      }
+      tab.location.replace(uri)
+      onClose()
+    } catch (failure) {
+      tab?.close()
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={t('Open a port')} onClose={onClose}>
+      {info?.webPorts === false ? (
+        <Empty title={t('The administrator has not set up web ports.')}>{t('A program that listens on a port of a task cannot be shown here.')}</Empty>
+      ) : !task || !places.length ? (
+        <Empty title={t('No task of this job runs')}>{t('A port can be opened while its task runs.')}</Empty>
+      ) : (
+        <form className="stack" onSubmit={(event) => void open(event)}>
+          {error !== null && <ErrorNote error={error} />}
+          <p className="quiet">{t('A notebook, TensorBoard or another page that a task serves. It opens in a tab of its own, for you alone and for 8 hours at most.')}</p>
+          <SelectField label={t('Task')} value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>
+            {running.slice(0, 1000).map((one, index) => (
+              <option key={`${one.role} ${one.taskIndex}`} value={index}>
+                {one.role}[{one.taskIndex}]
+              </option>
+            ))}
+          </SelectField>
+          <SelectField label={t('Port')} name="place">
+            {places.map((place, index) => (
+              <option key={place.number} value={index}>
+                {place.label} · {place.number}
+              </option>
+            ))}
+          </SelectField>
+          <TextField label={t('Path')} name="path" placeholder="/" maxLength={1000} hint={t('Where it begins, such as /lab')} />
+          {way && (
+            <p role="status">
+              <a href={way} target="_blank" rel="noopener noreferrer">
+                {t('The browser opened no tab: open it here, within a minute.')}
+              </a>
+            </p>
+          )}
+          <div className="dialog-foot">
+            <Button onClick={onClose}>{t('Cancel')}</Button>
+            <Button type="submit" kind="main">
+              {t('Open')}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
