@@ -121,7 +121,11 @@ static int web_ports_start(struct api *api, struct err *err)
                                        .has_tls = api->tls && api->web_port_origin.is_secure,
                                        .ports = api->web_ports,
                                        .service = api->service};
-    return relay_start(&relay, &api->relay, err);
+    code = relay_start(&relay, &api->relay, err);
+    if (!code)
+        log_info("api", "web ports of tasks at port %u, %s", relay_port(api->relay),
+                 config->web_origin);
+    return code;
 }
 
 static int http_start(struct api *api, struct http_server **server, struct err *err)

@@ -36,18 +36,18 @@ enum stage {
 };
 
 /* Bytes on their way, those before `taken` have gone. */
-struct flow {
+struct relay_flow {
     struct buf bytes;
     size_t taken;
 };
 
-struct connection {
+struct relay_connection {
     enum stage stage;
     uint32_t round;              /* of this slot: events of an earlier connection are told apart */
     struct relay_stream *client; /* NULL: the slot is free */
     int task;                    /* -1: not connected */
     uint32_t watched[SIDES];     /* of what epoll tells */
-    struct flow up, down;        /* to the task, and to the client */
+    struct relay_flow up, down;  /* to the task, and to the client */
     struct buf head;             /* of the request, then of the answer */
     int64_t body_left;           /* of the request: so much may still be read */
     bool is_websocket;
@@ -56,7 +56,7 @@ struct connection {
     char session[WEB_PORT_WORD_SIZE];
 };
 
-struct arrivals {
+struct relay_arrivals {
     int *items;
     size_t count, room;
 };
@@ -71,19 +71,19 @@ struct relay {
     bool is_running;
     atomic_bool is_stopping;
     pthread_mutex_t lock; /* guards the arrivals and the count */
-    struct arrivals arrivals;
-    size_t taken;                                         /* places, waiting ones included */
-    struct connection connections[RELAY_CONNECTIONS_MAX]; /* the thread's */
+    struct relay_arrivals arrivals;
+    size_t taken;                                               /* places, waiting ones included */
+    struct relay_connection connections[RELAY_CONNECTIONS_MAX]; /* the thread's */
 };
 
 /* ---- flows ---- */
 
-static size_t flow_left(const struct flow *flow)
+static size_t flow_left(const struct relay_flow *flow)
 {
     return flow->bytes.length - flow->taken;
 }
 
-static void flow_advance(struct flow *flow, size_t length)
+static void flow_advance(struct relay_flow *flow, size_t length)
 {
     flow->taken += length;
     assert(flow->taken <= flow->bytes.length);
@@ -93,7 +93,7 @@ static void flow_advance(struct flow *flow, size_t length)
     }
 }
 
-static void flow_release(struct flow *flow)
+static void flow_release(struct relay_flow *flow)
 {
     buf_release(&flow->bytes);
     flow->taken = 0;
@@ -102,8 +102,8 @@ static void flow_release(struct flow *flow)
 /* ---- our own answers ---- */
 
 /* The page is one of ours: nothing of a request stands in it. */
-static void answer(struct connection *connection, int status, const char *name, const char *text,
-                   const char *more)
+static void answer(struct relay_connection *connection, int status, const char *name,
+                   const char *text, const char *more)
 {
     cleanup_buf struct buf page = BUF_INIT;
     buf_format(&page,
@@ -122,7 +122,7 @@ static void answer(struct connection *connection, int status, const char *name, 
     connection->due_ms = http_clock_ms() + FAREWELL_MS;
 }
 
-static void answer_refusal(struct connection *connection, int status, const struct err *err)
+static void answer_refusal(struct relay_connection *connection, int status, const struct err *err)
 {
     static const struct {
         int status;
@@ -138,7 +138,7 @@ static void answer_refusal(struct connection *connection, int status, const stru
     assert(false && "a status without a name");
 }
 
-static void answer_stranger(struct connection *connection)
+static void answer_stranger(struct relay_connection *connection)
 {
     answer(connection, 401, "Unauthorized",
            "This port of a task is not open to you, or not any more: open it again, from the page "
@@ -146,7 +146,7 @@ static void answer_stranger(struct connection *connection)
            "");
 }
 
-static void answer_gone(struct connection *connection)
+static void answer_gone(struct relay_connection *connection)
 {
     answer(connection, 502, "Bad Gateway",
            "Nothing answers at this port of the task: its program may not listen yet, or the task "
@@ -198,7 +198,7 @@ static const char *cookie_name(const struct relay *relay)
                                           : RELAY_COOKIE_PREFIX "port";
 }
 
-static void enter(struct relay *relay, struct connection *connection,
+static void enter(struct relay *relay, struct relay_connection *connection,
                   const struct relay_request *request, struct text id)
 {
     struct service *service = relay->config.service;
@@ -227,14 +227,14 @@ static size_t connections_of(const struct relay *relay, const char *user)
 {
     size_t count = 0;
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
-        const struct connection *connection = &relay->connections[i];
+        const struct relay_connection *connection = &relay->connections[i];
         count += connection->client && strcmp(connection->grant.user, user) == 0;
     }
     return count;
 }
 
 /* The session of the request; false: it has been answered. */
-static bool session_find(struct relay *relay, struct connection *connection,
+static bool session_find(struct relay *relay, struct relay_connection *connection,
                          const struct relay_request *request, struct text id)
 {
     struct text word = relay_request_cookie(request, cookie_name(relay));
@@ -264,7 +264,7 @@ static bool session_find(struct relay *relay, struct connection *connection,
 
 /* ---- the request ---- */
 
-static void task_connect(struct relay *relay, struct connection *connection,
+static void task_connect(struct relay *relay, struct relay_connection *connection,
                          const struct relay_request *request)
 {
     struct service *service = relay->config.service;
@@ -289,7 +289,7 @@ static void task_connect(struct relay *relay, struct connection *connection,
         buf_string(&connection->down.bytes, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-static void request_take(struct relay *relay, struct connection *connection,
+static void request_take(struct relay *relay, struct relay_connection *connection,
                          const struct relay_request *request)
 {
     const struct origin_pattern *wanted = &relay->config.origin;
@@ -309,7 +309,7 @@ static void request_take(struct relay *relay, struct connection *connection,
 }
 
 /* What came behind the head is the body's begin; more than the body nobody wants. */
-static void head_take(struct relay *relay, struct connection *connection)
+static void head_take(struct relay *relay, struct relay_connection *connection)
 {
     struct text bytes = buf_as_text(&connection->head);
     size_t length = relay_head_length(bytes);
@@ -340,7 +340,7 @@ static void head_take(struct relay *relay, struct connection *connection)
 
 /* ---- the answer ---- */
 
-static void reply_take(struct connection *connection)
+static void reply_take(struct relay_connection *connection)
 {
     struct text bytes = buf_as_text(&connection->head);
     size_t length = relay_head_length(bytes);
@@ -373,14 +373,14 @@ static void reply_take(struct connection *connection)
 
 /* ---- bytes ---- */
 
-static void moved(struct connection *connection)
+static void moved(struct relay_connection *connection)
 {
     if (connection->stage == STAGE_ANSWER || connection->stage == STAGE_PIPE)
         connection->due_ms = http_clock_ms() + RELAY_IDLE_S * 1000;
 }
 
 /* How much may be read from the client now. */
-static size_t client_room(const struct connection *connection)
+static size_t client_room(const struct relay_connection *connection)
 {
     size_t room =
         RELAY_BLOCK > flow_left(&connection->up) ? RELAY_BLOCK - flow_left(&connection->up) : 0;
@@ -402,7 +402,7 @@ static size_t client_room(const struct connection *connection)
     return 0;
 }
 
-static bool client_read(struct relay *relay, struct connection *connection)
+static bool client_read(struct relay *relay, struct relay_connection *connection)
 {
     char bytes[16 << 10];
     size_t room = client_room(connection);
@@ -427,9 +427,9 @@ static bool client_read(struct relay *relay, struct connection *connection)
     return true;
 }
 
-static bool client_write(struct connection *connection)
+static bool client_write(struct relay_connection *connection)
 {
-    struct flow *down = &connection->down;
+    struct relay_flow *down = &connection->down;
     if (!flow_left(down))
         return false;
     ssize_t length = relay_stream_write(connection->client, buf_cstr(&down->bytes) + down->taken,
@@ -443,14 +443,14 @@ static bool client_write(struct connection *connection)
     return true;
 }
 
-static bool has_task(const struct connection *connection)
+static bool has_task(const struct relay_connection *connection)
 {
     return connection->stage == STAGE_ANSWER || connection->stage == STAGE_PIPE;
 }
 
-static bool task_write(struct connection *connection)
+static bool task_write(struct relay_connection *connection)
 {
-    struct flow *up = &connection->up;
+    struct relay_flow *up = &connection->up;
     if (!has_task(connection) || !flow_left(up))
         return false;
     ssize_t length =
@@ -466,7 +466,7 @@ static bool task_write(struct connection *connection)
     return true;
 }
 
-static void task_ended(struct connection *connection)
+static void task_ended(struct relay_connection *connection)
 {
     if (connection->stage == STAGE_ANSWER) {
         answer_gone(connection);
@@ -476,7 +476,7 @@ static void task_ended(struct connection *connection)
     connection->due_ms = http_clock_ms() + FAREWELL_MS;
 }
 
-static bool task_read(struct connection *connection)
+static bool task_read(struct relay_connection *connection)
 {
     char bytes[16 << 10];
     if (!has_task(connection) || flow_left(&connection->down) >= RELAY_BLOCK)
@@ -500,7 +500,7 @@ static bool task_read(struct connection *connection)
 
 /* ---- one connection ---- */
 
-static void connected(struct connection *connection, uint32_t events)
+static void connected(struct relay_connection *connection, uint32_t events)
 {
     int error = 0;
     socklen_t size = sizeof error;
@@ -514,7 +514,7 @@ static void connected(struct connection *connection, uint32_t events)
     moved(connection);
 }
 
-static void connection_close(struct relay *relay, struct connection *connection)
+static void connection_close(struct relay *relay, struct relay_connection *connection)
 {
     if (connection->task >= 0)
         close(connection->task);
@@ -522,21 +522,21 @@ static void connection_close(struct relay *relay, struct connection *connection)
     flow_release(&connection->up);
     flow_release(&connection->down);
     buf_release(&connection->head);
-    *connection = (struct connection){.round = connection->round + 1, .task = -1};
+    *connection = (struct relay_connection){.round = connection->round + 1, .task = -1};
     pthread_mutex_lock(&relay->lock);
     assert(relay->taken > 0);
     relay->taken--;
     pthread_mutex_unlock(&relay->lock);
 }
 
-static uint32_t client_events(const struct connection *connection)
+static uint32_t client_events(const struct relay_connection *connection)
 {
     bool writes = flow_left(&connection->down) || relay_stream_is_behind(connection->client);
     return (uint32_t)EPOLLRDHUP | (client_room(connection) ? (uint32_t)EPOLLIN : 0) |
            (writes ? (uint32_t)EPOLLOUT : 0);
 }
 
-static uint32_t task_events(const struct connection *connection)
+static uint32_t task_events(const struct relay_connection *connection)
 {
     if (connection->stage == STAGE_CONNECTING)
         return EPOLLOUT;
@@ -547,7 +547,7 @@ static uint32_t task_events(const struct connection *connection)
 }
 
 /* A side of which nothing is wanted is not watched: that it has gone would be told for ever. */
-static void side_watch(struct relay *relay, struct connection *connection, int side, int fd,
+static void side_watch(struct relay *relay, struct relay_connection *connection, int side, int fd,
                        uint32_t events)
 {
     uint64_t slot = (uint64_t)(connection - relay->connections);
@@ -565,7 +565,7 @@ static void side_watch(struct relay *relay, struct connection *connection, int s
 
 /* All that can be done now. A task that has ended is closed at once: it would be told of for ever.
  */
-static void connection_work(struct relay *relay, struct connection *connection)
+static void connection_work(struct relay *relay, struct relay_connection *connection)
 {
     bool is_moving = true;
     while (is_moving && connection->stage != STAGE_OVER) {
@@ -598,7 +598,7 @@ static void event_take(struct relay *relay, const struct epoll_event *event)
     uint64_t slot = (event->data.u64 & UINT32_MAX) >> 1;
     int side = (int)(event->data.u64 & 1);
     assert(slot < RELAY_CONNECTIONS_MAX);
-    struct connection *connection = &relay->connections[slot];
+    struct relay_connection *connection = &relay->connections[slot];
     if (!connection->client || connection->round != (uint32_t)(event->data.u64 >> 32))
         return;
     if (side == SIDE_TASK)
@@ -614,7 +614,7 @@ static void event_take(struct relay *relay, const struct epoll_event *event)
 static void arrival_take(struct relay *relay, int fd)
 {
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
-        struct connection *connection = &relay->connections[i];
+        struct relay_connection *connection = &relay->connections[i];
         if (connection->client)
             continue;
         connection->client = relay_stream_new(fd, relay->tls);
@@ -637,14 +637,14 @@ static void arrivals_take(struct relay *relay)
     while (read(relay->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
         continue;
     pthread_mutex_lock(&relay->lock);
-    cleanup_array struct arrivals arrivals = relay->arrivals;
-    relay->arrivals = (struct arrivals){0};
+    cleanup_array struct relay_arrivals arrivals = relay->arrivals;
+    relay->arrivals = (struct relay_arrivals){0};
     pthread_mutex_unlock(&relay->lock);
     for (size_t i = 0; i < arrivals.count; i++)
         arrival_take(relay, arrivals.items[i]);
 }
 
-static void connection_overdue(struct relay *relay, struct connection *connection)
+static void connection_overdue(struct relay *relay, struct relay_connection *connection)
 {
     if (connection->stage == STAGE_CONNECTING) {
         answer_gone(connection);
@@ -659,7 +659,7 @@ static void connection_overdue(struct relay *relay, struct connection *connectio
 static void round_take(struct relay *relay, int64_t now_ms)
 {
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
-        struct connection *connection = &relay->connections[i];
+        struct relay_connection *connection = &relay->connections[i];
         const struct web_port_grant *grant = &connection->grant;
         if (!connection->client)
             continue;

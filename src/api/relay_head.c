@@ -10,7 +10,10 @@
 /* "-" and "_" are one: programs behind CGI and WSGI cannot tell them apart. */
 static char folded(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c == '_' ? '-' : c;
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char others[] = "abcdefghijklmnopqrstuvwxyz-";
+    const char *at = memchr(capitals, c, sizeof capitals - 1);
+    return at ? others[at - capitals] : c;
 }
 
 static bool name_starts(struct text name, struct text prefix)

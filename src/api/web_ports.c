@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <stdio.h>
 
-struct entry {
+struct web_port_entry {
     struct web_port_grant grant;
     char word[WEB_PORT_WORD_SIZE];
     bool is_session; /* else a ticket */
@@ -17,7 +17,7 @@ struct entry {
 
 struct web_ports {
     pthread_mutex_t lock; /* guards what follows */
-    struct entry *items;
+    struct web_port_entry *items;
     size_t count, room;
     uint64_t made;
 };
@@ -81,13 +81,13 @@ static void room_make(struct web_ports *ports, const char *user, int64_t now_ms)
         entry_remove(ports, oldest);
 }
 
-static struct entry *entry_find(struct web_ports *ports, bool is_session, struct text host,
-                                struct text word, int64_t now_ms)
+static struct web_port_entry *entry_find(struct web_ports *ports, bool is_session, struct text host,
+                                         struct text word, int64_t now_ms)
 {
     if (word.length != WEB_PORT_WORD_SIZE - 1)
         return NULL;
     for (size_t i = 0; i < ports->count; i++) {
-        struct entry *entry = &ports->items[i];
+        struct web_port_entry *entry = &ports->items[i];
         if (entry->is_session == is_session && entry->end_ms > now_ms &&
             text_is(host, entry->grant.host) &&
             sodium_memcmp(entry->word, word.at, word.length) == 0)
@@ -99,7 +99,7 @@ static struct entry *entry_find(struct web_ports *ports, bool is_session, struct
 static bool has_session(const struct web_ports *ports, const struct web_port_grant *grant)
 {
     for (size_t i = 0; i < ports->count; i++) {
-        const struct entry *entry = &ports->items[i];
+        const struct web_port_entry *entry = &ports->items[i];
         if (entry->is_session && strcmp(entry->grant.host, grant->host) == 0 &&
             strcmp(entry->grant.user, grant->user) == 0)
             return true;
@@ -126,10 +126,10 @@ int web_ports_ticket(struct web_ports *ports, const struct web_port_grant *grant
         code = err_fail(err, ERR_BUSY, "", "%d ways into ports of tasks are open already",
                         WEB_PORT_GRANTS_MAX);
     } else {
-        struct entry *entry = ARRAY_ADD(ports);
-        *entry = (struct entry){.grant = *grant,
-                                .end_ms = end_ms_of(grant, now_ms, WEB_PORT_TICKET_S),
-                                .number = ports->made++};
+        struct web_port_entry *entry = ARRAY_ADD(ports);
+        *entry = (struct web_port_entry){.grant = *grant,
+                                         .end_ms = end_ms_of(grant, now_ms, WEB_PORT_TICKET_S),
+                                         .number = ports->made++};
         secret_random_word(entry->word, WEB_PORT_WORD_SIZE - 1);
         memcpy(ticket, entry->word, WEB_PORT_WORD_SIZE);
     }
@@ -141,7 +141,7 @@ bool web_ports_enter(struct web_ports *ports, struct text host, struct text tick
                      char session[WEB_PORT_WORD_SIZE], struct web_port_grant *grant, bool *is_first)
 {
     pthread_mutex_lock(&ports->lock);
-    struct entry *entry = entry_find(ports, false, host, ticket, now_ms);
+    struct web_port_entry *entry = entry_find(ports, false, host, ticket, now_ms);
     if (entry) {
         *is_first = !has_session(ports, &entry->grant);
         entry->is_session = true;
@@ -158,7 +158,7 @@ bool web_ports_find(struct web_ports *ports, struct text host, struct text sessi
                     struct web_port_grant *grant)
 {
     pthread_mutex_lock(&ports->lock);
-    const struct entry *entry = entry_find(ports, true, host, session, now_ms);
+    const struct web_port_entry *entry = entry_find(ports, true, host, session, now_ms);
     if (entry)
         *grant = entry->grant;
     pthread_mutex_unlock(&ports->lock);
@@ -168,7 +168,7 @@ bool web_ports_find(struct web_ports *ports, struct text host, struct text sessi
 void web_ports_end(struct web_ports *ports, struct text host, struct text session)
 {
     pthread_mutex_lock(&ports->lock);
-    const struct entry *entry = entry_find(ports, true, host, session, INT64_MIN);
+    const struct web_port_entry *entry = entry_find(ports, true, host, session, INT64_MIN);
     if (entry)
         entry_remove(ports, (size_t)(entry - ports->items));
     pthread_mutex_unlock(&ports->lock);

@@ -3,8 +3,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/page.h"
 #include "cli/print.h"
+#include "cli/web_page.h"
 #include <stdlib.h>
 
 enum { OFFSET_MAX = 999 };
@@ -35,14 +35,14 @@ static int way_in(struct cli *cli, struct client *client, const json_t *request)
                                         .body = text_of(body)};
     int code = client_call(client, &post, &reply);
     const char *uri = field_text(reply, "uri");
-    if (!code && !page_is_web(uri))
+    if (!code && !web_page_is_good(uri))
         code = cli_fail(EXIT_REFUSED, "the server named no address");
     if (!code && !print_raw(cli, reply)) {
         cleanup_buf struct buf line = BUF_INIT;
         buf_format(&line, "%s\n", uri);
         print_flush(&line);
         if (!cli_flag(cli, "print"))
-            page_open(uri);
+            web_page_open(uri);
     }
     json_decref(reply);
     free(body);

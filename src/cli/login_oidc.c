@@ -4,8 +4,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/loopback.h"
-#include "cli/page.h"
 #include "cli/print.h"
+#include "cli/web_page.h"
 #include <assert.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -79,7 +79,7 @@ static int public_url_get(struct client *client, char **url)
     *url = NULL;
     json_array_foreach (json_object_get(json, "methods"), i, way) {
         const char *type = field_text(way, "type"), *given = field_text(way, "publicUrl");
-        if (type && strcmp(type, "OIDC") == 0 && page_is_web(given) && !*url)
+        if (type && strcmp(type, "OIDC") == 0 && web_page_is_good(given) && !*url)
             *url = mem_copy(given);
     }
     json_decref(json);
@@ -137,7 +137,7 @@ static void page_tell(const char *public_url, const char *return_url, const char
             "Log in at this page, in a browser of this machine (elsewhere: --device):\n\n"
             "  %s\n\n",
             buf_cstr(&url));
-    page_open(buf_cstr(&url));
+    web_page_open(buf_cstr(&url));
 }
 
 /* Send the browser there; what it brought back. */
@@ -197,7 +197,7 @@ static void code_tell(const json_t *json)
     const char *user_code = field_text(json, "user_code");
     fprintf(stderr, "Log in at this page, in any browser:\n\n  %s\n\nwith the code %s\n",
             field_text(json, "verification_uri"), user_code ? user_code : "");
-    if (page_is_web(whole))
+    if (web_page_is_good(whole))
         fprintf(stderr, "(or at %s, when it shows the same code)\n", whole);
 }
 
@@ -210,7 +210,7 @@ static int by_device(struct client *client, char **name, char **token)
         return code;
     const char *given = field_text(json, "device_code"),
                *page = field_text(json, "verification_uri");
-    if (!given || !page_is_web(page)) {
+    if (!given || !web_page_is_good(page)) {
         json_decref(json);
         return cli_fail(EXIT_REFUSED, "%s gave no device code: is it a Skep server?",
                         client_server(client));

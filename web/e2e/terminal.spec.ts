@@ -36,6 +36,7 @@ test('a terminal is opened, used and left by keyboard, and follows the size of t
   expect(await barriers(page)).toEqual([])
   await page.getByRole('button', { name: 'End the program' }).click()
   await expect(screen).toHaveCount(0)
+  await expect(page.getByRole('button', { name: 'Open a terminal' })).toBeFocused()
 })
 
 test('a terminal outlives a cut connection, another page and a reload, and repeats what was missed', async ({ page }) => {

@@ -58,6 +58,9 @@ static const struct row ROWS[] = {
      "not-found"},
     {HTTP_POST, "/api/v2/jobs/:job/exec", "/api/v2/jobs/alice~job/exec", "", "alice~job",
      "conflict"},
+    /* not set up here */
+    {HTTP_POST, "/api/v2/jobs/:job/webPorts", "/api/v2/jobs/alice~job/webPorts",
+     "{\"label\":\"http\"}", "alice~job", "unsupported"},
     {HTTP_DELETE, "/api/v2/exec/:session", "/api/v2/exec/0123", "", NULL, "not-found"},
     {HTTP_POST, "/api/v2/exec/:session/link", "/api/v2/exec/0123/link", "", NULL, "not-found"},
     {HTTP_PUT, "/api/v2/jobs/:job/release", "/api/v2/jobs/alice~job/release", "", "alice~job",

@@ -113,7 +113,7 @@ static void what_an_engine_lacks_is_named(void **state)
     assert_int_equal(engine_need(&engine, ENGINE_CAN_LOG, &err), 0);
     for (int i = ENGINE_CAN_FOLLOW; i < ENGINE_CAPABILITIES; i++)
         assert_int_equal(engine_need(&engine, (enum engine_capability)i, &err), ERR_UNSUPPORTED);
-    assert_string_equal(err.text, "the engine \"fake\" cannot change the limits of a running task");
+    assert_string_equal(err.text, "the engine \"fake\" cannot reach a port of a running task");
     engine.name = "kube-a";
     assert_int_equal(engine_need(&engine, ENGINE_CAN_EXEC, &err), ERR_UNSUPPORTED);
     assert_string_equal(err.text, "the engine \"kube-a\" cannot start a program in a running task");

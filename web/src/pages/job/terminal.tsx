@@ -164,8 +164,14 @@ export default function JobTerminal({ name, detail }: { name: string; detail: Jo
   const [picked, choose] = useState<TaskTerminal | null>(null)
   const chosen = terminals.find((one) => one === picked) ?? terminals.at(-1)
   const runs = tasksOf(detail).some((task) => task.taskState === 'RUNNING')
+  const section = useRef<HTMLElement>(null)
+  const remove = (terminal: TaskTerminal) => {
+    terminalRemove(terminal)
+    // the button that was pressed is gone: the keyboard goes on where the next terminal is opened
+    setTimeout(() => (section.current?.querySelector<HTMLElement>('button[type=submit]') ?? section.current)?.focus())
+  }
   return (
-    <section className="stack" aria-label={t('Terminal')}>
+    <section className="stack" aria-label={t('Terminal')} ref={section} tabIndex={-1}>
       {runs ? (
         <Opener
           name={name}
@@ -186,7 +192,7 @@ export default function JobTerminal({ name, detail }: { name: string; detail: Jo
       )}
       {terminals.length > 1 && <TerminalTabs terminals={terminals} chosen={chosen} choose={choose} />}
       {terminals.map((terminal, index) => (
-        <Panel key={terminal.session.id || index} id={idOf(terminal)} terminal={terminal} isChosen={terminal === chosen} onRemove={() => terminalRemove(terminal)} />
+        <Panel key={terminal.session.id || index} id={idOf(terminal)} terminal={terminal} isChosen={terminal === chosen} onRemove={() => remove(terminal)} />
       ))}
       {terminals.length > 0 && (
         <div className="row">

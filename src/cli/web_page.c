@@ -1,10 +1,10 @@
-#include "cli/page.h"
+#include "cli/web_page.h"
 #include "cli/print.h"
 #include "sys/process.h"
 #include <stdlib.h>
 #include <string.h>
 
-bool page_is_web(const char *url)
+bool web_page_is_good(const char *url)
 {
     if (!url || (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0))
         return false;
@@ -14,7 +14,7 @@ bool page_is_web(const char *url)
     return true;
 }
 
-void page_open(const char *url)
+void web_page_open(const char *url)
 {
     const char *browser = getenv("BROWSER");
     const char *display = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
