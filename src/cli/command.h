@@ -123,6 +123,7 @@ void completion_fish(struct buf *out);
 
 /* The commands. */
 int run_validate(struct cli *cli);
+int run_convert(struct cli *cli);
 int run_submit(struct cli *cli);
 int run_run(struct cli *cli);
 int run_list(struct cli *cli);

@@ -20,6 +20,11 @@ const struct cli_option GLOBAL_OPTIONS[] = {
 
 static const struct cli_option NO_OPTIONS[] = {END};
 
+static const struct cli_option CONVERT_OPTIONS[] = {
+    {"lossy", 0, NULL, "leave out what protocol 2 cannot say", NULL, 0},
+    END,
+};
+
 static const struct cli_option SUBMIT_OPTIONS[] = {
     {"wait", 'w', NULL, "wait until the job ends; exit with its code", NULL, 0},
     {"follow", 'f', NULL, "show its log while waiting", NULL, 0},
@@ -207,13 +212,20 @@ static const struct cli_option TAG_OPTIONS[] = {
 
 const struct cli_command COMMANDS[] = {
     {"validate", "FILE…", KIND_FILE, NULL, 1, -1, "check job files",
-     "Checks job files of both formats (OpenPAI protocol 2 in YAML, early PAI and QIZHI in JSON "
-     "with "
-     "comments); the format is told by the content. Every problem is printed as FILE:LINE:COLUMN: "
+     "Checks job files of all formats (OpenPAI protocol 2 in YAML, the YAML of OpenPAI's early "
+     "marketplace, early PAI and QIZHI in JSON with comments); the format is told by the content. "
+     "Every problem is printed as FILE:LINE:COLUMN: "
      "PATH: what is wrong. A FILE of - is standard input. No server is needed.\n\n"
      "Exit code 0: all are valid, 1: one is not, 2: wrong command line or a file that cannot be "
      "read.",
      "skep validate job.yaml", NO_OPTIONS, run_validate},
+    {"convert", "FILE", KIND_FILE, NULL, 1, 1, "write an early job file in protocol 2",
+     "Prints an early job file, of format 1 or of OpenPAI's early marketplace, as one of protocol "
+     "2 that means the same; its comments stay with what they are about. A file of protocol 2 is "
+     "printed as it is. A FILE of - is standard input. No server is needed.\n\n"
+     "What protocol 2 cannot say is a warning, and nothing is printed, unless --lossy is given: "
+     "then it is left out and noted at the end of the new file.",
+     "skep convert old.json > new.yaml", CONVERT_OPTIONS, run_convert},
     {"submit", "FILE", KIND_FILE, NULL, 1, 1, "submit a job file",
      "Submits a job file; - is standard input. When the command ends, the job is on the server's "
      "disk and will not be lost. When the connection is cut before the answer has come, the job is "

@@ -157,7 +157,7 @@ static int job_file_make(struct launch_job *launch, struct err *err)
     struct arena *arena = &launch->arena;
     struct job_file_pair *envs = arena_array(arena, spec->env_count, sizeof *envs);
     struct job_file file = {
-        .format = spec->format == SPEC_V1 ? JOB_FILE_V1 : JOB_FILE_V2,
+        .format = spec->format == SPEC_V2 ? JOB_FILE_V2 : JOB_FILE_V1,
         .name = launch->row.record.name,
         .user = launch->row.record.user,
         .virtual_cluster = launch->row.record.virtual_cluster,

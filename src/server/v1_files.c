@@ -78,7 +78,7 @@ int v1_files_make(const struct spec *spec, const struct file_space *space, struc
     int code = 0;
     *files = (struct v1_files){.code_path = ""};
     file->fs_uri = file->data_dir = file->output_dir = file->code_dir = "";
-    if (spec->format != SPEC_V1)
+    if (spec->format == SPEC_V2)
         return 0;
     file->fs_uri = space->uri;
     files->mount = (struct engine_mount){.source = space->directory, .target = space->directory};

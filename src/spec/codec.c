@@ -196,7 +196,7 @@ static void code_spec(struct codec *codec, struct spec *spec)
 {
     uint32_t format = (uint32_t)spec->format;
     code_u32(codec, &format);
-    if (format != SPEC_V1 && format != SPEC_V2)
+    if (format > SPEC_MARKET)
         codec->in.is_bad = true;
     spec->format = (enum spec_format)format;
     code_string(codec, &spec->name);

@@ -548,10 +548,128 @@ static const struct field v1_fields[] = {
 };
 const struct shape spec_v1_shape = SHAPE(v1_fields, UNKNOWN_ERROR);
 
+/* the marketplace's format */
+
+#define MARKET_FIELDS                                                                              \
+    {.name = "protocol_version", STRING(0, SPEC_NAME_MAX), .help = "v2, or nothing"},              \
+        {.name = "version", .kind = FIELD_LABEL, .help = "Informational"},                         \
+        {.name = "contributor", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"},         \
+    {                                                                                              \
+        .name = "description", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"            \
+    }
+static const struct field market_prerequisite_fields[] = {
+    MARKET_FIELDS,
+    {.name = "name", .flags = FIELD_REQUIRED, NAME, .help = "Name that tasks refer to"},
+    {.name = "type", .flags = FIELD_REQUIRED, NAME, .help = "Kind of the prerequisite"},
+    {.name = "uri", .kind = FIELD_ANY, .help = "Where it is: one address, or a list of them"},
+    {.name = "command", .kind = FIELD_ANY, .help = "Lines of shell that provide it"},
+};
+static const struct shape market_prerequisite_shape =
+    SHAPE(market_prerequisite_fields, UNKNOWN_ERROR);
+static const struct shape_variant market_prerequisites[] = {
+    {"dockerimage", &market_prerequisite_shape},
+    {"script", &market_prerequisite_shape},
+    {"output", &market_prerequisite_shape},
+    {"data", &market_prerequisite_shape}};
+static const struct field market_each_fields[] = {
+    {.name = "cpu", V1_INT(1, SPEC_CPU_MAX), .help = "CPUs; default 1"},
+    {.name = "memoryMB", V1_INT(100, SPEC_MEMORY_MIB_MAX), .help = "Memory, MiB; default 100"},
+    {.name = "shmMB", V1_INT(1, SPEC_MEMORY_MIB_MAX), .help = "Size of /dev/shm; default 64"},
+    {.name = "gpu", V1_INT(0, SPEC_GPU_MAX), .help = "GPUs; default 0"},
+};
+static const struct shape market_each = SHAPE(market_each_fields, UNKNOWN_ERROR);
+static const struct field market_resource_fields[] = {
+    {.name = "instances", V1_INT(1, SPEC_INSTANCES_MAX), .help = "Tasks of the role; default 1"},
+    {.name = "resourcePerInstance",
+     .kind = FIELD_MAP,
+     .shape = &market_each,
+     .help = "What each of them gets"},
+    {.name = "portList", MAPS(0, &v1_port), .help = "Ports of each; ssh and http are always there"},
+};
+static const struct shape market_resource = SHAPE(market_resource_fields, UNKNOWN_ERROR);
+static const struct field market_task_fields[] = {
+    {.name = "role",
+     .flags = FIELD_REQUIRED,
+     NAME,
+     .pattern = &v1_role_name,
+     .help = "Name of the role, unique in the job"},
+    {.name = "type", STRING(0, SPEC_NAME_MAX), .help = "Says nothing"},
+    {.name = "data", STRING(0, SPEC_NAME_MAX), .help = "Name of a prerequisite of this type"},
+    {.name = "script", STRING(0, SPEC_NAME_MAX), .help = "Name of a prerequisite of this type"},
+    {.name = "output", STRING(0, SPEC_NAME_MAX), .help = "Name of a prerequisite of this type"},
+    {.name = "dockerimage",
+     .flags = FIELD_REQUIRED,
+     NAME,
+     .help = "Name of a prerequisite of this type"},
+    {.name = "resource", .kind = FIELD_MAP, .shape = &market_resource, .help = "What it gets"},
+    {.name = "minFailedTaskCount",
+     .flags = FIELD_NULLABLE | FIELD_CONVERTS,
+     INT(1, SPEC_INSTANCES_MAX),
+     .help = "Failed tasks that fail the job; null: none; default 1"},
+    {.name = "minSucceededTaskCount",
+     .flags = FIELD_NULLABLE | FIELD_CONVERTS,
+     INT(1, SPEC_INSTANCES_MAX),
+     .help = "Succeeded tasks that complete the job; default null: none"},
+    {.name = "parameters", .kind = FIELD_FREE_MAP, .help = "Values for $$x$$ in the command"},
+    {.name = "command",
+     .flags = FIELD_REQUIRED,
+     LINES(1),
+     .help = "Lines of shell that a task runs"},
+};
+static const struct shape market_task = SHAPE(market_task_fields, UNKNOWN_ERROR);
+static const struct field market_fields[] = {
+    MARKET_FIELDS,
+    {.name = "name",
+     .flags = FIELD_REQUIRED,
+     NAME,
+     .pattern = &v1_job_name,
+     .help = "Name of the job, unique among your jobs"},
+    {.name = "type", .flags = FIELD_REQUIRED, .kind = FIELD_CHOICE, .choices = job, .help = "job"},
+    {.name = "retryCount",
+     V1_INT(-2, SPEC_RETRY_MAX),
+     .help = "Retries; -1: of any failure, -2: always; default 1"},
+    {.name = "gpuType", STRING(0, SPEC_NAME_MAX), .help = "Types of GPU, any of a comma list"},
+    {.name = "experiment", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"},
+    {.name = "virtualCluster", STRING(0, SPEC_NAME_MAX), .help = "Default default"},
+    {.name = "parameters", .kind = FIELD_FREE_MAP, .help = "Values for $$x$$"},
+    {.name = "tasks",
+     .flags = FIELD_REQUIRED,
+     .kind = FIELD_MAP_LIST,
+     .min = 1,
+     .max = SPEC_ROLES_MAX,
+     .shape = &market_task,
+     .help = "The roles of the job"},
+    {.name = "prerequisites",
+     .flags = FIELD_REQUIRED,
+     .kind = FIELD_VARIANT_LIST,
+     .min = 1,
+     .max = SPEC_LIST_MAX,
+     .tag = "type",
+     .variants = market_prerequisites,
+     .variant_count = COUNT_OF(market_prerequisites),
+     .help = "Images, scripts, data and outputs"},
+};
+const struct shape spec_market_shape = SHAPE(market_fields, UNKNOWN_ERROR);
+
+const struct shape *spec_shape(enum spec_format format)
+{
+    switch (format) {
+    case SPEC_V1:
+        return &spec_v1_shape;
+    case SPEC_MARKET:
+        return &spec_market_shape;
+    case SPEC_V2:
+        break;
+    }
+    return &spec_v2_shape;
+}
+
 void spec_schema(enum spec_format format, struct buf *out)
 {
-    if (format == SPEC_V2)
-        shape_schema(&spec_v2_shape, "OpenPAI job protocol 2, as Skep reads it", out);
-    else
-        shape_schema(&spec_v1_shape, "Early PAI and QIZHI job file, as Skep reads it", out);
+    static const char *const titles[] = {
+        [SPEC_V1] = "Early PAI and QIZHI job file, as Skep reads it",
+        [SPEC_V2] = "OpenPAI job protocol 2, as Skep reads it",
+        [SPEC_MARKET] = "Job file of OpenPAI's marketplace (0.8 to 0.12), as Skep reads it",
+    };
+    shape_schema(spec_shape(format), titles[format], out);
 }

@@ -1,4 +1,4 @@
-/* fields.h — every field of both job file formats: the one table that the parser checks by and that
+/* fields.h — every field of the job file formats: the one table that the parser checks by and that
  * the JSON Schema and the test of the user's reference are made from.
  *
  * Private to spec.
@@ -6,8 +6,10 @@
 #ifndef SPEC_FIELDS_H
 #define SPEC_FIELDS_H
 #include "doc/shape.h"
+#include "spec/spec.h"
 
-extern const struct shape spec_v1_shape, spec_v2_shape;
+extern const struct shape spec_v1_shape, spec_v2_shape, spec_market_shape;
+const struct shape *spec_shape(enum spec_format format);
 
 /* Parameters of the runtime plugin `name`, NULL when there is no such plugin. */
 const struct shape *spec_plugin_shape(struct text name);

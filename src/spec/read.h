@@ -16,6 +16,7 @@ struct spec_reader {
     struct arena *scratch; /* the caller's */
     struct problems *problems;
     const struct doc *root;
+    const struct doc *raw; /* the root as it was read; `root` may be a copy with values put in */
     struct spec_pair *secrets; /* in `scratch` */
     size_t secret_count;
     size_t rendered_bytes;
@@ -23,9 +24,14 @@ struct spec_reader {
     size_t prerequisite_count;
 };
 
+/* Read `source` into reader->spec; `scratch` and `problems` are set. 0, or ERR_INVALID with a NULL
+ * spec. */
+int spec_read(struct text source, struct spec_reader *reader);
+
 /* Fill reader->spec from reader->root; every problem is in reader->problems. */
 void spec_v1_read(struct spec_reader *reader);
 void spec_v2_read(struct spec_reader *reader);
+void spec_market_read(struct spec_reader *reader);
 void spec_v2_extras_read(struct spec_reader *reader); /* after the roles */
 
 /* extras that both formats have: notifications, time limit, debug, hang */
@@ -63,6 +69,54 @@ void role_unknown(struct spec_reader *reader, const struct doc *doc, struct text
  */
 void reader_ports_finish(struct spec_reader *reader, struct spec_role *role, const struct doc *doc,
                          const char *path);
+
+/* v1.c: what the role of format 1 and the task of the marketplace's format share */
+
+/* A number of the map, `fallback` when it has none or one that the shape has complained of. */
+uint32_t early_number(const struct doc *doc, const char *key, uint32_t fallback, int64_t most);
+/* `path` is that of the name, of the role, of the list. */
+void early_role_name_read(struct spec_reader *reader, struct spec_role *role,
+                          const struct doc *name, const char *path);
+void early_completion_read(struct spec_reader *reader, struct spec_role *role,
+                           const struct doc *doc, const char *path);
+void early_ports_read(struct spec_reader *reader, struct spec_role *role, const struct doc *list,
+                      const char *path);
+/* The type of GPU for roles that have one, and ssh as every early job had it. */
+void early_role_defaults(struct spec_reader *reader, struct spec_role *role);
+
+/* market.c: `$$a.b$$` of the marketplace's format */
+
+struct market_reference {
+    size_t begin, end; /* of the whole `$$…$$` */
+    struct text name;  /* "a.b" */
+};
+bool market_reference_next(struct text source, size_t from, struct market_reference *found);
+/* What the dotted name means in a map, when it can be put into a text; else NULL. */
+const struct doc *market_value(const struct doc *from, struct text name);
+/* What a reference means to the task itself (NULL: outside tasks), or NULL. */
+const struct doc *market_of_task(const struct doc *task, struct text name);
+/* A copy of the tree in which every reference that names something has been replaced; the
+ * prerequisites and parameters are left alone. */
+const struct doc *market_expand(struct spec_reader *reader, const struct doc *root);
+/* The prerequisite of this type and name, or NULL. */
+const struct doc *market_prerequisite(const struct doc *root, const char *type, struct text name);
+
+/* What a task of that format runs, line by line: what its data and its script need, its own
+ * command, what its output needs. `doc` is where a line, or what asks for it, stands in the file;
+ * NULL: nowhere.
+ */
+struct market_line {
+    struct text text;
+    const struct doc *doc;
+};
+struct market_lines {
+    struct arena *arena; /* holds the texts */
+    struct market_line *items;
+    size_t count, room;
+};
+void market_lines_read(struct market_lines *lines, const struct doc *root, const struct doc *task);
+void market_lines_release(struct market_lines *lines);
+#define cleanup_market_lines __attribute__((cleanup(market_lines_release)))
 
 /* Totals over all roles, role names that become one. */
 void reader_roles_finish(struct spec_reader *reader, const struct doc *roles);

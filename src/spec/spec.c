@@ -217,6 +217,12 @@ static bool is_v1(const struct doc *doc)
     return doc_get(doc, "jobName") || (!doc_get(doc, "name") && !(roles && roles->kind == DOC_MAP));
 }
 
+static bool is_market(const struct doc *doc)
+{
+    return !doc_get(doc, "protocolVersion") && !doc_get(doc, "taskRoles") &&
+           (doc_get(doc, "protocol_version") || doc_get(doc, "tasks"));
+}
+
 /* Behind `{`: JSON goes on with a string, a comment or the end. */
 static bool looks_like_json(struct text source)
 {
@@ -232,8 +238,11 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
 {
     char first = first_character(source);
     *format = SPEC_V2;
-    if (first != '{' && first != '/')
-        return doc_parse(source, DOC_YAML, scratch, problems);
+    if (first != '{' && first != '/') {
+        const struct doc *only = doc_parse(source, DOC_YAML, scratch, problems);
+        *format = is_market(only) ? SPEC_MARKET : SPEC_V2;
+        return only;
+    }
     cleanup_problems struct problems json_problems, yaml_problems;
     problems_init(&json_problems, scratch);
     problems_init(&yaml_problems, scratch);
@@ -248,13 +257,14 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
         problems_move(problems, &json_problems);
         *format = is_v1(json) ? SPEC_V1 : SPEC_V2;
     }
+    if (is_market(doc))
+        *format = SPEC_MARKET;
     problems_release(&yaml_problems);
     return doc;
 }
 
 static void read_all(struct spec_reader *reader, enum spec_format format)
 {
-    const struct shape *shape = format == SPEC_V1 ? &spec_v1_shape : &spec_v2_shape;
     if (format == SPEC_V2 && reader->root->kind == DOC_MAP && is_v1(reader->root) &&
         doc_get(reader->root, "jobName")) {
         reader_problem(reader, NULL, "a job file with jobName is of format 1 and must be JSON",
@@ -263,46 +273,67 @@ static void read_all(struct spec_reader *reader, enum spec_format format)
     }
     reader->spec = spec_new(format);
     reader->arena = reader->spec->arena;
-    shape_check(shape, reader->root, "", reader->problems);
+    reader->raw = reader->root;
+    if (format == SPEC_MARKET)
+        reader->root = market_expand(reader, reader->raw);
+    shape_check(spec_shape(format), reader->root, "", reader->problems);
     if (reader->root->kind != DOC_MAP)
         return;
-    if (format == SPEC_V1)
+    switch (format) {
+    case SPEC_V1:
         spec_v1_read(reader);
-    else
+        break;
+    case SPEC_V2:
         spec_v2_read(reader);
+        break;
+    case SPEC_MARKET:
+        spec_market_read(reader);
+        break;
+    }
 }
 
-int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
-               struct problems *problems)
+int spec_read(struct text source, struct spec_reader *reader)
 {
     /* what a file before this one was told must not hide what is wrong with this one */
-    struct problems found;
-    struct spec_reader reader = {.scratch = scratch, .problems = &found};
+    struct problems found, *problems = reader->problems;
     enum spec_format format;
-    parsed->spec = NULL;
-    parsed->secrets = NULL;
-    parsed->secret_count = 0;
     if (source.length > SPEC_BYTES_MAX) {
         problem_add(problems, (struct place){1, 1}, "",
                     "the file has %zu bytes, at most %d allowed", source.length, SPEC_BYTES_MAX);
         return ERR_INVALID;
     }
     problems_init(&found, problems->arena);
-    reader.root = source_parse(source, scratch, &found, &format);
-    if (reader.root)
-        read_all(&reader, format);
+    reader->problems = &found;
+    reader->root = source_parse(source, reader->scratch, &found, &format);
+    if (reader->root)
+        read_all(reader, format);
     const bool is_wrong = found.error_count > 0;
     problems_move(problems, &found);
     problems_release(&found);
+    reader->problems = problems;
     if (is_wrong) {
-        spec_free(reader.spec);
+        spec_free(reader->spec);
+        reader->spec = NULL;
         return ERR_INVALID;
     }
-    assert(reader.spec && reader.spec->role_count > 0);
+    assert(reader->spec && reader->spec->role_count > 0);
+    return 0;
+}
+
+int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
+               struct problems *problems)
+{
+    struct spec_reader reader = {.scratch = scratch, .problems = problems};
+    parsed->spec = NULL;
+    parsed->secrets = NULL;
+    parsed->secret_count = 0;
+    int code = spec_read(source, &reader);
+    if (code)
+        return code;
     parsed->spec = reader.spec;
     parsed->secrets = reader.secrets;
     parsed->secret_count = reader.secret_count;
     if (parsed->masked)
-        spec_mask(source, reader.root, parsed->masked);
+        spec_mask(source, reader.raw, parsed->masked);
     return 0;
 }

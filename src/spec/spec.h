@@ -41,7 +41,12 @@ enum {
     SPEC_SECRET_MAX = 64 << 10,     /* bytes of one secret */
 };
 
-enum spec_format { SPEC_V1, SPEC_V2 };
+enum spec_format {
+    SPEC_V1,
+    SPEC_V2,
+    SPEC_MARKET, /* of OpenPAI's marketplace, 0.8 to 0.12; runs as format 1, which it became there
+                  */
+};
 
 struct spec_pair {
     const char *name, *value;
@@ -165,8 +170,9 @@ struct spec_parsed {
     size_t secret_count;
 };
 
-/* Read a job file; the format is told by the content: JSON (comments allowed) without
- * `protocolVersion` is v1, everything else v2, which may be written as JSON too.
+/* Read a job file; the format is told by the content: what has `tasks` or `protocol_version` in the
+ * place of `taskRoles` and `protocolVersion` is of the marketplace's format, JSON (comments
+ * allowed) without `protocolVersion` is v1, everything else v2, which may be written as JSON too.
  * Every error and warning goes to `problems`. Returns 0, or ERR_INVALID with parsed->spec NULL. */
 int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
                struct problems *problems);

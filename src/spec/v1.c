@@ -7,53 +7,49 @@
 #include "spec/fields.h"
 #include "spec/read.h"
 
-static uint32_t number(const struct doc *doc, const char *key, uint32_t fallback, int64_t most)
+uint32_t early_number(const struct doc *doc, const char *key, uint32_t fallback, int64_t most)
 {
     int64_t value = doc_get_int(doc, key, fallback);
     return value < 0 || value > most ? fallback : (uint32_t)value;
 }
 
 static void ports_overlap_check(struct spec_reader *reader, const struct spec_role *role,
-                                const struct doc *list, size_t role_index, size_t index)
+                                const struct doc *port, const char *path)
 {
     const struct spec_port *mine = &role->ports[role->port_count - 1];
     for (size_t i = 0; i + 1 < role->port_count; i++) {
         const struct spec_port *other = &role->ports[i];
         if (strcmp(mine->label, other->label) == 0)
-            reader_problem(reader, list->as.list.items[index], "a port of this label stands before",
-                           "taskRoles[%zu].portList[%zu].label", role_index, index);
+            reader_problem(reader, port, "a port of this label stands before", "%s.label", path);
         else if (mine->begin_at && other->begin_at &&
                  mine->begin_at < other->begin_at + other->count &&
                  other->begin_at < mine->begin_at + mine->count)
-            reader_problem(reader, list->as.list.items[index], "overlaps the ports before",
-                           "taskRoles[%zu].portList[%zu].beginAt", role_index, index);
+            reader_problem(reader, port, "overlaps the ports before", "%s.beginAt", path);
     }
 }
 
-static void ports_read(struct spec_reader *reader, struct spec_role *role, const struct doc *doc,
-                       size_t role_index)
+void early_ports_read(struct spec_reader *reader, struct spec_role *role, const struct doc *list,
+                      const char *path)
 {
-    const struct doc *list = doc_get_list(doc, "portList");
-    char path[64];
     for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
+        char item_path[96];
         if (i == SPEC_LIST_MAX)
             break; /* the shape has complained */
+        snprintf(item_path, sizeof item_path, "%s[%zu]", path, i);
         struct spec_port *port = READER_ADD(reader, role->ports, role->port_count);
         port->label = reader_copy(reader, doc_get_text(item, "label", ""));
-        port->count = number(item, "portNumber", 1, SPEC_PORTS_MAX);
-        port->begin_at = number(item, "beginAt", 0, 65535);
+        port->count = early_number(item, "portNumber", 1, SPEC_PORTS_MAX);
+        port->begin_at = early_number(item, "beginAt", 0, 65535);
         if (port->begin_at && port->begin_at + port->count > 65536)
-            reader_problem(reader, item, "the ports go beyond 65535",
-                           "taskRoles[%zu].portList[%zu].beginAt", role_index, i);
-        ports_overlap_check(reader, role, list, role_index, i);
+            reader_problem(reader, item, "the ports go beyond 65535", "%s.beginAt", item_path);
+        ports_overlap_check(reader, role, item, item_path);
     }
-    snprintf(path, sizeof path, "taskRoles[%zu].portList", role_index);
     reader_ports_finish(reader, role, list, path);
 }
 
 static int32_t threshold(struct spec_reader *reader, uint32_t instances, const struct doc *doc,
-                         size_t index, const char *key, int32_t fallback)
+                         const char *path, const char *key, int32_t fallback)
 {
     const struct doc *value = doc_get(doc, key);
     int64_t count = doc_get_int(doc, key, fallback);
@@ -62,49 +58,40 @@ static int32_t threshold(struct spec_reader *reader, uint32_t instances, const s
     if (value->kind == DOC_NULL)
         return -1;
     if (count > (int64_t)instances)
-        reader_problem(reader, value, "must not exceed taskNumber", "taskRoles[%zu].%s", index,
-                       key);
+        reader_problem(reader, value, "must not exceed the number of tasks", "%s.%s", path, key);
     return (int32_t)count;
 }
 
-static void role_name_check(struct spec_reader *reader, const struct spec_role *role,
-                            const struct doc *doc, size_t index)
+void early_completion_read(struct spec_reader *reader, struct spec_role *role,
+                           const struct doc *doc, const char *path)
+{
+    role->completion.min_failed =
+        threshold(reader, role->instances, doc, path, "minFailedTaskCount", 1);
+    role->completion.min_succeeded =
+        threshold(reader, role->instances, doc, path, "minSucceededTaskCount", -1);
+}
+
+void early_role_name_read(struct spec_reader *reader, struct spec_role *role,
+                          const struct doc *name, const char *path)
 {
     const struct spec *spec = reader->spec;
-    const struct doc *name = doc_get_kind(doc, "name", DOC_STRING);
-    if (!name)
+    role->name = "";
+    if (!name || name->kind != DOC_STRING)
         return;
+    if (name->as.string.length <= SPEC_NAME_MAX)
+        role->name = reader_copy(reader, name->as.string);
     if (strchr(role->name, '-'))
         reader_warning(reader, name, "the original platforms refuse \"-\" in the name of a role",
-                       "taskRoles[%zu].name", index);
+                       "%s", path);
     for (size_t i = 0; &spec->roles[i] < role; i++)
         if (strcmp(spec->roles[i].name, role->name) == 0) {
-            reader_problem(reader, name, "a role of this name stands before", "taskRoles[%zu].name",
-                           index);
+            reader_problem(reader, name, "a role of this name stands before", "%s", path);
             return;
         }
 }
 
-static void role_read(struct spec_reader *reader, const struct doc *doc, size_t index)
+void early_role_defaults(struct spec_reader *reader, struct spec_role *role)
 {
-    struct spec *spec = reader->spec;
-    struct spec_role *role = &spec->roles[spec->role_count++];
-    struct text name = doc_get_text(doc, "name", ""), command = doc_get_text(doc, "command", "");
-    const struct doc *shm = doc_get(doc, "shmMB");
-    role->name = reader_copy(reader, name.length <= SPEC_NAME_MAX ? name : TEXT(""));
-    role_name_check(reader, role, doc, index);
-    role->instances = number(doc, "taskNumber", 1, SPEC_INSTANCES_MAX);
-    role->cpu = number(doc, "cpuNumber", 1, SPEC_CPU_MAX);
-    role->memory_mib = number(doc, "memoryMB", 100, SPEC_MEMORY_MIB_MAX);
-    role->gpu = number(doc, "gpuNumber", 0, SPEC_GPU_MAX);
-    role->shm_mib = number(doc, "shmMB", 64, SPEC_MEMORY_MIB_MAX);
-    if (shm && role->shm_mib > role->memory_mib)
-        reader_problem(reader, shm, "must not exceed memoryMB", "taskRoles[%zu].shmMB", index);
-    role->command = reader_copy(reader, command);
-    role->completion.min_failed =
-        threshold(reader, role->instances, doc, index, "minFailedTaskCount", 1);
-    role->completion.min_succeeded =
-        threshold(reader, role->instances, doc, index, "minSucceededTaskCount", -1);
     /* a server without GPUs must not occupy a device only because the workers name its type */
     struct text gpu_type = role->gpu ? doc_get_text(reader->root, "gpuType", "") : TEXT("");
     role->placement = (struct spec_placement){
@@ -113,7 +100,29 @@ static void role_read(struct spec_reader *reader, const struct doc *doc, size_t 
         .affinity_group = "",
         .within_one_cell = ""};
     role->is_ssh_enabled = role->has_ssh_barrier = true;
-    ports_read(reader, role, doc, index);
+}
+
+static void role_read(struct spec_reader *reader, const struct doc *doc, size_t index)
+{
+    struct spec *spec = reader->spec;
+    struct spec_role *role = &spec->roles[spec->role_count++];
+    const struct doc *shm = doc_get(doc, "shmMB");
+    char path[64], ports_path[96];
+    snprintf(path, sizeof path, "taskRoles[%zu].name", index);
+    early_role_name_read(reader, role, doc_get(doc, "name"), path);
+    snprintf(path, sizeof path, "taskRoles[%zu]", index);
+    role->instances = early_number(doc, "taskNumber", 1, SPEC_INSTANCES_MAX);
+    role->cpu = early_number(doc, "cpuNumber", 1, SPEC_CPU_MAX);
+    role->memory_mib = early_number(doc, "memoryMB", 100, SPEC_MEMORY_MIB_MAX);
+    role->gpu = early_number(doc, "gpuNumber", 0, SPEC_GPU_MAX);
+    role->shm_mib = early_number(doc, "shmMB", 64, SPEC_MEMORY_MIB_MAX);
+    if (shm && role->shm_mib > role->memory_mib)
+        reader_problem(reader, shm, "must not exceed memoryMB", "%s.shmMB", path);
+    role->command = reader_copy(reader, doc_get_text(doc, "command", ""));
+    early_completion_read(reader, role, doc, path);
+    early_role_defaults(reader, role);
+    snprintf(ports_path, sizeof ports_path, "%s.portList", path);
+    early_ports_read(reader, role, doc_get_list(doc, "portList"), ports_path);
 }
 
 static void roles_read(struct spec_reader *reader)
@@ -130,7 +139,7 @@ static void roles_read(struct spec_reader *reader)
     reader_roles_finish(reader, roles);
     const struct doc *kill_all = doc_get(reader->root, "killAllOnCompletedTaskNumber");
     spec->kill_all_on_completed =
-        number(reader->root, "killAllOnCompletedTaskNumber", 0, SPEC_TASKS_MAX);
+        early_number(reader->root, "killAllOnCompletedTaskNumber", 0, SPEC_TASKS_MAX);
     if (spec->kill_all_on_completed > spec_task_count(spec))
         reader_problem(reader, kill_all, "must not exceed the number of all tasks",
                        "killAllOnCompletedTaskNumber");

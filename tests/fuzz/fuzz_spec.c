@@ -1,5 +1,6 @@
 /* Any bytes as a job file: no crash, no leak; what is accepted survives encoding, its masked text
- * says the same but for the secrets, and its templates render. */
+ * says the same but for the secrets, its templates render, and what is early can be converted to a
+ * file of protocol 2 with the same roles. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "doc/doc.h"
-#include "spec/spec.h"
+#include "spec/convert.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,6 +69,31 @@ static void masked_check(struct text source, struct text masked, struct arena *a
     }
 }
 
+static void converted_check(struct text source, const struct spec *spec, struct arena *arena)
+{
+    struct problems problems, again;
+    struct buf out = BUF_INIT;
+    struct spec_converted converted;
+    struct spec_parsed parsed = {0};
+    problems_init(&problems, arena);
+    problems_init(&again, arena);
+    int code = spec_convert(source, arena, &out, &problems, &converted);
+    assert(code == 0 && converted.format == spec->format);
+    code = spec_parse(buf_as_text(&out), arena, &parsed, &again);
+    /* what has grown beyond the limits of a file, or of a command, is refused like any other */
+    assert(code == 0 || out.length > SPEC_COMMAND_MAX);
+    for (size_t i = 0; code == 0 && i < spec->role_count; i++) {
+        const struct spec_role *one = &spec->roles[i], *other = &parsed.spec->roles[i];
+        assert(one->instances == other->instances && one->cpu == other->cpu);
+        assert(one->memory_mib == other->memory_mib && one->gpu == other->gpu);
+        assert(one->port_count == other->port_count);
+    }
+    spec_free(parsed.spec);
+    buf_release(&out);
+    problems_release(&problems);
+    problems_release(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena scratch;
@@ -84,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (parsed.spec) {
         accepted_check(&parsed);
         masked_check(source, buf_as_text(&masked), &scratch);
+        converted_check(source, parsed.spec, &scratch);
     }
     struct err err;
     spec_free(spec_decode(source, &err));

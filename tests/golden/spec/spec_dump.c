@@ -106,9 +106,11 @@ static uint64_t gpu_count(const struct spec *spec)
 
 static void spec_print(const struct spec *spec)
 {
-    printf("format %d job %s vc=%s priority=%d%s retry=%d", spec->format == SPEC_V1 ? 1 : 2,
-           spec->name, spec->virtual_cluster, spec->priority,
-           spec->has_priority ? "" : " (default)", spec->retry_count);
+    static const char *const formats[] = {
+        [SPEC_V1] = "1", [SPEC_V2] = "2", [SPEC_MARKET] = "marketplace"};
+    printf("format %s job %s vc=%s priority=%d%s retry=%d", formats[spec->format], spec->name,
+           spec->virtual_cluster, spec->priority, spec->has_priority ? "" : " (default)",
+           spec->retry_count);
     flag_print("gang", spec->is_gang);
     flag_print("lazy-preemptible", spec->is_lazy_preemptible);
     flag_print("ignores-suggested-nodes", spec->ignores_suggested_nodes);
@@ -176,13 +178,16 @@ int main(int argc, char **argv)
     struct problems problems;
     struct arena scratch;
     if (argc == 3 && strcmp(argv[1], "--schema") == 0) {
-        spec_schema(strcmp(argv[2], "1") == 0 ? SPEC_V1 : SPEC_V2, &report);
+        spec_schema(strcmp(argv[2], "1") == 0   ? SPEC_V1
+                    : strcmp(argv[2], "2") == 0 ? SPEC_V2
+                                                : SPEC_MARKET,
+                    &report);
         puts(buf_cstr(&report));
         buf_release(&report);
         return 0;
     }
     if (argc != 2) {
-        fprintf(stderr, "usage: spec-dump FILE\n       spec-dump --schema 1|2\n");
+        fprintf(stderr, "usage: spec-dump FILE\n       spec-dump --schema 1|2|marketplace\n");
         return 2;
     }
     arena_init(&scratch);

@@ -1,7 +1,7 @@
 """skep against a real skepd with the fake engine: what a user types and sees.
 
 Covers: src/cli/main.c, src/cli/client.c, src/cli/connect.c, src/cli/history.c, src/cli/cmd_admin.c, src/cli/cmd_archive.c, src/cli/cmd_cluster.c,
-src/cli/cmd_context.c, src/cli/cmd_describe.c, src/cli/cmd_job.c, src/cli/cmd_login.c, src/cli/cmd_show.c, src/cli/cmd_validate.c
+src/cli/cmd_context.c, src/cli/cmd_convert.c, src/cli/cmd_describe.c, src/cli/cmd_job.c, src/cli/cmd_login.c, src/cli/cmd_show.c, src/cli/cmd_validate.c
 """
 import json
 import os
@@ -154,6 +154,28 @@ class Cli(unittest.TestCase):
         self.assertIn(f"{bad}:4:1: taskRols", checked.stderr)
         self.assertEqual(self.world.skep("validate", self.world.folder / "none.yaml").returncode, 2)
         self.assertEqual(self.world.skep("validate", "-", stdin=job("fine", ["true"])).returncode, 0)
+
+    def test_early_formats(self):
+        """A file of the marketplace is submitted as it is; convert makes one of protocol 2 of it, which is submitted, too."""
+        early = ("# mine\nprotocol_version: v2\nname: early\ntype: job\nparameters: {n: 2}\n"
+                 "tasks:\n- {role: w, dockerimage: d, resource: {instances: $$n$$}, command: [echo $$n$$]}\n"
+                 "prerequisites: [{name: d, type: dockerimage, uri: 'debian:12'}]\n")
+        path = self.world.file(early, "early.yaml")
+        self.ok("validate", path)
+        self.ok("submit", "--wait", path)
+        self.assertEqual(self.ok("config", "early"), early)
+        converted = self.ok("convert", path)
+        self.assertIn("# mine\nprotocolVersion: 2\n", converted)
+        self.ok("submit", "--wait", self.world.file(converted.replace("name: early", "name: late"), "late.yaml"))
+        roles = json.loads(self.ok("-o", "json", "describe", "late"))["taskRoles"]
+        self.assertEqual(len(roles["w"]["taskStatuses"]), 2)
+        self.assertEqual(self.ok("convert", "-", stdin=converted), converted)
+        lossy = '{"jobName": "j", "image": "i", "codeDir": "/c", "taskRoles": [{"name": "r", "command": "true"}]}'
+        refused = self.world.skep("convert", "-", stdin=lossy)
+        self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+        self.assertIn("codeDir: protocol 2 has no file space", refused.stderr)
+        self.assertIn("# Lost: codeDir", self.ok("convert", "--lossy", "-", stdin=lossy))
+        self.assertEqual(self.world.skep("convert", "-", stdin="name: x").returncode, 1)
 
     def test_run(self):
         self.assertEqual(self.world.skep("run", "--image", "debian:12", "--", "true").returncode, 0)
