@@ -6,7 +6,7 @@
 #include "doc/build.h"
 
 /* Where scalars stand: what looks like a comment in there is none. */
-struct range {
+struct scalar_range {
     struct place begin, end;
 };
 
@@ -17,7 +17,7 @@ struct scan {
     struct place place;
     uint32_t content_line; /* the last line that had something before the place; 0: none yet */
     size_t pending;        /* the first comment whose line is not known */
-    struct range *items;
+    struct scalar_range *items;
     size_t count, room;
     size_t next; /* range */
 };
@@ -29,7 +29,7 @@ static void ranges_add(struct scan *scan, const struct doc *doc)
     for (size_t i = 0; doc->kind == DOC_MAP && i < doc->as.map.count; i++)
         ranges_add(scan, doc->as.map.entries[i].value);
     if (doc->kind != DOC_LIST && doc->kind != DOC_MAP && doc->source.length)
-        *ARRAY_ADD(scan) = (struct range){doc->place, doc->end};
+        *ARRAY_ADD(scan) = (struct scalar_range){doc->place, doc->end};
 }
 
 static int place_compare(struct place a, struct place b)
@@ -41,7 +41,7 @@ static int place_compare(struct place a, struct place b)
 
 static int range_compare(const void *a, const void *b)
 {
-    const struct range *one = a, *other = b;
+    const struct scalar_range *one = a, *other = b;
     return place_compare(one->begin, other->begin);
 }
 

@@ -360,10 +360,10 @@ static int ssh_wait_for_own(struct barrier_wait *wait, bool *is_up)
     return init->is_stopping ? STOPPED : 0;
 }
 
-/* What to say: `waits` for the others, or only that we are here. Early jobs did without an sshd. */
+/* What to say: `waits` for the others, or only that we are here. */
 static const char *ssh_question(const struct init *init, bool is_up, bool waits)
 {
-    bool is_missing = !is_up && init->job.format != JOB_FILE_V1;
+    bool is_missing = !is_up && !init->role->is_ssh_optional;
     if (waits)
         return is_missing ? "ssh?missing=1" : "ssh";
     return is_missing ? "ssh?missing=1&report=1" : "ssh?report=1";
@@ -418,7 +418,7 @@ int barrier_ssh(struct init *init, struct err *err)
     const struct task_file *task = &init->task;
     bool waits = task->has_ssh_barrier && init->role->is_ssh_enabled;
     bool has_server = task->reports_ssh && task->barrier_url[0];
-    if (waits && task->ssh_barrier_timeout_s == 0 && init->sshd_pid == 0) {
+    if (waits && init->role->is_ssh_optional && init->sshd_pid == 0) {
         note(init, "ssh barrier: no sshd runs here, nobody is waited for");
         waits = false;
     }

@@ -34,6 +34,7 @@ enum {
     EXIT_FILE_BARRIER_TIMEOUT = 251,
     EXIT_FILE_BARRIER_BROKEN = 252, /* a task will never come */
     EXIT_FILE_PORT_CONFLICT = 253,
+    EXIT_FILE_SSH_MISSING = 217,  /* the job asks for ssh, the image has no server; ours */
     EXIT_FILE_CODE_TOO_BIG = 218, /* codeDir is larger than what is copied; ours */
     EXIT_FILE_SETUP = 1,          /* anything else: the message says what */
 };

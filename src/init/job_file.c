@@ -8,6 +8,7 @@
 
 #define MAGIC "skep-job"
 enum { VERSION = 1 };
+enum { SSH_OFF, SSH_ON, SSH_OPTIONAL };
 
 size_t job_file_first_task(const struct job_file *job, size_t role)
 {
@@ -28,7 +29,9 @@ static void role_write(const struct job_file_role *role, struct buf *out)
     buf_put_u64(out, role->memory_mib);
     buf_put_u32(out, (uint32_t)role->min_failed);
     buf_put_u32(out, (uint32_t)role->min_succeeded);
-    buf_put_u8(out, role->is_ssh_enabled);
+    buf_put_u8(out, !role->is_ssh_enabled   ? SSH_OFF
+                    : role->is_ssh_optional ? SSH_OPTIONAL
+                                            : SSH_ON);
     assert(role->port_count <= JOB_FILE_PORTS_MAX);
     buf_put_u32(out, (uint32_t)role->port_count);
     for (size_t i = 0; i < role->port_count; i++) {
@@ -101,7 +104,11 @@ static void role_read(struct cursor *in, struct arena *arena, struct job_file_ro
     role->memory_mib = cursor_u64(in);
     role->min_failed = (int32_t)cursor_u32(in);
     role->min_succeeded = (int32_t)cursor_u32(in);
-    role->is_ssh_enabled = cursor_u8(in) != 0;
+    uint8_t ssh = cursor_u8(in);
+    role->is_ssh_enabled = ssh != SSH_OFF;
+    role->is_ssh_optional = ssh == SSH_OPTIONAL;
+    if (ssh > SSH_OPTIONAL)
+        in->is_bad = true;
     role->port_count = codec_count(in, JOB_FILE_PORTS_MAX, 12);
     struct job_file_port *ports = ARENA_ARRAY(arena, struct job_file_port, role->port_count);
     for (size_t i = 0; i < role->port_count; i++) {

@@ -44,6 +44,7 @@ struct job_file_role {
     uint64_t memory_mib;
     int32_t min_failed, min_succeeded; /* -1: off */
     bool is_ssh_enabled;
+    bool is_ssh_optional; /* where the image has no sshd, the task does without; always in v1 */
     const struct job_file_port *ports; /* `ssh` and `http` among them */
     size_t port_count;
 };

@@ -93,13 +93,25 @@ static void server_config(struct init *init, const char *key, unsigned port, str
                port, key, init->home);
 }
 
+/* The job file asked for it: a barrier tells the others, and says so to all; else nobody would. */
+static int sshd_missing(struct init *init, const char *program, unsigned port, struct err *err)
+{
+    if (port == 0 || init->role->is_ssh_optional || init->task.has_ssh_barrier)
+        return 0;
+    init->end.code = EXIT_FILE_SSH_MISSING;
+    return err_fail(err, ERR_UNSUPPORTED, "",
+                    "plugin ssh: the image has no %s; install openssh-server in it, or set the "
+                    "plugin's failurePolicy to ignore",
+                    program);
+}
+
 static int server_start(struct init *init, const char *key, struct err *err)
 {
     static const char PROGRAM[] = "/usr/sbin/sshd";
     unsigned port = env_port(&init->job, init->task.role, init->task.index, "ssh");
     if (access(PROGRAM, X_OK) < 0 || port == 0) {
         note(init, "the image has no %s: peers cannot reach this task by ssh", PROGRAM);
-        return 0;
+        return sshd_missing(init, PROGRAM, port, err);
     }
     cleanup_buf struct buf text = BUF_INIT;
     const char *path = arena_format(&init->arena, "%s/run/sshd_config", init->root);
@@ -128,7 +140,7 @@ int ssh_setup(struct init *init, struct err *err)
     const char *folder = arena_format(&init->arena, "%s/.ssh", init->home);
     const char *key = private_path(init, "skep_job");
     int code = directory_make(folder, 0700, err);
-    if (code < 0 && init->job.format == JOB_FILE_V1) { /* it did not ask for ssh */
+    if (code < 0 && init->role->is_ssh_optional) {
         note(init, "%s: no ssh to and from this task", err->text);
         return 0;
     }

@@ -113,6 +113,7 @@ static struct job_file_role *roles_of(const struct launch_job *launch, struct ar
             .min_failed = role->completion.min_failed,
             .min_succeeded = role->completion.min_succeeded,
             .is_ssh_enabled = role->is_ssh_enabled,
+            .is_ssh_optional = role->is_ssh_optional,
             .ports = ports_of(role, arena),
             .port_count = role->port_count,
         };

@@ -62,14 +62,15 @@ static int check_cluster(struct server *server, const char *name, const char *cl
 }
 
 static int check_storages(struct server *server, const char *user, struct spec *spec,
-                          struct arena *arena, struct err *err)
+                          struct problems *problems, struct arena *arena, struct err *err)
 {
     if (spec->storage_count == 0 && !spec->wants_default_storages)
         return 0;
     struct store_reader *reader = server->service.reader_get(server, err);
     if (!reader)
         return ERR_UNAVAILABLE;
-    int code = storage_submit_check(server->service.storages, reader, user, spec, arena, err);
+    int code =
+        storage_submit_check(server->service.storages, reader, user, spec, problems, arena, err);
     server->service.reader_put(server, reader);
     return code;
 }
@@ -155,7 +156,7 @@ static int submission_read(struct server *server, const char *user, struct text 
     if (code == 0)
         code = check_cluster(server, user, parsed.spec->virtual_cluster, &scratch, err);
     if (code == 0)
-        code = check_storages(server, user, parsed.spec, &scratch, err);
+        code = check_storages(server, user, parsed.spec, problems, &scratch, err);
     if (code == 0)
         code = check_network(server, parsed.spec, err);
     if (code == 0)

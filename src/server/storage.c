@@ -28,8 +28,29 @@ static int one_check(struct storage_list storages, const struct auth_caller *cal
                     refusal.text);
 }
 
+/* The user's defaults, as far as there are such storages; none is what the list says, but hardly
+ * what the user means. */
+static void defaults_add(struct storage_list storages, const struct store_storages *rights,
+                         struct spec *spec, struct problems *problems)
+{
+    const struct place place = {.line = spec->default_storages_line, .column = 1};
+    const size_t before = spec->storage_count;
+    for (size_t i = 0; i < rights->defaults.count; i++) {
+        const char *name = rights->defaults.items[i];
+        if (storage_find(storages, text_of(name)))
+            spec_storage_add(spec, name);
+        else
+            problem_warn(problems, place, "extras.storages",
+                         "your default storage %.64s is not there: it is not mounted", name);
+    }
+    if (spec->storage_count == before)
+        problem_warn(problems, place, "extras.storages",
+                     "you have no default storage: nothing is mounted");
+}
+
 int storage_submit_check(struct storage_list storages, struct store_reader *reader,
-                         const char *user, struct spec *spec, struct arena *arena, struct err *err)
+                         const char *user, struct spec *spec, struct problems *problems,
+                         struct arena *arena, struct err *err)
 {
     struct store_storages rights;
     int code = store_user_storages(reader, user, arena, &rights, err);
@@ -43,9 +64,8 @@ int storage_submit_check(struct storage_list storages, struct store_reader *read
     };
     for (size_t i = 0; code == 0 && i < spec->storage_count; i++)
         code = one_check(storages, &caller, &spec->storages[i], err);
-    for (size_t i = 0; code == 0 && spec->wants_default_storages && i < rights.defaults.count; i++)
-        if (storage_find(storages, text_of(rights.defaults.items[i])))
-            spec_storage_add(spec, rights.defaults.items[i]);
+    if (code == 0 && spec->wants_default_storages)
+        defaults_add(storages, &rights, spec, problems);
     return code;
 }
 

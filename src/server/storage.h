@@ -6,13 +6,16 @@
 
 struct arena;
 struct err;
+struct problems;
 struct spec;
 struct store_reader;
 
 /* May the user have all that the job file names? An empty list of the file is filled with the
- * user's defaults. ERR_NOT_FOUND, ERR_FORBIDDEN: with the line. */
+ * user's defaults; that there are none is a warning. ERR_NOT_FOUND, ERR_FORBIDDEN: with the line.
+ */
 int storage_submit_check(struct storage_list storages, struct store_reader *reader,
-                         const char *user, struct spec *spec, struct arena *arena, struct err *err);
+                         const char *user, struct spec *spec, struct problems *problems,
+                         struct arena *arena, struct err *err);
 
 /* The mounts for a task, outer folders first, in the arena. The folder of a user in a storage that
  * is not shared is made. ERR_INVALID: the storage is not configured any more; ERR_IO: its directory

@@ -10,9 +10,10 @@
 #include "spec/spec.h"
 
 enum {
-    CODEC_VERSION = 3,
+    CODEC_VERSION = 4,
     CODEC_VERSION_BARRIER = 2,
     CODEC_VERSION_WITHIN = 3,
+    CODEC_VERSION_SSH = 4,
     CODEC_COUNT_MAX = 1 << 20
 };
 
@@ -167,6 +168,8 @@ static void code_role(struct codec *codec, struct spec_role *role)
     code_bool(codec, &role->is_ssh_enabled);
     code_bool(codec, &role->has_ssh_barrier);
     code_u32(codec, &role->ssh_barrier_timeout_s);
+    if (codec->version >= CODEC_VERSION_SSH)
+        code_bool(codec, &role->is_ssh_optional);
 }
 
 static void code_lists(struct codec *codec, struct spec *spec)
@@ -224,6 +227,8 @@ static void code_spec(struct codec *codec, struct spec *spec)
     code_bool(codec, &spec->notify.retried);
     code_string(codec, &spec->tag);
     code_lists(codec, spec);
+    for (size_t i = 0; i < spec->role_count && codec->version < CODEC_VERSION_SSH; i++)
+        spec->roles[i].is_ssh_optional = spec->format == SPEC_V1;
     if (codec->version >= CODEC_VERSION_BARRIER) {
         code_bool(codec, &spec->has_start_barrier);
         code_u32(codec, &spec->start_barrier_timeout_s);

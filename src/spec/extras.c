@@ -77,6 +77,7 @@ static void storages_read(struct spec_reader *reader, const struct doc *list)
     if (!list)
         return;
     reader->spec->wants_default_storages = list->as.list.count == 0;
+    reader->spec->default_storages_line = list->place.line;
     for (size_t i = 0; i < list->as.list.count && i < SPEC_LIST_MAX; i++) {
         const struct doc *item = list->as.list.items[i];
         char path[64];

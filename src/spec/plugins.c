@@ -173,6 +173,8 @@ static void ssh_read(struct spec_reader *reader, const struct spec_plugin *plugi
         struct spec_role *role = &reader->spec->roles[i];
         if (!has_role(plugin, role))
             continue;
+        role->is_ssh_optional =
+            plugin->is_failure_ignored && (role->is_ssh_optional || !role->is_ssh_enabled);
         role->is_ssh_enabled = true;
         role->has_ssh_barrier |= is_job && doc_get_bool(parameters, "sshbarrier", false);
         if (role->has_ssh_barrier && minutes > 0 && minutes <= 100000)
@@ -180,11 +182,13 @@ static void ssh_read(struct spec_reader *reader, const struct spec_plugin *plugi
     }
 }
 
-static void teamwise_read(struct spec_reader *reader, const struct doc *parameters, size_t index)
+static void teamwise_read(struct spec_reader *reader, const struct doc *parameters, size_t index,
+                          uint32_t line)
 {
     const struct doc *names = doc_get_list(parameters, "storageConfigNames");
     if (names->as.list.count == 0) {
         reader->spec->wants_default_storages = true;
+        reader->spec->default_storages_line = line;
         return;
     }
     for (size_t i = 0; i < names->as.list.count && i < SPEC_LIST_MAX; i++) {
@@ -208,7 +212,7 @@ static void plugin_read(struct spec_reader *reader, const struct doc *doc, size_
         return; /* the shape has complained */
     if (text_is(name, "teamwise_storage")) {
         if (!doc_get_kind(doc_get(reader->root, "extras"), "storages", DOC_LIST))
-            teamwise_read(reader, parameters, index);
+            teamwise_read(reader, parameters, index, doc->place.line);
         return;
     }
     struct spec_plugin *plugin = plugin_new(reader, doc, name, path);

@@ -111,9 +111,10 @@ struct spec_role {
     struct spec_completion completion;
     int32_t task_retry_count; /* honoured only for jobs without gang */
     struct spec_placement placement;
-    bool is_ssh_enabled; /* plugin ssh with jobssh, or a v1 job */
+    bool is_ssh_enabled;  /* plugin ssh with jobssh or a key, or a v1 job */
+    bool is_ssh_optional; /* an image without sshd is no failure: v1, failurePolicy ignore */
     bool has_ssh_barrier;
-    uint32_t ssh_barrier_timeout_s; /* 0 (v1): the default, and only where the image has sshd */
+    uint32_t ssh_barrier_timeout_s; /* 0 (v1): the default */
 };
 
 enum spec_priority_class { SPEC_OPPO = -1, SPEC_TEST = 10, SPEC_PROD = 100, SPEC_CRIT = 120 };
@@ -153,7 +154,8 @@ struct spec {
     size_t storage_count;
     bool wants_default_storages;
     bool wants_host_network; /* extras.hostNetwork: else it is refused; not stored */
-    struct spec_pair *envs;  /* v1 jobEnvs */
+    uint32_t default_storages_line; /* of the file; not stored */
+    struct spec_pair *envs;         /* v1 jobEnvs */
     size_t env_count;
     const char *code_dir, *data_dir, *output_dir, *auth_file; /* v1; "" when absent */
     struct spec_notifications notify;

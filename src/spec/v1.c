@@ -99,7 +99,7 @@ void early_role_defaults(struct spec_reader *reader, struct spec_role *role)
         .pinned_cell_id = "",
         .affinity_group = "",
         .within_one_cell = ""};
-    role->is_ssh_enabled = role->has_ssh_barrier = true;
+    role->is_ssh_enabled = role->has_ssh_barrier = role->is_ssh_optional = true;
 }
 
 static void role_read(struct spec_reader *reader, const struct doc *doc, size_t index)

@@ -169,6 +169,13 @@ def ssh_barrier(the, name):
     the.end(name)
 
 
+def ssh_missing(the, name):
+    """The image is busybox: it has no ssh server, and no barrier would tell."""
+    the.submit(name, "exit 0", extra="jobRetryCount: 1\nextras:\n  com.microsoft.pai.runtimeplugin:\n"
+               "    - {plugin: ssh, parameters: {jobssh: true}}\n")
+    the.end(name)
+
+
 def node_restarted(the, name):
     """What a restart of the machine leaves: a state of another boot, and nothing that runs."""
     the.submit(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; echo ready; exec sleep 600", extra="jobRetryCount: 0\n")
@@ -225,6 +232,7 @@ WORLDS = (
         PlatformCase("preempted", -1003, ALWAYS, preempted),
         PlatformCase("scaled-down", -230, NEVER, scaled_down, task=1),
         PlatformCase("ssh-barrier", 249, NEVER, ssh_barrier),
+        PlatformCase("ssh-missing", 217, NEVER, ssh_missing),
         PlatformCase("node-restarted", -1001, ALWAYS, node_restarted),
     )),
     (DiskWorld, (PlatformCase("node-disk-full", -1211, ALWAYS, node_disk_full),)),

@@ -64,6 +64,15 @@ class Storages(unittest.TestCase):
         self.run_job("defaults", "echo here > /mnt/home/default; test ! -e /mnt/corpus", [])
         self.assertEqual((self.places["homes"] / "ann/default").read_text(), "here\n")
 
+    def test_who_has_no_default_is_told(self):
+        self.put("POST", "users", {"username": "bob", "password": "a-password"})
+        token = self.put("POST", "tokens", {"username": "bob", "password": "a-password"})["token"]
+        answer = self.submit("nothing", "true", [], token)
+        self.assertRegex(answer["warnings"], r"job:\d+:1: warning: extras.storages: you have no default storage: nothing is mounted")
+        self.put("POST", "groups", {"groupname": "old", "extension": {"acls": {"storageConfigs": ["gone"]}}})
+        self.put("PUT", "users/bob/group", {"groupname": "old"})
+        self.assertIn("your default storage gone is not there", self.submit("gone", "true", [], token)["warnings"])
+
     def test_refused(self):
         for name, status, code in (("open", 403, "ForbiddenUserError"), ("none", 404, "NoStorageError")):
             with self.assertRaises(server.Refused) as refused:

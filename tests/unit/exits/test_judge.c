@@ -215,6 +215,7 @@ static void told_by_the_engine(void **state)
          "PLATFORM_FAILURE"},
         {{.reason = "Preempting"}, -1003, "PLATFORM_FAILURE"},
         {{.exit_code = 253}, 253, "PLATFORM_FAILURE"},
+        {{.exit_code = 217}, 217, "USER_FAILURE"},
         {{.exit_code = 218}, 218, "USER_FAILURE"},
         {{.exit_code = 9}, 256, "PLATFORM_FAILURE"},
         {{.exit_code = 10, .platform_tail = {"ssh barrier gave up", 19}, .is_user_command = true},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
@@ -21,6 +22,7 @@ static void ssh_without_home(void **state)
         world_init(&w, "echo ran");
         w.job.format = (uint8_t)format;
         w.role.is_ssh_enabled = true;
+        w.role.is_ssh_optional = format == JOB_FILE_V1;
         w.task.has_ssh_barrier = true;
         w.task.ssh_private_key = w.task.ssh_public_key = "KEY";
         setenv("HOME", "/proc", 1); /* nothing can be made there */
@@ -73,7 +75,45 @@ static void ssh_files(void **state)
     folder_remove(w.root);
 }
 
+/* A job that asks for ssh fails where the image has no server, unless it says that it can do
+ * without. With a barrier the others must be told, which the barrier does. */
+static void ssh_without_server(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_optional, has_barrier;
+        enum exit_stage stage;
+        int code;
+    } rows[] = {{false, false, EXIT_STAGE_SETUP, EXIT_FILE_SSH_MISSING},
+                {true, false, EXIT_STAGE_USER, 0},
+                {true, true, EXIT_STAGE_USER, 0}};
+    if (access("/usr/sbin/sshd", X_OK) == 0)
+        skip(); /* this machine has one */
+    char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct world w;
+        uint16_t ports[2] = {0, 1};
+        world_init(&w, "echo ran");
+        mkdir(path_in(&w, "home"), 0755);
+        w.role.is_ssh_enabled = true;
+        w.role.is_ssh_optional = rows[i].is_optional;
+        w.role.port_count = 2;
+        w.tasks[0].ports = ports;
+        w.tasks[0].address = "127.0.0.1";
+        w.task.has_ssh_barrier = rows[i].has_barrier;
+        w.task.ssh_barrier_timeout_s = 600;
+        w.task.ssh_private_key = w.task.ssh_public_key = "KEY";
+        setenv("HOME", path_in(&w, "home"), 1);
+        world_run(&w);
+        end_is(&w, rows[i].stage, rows[i].code, 0);
+        folder_remove(w.root);
+    }
+    setenv("HOME", home, 1);
+    free(home);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(ssh_without_server),
     cmocka_unit_test(ssh_without_home),
     cmocka_unit_test(ssh_files),
 };

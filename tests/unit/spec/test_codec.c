@@ -28,7 +28,7 @@ static void test_codec(void **state)
     assert_null(spec_decode(buf_as_text(&again), &err));
     again.at[0] = 99;
     assert_null(spec_decode(buf_as_text(&again), &err));
-    assert_string_equal(err.text, "stored job specification has version 99, not 1 to 3");
+    assert_string_equal(err.text, "stored job specification has version 99, not 1 to 4");
     buf_release(&bytes);
     buf_release(&again);
     parse_free(&p);

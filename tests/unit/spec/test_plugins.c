@@ -55,7 +55,45 @@ static void test_plugins(void **state)
     buf_release(&text);
 }
 
+/* Which roles have ssh, and for which an image without a server is no failure. */
+static void test_ssh(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *plugins;
+        bool is_enabled, is_optional, has_barrier;
+    } rows[] = {
+        {"{plugin: ssh, parameters: {jobssh: true}}", true, false, false},
+        {"{plugin: ssh, parameters: {jobssh: true, sshbarrier: true}, failurePolicy: ignore}", true,
+         true, true},
+        {"{plugin: ssh, parameters: {userssh: {value: ssh-ed25519 A}}}", true, false, false},
+        {"{plugin: ssh, parameters: {userssh: {type: none, value: ssh-ed25519 A}}}", false, false,
+         false},
+        {"{plugin: ssh, parameters: {jobssh: true}}, {plugin: ssh, failurePolicy: ignore, "
+         "parameters: {jobssh: true}}",
+         true, false, false},
+        {"{plugin: ssh, failurePolicy: ignore, parameters: {jobssh: true}}, {plugin: ssh, "
+         "parameters: {jobssh: true}}",
+         true, false, false},
+        {"{plugin: ssh, parameters: {jobssh: false}}", false, false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct buf text = BUF_INIT;
+        struct parse p;
+        buf_format(&text, HELLO "extras:\n  com.microsoft.pai.runtimeplugin: [%s]\n",
+                   rows[i].plugins);
+        parse_text(&p, buf_as_text(&text));
+        assert_non_null(p.spec);
+        assert_int_equal(p.spec->roles[0].is_ssh_enabled, rows[i].is_enabled);
+        assert_int_equal(p.spec->roles[0].is_ssh_optional, rows[i].is_optional);
+        assert_int_equal(p.spec->roles[0].has_ssh_barrier, rows[i].has_barrier);
+        parse_free(&p);
+        buf_release(&text);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_ssh),
     cmocka_unit_test(test_plugins),
 };
 UNIT_FILE(tests, NULL, NULL);
