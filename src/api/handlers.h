@@ -70,6 +70,7 @@ int call_states(struct call *call, uint32_t *states);
 /* log.c: whole, tail and follow */
 int handle_log_list(struct call *call);
 int handle_log_read(struct call *call);
+int handle_tail_log(struct call *call);
 int handle_log_follow(struct call *call);
 /* The stream of this name. NoTaskLogError. */
 int log_stream_parse(struct call *call, struct text name, enum log_stream *stream);
@@ -94,6 +95,7 @@ int handle_barrier(struct call *call);
 /* oidc.c */
 int handle_oidc_login(struct call *call);
 int handle_oidc_return(struct call *call);
+int handle_oidc_return_form(struct call *call);
 int handle_oidc_token(struct call *call);
 int handle_oidc_device(struct call *call);
 int handle_oidc_logout(struct call *call);

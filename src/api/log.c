@@ -36,7 +36,8 @@ struct log_reader {
     uint64_t offset; /* within the attempt; without one, what is to be left out of the next ones */
     uint64_t end;    /* without follow: what was there at the start */
     bool is_follow, is_job;
-    bool is_part;      /* of a range that was asked for */
+    bool is_part;      /* of a range that was asked for, or the end alone */
+    bool is_tail;      /* the end alone: TAIL_MODE_BYTES */
     struct job_id job; /* is_job */
     struct task_ref task;
     uint32_t job_attempt; /* `after` is of this attempt of the job or an earlier one */
@@ -350,7 +351,7 @@ static int log_begin(struct call *call, struct log_reader *log)
         code = call_number(call, "tail-lines", 0, TAIL_LINES_MAX, -1, &lines);
     if (code)
         return code;
-    if (call_flag(call, "tail-mode") || call_flag(call, "tailMode"))
+    if (log->is_tail || call_flag(call, "tail-mode") || call_flag(call, "tailMode"))
         tail = TAIL_MODE_BYTES;
     struct log_part part = {0};
     struct err err = {0};
@@ -468,7 +469,21 @@ static int path_attempt(struct call *call, struct task_record *attempt)
     return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has no such attempt");
 }
 
-/* Links that a browser can open, as those of the original. */
+/* Links that a browser can open, as those of the original: the whole log, or its end. */
+static const char *log_path(const struct call *call, const char *stream, bool is_tail)
+{
+    const struct text *names = call->parameters;
+    return is_tail
+               ? arena_format(call->arena, "/api/internal/tail-logs/%.*s:%.*s:%.*s:%.*s:%.*s:%s",
+                              TEXT_ARG(names[0]), TEXT_ARG(names[1]), TEXT_ARG(names[2]),
+                              TEXT_ARG(names[3]), TEXT_ARG(names[4]), stream)
+               : arena_format(call->arena,
+                              "/api/v2/jobs/%.*s/attempts/%.*s/taskRoles/%.*s/taskIndex/%.*s/"
+                              "attempts/%.*s/logs/%s",
+                              TEXT_ARG(names[0]), TEXT_ARG(names[1]), TEXT_ARG(names[2]),
+                              TEXT_ARG(names[3]), TEXT_ARG(names[4]), stream);
+}
+
 int handle_log_list(struct call *call)
 {
     struct task_record attempt;
@@ -482,15 +497,10 @@ int handle_log_list(struct call *call)
     json_key(&json, "locations");
     json_array(&json);
     for (size_t i = 0; i < COUNT_OF(STREAMS); i++) {
-        const char *path = arena_format(
-            call->arena,
-            "/api/v2/jobs/%.*s/attempts/%.*s/taskRoles/%.*s/taskIndex/%.*s/attempts/%.*s/logs/%s",
-            TEXT_ARG(call->parameters[0]), TEXT_ARG(call->parameters[1]),
-            TEXT_ARG(call->parameters[2]), TEXT_ARG(call->parameters[3]),
-            TEXT_ARG(call->parameters[4]), STREAMS[i].name);
+        const char *path = log_path(call, STREAMS[i].name, is_tail);
         json_object(&json);
         json_key_string(&json, "name", STREAMS[i].name);
-        json_key_string(&json, "uri", link_make(call, path, is_tail ? "tail-mode=true" : ""));
+        json_key_string(&json, "uri", link_make(call, path, ""));
         json_object_end(&json);
     }
     json_array_end(&json);
@@ -498,18 +508,42 @@ int handle_log_list(struct call *call)
     return 0;
 }
 
-int handle_log_read(struct call *call)
+/* The log that a path of six names is of. */
+static int log_open(struct call *call, struct log_reader *log)
 {
     struct task_record attempt;
-    struct log_reader log = {.is_follow = call_flag(call, "follow")};
-    int code = log_stream_parse(call, call->parameters[5], &log.which);
+    int code = log_stream_parse(call, call->parameters[5], &log->which);
     if (!code)
         code = path_attempt(call, &attempt);
-    if (!code) {
-        log.attempt = attempt.attempt;
-        code = log_begin(call, &log);
-    }
+    if (code)
+        return code;
+    log->attempt = attempt.attempt;
+    return log_begin(call, log);
+}
+
+int handle_log_read(struct call *call)
+{
+    struct log_reader log = {.is_follow = call_flag(call, "follow")};
+    int code = log_open(call, &log);
     return code ? code : log_reply(call, &log);
+}
+
+/* OpenPAI's links to the end of a log: "JOB:ATTEMPT:ROLE:INDEX:TASKATTEMPT:STREAM". */
+int handle_tail_log(struct call *call)
+{
+    enum { NAME_COUNT = 6 };
+    struct log_reader log = {.is_tail = true};
+    struct text rest = call->parameters[0];
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        call->parameters[i] = text_cut(&rest, ':');
+    if (rest.at || !call->parameters[NAME_COUNT - 1].length)
+        return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "",
+                         "the name of a log is JOB:ATTEMPT:ROLE:INDEX:TASKATTEMPT:STREAM");
+    int code = log_open(call, &log);
+    if (code)
+        return code;
+    log.is_part = true;
+    return log_reply(call, &log);
 }
 
 /* A task that waits for its next try: its latest one that had a container, of this attempt of the

@@ -400,6 +400,30 @@ int handle_oidc_return(struct call *call)
     return flow_give(call, flow, return_run, return_identified);
 }
 
+/* A provider that was told to answer by a form, as OpenPAI told its own. The browser sends no
+ * cookie with a form of another site: it comes again, by itself, with what the form holds. */
+int handle_oidc_return_form(struct call *call)
+{
+    static const char *const names[] = {"state", "code", "iss", "error"};
+    cleanup_buf struct buf url = BUF_INIT;
+    const struct doc *doc;
+    int code = check_configured(call);
+    if (!code)
+        code = call_body(call, &doc);
+    if (code)
+        return code;
+    for (size_t i = 0; i < call->exchange->segment_count; i++)
+        buf_format(&url, "/%.*s", TEXT_ARG(call->exchange->segments[i]));
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct text value = doc_get_text(doc, names[i], "");
+        if (value.length)
+            fetch_parameter(&url, names[i], value);
+    }
+    exchange_header(call->exchange, "Location", arena_copy(call->arena, buf_as_text(&url)));
+    call->exchange->reply.status = 303; /* GET, whatever the method was */
+    return 0;
+}
+
 /* ---- programs ---- */
 
 static bool code_open(struct call *call, struct text code, struct text verifier, struct text *user)

@@ -17,6 +17,7 @@ const struct route ROUTES[] = {
     {HTTP_DELETE, "/api/v2/authn/basic/logout", ACCESS_BROWSER, handle_logout, false},
     {HTTP_GET, "/api/v2/authn/oidc/login", ACCESS_ANYONE, handle_oidc_login, false},
     {HTTP_GET, "/api/v2/authn/oidc/return", ACCESS_ANYONE, handle_oidc_return, false},
+    {HTTP_POST, "/api/v2/authn/oidc/return", ACCESS_ANYONE, handle_oidc_return_form, false},
     {HTTP_POST, "/api/v2/authn/oidc/token", ACCESS_ANYONE, handle_oidc_token, false},
     {HTTP_POST, "/api/v2/authn/oidc/device", ACCESS_ANYONE, handle_oidc_device, false},
     {HTTP_GET, "/api/v2/authn/oidc/logout", ACCESS_ANYONE, handle_oidc_logout, false},
@@ -130,12 +131,15 @@ const struct route ROUTES[] = {
     {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", ACCESS_ANYONE, handle_barrier,
      false},
 
+    {HTTP_GET, "/api/internal/tail-logs/:log", ACCESS_USER, handle_tail_log, false},
+
     {HTTP_GET, "/api/v1", ACCESS_ANYONE, handle_root_v1, true},
     {HTTP_GET, "/api/v1/authn/info", ACCESS_ANYONE, handle_authn_info, true},
     {HTTP_POST, "/api/v1/authn/basic/login", ACCESS_ANYONE, handle_login, true},
     {HTTP_DELETE, "/api/v1/authn/basic/logout", ACCESS_BROWSER, handle_logout, true},
     {HTTP_GET, "/api/v1/authn/oidc/login", ACCESS_ANYONE, handle_oidc_login, true},
     {HTTP_GET, "/api/v1/authn/oidc/return", ACCESS_ANYONE, handle_oidc_return, true},
+    {HTTP_POST, "/api/v1/authn/oidc/return", ACCESS_ANYONE, handle_oidc_return_form, true},
     {HTTP_GET, "/api/v1/authn/oidc/logout", ACCESS_ANYONE, handle_oidc_logout, true},
     {HTTP_POST, "/api/v1/token", ACCESS_ANYONE, handle_login, true},
     {HTTP_GET, "/api/v1/token", ACCESS_BROWSER, handle_token_list, true},

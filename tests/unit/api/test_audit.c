@@ -41,6 +41,7 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v2/authn/basic/logout", "/api/v2/authn/basic/logout", "", NULL, "done"},
     /* there is no provider here: tests/system/signon */
     {HTTP_GET, "/api/v2/authn/oidc/return", NULL, NULL, NULL, NULL},
+    {HTTP_POST, "/api/v2/authn/oidc/return", NULL, NULL, NULL, NULL}, /* leads to the one above */
     {HTTP_POST, "/api/v2/authn/oidc/token", NULL, NULL, NULL, NULL},
     {HTTP_POST, "/api/v2/authn/oidc/device", NULL, NULL, NULL, NULL}, /* begins a login */
     {HTTP_POST, "/api/v2/tokens", "/api/v2/tokens", LOGIN, NULL, "done"},
@@ -120,6 +121,7 @@ static const struct row ROWS[] = {
     {HTTP_POST, "/api/v1/authn/basic/login", "/api/v1/authn/basic/login", LOGIN, NULL, "done"},
     {HTTP_DELETE, "/api/v1/authn/basic/logout", "/api/v1/authn/basic/logout", "", NULL, "done"},
     {HTTP_GET, "/api/v1/authn/oidc/return", NULL, NULL, NULL, NULL},
+    {HTTP_POST, "/api/v1/authn/oidc/return", NULL, NULL, NULL, NULL},
     {HTTP_POST, "/api/v1/token", "/api/v1/token", LOGIN, NULL, "done"},
     {HTTP_POST, "/api/v1/token/application", "/api/v1/token/application", "", NULL, "done"},
     {HTTP_DELETE, "/api/v1/token/:token", "/api/v1/token/" TOKEN_ID, "", NULL, "not-found"},

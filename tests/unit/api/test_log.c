@@ -39,8 +39,12 @@ static void test_logs(void **state)
                                "0/logs?tail-mode=true",
                                alice),
                      200);
-    assert_body(world, "/attempts/0/logs/stdout?link=");
-    assert_body(world, ".alice&tail-mode=true\"");
+    assert_body(world, "\"/api/internal/tail-logs/log:0:worker:0:0:stdout?link=");
+    assert_int_equal(world_get(world, "/api/internal/tail-logs/log:0:worker:0:0:all", alice), 206);
+    world_read_all(world, &out);
+    assert_int_equal(out.length, 16384);
+    assert_true(text_equal(buf_as_text(&out),
+                           (struct text){log->text.at + log->text.length - 16384, 16384}));
     assert_int_equal(world_get(world,
                                "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/"
                                "0/logs/all?tail-mode=1",
@@ -54,6 +58,11 @@ static void test_logs(void **state)
         "/api/v2/jobs/log/logs?stream=none",
         "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/9/logs",
         "/api/v2/jobs/log/attempts/9/taskRoles/worker/taskIndex/0/attempts/0/logs",
+        "/api/internal/tail-logs/log",
+        "/api/internal/tail-logs/log:0:worker:0:0:",
+        "/api/internal/tail-logs/log:0:worker:0:0:none",
+        "/api/internal/tail-logs/log:0:worker:0:0:all:x",
+        "/api/internal/tail-logs/none:0:worker:0:0:all",
     };
     for (size_t i = 0; i < COUNT_OF(MISSING); i++)
         assert_int_equal(world_get(world, MISSING[i], alice), 404);

@@ -137,7 +137,25 @@ static void a_program_gives_its_challenge(void **state)
     }
 }
 
+/* A form of the provider's: the browser comes again by GET, and brings its cookie. */
+static void a_form_leads_to_the_path(void **state)
+{
+    struct world *world = *state;
+    static const char type[] = "application/x-www-form-urlencoded";
+    static const char path[] = "/rest-server/api/v2/authn/oidc/return";
+    assert_int_equal(
+        world_ask(world, HTTP_POST, path, NULL, type, TEXT("code=a%26b&state=s%0d%0a&other=x")),
+        303);
+    assert_string_equal(world->location,
+                        "/rest-server/api/v2/authn/oidc/return?state=s%0D%0A&code=a%26b");
+    assert_int_equal(world_ask(world, HTTP_POST, path, NULL, type, TEXT("code=%zz")), 400);
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v1/authn/oidc/return", NULL, type, TEXT("")),
+                     303);
+    assert_string_equal(world->location, "/api/v1/authn/oidc/return");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_form_leads_to_the_path, setup, teardown),
     cmocka_unit_test(only_known_origins_get_a_token),
     cmocka_unit_test_setup_teardown(a_redirect_is_printable, setup, teardown),
     cmocka_unit_test_setup_teardown(a_program_gives_its_challenge, setup, teardown),

@@ -110,6 +110,7 @@ static const struct row ROWS[] = {
     /* not configured here */
     {HTTP_GET, "/api/v2/authn/oidc/login", ANYONE(404), NULL},
     {HTTP_GET, "/api/v2/authn/oidc/return", ANYONE(404), NULL},
+    {HTTP_POST, "/api/v2/authn/oidc/return", ANYONE(404), NULL},
     {HTTP_POST, "/api/v2/authn/oidc/token", ANYONE(404), NULL},
     {HTTP_POST, "/api/v2/authn/oidc/device", ANYONE(404), NULL},
     {HTTP_GET, "/api/v2/authn/oidc/logout", ANYONE(404), NULL},
@@ -217,6 +218,7 @@ static const struct row ROWS[] = {
 
     /* only by the token of the try, which none of these is */
     {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", ANYONE(401), NULL},
+    {HTTP_GET, "/api/internal/tail-logs/:log", READERS(206), NULL},
 
     {HTTP_GET, "/api/v1", ANYONE(200), NULL},
     {HTTP_GET, "/api/v1/authn/info", ANYONE(200), NULL},
@@ -224,6 +226,7 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v1/authn/basic/logout", BROWSER(200), NULL},
     {HTTP_GET, "/api/v1/authn/oidc/login", ANYONE(404), NULL},
     {HTTP_GET, "/api/v1/authn/oidc/return", ANYONE(404), NULL},
+    {HTTP_POST, "/api/v1/authn/oidc/return", ANYONE(404), NULL},
     {HTTP_GET, "/api/v1/authn/oidc/logout", ANYONE(404), NULL},
     {HTTP_POST, "/api/v1/token", ANYONE(400), NULL},
     {HTTP_GET, "/api/v1/token", BROWSER(200), NULL},
@@ -439,6 +442,8 @@ static void target_of(const struct row *row, const struct subject *subject, stru
             buf_format(target, "%s%s", has_user ? "" : "alice~", subject->job_name);
         else if (text_is(part, ":token"))
             buf_string(target, subject->token_id);
+        else if (text_is(part, ":log"))
+            buf_format(target, "alice~%s:0:worker:0:0:all", subject->job_name);
         else {
             for (size_t i = 0; i < COUNT_OF(FIXED); i++)
                 if (text_is(part, FIXED[i].name))
