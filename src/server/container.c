@@ -27,7 +27,7 @@ void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *
     secret_wipe(plain.at, plain.room);
 }
 
-int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
+int secrets_open(struct text sealed, const struct key_file *keys, struct arena *arena,
                  struct spec_pair **secrets, size_t *count, struct err *err)
 {
     cleanup_buf struct buf plain = BUF_INIT;
@@ -36,7 +36,9 @@ int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
     *count = 0;
     if (sealed.length == 0)
         return 0;
-    code = secret_open(key, sealed, &plain, err);
+    code = secret_open(keys->seal, sealed, &plain, err);
+    if (code < 0 && keys->has_old) /* a rotation was ended before it came here */
+        code = secret_open(keys->old_seal, sealed, &plain, err);
     if (code < 0)
         return code;
     struct cursor cursor;
@@ -356,7 +358,7 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
                              .segment_bytes = keys->log_segment_bytes};
     struct spec_pair *secrets;
     size_t count;
-    int code = secrets_open(launch->source.sealed, keys->seal_key, arena, &secrets, &count, err);
+    int code = secrets_open(launch->source.sealed, keys->sealing, arena, &secrets, &count, err);
     const char *user, *password;
     const struct engine_mount *mounts = NULL;
     size_t mount_count = 0;

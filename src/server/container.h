@@ -13,7 +13,7 @@
 #include "server/v1_files.h"
 #include "spec/spec.h"
 #include "store/read.h"
-#include "sys/secret.h"
+#include "sys/key_file.h"
 
 /* What jobs can have mounted. */
 struct launch_places {
@@ -48,7 +48,7 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
                                           struct attempt_id attempt);
 
 struct container_keys {
-    const uint8_t *seal_key;   /* of the secrets */
+    const struct key_file *sealing; /* of the secrets */
     const uint8_t *master_key; /* the barrier's token is derived from it */
     const uint8_t *epoch_key;  /* the job's ssh key is (epoch_key_make) */
     const char *api_url;       /* as a task can reach it; "" unknown */
@@ -68,7 +68,7 @@ void epoch_key_make(const uint8_t *master_key, const struct store_epoch *epoch,
 /* The secrets of a job file, as the store keeps them. */
 void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *key,
                   struct buf *sealed);
-int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
+int secrets_open(struct text sealed, const struct key_file *keys, struct arena *arena,
                  struct spec_pair **secrets, size_t *count, struct err *err);
 
 /* plugin.c: shell text of a role's runtime plugins. */

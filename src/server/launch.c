@@ -166,8 +166,8 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     char url[LAUNCH_URL_SIZE];
     uint8_t epoch_key[SECRET_KEY_SIZE];
     struct engine *engine = engine_open(server, mail->engine, err);
-    struct container_keys keys = {.seal_key = server->seal_key,
-                                  .master_key = server->master_key,
+    struct container_keys keys = {.sealing = &server->keys,
+                                  .master_key = server->keys.master,
                                   .epoch_key = epoch_key,
                                   .api_url = url};
     struct store_epoch epoch = store_epoch_of(server->store, mail->job);
@@ -190,7 +190,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     task = launch_job_task(&launcher->job, mail->task, mail->attempt);
     if (!task)
         return 0; /* overtaken: a kill of it follows, or its exit is known already */
-    epoch_key_make(server->master_key, &epoch, epoch_key);
+    epoch_key_make(server->keys.master, &epoch, epoch_key);
     struct container container;
     code = container_make(&launcher->job, task, &keys, server_node_is_simulated(server, task->node),
                           &launcher->arena, &container, err);

@@ -32,7 +32,7 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
     const char *backup_path, *restore_path, *portal_folder;
-    bool is_check, is_audit, accepts_loss, replaces;
+    bool is_check, is_audit, is_rotation, accepts_loss, replaces;
 };
 
 static void usage(FILE *out)
@@ -40,7 +40,7 @@ static void usage(FILE *out)
     fputs(
         "usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
         "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
-        "             [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
+        "             [--rotate-key] [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
         "             [--portal-dir DIR]\n"
         "             [--version] [--help]\n"
         "\n"
@@ -54,6 +54,8 @@ static void usage(FILE *out)
         "                        tokens of the user, and end\n"
         "  --audit               step through the event log again and compare with the rows,\n"
         "                        while no server runs, and end\n"
+        "  --rotate-key          seal all secrets of jobs by a new key, while no server runs, and\n"
+        "                        end; one that was ended in between is gone on with\n"
         "  --accept-loss         start though the database lacks what had been stored, or is\n"
         "                        another one than was there (docs/operator/backup.md)\n"
         "  --backup FILE         copy the database, and the key, into FILE, and end; a server may\n"
@@ -81,6 +83,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"portal-dir", required_argument, NULL, 'w'},
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
+        {"rotate-key", no_argument, NULL, 'K'},
         {"accept-loss", no_argument, NULL, 'L'},
         {"backup", required_argument, NULL, 'b'},
         {"restore", required_argument, NULL, 'R'},
@@ -112,6 +115,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'a':
             options->is_audit = true;
+            break;
+        case 'K':
+            options->is_rotation = true;
             break;
         case 'b':
             options->backup_path = optarg;
@@ -395,6 +401,24 @@ static int reset_password(const struct options *options, struct server_config *c
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+static int rotate_key(struct server_config *config)
+{
+    struct store *store;
+    struct err err;
+    size_t count = 0;
+    int code = database_open(config, &store, &err);
+    if (code == 0) {
+        code = server_key_rotate(store, config->data_directory, &count, &err);
+        store_close(store);
+    }
+    if (code < 0)
+        log_error("server", "%s", err.text);
+    else
+        log_info("server", "the secrets of %zu jobs are sealed by a new key", count);
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
 static int check(struct server_config *config)
 {
     const struct store_opening opening = {.address = config->database};
@@ -528,6 +552,8 @@ int main(int argc, char **argv)
         return check(config);
     if (options.is_audit)
         return audit(config);
+    if (options.is_rotation)
+        return rotate_key(config);
     if (options.reset_user)
         return reset_password(&options, config);
     protect_from_oom();

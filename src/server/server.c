@@ -19,11 +19,13 @@ static int server_keys(struct server *server, struct err *err)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/key", server->config->data_directory);
-    int code = secret_key_load(path, server->master_key, err);
+    int code = key_file_load(path, &server->keys, err);
     if (code < 0)
         return code;
-    secret_key_derive(server->master_key, 1, "skepseal", server->seal_key);
-    secret_key_derive(server->master_key, 1, "skeptokn", server->token_key);
+    if (server->keys.has_old)
+        log_warning("server", "a rotation of the sealing key was ended before it was done: end it "
+                              "by skepd --rotate-key");
+    secret_key_derive(server->keys.master, 1, "skeptokn", server->token_key);
     return 0;
 }
 
@@ -249,7 +251,6 @@ void server_free(struct server *server)
     pthread_mutex_destroy(&server->watch_lock);
     pthread_mutex_destroy(&server->state_lock);
     rate_release(&server->submits);
-    secret_wipe(server->master_key, sizeof server->master_key);
-    secret_wipe(server->seal_key, sizeof server->seal_key);
+    key_file_wipe(&server->keys);
     mem_free(server);
 }

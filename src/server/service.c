@@ -102,7 +102,7 @@ static struct server_mail *mail_of_submission(struct server *server, const char 
     submit->plan = plan_of_spec(parsed->spec, user);
     plan_encode(submit->plan, &plan);
     spec_encode(parsed->spec, &spec);
-    secrets_seal(parsed->secrets, parsed->secret_count, server->seal_key, &sealed);
+    secrets_seal(parsed->secrets, parsed->secret_count, server->keys.seal, &sealed);
     submit->spec_bytes = mail_bytes(mail, &spec);
     submit->plan_bytes = mail_bytes(mail, &plan);
     submit->sealed = mail_bytes(mail, &sealed);
@@ -216,7 +216,7 @@ static void key_attach(struct server *server, struct server_mail *mail,
     struct store_submit_key *key = ARENA_NEW(&mail->arena, struct store_submit_key);
     uint8_t digest_key[SECRET_KEY_SIZE];
     assert(submission->key.length <= STORE_SUBMIT_KEY_MAX);
-    secret_key_derive(server->master_key, 1, "skepskey", digest_key);
+    secret_key_derive(server->keys.master, 1, "skepskey", digest_key);
     key->user = arena_copy(&mail->arena, text_of(submission->user));
     key->key = arena_copy(&mail->arena, submission->key);
     key->job_name = arena_copy(&mail->arena, text_of(mail->event.submit.plan->name));
@@ -390,6 +390,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         return;
     case CHANGE_ATTEMPT_END: /* the engine's thread makes it, beside the exit */
     case CHANGE_SUBMIT_KEY:  /* admission.c does, beside the submission */
+    case CHANGE_RESEAL:      /* only while no server runs */
         break;
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:
@@ -431,7 +432,7 @@ static int service_barrier(void *context, const struct service_barrier *report,
                            struct service_reply reply, struct err *err)
 {
     struct server *server = context;
-    if (!barrier_token_is(server->master_key, report->attempt, report->token))
+    if (!barrier_token_is(server->keys.master, report->attempt, report->token))
         return err_fail(err, ERR_UNAUTHORIZED, "", "this is not the token of the try");
     struct server_mail *mail = mail_new(MAIL_BARRIER);
     mail->barrier = *report;
@@ -577,7 +578,7 @@ static void service_ssh_keys(void *context, struct job_id job, const char *comme
     struct server *server = context;
     struct store_epoch epoch = store_epoch_of(server->store, job);
     uint8_t key[SECRET_KEY_SIZE];
-    epoch_key_make(server->master_key, &epoch, key);
+    epoch_key_make(server->keys.master, &epoch, key);
     ssh_key_make(key, job, comment, arena, private_key, public_key);
     secret_wipe(key, sizeof key);
 }

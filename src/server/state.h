@@ -21,7 +21,7 @@
 #include "server/server.h"
 #include "server/use_watch.h"
 #include "store/read.h"
-#include "sys/secret.h"
+#include "sys/key_file.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -101,7 +101,8 @@ struct server {
     struct service service;
     struct metrics metrics;
 
-    uint8_t master_key[SECRET_KEY_SIZE], seal_key[SECRET_KEY_SIZE], token_key[SECRET_KEY_SIZE];
+    struct key_file keys;
+    uint8_t token_key[SECRET_KEY_SIZE];
 
     pthread_rwlock_t rules_lock;
     struct exit_rules *rules;

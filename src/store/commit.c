@@ -147,6 +147,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return submit_key_add(store, change, err);
     case CHANGE_SUBMIT_KEYS_TRIM:
         return submit_keys_trim(store, change, err);
+    case CHANGE_RESEAL:
+        return job_reseal(store, change, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;

@@ -40,6 +40,9 @@ static const char select_live[] =
 static const char select_tags[] = "SELECT name FROM tags WHERE job = ? ORDER BY name";
 static const char select_source[] =
     "SELECT format, spec, source, sealed FROM job_sources WHERE job = ?";
+static const char select_sealed[] =
+    "SELECT job, sealed FROM job_sources WHERE job > ? AND length(sealed) > 0 ORDER BY job LIMIT ?";
+static const char update_sealed[] = "UPDATE job_sources SET sealed = ? WHERE job = ?";
 static const char select_plan[] = "SELECT plan FROM job_plans WHERE job = ?";
 static const char select_attempts[] =
     "SELECT " ATTEMPT_COLUMNS(COLUMN_NAME) " FROM job_attempts WHERE job = ? ORDER BY attempt";
@@ -381,6 +384,35 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
     source->sealed = sql_text(&sql, arena);
     sql_done(&sql);
     return 0;
+}
+
+int store_sealed_read(struct store_reader *reader, struct job_id after, struct arena *arena,
+                      struct store_sealed *items, size_t most, size_t *count, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_sealed);
+    int code;
+    *count = 0;
+    sql_put_int(&sql, after.v);
+    sql_put_int(&sql, (int64_t)most);
+    while ((code = sql_next(&sql, err)) == 1) {
+        assert(*count < most);
+        items[*count].job.v = (uint32_t)sql_int(&sql);
+        items[*count].sealed = sql_text(&sql, arena);
+        (*count)++;
+    }
+    return code;
+}
+
+int job_reseal(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, update_sealed);
+    int changed;
+    sql_put_blob(&sql, change->reseal.sealed);
+    sql_put_int(&sql, change->reseal.job.v);
+    int code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no job %u", change->reseal.job.v);
+    return code;
 }
 
 static int read_job_attempts(struct store_reader *reader, const struct job_record *job,

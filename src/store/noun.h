@@ -125,6 +125,7 @@ int tokens_remove_browser(struct store *store, const char *user, struct err *err
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
 /* From here on there have been several accounts, for good; marked before, nothing changes. */
 int accounts_mark_several(struct store *store, struct err *err);
+int job_reseal(struct store *store, struct store_change *change, struct err *err);
 int setting_change(struct store *store, struct store_change *change, struct err *err);
 int attempt_end_add(struct store *store, struct store_change *change, struct err *err);
 int barrier_pass(struct store *store, const struct store_change *change, struct err *err);

@@ -123,6 +123,14 @@ struct store_source {
 int store_job_source(struct store_reader *reader, struct job_id job, struct arena *arena,
                      struct store_source *source, struct err *err);
 
+/* The secrets of jobs behind `after`, in the order of the jobs, those that have any; as sealed. */
+struct store_sealed {
+    struct job_id job;
+    struct text sealed;
+};
+int store_sealed_read(struct store_reader *reader, struct job_id after, struct arena *arena,
+                      struct store_sealed *items, size_t most, size_t *count, struct err *err);
+
 /* The plan that was submitted, on the heap. */
 int store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
                    struct err *err);

@@ -216,6 +216,7 @@ enum store_change_kind {
                               * 20,000 at most */
     CHANGE_SUBMIT_KEY,       /* beside the submission itself; the user has no other of this key */
     CHANGE_SUBMIT_KEYS_TRIM, /* likewise; 20,000 at most */
+    CHANGE_RESEAL,           /* a job's secrets, by another key; ERR_NOT_FOUND */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -238,6 +239,10 @@ struct store_change {
             const char *key;
             struct text value;
         } setting;
+        struct {
+            struct job_id job;
+            struct text sealed;
+        } reseal;
         struct store_attempt_end attempt_end;
         struct store_submit_key submit_key;
         struct {

@@ -24,55 +24,6 @@ int secret_init(struct err *err)
     return 0;
 }
 
-static int secret_key_make(const char *path, struct err *err)
-{
-    uint8_t key[SECRET_KEY_SIZE];
-    randombytes_buf(key, sizeof key);
-    char hex[2 * SECRET_KEY_SIZE + 2];
-    sodium_bin2hex(hex, sizeof hex, key, sizeof key);
-    hex[2 * SECRET_KEY_SIZE] = '\n';
-    int code = file_create(path, (struct text){hex, 2 * SECRET_KEY_SIZE + 1}, 0600, err);
-    sodium_memzero(key, sizeof key);
-    sodium_memzero(hex, sizeof hex);
-    return code == ERR_CONFLICT ? 0 : code;
-}
-
-static int secret_key_read(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err)
-{
-    cleanup_buf struct buf hex = BUF_INIT;
-    size_t size = 0;
-    int code = file_read(path, 4096, &hex, err);
-    if (code == 0) {
-        struct text digits = text_trim(buf_as_text(&hex));
-        if (digits.length != 2 * SECRET_KEY_SIZE ||
-            sodium_hex2bin(key, SECRET_KEY_SIZE, digits.at, digits.length, NULL, &size, NULL) < 0 ||
-            size != SECRET_KEY_SIZE)
-            code = err_fail(err, ERR_CORRUPT, "", "%s does not hold a key of 64 hexadecimal digits",
-                            path);
-    }
-    if (hex.at)
-        sodium_memzero(hex.at, hex.room);
-    return code;
-}
-
-int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err)
-{
-    struct stat status;
-    int code;
-    if (stat(path, &status) < 0) {
-        if (errno != ENOENT)
-            return err_errno(err, errno, "stat %s", path);
-        code = secret_key_make(path, err);
-        if (code < 0)
-            return code;
-    } else if (status.st_mode & 077) {
-        return err_fail(err, ERR_FORBIDDEN, "",
-                        "%s can be read by others (mode %03o); it must have mode 600", path,
-                        (unsigned)status.st_mode & 0777);
-    }
-    return secret_key_read(path, key, err);
-}
-
 void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
                        const char context[9], uint8_t key[SECRET_KEY_SIZE])
 {

@@ -18,10 +18,6 @@ enum { SECRET_KEY_SIZE = 32, PASSWORD_HASH_SIZE = 160, PASSWORD_MAX = 1024 };
 /* Once, before any other; `err` may be NULL. ERR_INTERNAL: libsodium cannot work here. */
 int secret_init(struct err *err);
 
-/* The master key in the file `path` (64 hexadecimal digits, mode 0600), made when it does not
- * exist. ERR_FORBIDDEN: others may read the file. ERR_CORRUPT: it does not hold a key. */
-int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err);
-
 /* The key for one purpose: `number` with an eight-letter `context`. */
 void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
                        const char context[9], uint8_t key[SECRET_KEY_SIZE]);

@@ -12,7 +12,7 @@
 #include "bench_server.h"
 #include "server/barrier.h"
 #include "store/read.h"
-#include "sys/secret.h"
+#include "sys/key_file.h"
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,8 +31,10 @@ static void start(size_t tasks)
              tasks / 64 + 1);
     bench_server_start(&bench, config);
     snprintf(path, sizeof path, "%s/key", bench.directory);
-    if (secret_key_load(path, key, &err) < 0)
+    struct key_file keys;
+    if (key_file_load(path, &keys, &err) < 0)
         bench_fail("the server's key", &err);
+    memcpy(key, keys.master, sizeof key);
 }
 
 /* --- a job whose tasks all run --- */

@@ -10,7 +10,7 @@
 #include "server/barrier.h"
 #include "server/server.h"
 #include "store/read.h"
-#include "sys/secret.h"
+#include "sys/key_file.h"
 
 static uint8_t key[SECRET_KEY_SIZE];
 
@@ -22,7 +22,9 @@ static int barrier_setup(void **state)
     char path[100];
 
     snprintf(path, sizeof path, "%s/key", world->directory);
-    assert_int_equal(secret_key_load(path, key, &world->err), 0);
+    struct key_file keys;
+    assert_int_equal(key_file_load(path, &keys, &world->err), 0);
+    memcpy(key, keys.master, sizeof key);
     return code;
 }
 

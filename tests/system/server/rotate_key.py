@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""skepd --rotate-key, ended at many instants: usage: rotate_key.py SKEPD
+
+The program is traced, and killed at its Nth system call, for larger and larger N, until it ends by itself. After each kill the
+directory must be sound, and in the end every secret is sealed by the new key alone.
+
+Covers: src/server/rotate_key.c
+"""
+import contextlib
+import ctypes
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+from faults import FAKE, ONE
+from skepd import Skepd, job_file
+
+PTRACE_TRACEME, PTRACE_SYSCALL, PTRACE_SETOPTIONS, PTRACE_O_EXITKILL = 0, 24, 0x4200, 0x100000
+JOBS = 230  # more than two of its transactions
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+def ptrace(request, pid=0, data=0):
+    if LIBC.ptrace(request, pid, None, data) < 0:
+        raise OSError(ctypes.get_errno(), f"ptrace {request}")
+
+
+def run(server, stop_at=None):
+    """Rotates the key; killed at that stop (two for each system call). The number of stops, and whether it ended by itself, well."""
+    child = os.fork()
+    if child == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        ptrace(PTRACE_TRACEME)
+        os.execv(server.program, [server.program, "--config", server.config_path, "--rotate-key"])
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSTOPPED(status), status
+    ptrace(PTRACE_SETOPTIONS, child, PTRACE_O_EXITKILL)
+    stops, passed_on = 0, 0
+    while os.WIFSTOPPED(status):
+        if stops == stop_at:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return stops, False
+        ptrace(PTRACE_SYSCALL, child, passed_on)
+        _, status = os.waitpid(child, 0)
+        stopped_by = os.WSTOPSIG(status) if os.WIFSTOPPED(status) else 0
+        passed_on = stopped_by if stopped_by != signal.SIGTRAP else 0
+        stops += 1
+    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, status
+    return stops, True
+
+
+def skepd(server, *arguments):
+    done = subprocess.run([server.program, "--config", server.config_path, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def key_lines(server):
+    return (server.data / "key").read_text().splitlines()
+
+
+def sealed(server):
+    with contextlib.closing(sqlite3.connect(server.data / "skep.db")) as database:
+        return dict(database.execute("SELECT job, sealed FROM job_sources"))
+
+
+def main():
+    server = Skepd(sys.argv[1], FAKE)
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.remove)
+        server.start()
+        server.login()
+        for number in range(JOBS):
+            server.submit(job_file(f"job{number}", ONE, extra={"secrets": {"word": f"secret{number}"}}))
+        server.submit(job_file("plain", ONE))
+        server.stop()
+        first = sealed(server)
+        assert len(key_lines(server)) == 1 and sum(len(text) > 0 for text in first.values()) == JOBS
+        whole, is_done = run(server)
+        assert is_done
+        before, key = sealed(server), key_lines(server)
+        assert len(key) == 2 and key[1].startswith("seal "), key
+        assert all(before[job] != text for job, text in first.items() if text)
+        step = max(1, whole // 60)
+        kills, in_between = 0, 0
+        for stop_at in range(1, whole + 5 * step, step):
+            _, is_done = run(server, stop_at)
+            if is_done:
+                break
+            kills += 1
+            lines = key_lines(server)
+            in_between += len(lines) == 3
+            assert [line.split()[0] for line in lines[1:]] in (["seal"], ["seal", "old"]), lines
+        assert is_done and in_between > 5, (kills, in_between)
+        # each of these opens every secret by the key of the one before
+        for _ in range(2):
+            assert f"the secrets of {JOBS} jobs are sealed by a new key" in skepd(server, "--rotate-key")
+        assert len(key_lines(server)) == 2 and key_lines(server)[0] == key[0]
+        assert all(sealed(server)[job] != text for job, text in before.items() if text)
+        skepd(server, "--check")
+        server.start()  # the master key is what it was: the token is still good
+        server.submit(job_file("after", ONE))
+        server.stop()
+        print(f"{kills} kills among {whole} stops, {in_between} in the midst of sealing")
+
+
+if __name__ == "__main__":
+    main()
