@@ -49,9 +49,9 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
 
 struct container_keys {
     const struct key_file *sealing; /* of the secrets */
-    const uint8_t *master_key; /* the barrier's token is derived from it */
-    const uint8_t *epoch_key;  /* the job's ssh key is (epoch_key_make) */
-    const char *api_url;       /* as a task can reach it; "" unknown */
+    const uint8_t *master_key;      /* the barrier's token is derived from it */
+    const uint8_t *epoch_key;       /* the job's ssh key is (epoch_key_make) */
+    const char *api_url;            /* as a task can reach it; "" unknown */
     uint64_t log_segment_bytes;
 };
 

@@ -49,8 +49,8 @@ void server_free(struct server *server);
 
 /* Give a user a new random password, tell it, and revoke all tokens of the user, also those of
  * applications; no server may use the store. ERR_NOT_FOUND. */
-/* Seal everything anew by a new key; no server runs. `count`: jobs whose secrets were. What was left
- * of one before is done first. */
+/* Seal everything anew by a new key; no server runs. `count`: jobs whose secrets were. What was
+ * left of one before is done first. */
 int server_key_rotate(struct store *store, const char *directory, size_t *count, struct err *err);
 int server_password_reset(struct store *store, const char *user, const struct server_teller *teller,
                           struct err *err);
