@@ -175,9 +175,9 @@ static bool range_skip(struct scan *scan)
 static bool is_quote_opening(const struct scan *scan)
 {
     char c = scan->source.at[scan->at];
-    char before = scan->at ? scan->source.at[scan->at - 1] : ' ';
+    const char *before = scan->at ? &scan->source.at[scan->at - 1] : " ";
     return (c == '"' || c == '\'') &&
-           (is_blank_before(scan) || before == '{' || before == '[' || before == ',');
+           (is_blank_before(scan) || *before == '{' || *before == '[' || *before == ',');
 }
 
 static void yaml_step(struct scan *scan)

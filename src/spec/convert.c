@@ -92,7 +92,7 @@ static const char *name_fit(struct arena *arena, const char *name, bool is_ident
         bool is_good = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
                        (*name >= '0' && *name <= '9') || *name == '_' ||
                        (*name == '-' && !is_identifier);
-        buf_char(&fit, is_good ? *name : '_');
+        buf_add(&fit, is_good ? name : "_", 1);
     }
     const size_t length = fit.length < SPEC_NAME_MAX ? fit.length : SPEC_NAME_MAX;
     return arena_copy(arena, (struct text){buf_cstr(&fit), length});

@@ -278,7 +278,7 @@ static struct attempt_id report_at_barrier(struct world *world, struct job_id jo
     struct service_barrier what = {
         .attempt = attempt, .kind = BARRIER_START, .is_up = true, .is_waiting = true};
 
-    barrier_token(world->server->master_key, attempt, token);
+    barrier_token(world->server->keys.master, attempt, token);
     what.token = text_of(token);
     assert_int_equal(
         world->service->barrier(world->service->context, &what, wait_init(wait), &world->err), 0);
