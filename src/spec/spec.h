@@ -153,7 +153,7 @@ struct spec {
     struct spec_storage *storages;
     size_t storage_count;
     bool wants_default_storages;
-    bool wants_host_network; /* extras.hostNetwork: else it is refused; not stored */
+    bool wants_host_network;        /* extras.hostNetwork: else it is refused; not stored */
     uint32_t default_storages_line; /* of the file; not stored */
     struct spec_pair *envs;         /* v1 jobEnvs */
     size_t env_count;

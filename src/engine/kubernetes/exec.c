@@ -61,7 +61,7 @@ struct kube_exec {
     int input;          /* the first of `ours`, while something may come */
     struct way ways[2]; /* output, error */
     bool has_terminal;
-    int result;           /* its code, once the server has told it; 137 until then */
+    int code;             /* its exit code, once the server has told it; 137 until then */
     pthread_mutex_t lock; /* of what follows */
     bool is_ending, has_size, is_over;
     uint16_t rows, columns;
@@ -122,7 +122,7 @@ static void on_message(void *context, bool is_text, struct text message)
     const enum channel channel = (enum channel)(unsigned char)message.at[0];
     const struct text bytes = {message.at + 1, message.length - 1};
     if (channel == CHANNEL_STATUS && bytes.length > 0)
-        exec->result = code_of(bytes);
+        exec->code = code_of(bytes);
     else if (channel == CHANNEL_OUTPUT || channel == CHANNEL_ERROR)
         if (exec->ways[channel - CHANNEL_OUTPUT].fd >= 0)
             buf_text(&exec->ways[channel - CHANNEL_OUTPUT].bytes, bytes);
@@ -297,7 +297,7 @@ static bool exec_ended(struct engine_exec *own, struct engine_exec_end *end)
     pthread_mutex_unlock(&exec->lock);
     if (!is_over)
         return false;
-    end->code = exec->result;
+    end->code = exec->code;
     end->is_task_ended = end->code == CODE_KILLED && task_has_ended(exec->kube, exec->attempt);
     return true;
 }
@@ -436,7 +436,7 @@ int kube_exec(struct engine *engine, struct attempt_id attempt,
     exec->has_terminal = exec->has_size = request->has_terminal;
     exec->rows = request->rows;
     exec->columns = request->columns;
-    exec->result = CODE_KILLED;
+    exec->code = CODE_KILLED;
     pthread_mutex_init(&exec->lock, NULL);
     code = descriptors_make(exec, err);
     if (code == 0)
