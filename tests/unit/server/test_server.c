@@ -479,6 +479,7 @@ static void quota_of_gpus(void **state)
     world_stop(world);
     world->engine = "gpus: 16, runMilliseconds: 600000";
     world_start(world);
+    metric_await(world, "skep_gpus", 16); /* the node had none before */
     quota_give(world, QUOTA_GPUS, 8);
     assert_int_equal(submit(world, gpu_job(world, "big", 5), &job), ERR_QUOTA);
     assert_non_null(strstr(world->err.text, "the quota gpus is 8, and 0 are used"));
