@@ -186,6 +186,8 @@ class WebPorts(unittest.TestCase):
         self.addCleanup(self.world.login, "bob", "bob-password")
         text = job("bobs", ["echo ready; sleep 3600"], image=self.world.image)
         self.world.skep("submit", self.world.file(text, "bobs.yaml"), user="bob")
+        self.addCleanup(self.world.skep, "wait", "--quiet", "--timeout", PATIENCE_S, "bob~bobs")  # there is room for two tasks
+        self.addCleanup(self.world.skep, "stop", "bob~bobs")
         with processes.follow(self.world, "events", "-f", "bob~bobs") as story:
             processes.until(story, "Started")
         host, cookie = self.enter(job="bob~bobs", user="bob")
@@ -206,7 +208,8 @@ class WebPorts(unittest.TestCase):
         self.enter(user="admin")
         records = self.world.json("GET", "/api/v2/audit?limit=50")[1]
         self.assertIn("worker-0:", json.dumps(records))
-        self.assertIn("admin came to port", self.world.skep("events", "ann~box").stdout)
+        with processes.follow(self.world, "events", "-f", "ann~box") as story:
+            processes.until(story, "admin came to port")
 
 
 if __name__ == "__main__":
