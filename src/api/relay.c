@@ -1,6 +1,7 @@
 #include "api/relay.h"
 #include "api/http_door.h"
 #include "api/http_watch.h"
+#include "api/relay_flow.h"
 #include "api/relay_head.h"
 #include "api/relay_stream.h"
 #include "api/service.h"
@@ -33,12 +34,6 @@ enum stage {
     STAGE_FAREWELL,   /* what is left goes to the client, and that is all */
     STAGE_LINGER,     /* it has gone: closed while more comes, it could be lost on its way */
     STAGE_OVER,
-};
-
-/* Bytes on their way, those before `taken` have gone. */
-struct relay_flow {
-    struct buf bytes;
-    size_t taken;
 };
 
 struct relay_connection {
@@ -75,29 +70,6 @@ struct relay {
     size_t taken;                                               /* places, waiting ones included */
     struct relay_connection connections[RELAY_CONNECTIONS_MAX]; /* the thread's */
 };
-
-/* ---- flows ---- */
-
-static size_t flow_left(const struct relay_flow *flow)
-{
-    return flow->bytes.length - flow->taken;
-}
-
-static void flow_advance(struct relay_flow *flow, size_t length)
-{
-    flow->taken += length;
-    assert(flow->taken <= flow->bytes.length);
-    if (flow->taken == flow->bytes.length) {
-        buf_clear(&flow->bytes);
-        flow->taken = 0;
-    }
-}
-
-static void flow_release(struct relay_flow *flow)
-{
-    buf_release(&flow->bytes);
-    flow->taken = 0;
-}
 
 /* ---- our own answers ---- */
 
@@ -382,8 +354,9 @@ static void moved(struct relay_connection *connection)
 /* How much may be read from the client now. */
 static size_t client_room(const struct relay_connection *connection)
 {
-    size_t room =
-        RELAY_BLOCK > flow_left(&connection->up) ? RELAY_BLOCK - flow_left(&connection->up) : 0;
+    size_t room = RELAY_BLOCK > relay_flow_left(&connection->up)
+                      ? RELAY_BLOCK - relay_flow_left(&connection->up)
+                      : 0;
     switch (connection->stage) {
     case STAGE_HEAD:
         return RELAY_HEAD_MAX - connection->head.length;
@@ -430,16 +403,16 @@ static bool client_read(struct relay *relay, struct relay_connection *connection
 static bool client_write(struct relay_connection *connection)
 {
     struct relay_flow *down = &connection->down;
-    if (!flow_left(down))
+    if (!relay_flow_left(down))
         return false;
     ssize_t length = relay_stream_write(connection->client, buf_cstr(&down->bytes) + down->taken,
-                                        flow_left(down));
+                                        relay_flow_left(down));
     if (length == RELAY_BROKEN)
         connection->stage = STAGE_OVER;
     if (length <= 0)
         return false;
     moved(connection);
-    flow_advance(down, (size_t)length);
+    relay_flow_advance(down, (size_t)length);
     return true;
 }
 
@@ -451,18 +424,18 @@ static bool has_task(const struct relay_connection *connection)
 static bool task_write(struct relay_connection *connection)
 {
     struct relay_flow *up = &connection->up;
-    if (!has_task(connection) || !flow_left(up))
+    if (!has_task(connection) || !relay_flow_left(up))
         return false;
     ssize_t length =
-        send(connection->task, buf_cstr(&up->bytes) + up->taken, flow_left(up), MSG_NOSIGNAL);
+        send(connection->task, buf_cstr(&up->bytes) + up->taken, relay_flow_left(up), MSG_NOSIGNAL);
     if (length < 0 && errno != EAGAIN && errno != EINTR) {
         connection->body_left = 0; /* it wants no more; what it has answered is read still */
-        flow_advance(up, flow_left(up));
+        relay_flow_advance(up, relay_flow_left(up));
     }
     if (length <= 0)
         return false;
     moved(connection);
-    flow_advance(up, (size_t)length);
+    relay_flow_advance(up, (size_t)length);
     return true;
 }
 
@@ -479,7 +452,7 @@ static void task_ended(struct relay_connection *connection)
 static bool task_read(struct relay_connection *connection)
 {
     char bytes[16 << 10];
-    if (!has_task(connection) || flow_left(&connection->down) >= RELAY_BLOCK)
+    if (!has_task(connection) || relay_flow_left(&connection->down) >= RELAY_BLOCK)
         return false;
     ssize_t length = recv(connection->task, bytes, sizeof bytes, 0);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
@@ -519,8 +492,8 @@ static void connection_close(struct relay *relay, struct relay_connection *conne
     if (connection->task >= 0)
         close(connection->task);
     relay_stream_free(connection->client); /* epoll forgets both with their last descriptor */
-    flow_release(&connection->up);
-    flow_release(&connection->down);
+    relay_flow_release(&connection->up);
+    relay_flow_release(&connection->down);
     buf_release(&connection->head);
     *connection = (struct relay_connection){.round = connection->round + 1, .task = -1};
     pthread_mutex_lock(&relay->lock);
@@ -531,7 +504,7 @@ static void connection_close(struct relay *relay, struct relay_connection *conne
 
 static uint32_t client_events(const struct relay_connection *connection)
 {
-    bool writes = flow_left(&connection->down) || relay_stream_is_behind(connection->client);
+    bool writes = relay_flow_left(&connection->down) || relay_stream_is_behind(connection->client);
     return (uint32_t)EPOLLRDHUP | (client_room(connection) ? (uint32_t)EPOLLIN : 0) |
            (writes ? (uint32_t)EPOLLOUT : 0);
 }
@@ -542,8 +515,9 @@ static uint32_t task_events(const struct relay_connection *connection)
         return EPOLLOUT;
     if (!has_task(connection))
         return 0;
-    bool reads = flow_left(&connection->down) < RELAY_BLOCK;
-    return (reads ? (uint32_t)EPOLLIN : 0) | (flow_left(&connection->up) ? (uint32_t)EPOLLOUT : 0);
+    bool reads = relay_flow_left(&connection->down) < RELAY_BLOCK;
+    return (reads ? (uint32_t)EPOLLIN : 0) |
+           (relay_flow_left(&connection->up) ? (uint32_t)EPOLLOUT : 0);
 }
 
 /* A side of which nothing is wanted is not watched: that it has gone would be told for ever. */
@@ -579,7 +553,7 @@ static void connection_work(struct relay *relay, struct relay_connection *connec
         connection->task = -1;
         connection->watched[SIDE_TASK] = 0;
     }
-    if (connection->stage == STAGE_FAREWELL && !flow_left(&connection->down)) {
+    if (connection->stage == STAGE_FAREWELL && !relay_flow_left(&connection->down)) {
         relay_stream_finish(connection->client);
         connection->stage = STAGE_LINGER;
         connection->due_ms = http_clock_ms() + LINGER_MS;
