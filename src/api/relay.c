@@ -295,16 +295,20 @@ static void head_take(struct relay *relay, struct relay_connection *connection)
     if (!length)
         return;
     int status = relay_request_parse((struct text){bytes.at, length}, &request, &err);
+    size_t early = bytes.length - length;
+    if (!status && request.is_websocket && early) { /* could be another request, not parsed here */
+        err_fail(&err, ERR_INVALID, "", "bytes came before the WebSocket was open");
+        status = 400;
+    }
     if (status) {
         answer_refusal(connection, status, &err);
     } else {
         request_take(relay, connection, &request);
-        size_t early = bytes.length - length;
-        if (!connection->is_websocket && early > (size_t)connection->body_left)
-            early = (size_t)connection->body_left;
+        if (early > (size_t)request.length)
+            early = (size_t)request.length;
         if (connection->stage == STAGE_CONNECTING) {
             buf_add(&connection->up.bytes, bytes.at + length, early);
-            connection->body_left -= connection->is_websocket ? 0 : (int64_t)early;
+            connection->body_left -= (int64_t)early;
         }
     }
     buf_clear(&connection->head);

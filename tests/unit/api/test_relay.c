@@ -297,6 +297,23 @@ static void test_a_websocket_is_a_pipe(void **state)
     close(task);
 }
 
+/* Were they passed on, a task that opens none would read them as another request. */
+static void test_bytes_before_a_websocket(void **state)
+{
+    cleanup_buf struct buf request = BUF_INIT, out = BUF_INIT;
+    (void)state;
+    enter();
+    buf_format(&request,
+               "GET /ws HTTP/1.1\r\nHost: %s\r\n%sOrigin: http://%s\r\nUpgrade: websocket\r\n"
+               "Connection: Upgrade\r\n\r\nGET /evil HTTP/1.1\r\nX-Skep-User: root\r\n\r\n",
+               scene.host, scene.cookie, scene.host);
+    int client = client_open();
+    say(client, buf_as_text(&request));
+    hear(client, NULL, &out);
+    assert_said(&out, "HTTP/1.1 400 ");
+    close(client);
+}
+
 static void test_strangers(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT;
@@ -514,6 +531,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_a_request_and_its_answer),
     TEST(test_bytes_are_carried_whole),
     TEST(test_a_websocket_is_a_pipe),
+    TEST(test_bytes_before_a_websocket),
     TEST(test_strangers),
     TEST(test_what_is_never_relayed),
     TEST(test_a_head_without_an_end),
