@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 64, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 2000 };
+enum { EVENTS_MAX = 64, TURNS_MAX = 16, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 2000 };
 enum { SIDE_CLIENT = 0, SIDE_TASK = 1, SIDES = 2 };
 static const uint64_t KEY_WAKE = UINT64_MAX;
 static const char ENTER[] = "/.skep/enter", OWN[] = "/.skep/";
@@ -541,12 +541,15 @@ static void side_watch(struct relay *relay, struct relay_connection *connection,
     *watched = events;
 }
 
-/* All that can be done now. A task that has ended is closed at once: it would be told of for ever.
- */
+/* What can be done now, but for more than TURNS_MAX: others have their turn before epoll tells of
+ * it again. It does not tell of what TLS has read already. A task that has ended is closed at once:
+ * it would be told of for ever. */
 static void connection_work(struct relay *relay, struct relay_connection *connection)
 {
     bool is_moving = true;
-    while (is_moving && connection->stage != STAGE_OVER) {
+    for (int turn = 0; is_moving && connection->stage != STAGE_OVER &&
+                       (turn < TURNS_MAX || relay_stream_has_more(connection->client));
+         turn++) {
         is_moving = client_read(relay, connection);
         is_moving = task_write(connection) || is_moving;
         is_moving = task_read(connection) || is_moving;

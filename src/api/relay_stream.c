@@ -120,6 +120,11 @@ ssize_t relay_stream_write(struct relay_stream *stream, const void *bytes, size_
     return answer ? answer : tls_answer(gnutls_record_send(stream->session, bytes, size));
 }
 
+bool relay_stream_has_more(const struct relay_stream *stream)
+{
+    return stream->session && gnutls_record_check_pending(stream->session);
+}
+
 bool relay_stream_is_behind(const struct relay_stream *stream)
 {
     return stream->session && !stream->is_greeted && gnutls_record_get_direction(stream->session);

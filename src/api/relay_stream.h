@@ -27,6 +27,8 @@ int relay_stream_fd(const struct relay_stream *stream);
 /* The number of bytes; 0: at its end, by a read; RELAY_LATER, RELAY_BROKEN. */
 ssize_t relay_stream_read(struct relay_stream *stream, void *bytes, size_t size);
 ssize_t relay_stream_write(struct relay_stream *stream, const void *bytes, size_t size);
+/* Are there bytes to be read that have left the descriptor? */
+bool relay_stream_has_more(const struct relay_stream *stream);
 /* Must the descriptor become writable before the read goes on? */
 bool relay_stream_is_behind(const struct relay_stream *stream);
 /* Nothing more will be written; the other side hears it. */

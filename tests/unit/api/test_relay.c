@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -272,6 +273,48 @@ static void test_bytes_are_carried_whole(void **state)
     close(client);
 }
 
+static void *write_for_ever(void *context)
+{
+    char bytes[4096] = {0};
+    while (send(*(const int *)context, bytes, sizeof bytes, MSG_NOSIGNAL) > 0)
+        continue;
+    return NULL;
+}
+
+static void *read_for_ever(void *context)
+{
+    char bytes[65536];
+    while (recv(*(const int *)context, bytes, sizeof bytes, 0) > 0)
+        continue;
+    return NULL;
+}
+
+/* A connection that always has bytes to carry keeps neither others nor the relay's end waiting. */
+static void test_others_have_their_turn(void **state)
+{
+    cleanup_buf struct buf request = BUF_INIT, heard = BUF_INIT, out = BUF_INIT;
+    pthread_t writer, reader;
+    (void)state;
+    enter();
+    buf_format(&request, "GET / HTTP/1.1\r\nHost: %s\r\n%s\r\n", scene.host, scene.cookie);
+    int client = client_open();
+    say(client, buf_as_text(&request));
+    int task = task_hears("\r\n\r\n", &heard);
+    say(task, TEXT("HTTP/1.1 200 OK\r\n\r\n"));
+    assert_int_equal(pthread_create(&writer, NULL, write_for_ever, &task), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_for_ever, &client), 0);
+    for (int i = 0; i < 4; i++) {
+        ask("GET / HTTP/1.1", "", &out);
+        assert_said(&out, "HTTP/1.1 401 ");
+    }
+    relay_stop(scene.relay);
+    scene.relay = NULL;
+    pthread_join(writer, NULL);
+    pthread_join(reader, NULL);
+    close(client);
+    close(task);
+}
+
 static void test_a_websocket_is_a_pipe(void **state)
 {
     cleanup_buf struct buf request = BUF_INIT, heard = BUF_INIT, out = BUF_INIT;
@@ -530,6 +573,7 @@ static void test_who_may_ask_for_a_way_in(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_request_and_its_answer),
     TEST(test_bytes_are_carried_whole),
+    TEST(test_others_have_their_turn),
     TEST(test_a_websocket_is_a_pipe),
     TEST(test_bytes_before_a_websocket),
     TEST(test_strangers),
