@@ -99,9 +99,9 @@ static ssize_t tls_answer(ssize_t length)
 /* 0 when it is over. */
 static ssize_t greet(struct relay_stream *stream)
 {
-    ssize_t answer = stream->is_greeted ? 0 : tls_answer(gnutls_handshake(stream->session));
-    stream->is_greeted = answer == 0;
-    return answer;
+    int answer = stream->is_greeted ? 0 : gnutls_handshake(stream->session);
+    stream->is_greeted = answer == GNUTLS_E_SUCCESS;
+    return stream->is_greeted ? 0 : gnutls_error_is_fatal(answer) ? RELAY_BROKEN : RELAY_LATER;
 }
 
 ssize_t relay_stream_read(struct relay_stream *stream, void *bytes, size_t size)
