@@ -316,35 +316,35 @@ static void head_take(struct relay *relay, struct relay_connection *connection)
 
 /* ---- the answer ---- */
 
+/* The head that counts, behind those on the way to it (1xx but 101). */
 static void reply_take(struct relay_connection *connection)
 {
-    struct text bytes = buf_as_text(&connection->head);
-    size_t length = relay_head_length(bytes);
-    struct relay_reply reply;
+    cleanup_buf struct buf head = connection->head;
+    struct text rest = buf_as_text(&head);
+    struct relay_reply reply = {.status = 100};
     struct err err;
-    if (!length && bytes.length < RELAY_HEAD_MAX)
-        return;
-    int code =
-        length ? relay_reply_parse((struct text){bytes.at, length}, &reply, &err) : ERR_TOO_BIG;
+    int code = 0;
+    connection->head = (struct buf)BUF_INIT;
+    while (!code && reply.status < 200 && reply.status != 101) {
+        size_t length = relay_head_length(rest);
+        if (!length && rest.length < RELAY_HEAD_MAX) {
+            buf_text(&connection->head, rest);
+            return;
+        }
+        code =
+            length ? relay_reply_parse((struct text){rest.at, length}, &reply, &err) : ERR_TOO_BIG;
+        rest = (struct text){rest.at + length, rest.length - length};
+    }
     if (code || (reply.status == 101 && !connection->is_websocket)) {
         answer(connection, 502, "Bad Gateway",
                "What answers at this port of the task does not speak HTTP/1.1.", "");
         return;
     }
-    if (reply.status != 101 && reply.status < 200) { /* on the way to another one */
-        cleanup_buf struct buf rest = BUF_INIT;
-        buf_add(&rest, bytes.at + length, bytes.length - length);
-        buf_clear(&connection->head);
-        buf_text(&connection->head, buf_as_text(&rest));
-        reply_take(connection);
-        return;
-    }
     if (reply.status != 101)
         connection->is_websocket = false;
     relay_reply_write(&reply, &connection->down.bytes);
-    buf_add(&connection->down.bytes, bytes.at + length, bytes.length - length);
+    buf_text(&connection->down.bytes, rest);
     connection->stage = STAGE_PIPE;
-    buf_release(&connection->head);
 }
 
 /* ---- bytes ---- */

@@ -457,6 +457,27 @@ static void test_a_task_that_speaks_no_http(void **state)
     }
 }
 
+/* Answers on the way to another one, as many as there may be. */
+static void test_many_answers(void **state)
+{
+    cleanup_buf struct buf bytes = BUF_INIT, out = BUF_INIT, heard = BUF_INIT;
+    (void)state;
+    enter();
+    buf_format(&bytes, "GET / HTTP/1.1\r\nHost: %s\r\n%s\r\n", scene.host, scene.cookie);
+    int client = client_open();
+    say(client, buf_as_text(&bytes));
+    int task = task_hears("\r\n\r\n", &heard);
+    buf_clear(&bytes);
+    for (int i = 0; i < 20000; i++)
+        buf_string(&bytes, "HTTP/1.1 100\r\n\r\n");
+    buf_string(&bytes, "HTTP/1.1 200 OK\r\n\r\nbody");
+    say(task, buf_as_text(&bytes));
+    close(task);
+    hear(client, NULL, &out);
+    assert_string_equal(buf_cstr(&out), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody");
+    close(client);
+}
+
 /* A token that is revoked takes the sessions along that were opened by it. */
 static void test_a_revoked_token(void **state)
 {
@@ -580,6 +601,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_what_is_never_relayed),
     TEST(test_a_head_without_an_end),
     TEST(test_a_task_that_speaks_no_http),
+    TEST(test_many_answers),
     TEST(test_a_revoked_token),
     TEST(test_tls),
     TEST(test_who_may_ask_for_a_way_in),
