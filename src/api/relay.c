@@ -243,6 +243,11 @@ static void task_connect(struct relay *relay, struct relay_connection *connectio
     const struct web_port_grant *grant = &connection->grant;
     struct err err;
     int fd = service->connect(service->context, grant->engine, grant->attempt, grant->port, &err);
+    if (fd == ERR_UNSUPPORTED) {
+        answer(connection, 501, "Not Implemented",
+               "The engine that runs this task cannot reach ports of its tasks.", "");
+        return;
+    }
     if (fd < 0) {
         log_debug("api", "port %u of attempt %llu: %s", grant->port,
                   (unsigned long long)grant->attempt.v, err.text);

@@ -423,6 +423,23 @@ static void test_what_is_never_relayed(void **state)
     assert_said(&out, "HTTP/1.1 502 ");
 }
 
+static int on_connect_in_vain(void *context, uint8_t engine, struct attempt_id attempt,
+                              uint16_t port, struct err *err)
+{
+    (void)context, (void)engine, (void)attempt, (void)port;
+    return err_fail(err, ERR_UNSUPPORTED, "", "not by this engine");
+}
+
+static void test_an_engine_that_cannot(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    (void)state;
+    scene.world->service.connect = on_connect_in_vain;
+    enter();
+    ask("GET / HTTP/1.1", scene.cookie, &out);
+    assert_said(&out, "HTTP/1.1 501 ");
+}
+
 static void test_a_head_without_an_end(void **state)
 {
     cleanup_buf struct buf request = BUF_INIT, out = BUF_INIT;
@@ -602,6 +619,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_a_head_without_an_end),
     TEST(test_a_task_that_speaks_no_http),
     TEST(test_many_answers),
+    TEST(test_an_engine_that_cannot),
     TEST(test_a_revoked_token),
     TEST(test_tls),
     TEST(test_who_may_ask_for_a_way_in),
