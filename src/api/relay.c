@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 64, TURNS_MAX = 16, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 2000 };
+enum { EVENTS_MAX = 64, TURNS_MAX = 16, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 10000 };
 enum { SIDE_CLIENT = 0, SIDE_TASK = 1, SIDES = 2 };
 static const uint64_t KEY_WAKE = UINT64_MAX;
 static const char ENTER[] = "/.skep/enter", OWN[] = "/.skep/";
@@ -454,8 +454,8 @@ static void task_ended(struct relay_connection *connection)
         answer_gone(connection);
         return;
     }
-    connection->stage = STAGE_FAREWELL;
-    connection->due_ms = http_clock_ms() + FAREWELL_MS;
+    connection->stage = STAGE_FAREWELL; /* the client may read slowly */
+    connection->due_ms = http_clock_ms() + RELAY_IDLE_S * 1000;
 }
 
 static bool task_read(struct relay_connection *connection)
