@@ -129,6 +129,12 @@ static const struct doc *role_doc(const struct converter *c, size_t index)
     return roles_of(c)->as.list.items[index];
 }
 
+/* The same with its parameters put in. */
+static const struct doc *role_expanded(const struct converter *c, size_t index)
+{
+    return doc_get_list(c->reader->root, "tasks")->as.list.items[index];
+}
+
 static void names_choose(struct converter *c)
 {
     const struct spec *spec = c->spec;
@@ -231,27 +237,57 @@ static void prerequisites_write(struct converter *c)
 
 /* ---- roles ---- */
 
+/* Whether a template gives what was put in: it leaves out a null, and puts nothing into a value. */
+static bool is_template_value(const struct doc *value)
+{
+    struct market_reference reference;
+    if (value->kind == DOC_NULL)
+        return false;
+    if (value->kind == DOC_STRING)
+        return !market_reference_next(value->as.string, 0, &reference);
+    for (size_t i = 0; value->kind == DOC_LIST && i < value->as.list.count; i++)
+        if (!is_template_value(value->as.list.items[i]))
+            return false;
+    return true;
+}
+
+static void line_convert(struct converter *c, const struct doc *task, struct text line,
+                         struct buf *out);
+
+/* What a task means by a name; in there the job's values are named, and nothing further. */
+static void value_convert(struct converter *c, const struct doc *value, struct buf *out)
+{
+    if (value->kind == DOC_BOOL)
+        buf_string(out, value->as.boolean ? "true" : "false");
+    else if (value->kind != DOC_LIST)
+        line_convert(c, NULL, value->source, out);
+    for (size_t i = 0; value->kind == DOC_LIST && i < value->as.list.count; i++) {
+        if (i > 0)
+            buf_char(out, ',');
+        value_convert(c, value->as.list.items[i], out);
+    }
+}
+
 /* `$$x$$` of the job becomes a template; what the task means by it is put in. */
-static const char *line_convert(struct converter *c, const struct doc *task, struct text line)
+static void line_convert(struct converter *c, const struct doc *task, struct text line,
+                         struct buf *out)
 {
     const struct doc *parameters = doc_get(c->reader->raw, "parameters");
-    cleanup_buf struct buf out = BUF_INIT;
     struct market_reference reference;
     size_t from = 0;
     while (market_reference_next(line, from, &reference)) {
         const struct doc *own = market_of_task(task, reference.name);
-        const struct doc *global = market_value(parameters, reference.name);
-        buf_add(&out, line.at + from, reference.begin - from);
-        if (own && own->kind != DOC_LIST && own->kind != DOC_BOOL)
-            buf_string(&out, line_convert(c, NULL, own->source));
-        else if (!own && global)
-            buf_format(&out, "<%% $parameters.%.*s %%>", TEXT_ARG(reference.name));
+        const struct doc *value = own ? own : market_value(parameters, reference.name);
+        buf_add(out, line.at + from, reference.begin - from);
+        if (value && (own || (task && !is_template_value(value))))
+            value_convert(c, value, out);
+        else if (value)
+            buf_format(out, "<%% $parameters.%.*s %%>", TEXT_ARG(reference.name));
         else
-            buf_add(&out, line.at + reference.begin, reference.end - reference.begin);
+            buf_add(out, line.at + reference.begin, reference.end - reference.begin);
         from = reference.end;
     }
-    buf_add(&out, line.at + from, line.length - from);
-    return arena_copy(c->reader->scratch, buf_as_text(&out));
+    buf_add(out, line.at + from, line.length - from);
 }
 
 static bool is_variable(const char *name)
@@ -281,6 +317,23 @@ static void envs_write(struct converter *c)
     }
 }
 
+/* The prerequisites that the task names once its parameters are put in, and its own lines. */
+static void market_commands_write(struct converter *c, size_t index)
+{
+    cleanup_market_lines struct market_lines lines = {.arena = c->reader->scratch};
+    const struct doc *task = role_doc(c, index);
+    market_lines_read(&lines, c->reader->root, role_expanded(c, index), doc_get(task, "command"));
+    for (size_t i = 0; i < lines.count; i++) {
+        const struct market_line *line = &lines.items[i];
+        cleanup_buf struct buf text = BUF_INIT;
+        if (line->is_own)
+            line_convert(c, task, line->text, &text);
+        else
+            buf_text(&text, line->text);
+        item_text(c, buf_as_text(&text), line->doc ? &line->doc->place : NULL);
+    }
+}
+
 static void commands_write(struct converter *c, size_t index)
 {
     const struct doc *task = role_doc(c, index);
@@ -289,11 +342,7 @@ static void commands_write(struct converter *c, size_t index)
     item_text(c, TEXT("set +e +u +o pipefail"), NULL);
     envs_write(c);
     if (is_market(c)) {
-        cleanup_market_lines struct market_lines lines = {.arena = c->reader->scratch};
-        market_lines_read(&lines, c->reader->raw, task);
-        for (size_t i = 0; i < lines.count; i++)
-            item_text(c, text_of(line_convert(c, task, lines.items[i].text)),
-                      lines.items[i].doc ? &lines.items[i].doc->place : NULL);
+        market_commands_write(c, index);
     } else {
         item_text(c, text_of(c->spec->roles[index].command), NULL);
     }
@@ -368,7 +417,7 @@ static void role_write(struct converter *c, size_t index)
     yaml_close(&c->yaml);
     key_text(c, "dockerImage", text_of(image), key_place(at.role, "dockerimage"));
     if (is_market(c))
-        prerequisite_names_write(c, at.role);
+        prerequisite_names_write(c, role_expanded(c, index));
     key_open(c, "resourcePerInstance", key_place(at.resource, "resourcePerInstance"));
     key_int(c, "cpu", role->cpu, key_place(at.each, at.cpu));
     key_int(c, "memoryMB", (int64_t)role->memory_mib, key_place(at.each, "memoryMB"));
@@ -531,9 +580,7 @@ int spec_convert(struct text source, struct arena *scratch, struct buf *out,
         buf_text(out, source);
     } else {
         cleanup_comments struct doc_comments comments;
-        const char *first = text_trim(source).at;
-        bool is_json = first && (*first == '{' || *first == '/');
-        doc_comments_read(&comments, source, reader.raw, is_json ? DOC_JSON : DOC_YAML);
+        doc_comments_read(&comments, source, reader.raw, reader.is_json ? DOC_JSON : DOC_YAML);
         struct converter c = {
             .reader = &reader, .spec = reader.spec, .yaml = {.out = out, .comments = &comments}};
         all_write(&c);

@@ -278,7 +278,7 @@ static const char *command_of(struct spec_reader *reader, const struct doc *task
 {
     cleanup_market_lines struct market_lines lines = {.arena = reader->scratch};
     cleanup_buf struct buf command = BUF_INIT;
-    market_lines_read(&lines, reader->root, task);
+    market_lines_read(&lines, reader->root, task, doc_get(task, "command"));
     for (size_t i = 0; i < lines.count && command.length <= SPEC_COMMAND_MAX; i++) {
         if (i > 0)
             buf_char(&command, '\n');

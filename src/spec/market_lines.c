@@ -12,7 +12,7 @@ static void line_add(struct market_lines *lines, const struct doc *doc, struct t
 {
     text = text_trim(text);
     if (text.length)
-        *ARRAY_ADD(lines) = (struct market_line){text, doc};
+        *ARRAY_ADD(lines) = (struct market_line){.text = text, .doc = doc};
 }
 
 static void line_format(struct market_lines *lines, const struct doc *doc, const char *format, ...)
@@ -153,7 +153,8 @@ static void prerequisite_add(struct market_lines *lines, const struct doc *item,
         addresses_fetch(lines, uri, name);
 }
 
-void market_lines_read(struct market_lines *lines, const struct doc *root, const struct doc *task)
+void market_lines_read(struct market_lines *lines, const struct doc *root, const struct doc *task,
+                       const struct doc *command)
 {
     static const char *const before[] = {"data", "script"};
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
@@ -166,7 +167,10 @@ void market_lines_read(struct market_lines *lines, const struct doc *root, const
         line_format(lines, doc_get(task, "output"), "mkdir -p %s",
                     quoted(lines, doc_get_text(output, "name", "")));
     line_format(lines, NULL, "export PAI_CURRENT_DIR=\"$PWD\"");
-    commands_add(lines, doc_get(task, "command"));
+    size_t own = lines->count;
+    commands_add(lines, command);
+    for (; own < lines->count; own++)
+        lines->items[own].is_own = true;
     if (output)
         commands_add(lines, doc_get(output, "command"));
 }

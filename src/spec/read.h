@@ -17,6 +17,7 @@ struct spec_reader {
     struct problems *problems;
     const struct doc *root;
     const struct doc *raw; /* the root as it was read; `root` may be a copy with values put in */
+    bool is_json;          /* that is what it was read as, with comments; else YAML */
     struct spec_pair *secrets; /* in `scratch` */
     size_t secret_count;
     size_t rendered_bytes;
@@ -103,18 +104,21 @@ const struct doc *market_prerequisite(const struct doc *root, const char *type, 
 
 /* What a task of that format runs, line by line: what its data and its script need, its own
  * command, what its output needs. `doc` is where a line, or what asks for it, stands in the file;
- * NULL: nowhere.
+ * NULL: nowhere. `command` is the task's own, as it stands in the file or with its parameters put
+ * in.
  */
 struct market_line {
     struct text text;
     const struct doc *doc;
+    bool is_own; /* of the task's own command */
 };
 struct market_lines {
     struct arena *arena; /* holds the texts */
     struct market_line *items;
     size_t count, room;
 };
-void market_lines_read(struct market_lines *lines, const struct doc *root, const struct doc *task);
+void market_lines_read(struct market_lines *lines, const struct doc *root, const struct doc *task,
+                       const struct doc *command);
 void market_lines_release(struct market_lines *lines);
 #define cleanup_market_lines __attribute__((cleanup(market_lines_release)))
 

@@ -233,9 +233,11 @@ static bool looks_like_json(struct text source)
 }
 
 /* A text that begins like JSON may be a v1 file or a v2 file written as JSON, which is YAML too. */
-static const struct doc *source_parse(struct text source, struct arena *scratch,
-                                      struct problems *problems, enum spec_format *format)
+static const struct doc *source_parse(struct spec_reader *reader, struct text source,
+                                      enum spec_format *format)
 {
+    struct arena *scratch = reader->scratch;
+    struct problems *problems = reader->problems;
     char first = first_character(source);
     *format = SPEC_V2;
     if (first != '{' && first != '/') {
@@ -259,6 +261,7 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
     }
     if (is_market(doc))
         *format = SPEC_MARKET;
+    reader->is_json = doc && doc == json;
     problems_release(&yaml_problems);
     return doc;
 }
@@ -304,7 +307,7 @@ int spec_read(struct text source, struct spec_reader *reader)
     }
     problems_init(&found, problems->arena);
     reader->problems = &found;
-    reader->root = source_parse(source, reader->scratch, &found, &format);
+    reader->root = source_parse(reader, source, &format);
     if (reader->root)
         read_all(reader, format);
     const bool is_wrong = found.error_count > 0;

@@ -144,13 +144,104 @@ static void test_market(void **state)
     assert_int_equal(c.after.spec->roles[0].instances, 2);
     has(&c.out, "# head\nprotocolVersion: 2\nname: m # the name\n");
     has(&c.out, "  # worker\n  w:\n");
-    has(&c.out, "      # why\n      - \"echo <% $parameters.s %> <% $parameters.n %> $$q$$ "
+    has(&c.out, "      # why\n      - \"echo <% $parameters.s %> <% $parameters.n %> true "
                 "<% $parameters.l %> $$\"\n");
     has(&c.out, "  # image\n  - name: i\n");
     has(&c.out, "  - name: d # data\n");
     has(&c.out, "  \"n\": 2 # two\n");
     has(&c.out, "uri: a,b\n");
     has(&c.out, "\n# last\n");
+    convert_free(&c);
+}
+
+/* The commands are the same once the values are put in, but for the line before them. */
+static void commands_same(const struct conversion *c)
+{
+    for (size_t i = 0; i < c->before.spec->role_count; i++) {
+        static const char first[] = "set +e +u +o pipefail\n";
+        const char *command = c->after.spec->roles[i].command;
+        assert_memory_equal(command, first, strlen(first));
+        assert_string_equal(command + strlen(first), c->before.spec->roles[i].command);
+    }
+}
+
+static void test_market_values(void **state)
+{
+    (void)state;
+    struct conversion c;
+    convert(&c, "name: m-1\ntype: job\ncontributor: me\ndescription: 1 of 2\n"
+                "parameters: {a: x $$b$$, b: 1, c: [1, null], d: [y, $$b$$], e: [], Z_9: q, image: "
+                "img,\n  set: d1, t: true}\n"
+                "tasks:\n- role: A-1\n  data: $$set$$\n  dockerimage: $$image$$\n  output: out\n"
+                "  parameters: {l: [p, $$a$$, yes, true], f: false}\n"
+                "  command:\n  - $$a$$ $$b$$ $$c$$ $$d$$ $$e$$ $$Z_9$$ $$t$$ $$b$\n"
+                "  - $$l$$ $$f$$ $$x$$\n  - '  '\n  - $$role$$\n"
+                "  resource: {portList: [{label: tb, portNumber: 2}, {label: 9.x}]}\n"
+                "- {role: other, dockerimage: j, script: s1, command: [$$b$$]}\n"
+                "prerequisites:\n- {name: img, type: dockerimage, uri: u, description: i}\n"
+                "- {name: j, type: dockerimage, uri: v}\n"
+                "- {name: d1, type: data, command: [echo $$b$$]}\n"
+                "- {name: d2, type: data, uri: [x, y]}\n"
+                "- {name: s1, type: script, uri: 'x.git,http://y/z.tgz,http://y/a.gz,hdfs://b,'}\n"
+                "- {name: out, type: output, uri: '', command: echo $$b$$}\n");
+    roles_same(&c);
+    commands_same(&c);
+    assert_int_equal(c.converted.loss_count, 1);
+    has(&c.out, "- \"x <% $parameters.b %> <% $parameters.b %> 1,null y,<% $parameters.b %> "
+                "<% $parameters.e %> <% $parameters.Z_9 %> <% $parameters.t %> $$b$\"\n");
+    has(&c.out, "- \"p,<% $parameters.a %>,yes,true false $$x$$\"\n");
+    has(&c.out, "- \"echo $$b$$\"\n");
+    has(&c.out, "    data: d1\n");
+    has(&c.out, "contributor: me\n");
+    has(&c.report, "tasks[0]: gets another name");
+    has(&c.report, "tasks[0].resource.portList[1]: protocol 2 does not allow this label");
+    convert_free(&c);
+    convert(&c, "name: m\ntype: job\ntasks: [{role: r, dockerimage: i, command: [ls $$x$$]}]\n"
+                "prerequisites: [{name: i, type: dockerimage, uri: u}]\n");
+    roles_same(&c);
+    commands_same(&c);
+    convert_free(&c);
+}
+
+/* Comments are looked for in what the file was read as. */
+static void test_notations(void **state)
+{
+    (void)state;
+    struct conversion c;
+    convert(
+        &c,
+        "\xef\xbb\xbf// head\n{\n\"jobName\": \"J1\", // name\n\"image\": \"i\", \"taskRoles\": "
+        "[{\"name\": \"w\", \"command\": \"x\"}]}");
+    has(&c.out, "# head\nprotocolVersion: 2\nname: J1 # name\n");
+    convert_free(&c);
+    convert(&c, "{name: m, type: job, # what it is\n parameters: {u: http://x/y},\n"
+                " tasks: [{role: r, dockerimage: i, command: [ls]}], # roles\n"
+                " prerequisites: [{name: i, type: dockerimage, uri: http://x/y}]}\n");
+    has(&c.out, "name: m # what it is\n");
+    has(&c.out, "taskRoles: # roles\n");
+    has(&c.out, "parameters:\n  u: http://x/y\n");
+    assert_null(strstr(buf_cstr(&c.out), "# x/y"));
+    convert_free(&c);
+}
+
+/* Extras that would mean something else now are left out; variables that a shell can set are set.
+ */
+static void test_v1_extras(void **state)
+{
+    (void)state;
+    struct conversion c;
+    convert(&c, "{\"jobName\": \"J\", \"image\": \"i\", \"jobEnvs\": {\"_Ab9\": 1, \"a.b\": 2, "
+                "\"1\": 3, \"A-\": 4},\n"
+                "\"extras\": {\"startBarrier\": false, \"hivedScheduler\": {}, "
+                "\"com.microsoft.pai.runtimeplugin\": [], \"gangAllocation\": false,\n"
+                " \"storages\": [], \"own\": {\"x\": [1, {\"y\": null}]}},\n"
+                "\"taskRoles\": [{\"name\": \"W~1\", \"command\": \"x\"}]}");
+    roles_same(&c);
+    assert_int_equal(c.converted.loss_count, 3);
+    has(&c.out, "- \"export _Ab9='1'\"\n");
+    has(&c.out,
+        "extras:\n  startBarrier: true\n  own:\n    x:\n      - 1\n      - \"y\": null\n# Lost");
+    assert_true(c.after.spec->is_gang);
     convert_free(&c);
 }
 
@@ -173,9 +264,9 @@ static void test_others(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_v1),
-    cmocka_unit_test(test_losses),
-    cmocka_unit_test(test_market),
+    cmocka_unit_test(test_v1),        cmocka_unit_test(test_losses),
+    cmocka_unit_test(test_market),    cmocka_unit_test(test_market_values),
+    cmocka_unit_test(test_notations), cmocka_unit_test(test_v1_extras),
     cmocka_unit_test(test_others),
 };
 UNIT_FILE(tests, NULL, NULL);
