@@ -99,34 +99,49 @@ static int key_insert(sqlite3 *db, const struct buf *key, struct err *err)
     return code;
 }
 
-static int key_add(sqlite3 *db, const char *directory, struct err *err)
+static int directory_key_read(const char *directory, struct buf *key, struct err *err)
 {
     char path[PATH_MAX];
-    cleanup_buf struct buf key = BUF_INIT;
     int code = path_make(path, directory, "key", err);
-    if (code == 0)
-        code = file_read(path, KEY_BYTES_MAX, &key, err);
-    if (code == 0)
-        code = key_insert(db, &key, err);
-    if (key.at)
-        explicit_bzero(key.at, key.room);
-    return code;
+    return code == 0 ? file_read(path, KEY_BYTES_MAX, key, err) : code;
 }
 
+static void key_release(struct buf *key)
+{
+    if (key->at)
+        explicit_bzero(key->at, key->room);
+    buf_release(key);
+}
+
+static int pages_and_key_copy(sqlite3 *from, sqlite3 *to, const struct buf *key, struct err *err)
+{
+    int code = pages_copy(from, to, err);
+    if (code == 0) /* one file, without a log beside it */
+        code = sqlite_execute(to, "PRAGMA journal_mode = DELETE", err);
+    if (code == 0)
+        code = key_insert(to, key, err);
+    return code == 0 ? sqlite_check_pages(to, err) : code;
+}
+
+/* A key that is the same before and behind opens what has been copied in between. */
 static int copy_make(sqlite3 *from, const char *directory, const char *beside, struct err *err)
 {
     assert(from && directory && beside);
+    struct buf key = BUF_INIT, after = BUF_INIT;
     struct sqlite_connection *to;
     int code = sqlite_connect(beside, true, &to, err);
     if (code < 0)
         return code;
-    code = pages_copy(from, to->db, err);
-    if (code == 0) /* one file, without a log beside it */
-        code = sqlite_execute(to->db, "PRAGMA journal_mode = DELETE", err);
+    code = directory_key_read(directory, &key, err);
     if (code == 0)
-        code = key_add(to->db, directory, err);
+        code = pages_and_key_copy(from, to->db, &key, err);
     if (code == 0)
-        code = sqlite_check_pages(to->db, err);
+        code = directory_key_read(directory, &after, err);
+    if (code == 0 && !text_equal(buf_as_text(&key), buf_as_text(&after)))
+        code = err_fail(err, ERR_CONFLICT, "",
+                        "the key was rotated while the database was copied; do it again");
+    key_release(&key);
+    key_release(&after);
     sqlite_disconnect(to);
     return code == 0 ? file_sync(beside, err) : code;
 }
