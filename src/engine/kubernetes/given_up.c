@@ -11,7 +11,7 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 
-enum { PATH_MAX_OWN = 440, FILE_MAX = 64 << 10 };
+enum { PATH_MAX_OWN = 440, FILE_MAX = 64 << 10, PART_MAX = FILE_MAX / 2 - 1 };
 
 static void path_of(const char *directory, struct attempt_id attempt, char path[PATH_MAX_OWN])
 {
@@ -29,7 +29,7 @@ int given_up_put(const char *directory, struct attempt_id attempt, const char *r
     cleanup_file FILE *file = fopen(aside, "we");
     if (!file)
         return err_errno(err, errno, "make %.200s", aside);
-    fprintf(file, "%s\n%s", reason, message);
+    fprintf(file, "%.*s\n%.*s", PART_MAX, reason, PART_MAX, message);
     if (fflush(file) != 0 || rename(aside, path) < 0)
         return err_errno(err, errno, "write %.200s", path);
     return 0;

@@ -617,8 +617,14 @@ static void given_up_seen(void *context, struct attempt_id attempt)
     if (kube_task_find(sweep->kube, attempt))
         return;
     struct kube_task *task = kube_task_add(sweep->kube, attempt, "");
-    if (given_up_take(sweep->kube, task))
+    if (given_up_take(sweep->kube, task)) {
         ended_early(sweep->kube, task, task->gives_up, task->gives_why, sweep->tells);
+        return;
+    }
+    log_error("engine", "kubernetes: why attempt %llu was given up cannot be read",
+              (unsigned long long)attempt.v);
+    given_up_drop(sweep->kube->given_up, attempt);
+    task_drop(sweep->kube, task);
 }
 
 void tasks_given_up(struct kube *kube, struct tells *tells)

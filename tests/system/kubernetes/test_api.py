@@ -183,6 +183,10 @@ class Api(unittest.TestCase):
         waits.until(lambda: "deletionTimestamp" in self.cluster.pods()[pod]["metadata"], lambda: f"it is not given up: {self.skepd.tail()}", 120)
         return job, pod
 
+    @property
+    def given_up(self):
+        return self.skepd.data / "kubernetes-kubernetes/given-up"
+
     def code(self, name):
         self.finish(name, "FAILED")
         return self.skepd.job(name)["jobStatus"]["appExitCode"]
@@ -202,7 +206,14 @@ class Api(unittest.TestCase):
         self.cluster.play_gone(pod)
         self.skepd.start()
         self.assertEqual(self.code(name), code)
-        self.assertEqual(list((self.skepd.data / "kubernetes-kubernetes/given-up").iterdir()), [])
+        self.assertEqual(waits.emptied(self.given_up, 120), [])
+
+    def test_what_cannot_be_read_of_one_that_was_given_up_is_dropped(self):
+        self.given_up.mkdir(exist_ok=True)
+        self.skepd.kill()
+        (self.given_up / "999999").write_text("x" * (1 << 20))
+        self.skepd.start()
+        self.assertEqual(waits.emptied(self.given_up, 120), [])
 
     def test_without_a_kubelet_a_log_is_empty(self):
         name = self.submit("logs")

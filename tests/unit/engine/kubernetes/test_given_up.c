@@ -26,6 +26,19 @@ static void what_is_written_is_read(void **state)
     assert_false(given_up_read(folder, attempt, &reason, &message));
 }
 
+static void long_words_are_cut(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf reason = BUF_INIT, message = BUF_INIT;
+    static char word[100 << 10];
+    const char *folder = in_folder("given-up");
+    memset(word, 'x', sizeof word - 1);
+    assert_int_equal(given_up_put(folder, (struct attempt_id){7}, word, word, NULL), 0);
+    assert_true(given_up_read(folder, (struct attempt_id){7}, &reason, &message));
+    assert_in_range(reason.length, 30 << 10, 32 << 10);
+    assert_int_equal(message.length, reason.length);
+}
+
 static void count(void *context, struct attempt_id attempt)
 {
     *(uint64_t *)context += attempt.v;
@@ -56,6 +69,7 @@ static void a_folder_that_cannot_be_made(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_written_is_read, folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(long_words_are_cut, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(all_are_named, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made, folder_setup, folder_teardown),
 };
