@@ -143,6 +143,8 @@ static int stream_put(struct log_store_task *task, size_t stream, uint64_t offse
     const uint64_t known = task->streams[stream].end + task->streams[stream].bytes.length;
     if (offset + bytes.length <= known)
         return 0;
+    if (offset > known && task->streams[stream].holes++ >= LOG_STORE_HOLES_MAX)
+        return 0;
     if (offset > known) { /* a hole: what is behind it begins a segment */
         code = stream_append(task, stream, path, segment_bytes, err);
         task->streams[stream].begin = task->streams[stream].end = offset;
@@ -183,6 +185,8 @@ int log_store_take(struct log_store_task *task, const char *path, uint64_t segme
     int code = 0, one;
     if (!task->is_known)
         ends_find(task, path);
+    for (size_t i = 0; i < LOG_STORE_STREAMS; i++)
+        task->streams[i].holes = 0;
     buf_text(&task->rest, bytes);
     struct text left = buf_as_text(&task->rest);
     while (left.length > 0 && memchr(left.at, '\n', left.length)) {

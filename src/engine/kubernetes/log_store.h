@@ -14,7 +14,7 @@
 
 struct err;
 
-enum { LOG_STORE_PATH_MAX = 400, LOG_STORE_STREAMS = LOG_RUNTIME + 1 };
+enum { LOG_STORE_PATH_MAX = 400, LOG_STORE_STREAMS = LOG_RUNTIME + 1, LOG_STORE_HOLES_MAX = 4 };
 
 /* How far one attempt's log is known. */
 struct log_store_task {
@@ -23,6 +23,7 @@ struct log_store_task {
     struct {
         uint64_t begin, end; /* of the newest segment */
         struct buf bytes;    /* to be appended at `end` */
+        unsigned holes;      /* in the bytes that are being taken */
     } streams[LOG_STORE_STREAMS];
     struct buf rest; /* a line whose end has not come yet */
 };
@@ -38,6 +39,8 @@ int log_store_begin(const char *directory, struct attempt_id attempt, const char
                     struct err *err);
 
 /* Some bytes of what skep-init wrote; the newest two pieces of `segment_bytes` of each stream stay.
+ * Each hole costs a file: what is behind the first LOG_STORE_HOLES_MAX of them in `bytes` is passed
+ * over, as skep-init leaves one where its lines were lost, and only a task that forges lines more.
  * ERR_IO: something could not be written, and is lost. */
 int log_store_take(struct log_store_task *task, const char *path, uint64_t segment_bytes,
                    struct text bytes, struct err *err);

@@ -31,10 +31,13 @@ static void path_of(const struct kube *kube, struct attempt_id attempt,
 
 /* --- the streams; on the client's thread, which alone drops tasks --- */
 
-static struct kube_task *task_of(struct kube *kube, uint64_t key)
+/* One that is not forgotten. */
+static struct kube_task *task_followed(struct kube *kube, uint64_t key)
 {
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->state == TASK_FORGOTTEN)
+        task = NULL;
     pthread_mutex_unlock(&kube->lock);
     return task;
 }
@@ -42,15 +45,17 @@ static struct kube_task *task_of(struct kube *kube, uint64_t key)
 static bool log_bytes(void *context, uint64_t key, struct text bytes)
 {
     struct kube *kube = context;
-    struct kube_task *task = task_of(kube, key);
+    struct kube_task *task = task_followed(kube, key);
     char path[LOG_STORE_PATH_MAX];
     struct err err = {0};
-    if (!task || task->state == TASK_FORGOTTEN)
+    if (!task)
         return false;
     path_of(kube, task->attempt, path);
-    if (log_store_take(&task->log.store, path, kube->logs.segment_bytes, bytes, &err) < 0)
+    const int code = log_store_take(&task->log.store, path, kube->logs.segment_bytes, bytes, &err);
+    if (code < 0 && !task->log.is_failing) /* a full disk is told once, not with every piece */
         log_error("engine", "kubernetes: the log of attempt %llu: %s", (unsigned long long)key,
                   err.text);
+    task->log.is_failing = code < 0;
     return true;
 }
 
@@ -254,7 +259,11 @@ int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_st
 
 static bool is_live(void *context, struct attempt_id attempt)
 {
-    return task_of(context, attempt.v) != NULL;
+    struct kube *kube = context;
+    pthread_mutex_lock(&kube->lock);
+    const bool is = kube_task_find(kube, attempt) != NULL;
+    pthread_mutex_unlock(&kube->lock);
+    return is;
 }
 
 static void logs_collect(void *context, uint64_t key, const struct kube_answer *answer)

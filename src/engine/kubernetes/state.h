@@ -27,9 +27,10 @@ enum {
     KUBE_COLLECT_MS = 10 * 60 * 1000, /* between two looks at what logs may go */
 };
 
-/* How the log of a task comes here: logs.c. All but `store` under the lock. */
+/* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
     struct log_store_task store; /* the client's thread alone */
+    bool is_failing;             /* likewise: what came last could not be written */
     bool is_wanted;              /* its container has begun */
     bool is_open;                /* a stream runs, or will begin after a pause */
     bool is_done;                /* nothing more will come, or is waited for */

@@ -147,6 +147,23 @@ static void holes_without_end(void **state)
     stream_is(LOG_RUNTIME, 1990, "x\n");
 }
 
+/* Nor does it keep the thread that takes the logs of all tasks: each hole costs a file. */
+static void holes_in_one_piece(void **state)
+{
+    (void)state;
+    char lines[4096];
+    size_t length = 0;
+    struct log_part part;
+    uint64_t offset = UINT64_MAX;
+    for (int i = 0; i < 100; i++)
+        length += (size_t)snprintf(lines + length, sizeof lines - length, "r %d 0 x\n", i * 10);
+    take(lines);
+    assert_int_equal(logs_read(path, LOG_RUNTIME, &offset, NULL, 0, &part, NULL), 0);
+    assert_int_equal(part.end, LOG_STORE_HOLES_MAX * 10 + 2);
+    take("r 9223372036854775807 0 far\nr 2000 0 near\n");
+    stream_is(LOG_RUNTIME, INT64_MAX, "far\n");
+}
+
 static void a_folder_that_is_not_there(void **state)
 {
     (void)state;
@@ -189,6 +206,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_was_missed, setup, teardown),
     cmocka_unit_test_setup_teardown(only_the_newest_stays, setup, teardown),
     cmocka_unit_test_setup_teardown(holes_without_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(holes_in_one_piece, setup, teardown),
     cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, setup, teardown),
     cmocka_unit_test_setup_teardown(old_logs_go, setup, teardown),
 };
