@@ -1,6 +1,7 @@
 """Nodes with a real kubelet and a real containerd, each in a network namespace of its own, behind one bridge.
 
-Everything a node starts stands in the node's own control groups, so nothing of it outlives the test.
+Everything a node starts stands in the node's own control groups, and a guard waits for the end of the test, so nothing of it
+outlives the test, however that ends. A kubelet sets some parameters of the machine's kernel: they are put back.
 """
 
 import contextlib
@@ -17,6 +18,10 @@ import waits
 from task_ports import server_port
 
 GROUPS = pathlib.Path("/sys/fs/cgroup")
+CONTROLLERS = ["cpu", "cpuset", "memory", "pids"]  # that a kubelet does not do without
+CONTROLLERS_IF_THERE = ["hugetlb"]
+PARAMETERS = [pathlib.Path("/proc/sys", name) for name in (
+    "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")]
 PROGRAMS = {"containerd": "containerd", "runc": "runc", "ip": "iproute2", "nsenter": "util-linux", "umoci": "umoci", "skopeo": "skopeo",
             "docker-registry": "docker-registry", "busybox": "busybox-static", "openssl": "openssl"}
 
@@ -43,13 +48,25 @@ def need():
         skip("the kernel has no overlay file system")
     probe = f"kube-{os.getpid()}"
     try:
+        os.close(os.open("/dev/kmsg", os.O_RDONLY))
+        parameters_write(parameters_read())
+        controllers_enable()
         for group in hierarchies():
             (group / probe).mkdir()
             (group / probe).rmdir()
         run("ip", "netns", "add", probe)
         run("ip", "netns", "delete", probe)
     except (OSError, AssertionError) as error:
-        skip(f"the kernel refuses control groups or network namespaces: {error}")
+        skip(f"the kernel refuses what a kubelet needs: {error}")
+
+
+def parameters_read():
+    return [path.read_text() for path in PARAMETERS]
+
+
+def parameters_write(values):
+    for path, value in zip(PARAMETERS, values):
+        path.write_text(value)
 
 
 def hierarchies():
@@ -57,6 +74,19 @@ def hierarchies():
     if (GROUPS / "cgroup.controllers").exists():
         return [GROUPS]
     return [path for path in sorted(GROUPS.iterdir()) if path.is_dir() and not path.is_symlink() and path.name != "unified"]
+
+
+def controllers_enable():
+    if hierarchies() == [GROUPS]:
+        there = (GROUPS / "cgroup.controllers").read_text().split()
+    else:
+        there = [name for name in CONTROLLERS if (GROUPS / name).exists()]
+    missing = set(CONTROLLERS) - set(there)
+    if missing:
+        raise FileNotFoundError(f"no control groups of {', '.join(sorted(missing))}")
+    if hierarchies() == [GROUPS]:
+        wanted = [f"+{name}" for name in CONTROLLERS + CONTROLLERS_IF_THERE if name in there]
+        (GROUPS / "cgroup.subtree_control").write_text(" ".join(wanted))
 
 
 def group_make(name):
@@ -68,9 +98,15 @@ def group_make(name):
                 (group / file).write_text((root / file).read_text())
 
 
+def all_hierarchies():
+    """Beside those of version 1 there may be one of version 2 without controllers, in which runc puts its containers, too."""
+    beside = GROUPS / "unified"
+    return hierarchies() + ([beside] if beside.is_dir() else [])
+
+
 def group_processes(name):
     found = set()
-    for root in hierarchies():
+    for root in all_hierarchies():
         for path in (root / name).rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
                 found |= {int(line) for line in path.read_text().split()}
@@ -78,18 +114,22 @@ def group_processes(name):
 
 
 def group_remove(name):
-    def is_empty():
+    def is_gone():
         for process in group_processes(name):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        return not group_processes(name)
+        groups = [root / name for root in all_hierarchies() if (root / name).exists()]
+        try:
+            for group in groups:
+                for path in sorted(group.rglob("*"), reverse=True):
+                    if path.is_dir():
+                        path.rmdir()
+                group.rmdir()
+        except OSError:  # one that is ending keeps it
+            return False
+        return True
 
-    waits.until(is_empty, lambda: f"processes of {name} do not end: {group_processes(name)}", 60)
-    for root in hierarchies():
-        for path in sorted((root / name).rglob("*"), reverse=True):
-            if path.is_dir():
-                path.rmdir()
-        (root / name).rmdir()
+    waits.until(is_gone, lambda: f"the control groups {name} do not go, nor {group_processes(name)}", 60)
 
 
 def group_enter(name):
@@ -104,7 +144,32 @@ def unmount_below(folder):
     lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
     for path in sorted((line.split()[4] for line in lines), reverse=True):
         if path.startswith(f"{folder}/"):
-            run("umount", "--lazy", path)
+            subprocess.run(["umount", "--lazy", path], capture_output=True)  # another may have taken it along
+
+
+def remains_remove(bridge, directory, groups, parameters):
+    """All that nodes leave on the machine, as far as it is there."""
+    for group in groups:
+        group_remove(group)
+    unmount_below(os.path.realpath(directory))
+    for group in groups:
+        subprocess.run(["ip", "netns", "delete", group], capture_output=True)
+    subprocess.run(["ip", "link", "delete", bridge], capture_output=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    parameters_write(parameters)
+
+
+class Guard:
+    """A process of its own session that removes what the test has left when that ends, also by a signal."""
+
+    def __init__(self, *remains):
+        self.process = subprocess.Popen([sys.executable, __file__, json.dumps(remains)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def dismiss(self):
+        """When nothing is left any more."""
+        self.process.kill()
+        self.process.communicate()
 
 
 def bridge_make():
@@ -160,11 +225,7 @@ class Node:
     def start(self):
         self.directory.mkdir()
         group_make(self.group)
-        # control groups of pods stand beside those of the services
-        for root in hierarchies():
-            if root == GROUPS:
-                (root / "cgroup.subtree_control").write_text("+cpu +memory +pids")
-        group_make(f"{self.group}/services")
+        group_make(f"{self.group}/services")  # those of the pods stand beside them
         self.link()
         self.start_containerd()
         self.start_kubelet()
@@ -269,10 +330,6 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     def stop(self):
         for name in list(self.processes):
             self.stop_one(name)
-        if any((root / self.group).exists() for root in hierarchies()):
-            group_remove(self.group)
-        unmount_below(self.directory)
-        subprocess.run(["ip", "netns", "delete", self.group], capture_output=True)
 
 
 class Nodes:
@@ -288,6 +345,8 @@ class Nodes:
         self.kubelet_settings = kubelet_settings or {}
         self.images = Images(self.directory, self.address)
         self.nodes = [Node(self, 1 + each) for each in range(count)]
+        self.remains = self.bridge, str(self.directory), [node.group for node in self.nodes], parameters_read()
+        self.guard = Guard(*self.remains)
         with open(self.directory / "tokens", "a") as tokens:
             for node in self.nodes:
                 tokens.write(f'{node.name}-token,system:node:{node.name},{node.name},system:nodes\n')
@@ -328,5 +387,12 @@ class Nodes:
         for node in self.nodes:
             node.stop()
         self.images.stop()
-        subprocess.run(["ip", "link", "delete", self.bridge], capture_output=True)
-        self.cluster.stop()
+        for name in list(self.cluster.processes):
+            self.cluster.stop_one(name, signal.SIGKILL)
+        remains_remove(*self.remains)
+        self.guard.dismiss()
+
+
+if __name__ == "__main__":  # the guard
+    sys.stdin.read()
+    remains_remove(*json.loads(sys.argv[1]))

@@ -117,7 +117,7 @@ class Pods(unittest.TestCase):
         self.assertEqual(done.stdout, text)
         environment = os.environ | {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token}
         terminal = Terminal(environment, SKEP, "shell", "box", rows=30, columns=100)
-        terminal.type("stty size; echo $TERM $((40+2)).\r")
+        terminal.type("until stty size | grep -q '30 100'; do :; done; stty size; echo $TERM $((40+2)).\r")  # its size comes behind its start
         terminal.until("30 100\r\nxterm 42.")
         terminal.type("exit 9\r")
         self.assertEqual(terminal.wait(), 9)
