@@ -249,6 +249,32 @@ int settings_load(struct settings *settings, struct err *err)
     return code;
 }
 
+/* Some of what is kept comes from servers: one line of theirs must not become two, of which the
+ * second names another context. */
+static bool is_line(const char *value)
+{
+    for (; *value; value++)
+        if ((unsigned char)*value < ' ' || *value == 0x7f)
+            return false;
+    return true;
+}
+
+static int context_check(const struct context *context, struct err *err)
+{
+    const struct {
+        const char *key, *value;
+    } fields[] = {{"server", context->server},
+                  {"user", context->user},
+                  {"token", context->token},
+                  {"fingerprint", context->fingerprint}};
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (fields[i].value && !is_line(fields[i].value))
+            return err_fail(err, ERR_INVALID, "",
+                            "the %s of context '%s' has a control character, and is not kept",
+                            fields[i].key, context->name);
+    return 0;
+}
+
 static void line_put(struct buf *out, const char *key, const char *value)
 {
     if (value)
@@ -268,14 +294,21 @@ int settings_save(const struct settings *settings, struct err *err)
 {
     char *dir = settings_dir();
     char *path = settings_path();
+    int code = 0;
     if (!path)
         return err_fail(err, ERR_IO, "", "there is no home directory to keep the settings in");
     cleanup_buf struct buf content = BUF_INIT;
     buf_string(&content, "# written by skep login\n");
     line_put(&content, "current", settings->current);
-    for (size_t i = 0; i < settings->count; i++)
+    for (size_t i = 0; !code && i < settings->count; i++) {
+        code = context_check(&settings->contexts[i], err);
         context_put(&content, &settings->contexts[i]);
-    int code = dir_make(dir, 0700, err);
+    }
+    if (!code && content.length > SETTINGS_MAX)
+        code = err_fail(err, ERR_TOO_BIG, "", "the settings would have %zu bytes, more than %d",
+                        content.length, SETTINGS_MAX);
+    if (!code)
+        code = dir_make(dir, 0700, err);
     if (!code)
         code = file_write(path, buf_as_text(&content), 0600, err);
     mem_free(path);

@@ -44,6 +44,7 @@ void settings_release(struct settings *settings);
 /* A file that is not there is empty settings. ERR_FORBIDDEN: others may read it. ERR_TOO_BIG:
  * more than CONTEXTS_MAX contexts. */
 int settings_load(struct settings *settings, struct err *err);
+/* ERR_INVALID: a text is no line; ERR_TOO_BIG: they could not be read again. Nothing is written. */
 int settings_save(const struct settings *settings, struct err *err);
 
 /* The context of this name, or NULL. */

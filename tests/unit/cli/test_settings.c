@@ -155,6 +155,36 @@ static void so_many_are_kept(void **state)
     assert_int_equal(settings.count, CONTEXTS_MAX);
 }
 
+/* What a server says of its user and token changes no other context, and can be read again. */
+static void a_server_gives_no_lines(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings read, settings = {0};
+    context_put(&settings, "lab", "https://lab");
+    struct context *other = context_put(&settings, "other", "https://other");
+    assert_int_equal(settings_save(&settings, NULL), 0);
+    char **const fields[] = {&other->token, &other->user, &other->server, &other->fingerprint};
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        context_set(fields[i], "x\ncontext: lab\nserver: https://other");
+        assert_int_equal(settings_save(&settings, NULL), ERR_INVALID);
+        context_set(fields[i], "x\r");
+        assert_int_equal(settings_save(&settings, NULL), ERR_INVALID);
+        context_set(fields[i], "x\x7f");
+        assert_int_equal(settings_save(&settings, NULL), ERR_INVALID);
+        context_set(fields[i], "z\xc3\xbc rich");
+        assert_int_equal(settings_save(&settings, NULL), 0);
+    }
+    char *long_token = mem_zero(1, 65 << 10);
+    memset(long_token, 'x', (65 << 10) - 1);
+    context_set(&other->token, long_token);
+    mem_free(long_token);
+    assert_int_equal(settings_save(&settings, NULL), ERR_TOO_BIG);
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_int_equal(read.count, 2);
+    assert_string_equal(settings_find(&read, "lab")->server, "https://lab");
+    assert_string_equal(settings_find(&read, "other")->token, "z\xc3\xbc rich");
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -184,6 +214,7 @@ static const struct CMUnitTest tests[] = {
     TEST(wrong_files),
     TEST(a_server_may_have_several_users),
     TEST(so_many_are_kept),
+    TEST(a_server_gives_no_lines),
     TEST(names),
 };
 UNIT_FILE(tests, NULL, NULL);
