@@ -47,6 +47,12 @@ static int token_get(struct client *client, const char *name, const char *passwo
     return code;
 }
 
+/* The name of the context that a login is for; an address stands for a server that is given. */
+static const char *login_context(const struct cli *cli)
+{
+    return cli->argument_count ? cli_value(cli, "context") : cli_given_context(cli);
+}
+
 /* The context that a login is kept in: the named one, that of the server, or a new one. */
 static int context_get(struct settings *settings, const char *name, const char *server,
                        struct context **context, struct err *err)
@@ -74,7 +80,7 @@ static int login_keep(const struct cli *cli, const char *server, const char *nam
     struct err err;
     int code = settings_load(&settings, &err);
     if (!code)
-        code = context_get(&settings, cli_value(cli, "context"), server, &context, &err);
+        code = context_get(&settings, login_context(cli), server, &context, &err);
     if (code)
         return cli_fail(EXIT_REFUSED, "%s", err.text);
     context_set(&context->server, server);
@@ -120,16 +126,14 @@ static int login_server(const struct cli *cli, char **server)
 {
     cleanup_settings struct settings settings;
     struct err err;
-    const char *name = cli_value(cli, "context");
-    const char *given = cli->argument_count ? cli->arguments[0] : cli_value(cli, "server");
+    const char *name = login_context(cli);
+    const char *given = cli->argument_count ? cli->arguments[0] : cli_given_server(cli);
     if (settings_load(&settings, &err))
         return cli_fail(EXIT_REFUSED, "%s", err.text);
     if (name && !context_is_name(name))
         return cli_fail(EXIT_USAGE, "a context's name is 1 to %d of A-Z a-z 0-9 . _ -, got '%s'",
                         CONTEXT_NAME_MAX, name);
     struct context *context = name ? settings_find(&settings, name) : settings_current(&settings);
-    if (!given && !name)
-        given = getenv("SKEP_SERVER");
     if (!given || !given[0])
         given = context && context->server ? context->server : settings_server();
     *server = mem_copy(given);
@@ -252,12 +256,12 @@ int run_logout(struct cli *cli)
     cleanup_settings struct settings settings;
     struct context *context;
     struct err err;
-    const char *server = cli_value(cli, "server");
+    const char *server = cli_given_server(cli);
     int code = cli_context(cli, &settings, &context);
     if (code)
         return code;
-    if (!context)
-        context = server ? settings_of_server(&settings, server) : settings_current(&settings);
+    if (!context && server)
+        context = settings_of_server(&settings, server);
     if (!context || !context->token)
         return cli_fail(EXIT_REFUSED, "not logged in");
     code = context_log_out(context);

@@ -101,6 +101,11 @@ int cli_number(const struct cli *cli, const char *name, long min, long max, long
 /* "skep: …" on standard error; returns `code`. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The server by --server, or by SKEP_SERVER unless a context is named by its option; the context by
+ * --context, or by SKEP_CONTEXT unless a server is given. NULL: by neither. */
+const char *cli_given_server(const struct cli *cli);
+const char *cli_given_context(const struct cli *cli);
+
 /* Load the settings, and find the context that is meant: --context, SKEP_CONTEXT, or the current
  * one. *context is NULL when a server is given (--server, SKEP_SERVER), or there is no current one.
  * 0, or an exit code after a message; the settings are to be released either way. */

@@ -12,8 +12,7 @@ static const char *variable(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-/* By the option, or by the variable unless a context is named by its option. NULL: by neither. */
-static const char *given_server(const struct cli *cli)
+const char *cli_given_server(const struct cli *cli)
 {
     const char *server = cli_value(cli, "server");
     if (server && server[0])
@@ -21,20 +20,24 @@ static const char *given_server(const struct cli *cli)
     return cli_flag(cli, "context") ? NULL : variable("SKEP_SERVER");
 }
 
-int cli_context(const struct cli *cli, struct settings *settings, struct context **context)
+const char *cli_given_context(const struct cli *cli)
 {
     const char *name = cli_value(cli, "context");
-    const char *server = given_server(cli);
+    return name || cli_given_server(cli) ? name : variable("SKEP_CONTEXT");
+}
+
+int cli_context(const struct cli *cli, struct settings *settings, struct context **context)
+{
+    const char *name = cli_given_context(cli);
+    const char *server = cli_given_server(cli);
     struct err err;
     *context = NULL;
     if (settings_load(settings, &err))
         return cli_fail(EXIT_REFUSED, "%s", err.text);
     if (name && server)
         return cli_fail(EXIT_USAGE, "--server and --context both name a server: give one of them");
-    if (!name && server)
+    if (server)
         return 0;
-    if (!name)
-        name = variable("SKEP_CONTEXT");
     *context = name ? settings_find(settings, name) : settings_current(settings);
     if (name && !*context)
         return cli_fail(EXIT_USAGE, "there is no context '%s'; see: skep context list", name);
@@ -52,7 +55,7 @@ struct client *cli_client(struct cli *cli)
     struct context *context;
     if (cli_context(cli, &settings, &context))
         return NULL;
-    const char *server = context ? context->server : given_server(cli);
+    const char *server = context ? context->server : cli_given_server(cli);
     if (!server)
         server = settings_server();
     /* a token is shown to nobody but the server that gave it */

@@ -253,6 +253,10 @@ class Cli(unittest.TestCase):
         self.assertEqual(who("--context", "none").returncode, 1)
         self.assertIn("skep context list", who("--context", "none").stderr)
         self.assertIn("give one of them", who("--context", "root", "--server", url).stderr)
+        again = skep("login", "-u", "admin", "--password-stdin", SKEP_CONTEXT="root", stdin=password + "\n")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))  # the login of that context, not of the current one
+        self.assertEqual(json.loads(who("--context", "own").stdout)["username"], "ctx")
+        self.assertEqual(json.loads(who().stdout)["username"], "admin")
         self.assertEqual(skep("context", "use", "root").returncode, 0)
         self.assertEqual(json.loads(who().stdout)["username"], "admin")
         self.assertEqual(skep("context", "rename", "root", "own").returncode, 1)

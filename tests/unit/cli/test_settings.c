@@ -1,4 +1,5 @@
 /* Settings are kept for their owner alone. */
+#include "line.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -185,6 +186,23 @@ static void a_server_gives_no_lines(void **state)
     assert_string_equal(settings_find(&read, "other")->token, "z\xc3\xbc rich");
 }
 
+/* A server that is given by the variable, where nobody is logged in, costs no other its login. */
+static void only_the_login_that_is_meant_is_given_up(void **state)
+{
+    (void)state;
+    cleanup_settings struct settings read, settings = {0};
+    settings_choose(&settings, context_put(&settings, "lab", "http://127.0.0.1:1"));
+    assert_int_equal(settings_save(&settings, NULL), 0);
+    setenv("SKEP_SERVER", "http://127.0.0.1:2", 1);
+    struct cli cli;
+    assert_int_equal(parse(&cli, "logout"), 0);
+    assert_int_equal(run_logout(&cli), EXIT_REFUSED);
+    mem_free(cli.arguments);
+    unsetenv("SKEP_SERVER");
+    assert_int_equal(settings_load(&read, NULL), 0);
+    assert_string_equal(settings_current(&read)->token, "lab");
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -215,6 +233,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_server_may_have_several_users),
     TEST(so_many_are_kept),
     TEST(a_server_gives_no_lines),
+    TEST(only_the_login_that_is_meant_is_given_up),
     TEST(names),
 };
 UNIT_FILE(tests, NULL, NULL);
