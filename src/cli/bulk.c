@@ -3,6 +3,7 @@
 #include "cli/ask.h"
 #include "cli/print.h"
 #include "sys/cleanup.h"
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,21 @@ int bulk_choice_check(const struct cli *cli, int names)
     return 0;
 }
 
+/* A request for many jobs counts as many: the next one is let in when the server says. */
+static int request_send(struct client *client, const struct client_request *request, json_t **json)
+{
+    for (;;) {
+        cleanup_client_reply struct client_reply reply;
+        client_ask(client, request, &reply);
+        if (reply.status != 429 || !reply.retry_s)
+            return client_result(client, &reply, json);
+        print_error("skep: the server takes no more requests of yours now: going on in %d s\n",
+                    reply.retry_s);
+        for (int left_s = reply.retry_s; left_s > 0; left_s--)
+            poll(NULL, 0, 1000);
+    }
+}
+
 /* One request; `jobs` NULL: those of the query. */
 static int bulk_ask(struct client *client, const struct bulk_call *call, const char *query,
                     json_t *jobs, json_t **reply)
@@ -84,7 +100,7 @@ static int bulk_ask(struct client *client, const struct bulk_call *call, const c
                                            .path = buf_cstr(&path),
                                            .content_type = "application/json",
                                            .body = text_of(body)};
-    return client_call(client, &request, reply);
+    return request_send(client, &request, reply);
 }
 
 /* The names of all jobs that match. They are gathered before anything is done: by what is done the

@@ -179,10 +179,14 @@ void client_ask(struct client *client, const struct client_request *request,
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.at ? request->body.at : "");
     }
     CURLcode code = curl_easy_perform(curl);
-    if (code == CURLE_OK)
+    curl_off_t retry_s = 0;
+    if (code == CURLE_OK) {
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
-    else
+        curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_s);
+    } else {
         snprintf(reply->problem, sizeof reply->problem, "%s", problem_of(code));
+    }
+    reply->retry_s = retry_s > RETRY_MAX_S ? RETRY_MAX_S : (int)retry_s;
     reply->is_cut = is_cut(code);
     curl_slist_free_all(headers);
 }
@@ -284,22 +288,27 @@ int client_explain(struct client *client, const struct client_reply *reply, cons
     return code;
 }
 
-int client_call(struct client *client, const struct client_request *request, json_t **json)
+int client_result(struct client *client, struct client_reply *reply, json_t **json)
 {
-    cleanup_client_reply struct client_reply reply;
-    client_ask(client, request, &reply);
     int code = 0;
     if (json)
         *json = NULL;
-    if (reply.status < 200 || reply.status > 299) {
-        code = client_explain(client, &reply, NULL);
+    if (reply->status < 200 || reply->status > 299) {
+        code = client_explain(client, reply, NULL);
     } else if (json) {
-        *json = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
+        *json = json_loadb(buf_cstr(&reply->body), reply->body.length, 0, NULL);
         if (!*json)
             code = cli_fail(EXIT_REFUSED, "%s did not answer with JSON: is it a Skep server?",
                             client->server);
     }
     return code;
+}
+
+int client_call(struct client *client, const struct client_request *request, json_t **json)
+{
+    cleanup_client_reply struct client_reply reply;
+    client_ask(client, request, &reply);
+    return client_result(client, &reply, json);
 }
 
 int client_get(struct client *client, const char *path, json_t **json)

@@ -40,7 +40,9 @@ struct client_reply {
     struct buf body;
     char problem[512]; /* status 0: why */
     bool is_cut;       /* status 0: there was a server, which may have taken the request */
+    int retry_s;       /* what Retry-After said, 0: nothing; RETRY_MAX_S at most */
 };
+enum { RETRY_MAX_S = 86400 };
 
 /* One request, without a word to the user. */
 void client_ask(struct client *client, const struct client_request *request,
@@ -48,8 +50,10 @@ void client_ask(struct client *client, const struct client_request *request,
 void client_reply_release(struct client_reply *reply);
 #define cleanup_client_reply __attribute__((cleanup(client_reply_release)))
 
-/* As client_ask; a failure (no server, 4xx, 5xx) is told to the user and becomes an exit code. The
- * JSON of the body is given when `json` is not NULL (free with json_decref). */
+/* A failure (no server, 4xx, 5xx) is told to the user and becomes an exit code. The JSON of the
+ * body is given when `json` is not NULL (free with json_decref). */
+int client_result(struct client *client, struct client_reply *reply, json_t **json);
+/* client_ask, and this. */
 int client_call(struct client *client, const struct client_request *request, json_t **json);
 int client_get(struct client *client, const char *path, json_t **json);
 

@@ -43,6 +43,24 @@ static void what_is_found_is_asked_for_by_name(void **state)
         strstr(answers.requests[1], "{\"action\":\"stop\",\"jobs\":[\"a~1\",\"a~2\"]}"));
 }
 
+/* More jobs than the quota lets in at once are done nevertheless, when it does. */
+static void it_goes_on_when_it_may(void **state)
+{
+    char printed[200];
+    struct answers answers = {
+        .items = {{"429 Too Many Requests\r\nRetry-After: 1", "{\"message\":\"the quota\"}"},
+                  {"200 OK", "{\"results\":[{\"name\":\"a~1\"}]}"},
+                  {"429 Too Many Requests\r\nRetry-After: 1", "{\"message\":\"the quota\"}"},
+                  {"200 OK", "{\"results\":[{\"name\":\"a~1\",\"outcome\":\"done\"}]}"}},
+        .count = 4};
+    struct answers never = {.items = {{"429 No", "{\"message\":\"no\"}"}}, .count = 1};
+    (void)state;
+    assert_int_equal(run(&answers, "stop --all", &stop, printed, sizeof printed), 0);
+    assert_string_equal(printed, "stopping a~1\n");
+    assert_non_null(strstr(answers.requests[3], "{\"action\":\"stop\",\"jobs\":[\"a~1\"]}"));
+    assert_int_equal(run(&never, "stop --all", &stop, printed, sizeof printed), EXIT_REFUSED);
+}
+
 static void a_dry_run_ends_with_the_names(void **state)
 {
     char printed[200];
@@ -76,6 +94,7 @@ static void names_or_a_filter(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_or_a_filter),
     cmocka_unit_test(what_is_found_is_asked_for_by_name),
+    cmocka_unit_test(it_goes_on_when_it_may),
     cmocka_unit_test(a_dry_run_ends_with_the_names),
 };
 UNIT_FILE(tests, NULL, NULL);
