@@ -128,7 +128,7 @@ static int write_change(struct store *store, struct store_change *change, struct
     case CHANGE_SETTING:
         return setting_change(store, change, err);
     case CHANGE_ACCOUNTS:
-        return accounts_mark_several(store, err);
+        return accounts_say_several(store, err);
     case CHANGE_ATTEMPT_END:
         return attempt_end_add(store, change, err);
     case CHANGE_BARRIER:

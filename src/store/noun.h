@@ -123,8 +123,11 @@ int tokens_remove(struct store *store, const struct store_change *change, struct
 int tokens_remove_all(struct store *store, const char *user, struct err *err);
 int tokens_remove_browser(struct store *store, const char *user, struct err *err);
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
-/* From here on there have been several accounts, for good; marked before, nothing changes. */
-int accounts_mark_several(struct store *store, struct err *err);
+/* From here on there have been several accounts, for good; marked before, nothing changes. The jobs
+ * so far are the first account's when it was the only one; in a store of before the mark there may
+ * have been others, and then no job is. */
+int accounts_mark_several(struct store *store, bool was_sole, struct err *err);
+int accounts_say_several(struct store *store, struct err *err); /* by the accounts there are */
 int job_reseal(struct store *store, struct store_change *change, struct err *err);
 int setting_change(struct store *store, struct store_change *change, struct err *err);
 int attempt_end_add(struct store *store, struct store_change *change, struct err *err);

@@ -10,14 +10,22 @@ static const char insert[] =
     "INSERT INTO settings (key, value) VALUES (?,?) ON CONFLICT DO NOTHING";
 static const char count_users[] = "SELECT count(*) FROM users";
 
-int accounts_mark_several(struct store *store, struct err *err)
+int accounts_mark_several(struct store *store, bool was_sole, struct err *err)
 {
     char number[12];
     struct sql sql = sql_of(&store->session, insert);
-    snprintf(number, sizeof number, "%u", store->last_job);
+    snprintf(number, sizeof number, "%u", was_sole ? store->last_job : 0);
     sql_put_string(&sql, SEVERAL);
     sql_put_blob(&sql, text_of(number));
     return sql_run(&sql, NULL, err);
+}
+
+int accounts_say_several(struct store *store, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_users);
+    int64_t count = 0;
+    const int code = sql_number(&sql, &count, err);
+    return code < 0 ? code : accounts_mark_several(store, count <= 1, err);
 }
 
 /* Of a store of before the mark: nobody knows which jobs are older than the second account. */

@@ -109,7 +109,7 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
     if (code == 0 && count > 0)
-        code = accounts_mark_several(store, err);
+        code = accounts_mark_several(store, count == 1, err);
     return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
 }
 
@@ -166,7 +166,7 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
     if (code == 0) /* the last admin stays: there were two */
-        code = accounts_mark_several(store, err);
+        code = accounts_mark_several(store, false, err);
     if (code == 0)
         code = user_rights_remove(store, change->user.name, err);
     if (code == 0)

@@ -77,6 +77,23 @@ static void a_store_of_before_counts_its_accounts(void **state)
     assert_false(is_sole(world, 1));
     change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}}, 0);
     assert_true(accounts_of(world).are_several);
+    assert_false(is_sole(world, 1));
+}
+
+/* The mark that such a store gets later gives nobody's job to the first account. */
+static void a_late_mark_gives_no_job_away(void **state)
+{
+    static const char key[] = "accounts.several";
+    struct world *world = *state;
+    change(world, added("ann"), 0);
+    change(world, added("bob"), 0);
+    submit(world, 1, "bob", "a");
+    change(world, (struct store_change){.kind = CHANGE_SETTING, .setting = {key, TEXT("")}}, 0);
+    change(world, added("cem"), 0);
+    assert_false(is_sole(world, 1));
+    change(world, (struct store_change){.kind = CHANGE_SETTING, .setting = {key, TEXT("")}}, 0);
+    change(world, (struct store_change){.kind = CHANGE_ACCOUNTS}, 0);
+    assert_false(is_sole(world, 1));
 }
 
 static void a_mark_that_is_no_number_is_told(void **state)
@@ -109,10 +126,8 @@ static void several_can_be_said(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
-    WORLD(the_second_account_parts_the_jobs),
-    WORLD(they_stay_several),
-    WORLD(a_store_of_before_counts_its_accounts),
-    WORLD(a_mark_that_is_no_number_is_told),
-    WORLD(several_can_be_said),
+    WORLD(the_second_account_parts_the_jobs),     WORLD(they_stay_several),
+    WORLD(a_store_of_before_counts_its_accounts), WORLD(a_late_mark_gives_no_job_away),
+    WORLD(a_mark_that_is_no_number_is_told),      WORLD(several_can_be_said),
 };
 UNIT_FILE(tests, NULL, NULL);
