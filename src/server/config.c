@@ -539,6 +539,9 @@ static void check_web_ports(const struct server_config *config, const struct doc
 {
     struct origin_pattern origin;
     struct err err;
+    if (config->web_listen && !strrchr(config->web_listen, ':'))
+        problem_add(problems, doc->place, "api.webPorts.listen", "'%s' is not ADDRESS:PORT",
+                    config->web_listen);
     if (config->web_origin && origin_pattern_parse(config->web_origin, &origin, &err) < 0)
         problem_add(problems, doc->place, "api.webPorts.origin", "%s", err.text);
 }

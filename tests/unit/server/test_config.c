@@ -293,6 +293,40 @@ static void engines_that_collide_are_told_with_their_lines(void **state)
     }
 }
 
+static void web_ports_have_an_origin(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"api: {webPorts: {listen: \"9187\"}}\n",
+         "c.yaml:1:17: api.webPorts.listen: '9187' is not ADDRESS:PORT"},
+        {"api: {webPorts: {listen: \":9187\", origin: \"https://jobs.example.org\"}}\n",
+         "c.yaml:1:17: api.webPorts.origin: "},
+        {"api: {webPorts: {origin: \"https://*.jobs.example.org\"}}\n", "api.webPorts.listen"},
+    };
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        buf_clear(&report);
+        assert_int_equal(read_config(cases[i].text, &config, &report, &err), ERR_INVALID);
+        if (!strstr(buf_cstr(&report), cases[i].says))
+            fail_msg("%s", buf_cstr(&report));
+    }
+    buf_clear(&report);
+    assert_int_equal(
+        read_config("api: {webPorts: {listen: \"[::1]:9187\"}}\n", &config, &report, &err), 0);
+    assert_string_equal(config->web_origin, "http://*.localhost:9187");
+    server_config_free(config);
+    buf_clear(&report);
+    assert_int_equal(read_config("api: {listen: \":1\"}\n", &config, &report, &err), 0);
+    assert_null(config->web_listen); /* nothing is listened on unless it is said */
+    server_config_free(config);
+    buf_release(&report);
+}
+
 /* What is wrong in the file with the cells is said before anything is taken from it. */
 static void the_cells_are_checked(void **state)
 {
@@ -486,6 +520,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(several_engines_are_read),
     cmocka_unit_test(a_cluster_is_read),
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
+    cmocka_unit_test(web_ports_have_an_origin),
     cmocka_unit_test(the_cells_are_checked),
     cmocka_unit_test(storages_are_named_once),
     cmocka_unit_test(an_empty_file_gives_the_defaults),
