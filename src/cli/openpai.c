@@ -249,6 +249,21 @@ static void groups_take(struct importer *importer, const char *path, const struc
                               TEXT_ARG(source)));
 }
 
+/* Is it one of those that the files describe themselves? */
+static bool is_described(const struct importer *importer, struct text name)
+{
+    const struct doc *manager =
+        doc_get_map(doc_get(importer->input->services, "authentication"), "group-manager");
+    const struct doc *list = doc_get_list(manager, "grouplist");
+    if (text_equal(doc_get_text(doc_get(manager, "admin-group"), "groupname", ""), name) ||
+        text_equal(doc_get_text(doc_get(manager, "default-group"), "groupname", ""), name))
+        return true;
+    for (size_t i = 0; i < list->as.list.count; i++)
+        if (text_equal(doc_get_text(list->as.list.items[i], "groupname", ""), name))
+            return true;
+    return false;
+}
+
 /* In OpenPAI each virtual cluster has a group of its name, whose members may use it. */
 static void cluster_groups(struct importer *importer)
 {
@@ -256,8 +271,8 @@ static void cluster_groups(struct importer *importer)
     struct buf *out = &importer->output->groups;
     for (size_t i = 0; i < clusters->as.map.count; i++) {
         struct text name = clusters->as.map.entries[i].key;
-        if (text_is(name, "default"))
-            continue; /* everybody has it */
+        if (text_is(name, "default") || is_described(importer, name))
+            continue; /* everybody has it; what was said of the other one stands */
         groups_begin(out);
         buf_string(out, "group ");
         shell_word(out, name);

@@ -136,10 +136,28 @@ static void a_worker_that_no_cell_names(void **state)
     assert_false(has_line(&world->output.groups, "group 'default'"));
 }
 
+/* A group that has the name of a virtual cluster keeps what the files give it. */
+static void a_group_is_made_once(void **state)
+{
+    struct world *world = *state;
+    import(world, "hivedscheduler:\n  config: |\n    physicalCluster: {}\n"
+                  "    virtualClusters: {default: {}, a: {}, b: {}, c: {}, d: {}}\n"
+                  "authentication:\n  group-manager:\n"
+                  "    admin-group: {groupname: c}\n    default-group: {groupname: d}\n"
+                  "    grouplist:\n    - 7\n    - groupname: a\n"
+                  "      extension: {acls: {virtualClusters: [a, b]}}\n");
+    assert_true(has_line(&world->output.groups, "\ngroup 'a' --vc 'a,b'\n"));
+    assert_false(has_line(&world->output.groups, "\ngroup 'a' --vc 'a'\n"));
+    assert_true(has_line(&world->output.groups, "\ngroup 'b' --vc 'b'\n"));
+    assert_true(has_line(&world->output.groups, "\ngroup 'c' --admin yes\n"));
+    assert_false(has_line(&world->output.groups, "--vc 'c'"));
+    assert_false(has_line(&world->output.groups, "--vc 'd'"));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_make, world_free)
 static const struct CMUnitTest tests[] = {
     TEST(each_setting_has_a_note),          TEST(what_is_of_another_kind_is_not_taken),
     TEST(without_hived_there_are_no_cells), TEST(nothing_ends_a_scalar),
-    TEST(a_worker_that_no_cell_names),
+    TEST(a_worker_that_no_cell_names),      TEST(a_group_is_made_once),
 };
 UNIT_FILE(tests, NULL, NULL);
