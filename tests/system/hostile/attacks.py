@@ -260,7 +260,7 @@ for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
     try:
         if os.path.exists(f"/proc/{pid}/root/lib/systemd") or "skepd" in open(f"/proc/{pid}/comm").read():
             print("GOT the machine's process", pid, flush=True)
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before its file was opened, or before that was read
         continue  # one of the task's own that has ended meanwhile
 for name in ("mnt", "pid", "ipc", "net", "uts", "user", "cgroup"):
     descriptor = os.open(f"/proc/1/ns/{name}", os.O_RDONLY)
