@@ -7,6 +7,7 @@
 #include "base/utc.h"
 #include "engine/engine.h"
 #include "sys/cleanup.h"
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 
@@ -153,6 +154,7 @@ static void alerts_json(struct list_page *page, const struct alerts *alerts)
         keys[i] = text_of(key);
     }
     const size_t *rows, count = page_pick(page, keys, alerts->count, false, &rows);
+    assert(count <= alerts->count);
     struct json_writer json;
     call_json(page->call, 200, &json);
     page_begin(page, &json);

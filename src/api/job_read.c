@@ -3,6 +3,7 @@
 #include "api/view.h"
 #include "core/plan.h"
 #include "spec/spec.h"
+#include <assert.h>
 
 /* A reader, or the failure that call_reader left. */
 static int need_reader(struct call *call, struct store_reader **reader)
@@ -331,6 +332,7 @@ static int task_page(struct call *call, const struct task_record *task, struct l
     for (size_t i = 0; i < all; i++)
         keys[i] = page_number(call, attempts->items[all - 1 - i].task_attempt);
     attempts->count = page_pick(page, keys, all, true, &rows);
+    assert(attempts->items || !attempts->count);
     for (size_t i = 0; i < attempts->count; i++)
         shown[i] = attempts->items[all - 1 - rows[i]];
     attempts->items = shown;

@@ -13,7 +13,9 @@ static char folded(char c)
     static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     static const char others[] = "abcdefghijklmnopqrstuvwxyz-";
     const char *at = memchr(capitals, c, sizeof capitals - 1);
-    return at ? others[at - capitals] : c;
+    if (at)
+        return others[at - capitals];
+    return c;
 }
 
 static bool name_starts(struct text name, struct text prefix)

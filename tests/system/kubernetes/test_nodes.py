@@ -1,6 +1,6 @@
-"""Tasks as pods that real kubelets run: test_nodes.py SKEPD SKEP IMAGE
+"""Tasks as pods that real kubelets run: test_nodes.py SKEPD SKEP SKEP-INIT MAKE-IMAGE
 
-IMAGE is the archive that deploy/image/make-image wrote: it brings skep-init into the pods, and the tasks run in it, too.
+The image that MAKE-IMAGE (deploy/image/make-image) makes of the three programs brings skep-init into the pods, and the tasks run in it, too.
 The engine has exactly the rights of deploy/kubernetes/rights.yaml.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
 src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
@@ -9,6 +9,7 @@ src/engine/kubernetes/upgrade.c, src/init/beside.c
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -18,7 +19,7 @@ import skepd as server
 from terminal import Terminal
 import waits
 
-SKEPD, SKEP, IMAGE = (sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "", "")
+SKEPD, SKEP, INIT, MAKE_IMAGE = (sys.argv.pop(1) for _ in range(4)) if __name__ == "__main__" else ("", "", "", "")
 PATIENCE_S = 120
 
 
@@ -29,7 +30,10 @@ class Pods(unittest.TestCase):
         cls.cluster = cls.nodes.cluster
         cls.skepd = None
         cls.addClassCleanup(cls.clean)
-        cls.nodes.start(IMAGE)
+        with tempfile.TemporaryDirectory(prefix="skep-image-") as folder:
+            image = f"{folder}/skep.tar"
+            subprocess.run([MAKE_IMAGE, SKEPD, SKEP, INIT, image], check=True)
+            cls.nodes.start(image)
         kubeconfig, _ = cls.cluster.grant()
         cls.skepd = server.Skepd(SKEPD, {
             "engine": {"kind": "kubernetes", "kubernetes": {

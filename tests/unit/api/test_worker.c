@@ -181,12 +181,13 @@ static void lower_priority(void **state)
     (void)state;
     struct journal journal;
     const int own = getpriority(PRIO_PROCESS, (id_t)gettid());
-    struct worker *worker = worker_of(&journal, own + 3);
+    const int lower = own == -3 ? own + 4 : own + 3; /* 0 would leave it */
+    struct worker *worker = worker_of(&journal, lower);
     struct job job = job_of(&journal, 1);
     struct err err;
     assert_int_equal(worker_give(worker, &job.task, &err), 0);
     sem_wait(&journal.ended);
-    assert_int_equal(journal.nice, own + 3 > 19 ? 19 : own + 3);
+    assert_int_equal(journal.nice, lower > 19 ? 19 : lower);
     assert_int_equal(getpriority(PRIO_PROCESS, (id_t)gettid()), own); /* of the thread alone */
     worker_free(worker);
 }
