@@ -51,7 +51,9 @@ class Skepd:
             first, last = task_ports()
             config["scheduling"] = {"portFirst": first, "portLast": last} | config.get("scheduling", {})
         config["api"] = {"listen": f"127.0.0.1:{self.port}"} | config.get("api", {})
-        self.config_path.write_text(json.dumps(config))  # JSON is YAML
+        beside = self.config_path.with_suffix(".new")
+        beside.write_text(json.dumps(config))  # JSON is YAML
+        beside.replace(self.config_path)  # whole at any instant: a server that is being started may read it
 
     def start(self, wait=True, arguments=()):
         if self.readiness:
