@@ -97,6 +97,18 @@ void buf_vformat(struct buf *buf, const char *format, va_list args)
     buf->length += (size_t)length;
 }
 
+void buf_shell_word(struct buf *buf, struct text word)
+{
+    buf_char(buf, '\'');
+    for (size_t i = 0; i < word.length; i++) {
+        if (word.at[i] == '\'')
+            buf_string(buf, "'\\''");
+        else
+            buf_char(buf, word.at[i]);
+    }
+    buf_char(buf, '\'');
+}
+
 void buf_format(struct buf *buf, const char *format, ...)
 {
     va_list args;

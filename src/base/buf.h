@@ -29,6 +29,8 @@ void buf_text(struct buf *buf, struct text text);
 void buf_string(struct buf *buf, const char *string);
 void buf_char(struct buf *buf, char c);
 void buf_int(struct buf *buf, int64_t value); /* decimal; many times faster than a format */
+/* In single quotes: one word of a shell. */
+void buf_shell_word(struct buf *buf, struct text word);
 void buf_format(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vformat(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

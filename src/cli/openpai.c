@@ -160,25 +160,12 @@ static void tls_take(struct importer *importer, const char *path, const struct d
 
 /* ---- groups ---- */
 
-/* One word of a shell. */
-static void shell_word(struct buf *out, struct text word)
-{
-    buf_char(out, '\'');
-    for (size_t i = 0; i < word.length; i++) {
-        if (word.at[i] == '\'')
-            buf_string(out, "'\\''");
-        else
-            buf_char(out, word.at[i]);
-    }
-    buf_char(out, '\'');
-}
-
 static void shell_option(struct buf *out, const char *option, struct text value)
 {
     if (!value.length)
         return;
     buf_format(out, " %s ", option);
-    shell_word(out, value);
+    buf_shell_word(out, value);
 }
 
 static void groups_begin(struct buf *out)
@@ -218,7 +205,7 @@ static void group_put(struct importer *importer, const struct doc *group, bool i
     groups_begin(out);
     joined(doc_get_list(acls, "virtualClusters"), &clusters);
     buf_string(out, "group ");
-    shell_word(out, name);
+    buf_shell_word(out, name);
     shell_option(out, "--description", doc_get_text(group, "description", ""));
     shell_option(out, "--external-name", doc_get_text(group, "externalName", ""));
     shell_option(out, "--vc", buf_as_text(&clusters));
@@ -275,7 +262,7 @@ static void cluster_groups(struct importer *importer)
             continue; /* everybody has it; what was said of the other one stands */
         groups_begin(out);
         buf_string(out, "group ");
-        shell_word(out, name);
+        buf_shell_word(out, name);
         shell_option(out, "--vc", name);
         buf_char(out, '\n');
     }

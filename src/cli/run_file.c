@@ -8,17 +8,10 @@
 /* One word of the command line as one word of the shell. */
 static void shell_quote(struct buf *out, const char *word)
 {
-    if (word[0] && !strpbrk(word, " \t\n'\"\\$`&|;<>()*?[]{}~#!=%")) {
+    if (word[0] && !strpbrk(word, " \t\n'\"\\$`&|;<>()*?[]{}~#!=%"))
         buf_string(out, word);
-        return;
-    }
-    buf_char(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            buf_string(out, "'\\''");
-        else
-            buf_char(out, *word);
-    buf_char(out, '\'');
+    else
+        buf_shell_word(out, text_of(word));
 }
 
 /* "run-1121-085500-k3x9": sorted by time, unlike any other. */

@@ -110,14 +110,9 @@ void env_write_script(const struct env *env, struct buf *out)
     for (size_t i = 0; i < env->count; i++) {
         if (!is_shell_name(env->items[i].name))
             continue;
-        buf_format(out, "export %s='", env->items[i].name);
-        for (const char *c = env->items[i].value; *c; c++) {
-            if (*c == '\'')
-                buf_string(out, "'\\''");
-            else
-                buf_char(out, *c);
-        }
-        buf_string(out, "'\n");
+        buf_format(out, "export %s=", env->items[i].name);
+        buf_shell_word(out, text_of(env->items[i].value));
+        buf_char(out, '\n');
     }
 }
 

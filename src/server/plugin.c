@@ -20,19 +20,6 @@ static bool is_for_role(const struct spec_plugin *plugin, const struct spec_role
     return false;
 }
 
-/* As one word of the shell. */
-static void put_quoted(struct buf *out, struct text word)
-{
-    buf_char(out, '\'');
-    for (size_t i = 0; i < word.length; i++) {
-        if (word.at[i] == '\'')
-            buf_string(out, "'\\''");
-        else
-            buf_char(out, word.at[i]);
-    }
-    buf_char(out, '\'');
-}
-
 static void put_lines(struct buf *out, const struct doc *commands)
 {
     if (!commands || commands->kind != DOC_LIST)
@@ -85,13 +72,13 @@ static void write_git(const struct doc *parameters, struct buf *pre)
     buf_string(pre, "skep_pause=1\nfor skep_try in 1 2 3 4 5 6 7 8 9 10; do\n  if git clone");
     for (size_t i = 0; options && options->kind == DOC_LIST && i < options->as.list.count; i++) {
         buf_char(pre, ' ');
-        put_quoted(pre, string_of(options->as.list.items[i]));
+        buf_shell_word(pre, string_of(options->as.list.items[i]));
     }
     buf_string(pre, " -- ");
-    put_quoted(pre, string_of(doc_get(parameters, "repo_uri")));
+    buf_shell_word(pre, string_of(doc_get(parameters, "repo_uri")));
     if (directory.length) {
         buf_char(pre, ' ');
-        put_quoted(pre, directory);
+        buf_shell_word(pre, directory);
     }
     buf_string(pre, "; then break; fi\n"
                     "  if [ $skep_try = 10 ]; then echo 'git clone failed ten times'; exit 1; fi\n"
@@ -112,9 +99,9 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
     }
     put_need(pre, "tensorboard", "tensorboard");
     buf_string(pre, "nohup tensorboard --bind_all --logdir_spec=");
-    put_quoted(pre, buf_as_text(&list));
+    buf_shell_word(pre, buf_as_text(&list));
     buf_string(pre, " --port=");
-    put_quoted(pre, port ? port->source : TEXT("6006"));
+    buf_shell_word(pre, port ? port->source : TEXT("6006"));
     buf_string(pre, " </dev/null >/dev/null 2>&1 &\n");
 }
 

@@ -309,10 +309,8 @@ static void envs_write(struct converter *c)
         cleanup_buf struct buf line = BUF_INIT;
         if (!is_variable(env->name))
             continue; /* told once, with the other losses */
-        buf_format(&line, "export %s='", env->name);
-        for (const char *at = env->value; *at; at++)
-            buf_string(&line, *at == '\'' ? "'\\''" : (char[2]){*at, '\0'});
-        buf_char(&line, '\'');
+        buf_format(&line, "export %s=", env->name);
+        buf_shell_word(&line, text_of(env->value));
         item_text(c, buf_as_text(&line), key_place(envs, env->name));
     }
 }

@@ -62,7 +62,7 @@ struct kube_client {
     uint64_t chance;
 };
 
-static int64_t now_ms(void)
+int64_t kube_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -146,12 +146,12 @@ static void token_read(struct kube_client *client)
     const struct kube_access *access = client->access;
     struct buf header = BUF_INIT;
     if (client->token_header.length > 0 &&
-        (!access->token_path[0] || now_ms() < client->token_ms + TOKEN_AGE_MS))
+        (!access->token_path[0] || kube_now_ms() < client->token_ms + TOKEN_AGE_MS))
         return;
     /* what cannot be read now is what it was: the answer 401 says it if that is wrong */
     if (kube_access_header(access, &header) < 0)
         return;
-    client->token_ms = now_ms();
+    client->token_ms = kube_now_ms();
     bytes_wipe(&client->token_header);
     client->token_header = header;
 }
@@ -329,9 +329,9 @@ static void watcher_tell(struct kube_client *client, const struct kube_answer *a
         return;
     }
     if (client->failing_since_ms == 0)
-        client->failing_since_ms = now_ms();
+        client->failing_since_ms = kube_now_ms();
     client->watcher.failed(client->watcher.context, answer->trouble,
-                           now_ms() - client->failing_since_ms);
+                           kube_now_ms() - client->failing_since_ms);
 }
 
 /* How long the server wants to be left alone. */
@@ -346,7 +346,7 @@ static void quiet_set(struct kube_client *client, CURL *easy, int status)
     if (seconds > RETRY_AFTER_MAX_S)
         seconds = RETRY_AFTER_MAX_S;
     const int64_t ms = (int64_t)seconds * 1000;
-    const int64_t until = now_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
+    const int64_t until = kube_now_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
     if (until > client->quiet_until_ms)
         client->quiet_until_ms = until;
 }
@@ -355,7 +355,7 @@ static void again(struct kube_client *client, struct transfer *transfer)
 {
     easy_end(transfer);
     transfer->tries++;
-    transfer->due_ms = now_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
+    transfer->due_ms = kube_now_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
     later_put(client, transfer);
 }
 
@@ -411,7 +411,7 @@ static void inbox_take(struct kube_client *client)
     while (!is_empty && inbox.first) {
         struct transfer *transfer = inbox.first;
         inbox.first = transfer->next;
-        if (transfer->due_ms > now_ms())
+        if (transfer->due_ms > kube_now_ms())
             later_put(client, transfer);
         else
             queue_put(&client->ready, transfer);
@@ -420,7 +420,7 @@ static void inbox_take(struct kube_client *client)
 
 static void due_take(struct kube_client *client)
 {
-    const int64_t now = now_ms();
+    const int64_t now = kube_now_ms();
     while (client->later && client->later->due_ms <= now) {
         struct transfer *transfer = client->later;
         client->later = transfer->next;
@@ -433,7 +433,7 @@ static void ready_start(struct kube_client *client)
 {
     struct transfer_queue left;
     struct transfer *transfer;
-    const bool is_quiet = now_ms() < client->quiet_until_ms;
+    const bool is_quiet = kube_now_ms() < client->quiet_until_ms;
     queue_init(&left);
     while ((transfer = queue_take(&client->ready))) {
         if (!transfer->call.method) {
@@ -466,7 +466,7 @@ static void ended_take(struct kube_client *client)
 
 static int wait_ms(struct kube_client *client)
 {
-    const int64_t now = now_ms();
+    const int64_t now = kube_now_ms();
     int64_t due = now + WAIT_MAX_MS;
     if (client->later && client->later->due_ms < due)
         due = client->later->due_ms;
@@ -593,7 +593,7 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
     struct transfer *transfer = mem_zero(1, sizeof *transfer);
     transfer->client = client;
     transfer->call = *call;
-    transfer->due_ms = now_ms() + delay_ms;
+    transfer->due_ms = kube_now_ms() + delay_ms;
     pthread_mutex_lock(&client->lock);
     queue_put(&client->inbox, transfer);
     pthread_mutex_unlock(&client->lock);

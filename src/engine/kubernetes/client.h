@@ -66,6 +66,9 @@ void kube_client_free(struct kube_client *client);
 /* Any thread. Not before `delay_ms`. */
 void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms);
 
+/* Of a clock that is never set; in ms. */
+int64_t kube_now_ms(void);
+
 /* For what is no call: a handle that is set up to reach `path` as calls do; the caller cleans it
  * up. Any thread. */
 CURL *kube_client_easy(const struct kube_client *client, const char *path);

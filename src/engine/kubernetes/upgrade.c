@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -23,13 +22,6 @@ struct kube_upgrade {
     size_t taken;
     int64_t until_ms;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void kube_upgrade_close(struct kube_upgrade *upgrade)
 {
@@ -73,7 +65,7 @@ ssize_t kube_upgrade_write(struct kube_upgrade *upgrade, const void *bytes, size
 /* False: the time is over. */
 static bool wait_for(const struct kube_upgrade *upgrade, short events)
 {
-    const int64_t left = upgrade->until_ms - now_ms();
+    const int64_t left = upgrade->until_ms - kube_now_ms();
     struct pollfd ready = {.fd = upgrade->fd, .events = events};
     return left > 0 && poll(&ready, 1, (int)left) >= 0;
 }
@@ -204,7 +196,7 @@ int kube_upgrade_open(const struct kube_client *client, const struct kube_access
     struct buf request = BUF_INIT, header = BUF_INIT;
     char key[WEBSOCKET_KEY_SIZE];
     struct kube_upgrade *upgrade = mem_zero(1, sizeof *upgrade);
-    upgrade->until_ms = now_ms() + UPGRADE_MS;
+    upgrade->until_ms = kube_now_ms() + UPGRADE_MS;
     upgrade->easy = kube_client_easy(client, path);
     curl_easy_setopt(upgrade->easy, CURLOPT_CONNECT_ONLY, 1L);
     CURLcode answer = curl_easy_perform(upgrade->easy);

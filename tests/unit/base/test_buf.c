@@ -80,10 +80,21 @@ static void test_buf_format_lengths(void **state)
         }
 }
 
+static void test_buf_shell_word(void **state)
+{
+    (void)state;
+    static const char *const WORDS[][2] = {
+        {"", "''"}, {"a b", "'a b'"}, {"it's", "'it'\\''s'"}, {"$(x)\n", "'$(x)\n'"}};
+    for (size_t i = 0; i < COUNT_OF(WORDS); i++) {
+        cleanup_buf struct buf buf = BUF_INIT;
+        buf_shell_word(&buf, text_of(WORDS[i][0]));
+        assert_string_equal(buf_cstr(&buf), WORDS[i][1]);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_buf_format_lengths),
-    cmocka_unit_test(test_buf_encoding),
-    cmocka_unit_test(test_cursor_lying_length),
+    cmocka_unit_test(test_buf_shell_word), cmocka_unit_test(test_buf_format_lengths),
+    cmocka_unit_test(test_buf_encoding),   cmocka_unit_test(test_cursor_lying_length),
     cmocka_unit_test(test_buf_grows),
 };
 UNIT_FILE(tests, NULL, NULL);
