@@ -36,6 +36,7 @@ struct core *core_copy(const struct core *from)
     to->is_unblocked = from->is_unblocked;
     to->pass = from->pass;
     to->placing = from->placing;
+    to->is_searching = from->is_searching;
     to->creating = from->creating;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;

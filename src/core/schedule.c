@@ -351,9 +351,21 @@ static void classes_take(struct core *core)
         turns_take(core);
 }
 
+/* The job of a search that was cut has been stopped, or does without it. */
+static void search_settle(struct core *core)
+{
+    const struct placing *placing = &core->placing;
+    if (!core->is_searching || (placing->job && placing->stage == PLACING_SEARCH))
+        return;
+    core->is_searching = false;
+    if (core->placer->ops->forget)
+        core->placer->ops->forget(core->placer);
+}
+
 void core_schedule(struct core *core)
 {
     assert(core->output);
+    search_settle(core);
     const struct queue_item first = {0};
     struct queue_item item;
     uint32_t class;

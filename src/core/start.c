@@ -17,8 +17,9 @@
 #include "core/tasks.h"
 
 enum {
-    ROUNDS_MAX = 4, /* others are ended for one job, before it has to pause */
-    AGAIN_MAX = 3,  /* rounds of a search in steps because nodes have changed */
+    ROUNDS_MAX = 4,  /* others are ended for one job, before it has to pause */
+    AGAIN_MAX = 3,   /* rounds of a search in steps because nodes have changed */
+    PIECES_MAX = 64, /* of the search for one part: when nodes change at each step */
     /* in units of core->pass.work */
     WORK_OF_SEARCH = 16,
     WORK_OF_COMMIT = 16, /* and of its undoing */
@@ -138,8 +139,9 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     bool is_paused = core->now_ms < job->life.preempt_after_ms;
     /* one task of a job at a time: what it ends may be enough for the others */
     bool is_after = parts->is_task && job->hold_count;
-    bool may_preempt = is_holding || (!is_paused && !is_after);
-    request->may_preempt = is_holding || (may_preempt && !reserve_count(core));
+    /* what was found and has failed meanwhile is a hold as well, that has ended nobody yet */
+    bool may_preempt = !is_paused && (is_holding || !is_after);
+    request->may_preempt = may_preempt && (is_holding || !reserve_count(core));
     int code = placer_ask(core, part, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
@@ -200,6 +202,16 @@ static struct start_outcome part_take_hold(struct core *core, struct core_job *j
     return outcome_bind;
 }
 
+/* One with many tasks is searched for in pieces, unless shadows have to be asked as well. */
+static uint32_t part_slice(const struct core *core, const struct parts *parts,
+                           const struct gang_part *part)
+{
+    const uint32_t pieces = core->placing.job ? core->placing.pieces : 0;
+    const bool is_in_pieces = !parts->is_task && part->request.task_count > core->slice &&
+                              !reserve_count(core) && pieces < PIECES_MAX;
+    return is_in_pieces ? core->slice : 0;
+}
+
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
 static struct start_outcome part_place(struct core *core, struct core_job *job,
                                        const struct parts *parts, struct gang_part *part)
@@ -216,9 +228,13 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
     }
     part_make(core, job, part);
     part_avoid(core, parts, part);
+    request->slice = part_slice(core, parts, part);
     const char *why_not = "";
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return start_waits(core, err.text);
+    core->is_searching = result->is_cut;
+    if (result->is_cut)
+        return outcome_cut;
     if (result->kind == PLACEMENT_WAIT)
         return (struct start_outcome){.kind = PLACEMENT_WAIT,
                                       .reason = result->reason,
@@ -311,6 +327,7 @@ static struct start_outcome parts_cut(struct core *core, struct core_job *job, s
     if (!placing->job)
         *placing = (struct placing){
             .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
+    placing->pieces = placing->next == next ? placing->pieces + 1 : 0;
     placing->next = (uint32_t)next;
     placing->avoid_count = parts->avoid_count;
     memcpy(placing->avoid, parts->avoid, sizeof placing->avoid);
@@ -449,6 +466,8 @@ static struct start_outcome parts_search(struct core *core, struct core_job *job
         if (part->is_held || part->is_bound || part->is_preempting)
             continue;
         struct start_outcome outcome = part_place(core, job, parts, part);
+        if (outcome.is_cut)
+            return parts_cut(core, job, parts, i);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
             parts_undo(core, job, parts);

@@ -198,6 +198,7 @@ struct placing {
     bool is_fresh; /* nobody has been told to end for it */
     enum placing_stage stage;
     uint32_t next;        /* the first part whose turn has not come in this round */
+    uint32_t pieces;      /* of the search for it so far */
     struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
     uint32_t told;        /* victims that have been told */
     uint32_t nodes;       /* core->node_changes when this round began */
@@ -290,6 +291,7 @@ struct core {
     struct capacity capacity;
     struct pass pass;
     struct placing placing;
+    bool is_searching; /* the placer has been asked for a part, and goes on with that search */
     uint32_t creating; /* id of the large gang that got its places last: others wait until all of
                           its tasks are created */
     struct placer *placer;

@@ -14,6 +14,9 @@ struct commit {
     struct group *group;
     uint32_t chain, pin_root;
     bool must_downgrade, has_oppo;
+    const char *type; /* of a preassigned cell, the last one looked up, and its level in a chain */
+    uint16_t type_chain;
+    uint8_t type_level;
 };
 
 static uint32_t chain_named(const struct hived *h, const char *name)
@@ -107,10 +110,15 @@ static uint32_t virtual_find(struct commit *commit, uint32_t physical, const cha
         return NONE;
     if (!type)
         return virtual_guess(commit, physical, group->vc);
-    uint8_t level = level_of_type(h, h->cells[physical].chain, type);
-    if (!level)
+    if (commit->type != type || commit->type_chain != h->cells[physical].chain) {
+        commit->type = type;
+        commit->type_chain = h->cells[physical].chain;
+        commit->type_level = level_of_type(h, commit->type_chain, type);
+    }
+    if (!commit->type_level)
         return NONE;
-    return physical_to_virtual(h, physical, group->vc, commit->pin_root, level, group->priority);
+    return physical_to_virtual(h, physical, group->vc, commit->pin_root, commit->type_level,
+                               group->priority);
 }
 
 /* The quota shrank: the virtual cell is in use elsewhere, and its users lose it. */
@@ -304,6 +312,7 @@ static void group_create(struct hived *h, const struct hived_request *request,
 static void preempting_allocate(struct hived *h, uint32_t index)
 {
     struct group *group = h->groups[index];
+    assert(group->reserved == group->leaf_count);
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         struct cell *leaf = &h->cells[group->physical[i]];
         assert(rest_of(h, leaf)->reserving == index && leaf->using == NONE);

@@ -339,12 +339,14 @@ void group_pending_settle(struct hived *h, bool is_kept)
 /* --- preemptions --- */
 
 /* Reserve the group's placement: those who use it now are being preempted. */
-void preemption_start(struct hived *h, uint32_t index)
+void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves)
 {
     struct group *group = h->groups[index];
+    const uint32_t left = group->leaf_count - group->reserved;
+    const uint32_t end = group->reserved + (leaves < left ? leaves : left);
     assert(group->state == HIVED_GROUP_PREEMPTING);
     dooms_hold(h);
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
+    for (uint32_t i = group->reserved; i < end; i++) {
         uint32_t physical = group->physical[i];
         struct cell *leaf = &h->cells[physical];
         assert(rest_of(h, leaf)->reserving == NONE);
@@ -358,6 +360,7 @@ void preemption_start(struct hived *h, uint32_t index)
         cell_state_set(h, physical,
                        leaf->state == HIVED_CELL_USED ? HIVED_CELL_RESERVING : HIVED_CELL_RESERVED);
     }
+    group->reserved = end;
     dooms_let(h);
 }
 
@@ -387,7 +390,7 @@ void preemption_undo(struct hived *h, uint32_t index)
     struct group *group = h->groups[index];
     assert(group->state == HIVED_GROUP_PREEMPTING);
     dooms_hold(h);
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
+    for (uint32_t i = 0; i < group->reserved; i++) {
         uint32_t physical = group->physical[i];
         struct cell *leaf = &h->cells[physical];
         leaf_release(h, physical, group->vc);

@@ -266,6 +266,11 @@ bool hived_group_find(struct hived *h, const char *name, struct hived_group_view
     return true;
 }
 
+bool hived_is_pending(const struct hived *h)
+{
+    return h->pending_count > 0 || h->holds_for_commit;
+}
+
 uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, const char **node,
                           uint16_t *indices, uint32_t room)
 {

@@ -138,12 +138,26 @@ struct hived_result {
     bool is_never;      /* WAIT that no end of jobs can cure */
 };
 
+struct hived_found;
+
+/* A search in pieces. It is cut, with nothing in the result, where it has come to the end of as
+ * many pieces as it may; the same ask again, with more of them, goes on from there. Nothing else
+ * may be asked of or told to hived meanwhile, but checks, questions and copies. With a PREEMPT it
+ * only says for how many places (slot_count), not for which. */
+struct hived_course {
+    uint32_t pieces, passed; /* that it may come to the end of, and has; the caller counts on */
+    uint32_t leaves;         /* reserved for a preempting gang in one piece: always cut after it */
+    struct hived_found *found; /* by the pieces before, in the arena; NULL: nothing is known */
+    bool is_cut;
+};
+
 struct hived_ask { /* who asks, and how */
     const struct hived_request *request;
     const char *pod; /* name of the pod that asks, or NULL */
     enum hived_phase phase;
     const struct hived_scope *scope; /* NULL: all nodes */
     int64_t now_ms;
+    struct hived_course *course; /* NULL: in one piece */
 };
 
 /* Find a place. ERR_INVALID: the request is wrong (user error). Results live in `arena`; names of
@@ -215,6 +229,10 @@ struct hived_group_view {
     uint32_t slot_count;
 };
 bool hived_group_find(struct hived *hived, const char *name, struct hived_group_view *view);
+
+/* A decision to bind that only its commit, and that at once, makes true: lazy groups are displaced
+ * for it. It must not be left for later. */
+bool hived_is_pending(const struct hived *hived);
 
 /* Devices that slot `slot` of a group holds; those that left the configuration are left out.
  * Returns their number; node is NULL when none is left. */

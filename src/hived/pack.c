@@ -73,6 +73,16 @@ static bool leaf_is_taken(const struct pack *pack, uint32_t leaf)
     return pack->has_taken && pack->h->taken[leaf] == pack->h->epoch;
 }
 
+/* Where the leaves will be mapped. */
+static void bound_fetch(const struct hived *h, uint32_t cell)
+{
+    const uint32_t bound = h->cells[cell].is_virtual ? h->cells[cell].bound : NONE;
+    if (bound == NONE)
+        return;
+    subtree_fetch(h, bound);
+    __builtin_prefetch(&h->nodes[h->rests[bound].node]);
+}
+
 static struct block block_count(const struct pack *pack, uint32_t first, uint32_t count)
 {
     assert(count > 0);
@@ -110,21 +120,53 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
     pack->has_taken = pack->item_count > 1;
 }
 
+static void leaf_take(struct pack *pack, const struct pack_item *item, uint32_t leaf)
+{
+    struct hived *h = pack->h;
+    pack->leaves[item->first] = leaf;
+    if (pack->item_count > 1)
+        h->taken[leaf] = h->epoch;
+    leaves_fetch(h, &leaf, 1);
+    pack->has_taken = pack->item_count > 1;
+}
+
+/* A single leaf: the first free one, else the first one. Items on one cell follow each other. */
+static bool leaf_choose(struct pack *pack, const struct pack_item *item)
+{
+    const struct hived *h = pack->h;
+    const uint32_t end = item->leaf + cell_leaves(h, item->cell);
+    if (pack->one.cell != item->cell) {
+        pack->one.cell = item->cell;
+        pack->one.free = pack->one.open = item->leaf;
+        bound_fetch(h, item->cell);
+    }
+    uint32_t *at = &pack->one.free;
+    while (*at < end && (h->priority[*at] != HIVED_PRIORITY_FREE || leaf_is_taken(pack, *at)))
+        (*at)++;
+    if (*at == end)
+        at = &pack->one.open;
+    while (*at < end && (!leaf_is_open(pack, *at) || leaf_is_taken(pack, *at)))
+        (*at)++;
+    if (*at == end)
+        return false;
+    leaf_take(pack, item, (*at)++);
+    return true;
+}
+
 /* The best is the lowest level at which one cell has enough candidates; of several such cells the
  * one with the first candidate, where free leaves come before those in use. */
 static bool leaves_choose(struct pack *pack, const struct pack_item *item)
 {
     assert(item->leaves > 0);
+    if (item->leaves == 1)
+        return leaf_choose(pack, item);
     const struct hived *h = pack->h;
     const struct level *levels = h->chains[pack->chain].levels;
     uint32_t cell = item->cell, first = item->leaf, want = item->leaves;
     uint32_t *leaves = &pack->leaves[item->first];
     uint32_t total = cell_leaves(h, cell);
-    uint32_t bound = h->cells[cell].is_virtual ? h->cells[cell].bound : NONE;
-    if (bound != NONE) { /* where the leaves will be mapped */
-        subtree_fetch(h, bound);
-        __builtin_prefetch(&h->nodes[h->rests[bound].node]);
-    }
+    pack->one.cell = NONE; /* leaves are taken between */
+    bound_fetch(h, cell);
     for (uint8_t level = 1; level <= h->cells[cell].level; level++) {
         uint32_t size = levels[level].leaf_count, best = NONE;
         uint64_t best_rank = UINT64_MAX;
@@ -362,6 +404,7 @@ static bool set_place(struct pack *pack, const struct within_set *set, uint32_t 
 
 static void set_undo(struct pack *pack, const struct within_set *set)
 {
+    pack->one.cell = NONE;
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t k = 0; k < set->items[i]->leaves; k++)
             pack->h->taken[pack->leaves[set->items[i]->first + k]] = pack->h->epoch - 1;
@@ -486,6 +529,7 @@ static bool pack_once(struct pack *pack, const char *within)
 {
     assert(pack->item_count > 0);
     bool has_within = within != NULL;
+    pack->one.cell = NONE;
     pack->h->epoch += 2; /* set_undo writes the one before */
     for (uint32_t i = 0; i < pack->item_count; i++)
         has_within |= pack->items[i].within != NULL;

@@ -6,6 +6,15 @@
 #include <assert.h>
 #include <string.h>
 
+/* What an earlier piece of the search has found. What failed before it is tried again: that costs
+ * little, and is told as the reason if the rest fails as well. */
+struct hived_found {
+    uint32_t attempt; /* number of the try that found it */
+    bool is_mapped;
+    uint32_t *virtual, *physical;
+    struct wait wait;
+};
+
 struct scheduling { /* one call of hived_schedule */
     struct hived *h;
     const struct hived_request *request;
@@ -21,6 +30,9 @@ struct scheduling { /* one call of hived_schedule */
     uint32_t *virtual, *physical;
     uint32_t chain; /* where it was found */
     struct wait wait;
+    struct hived_course *course; /* or NULL */
+    uint32_t attempts;           /* to find places, each in one chain */
+    bool is_cut;
 };
 
 static bool is_given(const char *text)
@@ -244,6 +256,13 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
     assert(index < plan->h->group_count && plan->h->groups[index]);
     struct group *group = plan->h->groups[index];
+    if (plan->phase == HIVED_PREEMPTING && group->reserved < group->leaf_count) {
+        preemption_go_on(plan->h, index, plan->course ? plan->course->leaves : group->leaf_count);
+        if (plan->course) {
+            plan->is_cut = plan->course->is_cut = true;
+            return true;
+        }
+    }
     struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
     /* the original minds it only when it goes on to preempt, and binds to what is bad */
     const bool is_binding = !conflict.victim_count && !plan->h->habits->minds_suggestions;
@@ -255,7 +274,9 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
     while (plan->result->slot + 1 < group->slot_count &&
            !slot_has_leaves(group, plan->result->slot, plan->request->leaves))
         plan->result->slot++;
-    group_placement_write(plan, group);
+    if (!plan->course || !conflict.victim_count)
+        group_placement_write(plan, group);
+    plan->result->placement.slot_count = group->slot_count;
     preempting_add(group, plan->pod);
     plan->result->kind = HIVED_BIND;
     if (conflict.victim_count)
@@ -276,9 +297,47 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
     plan->result->reason = arena_format(plan->arena, "%s; its cells are reserved", what);
 }
 
+/* --- a search in pieces --- */
+
+/* The search has come to the end of a piece. True: it goes on with the next call. */
+static bool piece_end(struct scheduling *plan)
+{
+    struct hived_course *course = plan->course;
+    assert(!plan->is_cut);
+    /* what PREEMPTING finds was found by FILTERING */
+    if (!course || plan->phase == HIVED_PREEMPTING || hived_is_pending(plan->h))
+        return false;
+    plan->is_cut = course->is_cut = ++course->passed == course->pieces;
+    return plan->is_cut;
+}
+
+static void found_keep(struct scheduling *plan, bool is_mapped)
+{
+    if (!plan->course || hived_is_pending(plan->h))
+        return;
+    if (!plan->course->found)
+        plan->course->found = ARENA_NEW(plan->arena, struct hived_found);
+    *plan->course->found =
+        (struct hived_found){plan->attempts, is_mapped, plan->virtual, plan->physical, plan->wait};
+}
+
+/* What this try has found in an earlier piece; NULL: nothing yet. The arrays are its own from then
+ * on: others begin with new ones. */
+static const struct hived_found *found_again(struct scheduling *plan)
+{
+    const struct hived_found *found = plan->course ? plan->course->found : NULL;
+    if (!found || found->attempt != plan->attempts)
+        return NULL;
+    plan->virtual = found->virtual;
+    plan->physical = found->physical;
+    plan->wait = found->wait;
+    return found;
+}
+
 /* --- a new group --- */
 
-static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority)
+static bool guaranteed_pack(struct scheduling *plan, uint32_t chain, uint32_t view,
+                            int32_t priority)
 {
     assert(plan->item_count > 0 && view < plan->h->view_count);
     struct hived *h = plan->h;
@@ -299,8 +358,13 @@ static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t vie
     plan->wait.is_bad_excluded = pack.is_bad_excluded;
     plan->wait.is_search_cut = pack.is_search_cut;
     plan->wait.is_mapping = false;
-    if (!is_packed)
-        return false;
+    return is_packed;
+}
+
+/* The lazy groups in the way lose their cells. */
+static void lazy_displace(struct scheduling *plan)
+{
+    struct hived *h = plan->h;
     for (uint32_t i = 0; i < plan->leaf_count; i++) {
         uint32_t physical = h->cells[plan->virtual[i]].bound;
         if (physical == NONE || h->cells[physical].state != HIVED_CELL_USED ||
@@ -310,6 +374,11 @@ static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t vie
         if (h->groups[group]->is_lazy && h->groups[group]->has_virtual)
             group_pending_downgrade(h, group, plan->request->group);
     }
+}
+
+static bool guaranteed_map(struct scheduling *plan, uint32_t chain)
+{
+    struct hived *h = plan->h;
     struct mapping mapping = {.h = h,
                               .chain = chain,
                               .virtual = plan->virtual,
@@ -317,13 +386,32 @@ static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t vie
                               .physical = plan->physical,
                               .is_excluded = plan->is_excluded,
                               .arena = plan->arena};
-    if (mapping_run(&mapping)) {
-        plan->chain = chain;
+    return mapping_run(&mapping);
+}
+
+/* True: found, or cut. */
+static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority)
+{
+    plan->attempts++;
+    const struct hived_found *found = found_again(plan);
+    if (!found && !guaranteed_pack(plan, chain, view, priority))
+        return false;
+    plan->chain = plan->wait.chain = chain;
+    if (!found)
+        found_keep(plan, false);
+    if (piece_end(plan))
         return true;
+    if (!found || !found->is_mapped) {
+        lazy_displace(plan);
+        if (!guaranteed_map(plan, chain)) {
+            plan->wait.is_mapping = true;
+            group_pending_settle(plan->h, false);
+            return false;
+        }
+        found_keep(plan, true);
     }
-    plan->wait.is_mapping = true;
-    group_pending_settle(h, false);
-    return false;
+    piece_end(plan);
+    return true;
 }
 
 /* The original displaces in a chain before it tries the next one, but not where there was room on
@@ -336,7 +424,7 @@ static bool guaranteed_place(struct scheduling *plan, uint32_t chain, uint32_t v
             guaranteed_try(plan, chain, view, plan->request->priority));
 }
 
-static bool oppo_try(struct scheduling *plan, uint32_t chain)
+static bool oppo_pack(struct scheduling *plan, uint32_t chain)
 {
     assert(plan->item_count > 0);
     struct hived *h = plan->h;
@@ -351,14 +439,27 @@ static bool oppo_try(struct scheduling *plan, uint32_t chain)
                         .leaves = plan->physical,
                         .arena = plan->arena};
     const char *within = plan->request->within_one_cell;
-    plan->virtual = NULL;
-    plan->chain = chain;
-    plan->wait.chain = chain;
     bool is_packed = pack_run(&pack, is_given(within) ? within : NULL);
     plan->wait.bad_node = pack.bad_node;
     plan->wait.is_bad_excluded = pack.is_bad_excluded;
     plan->wait.is_search_cut = pack.is_search_cut;
     return is_packed;
+}
+
+/* True: found, or cut. */
+static bool oppo_try(struct scheduling *plan, uint32_t chain)
+{
+    plan->attempts++;
+    const struct hived_found *found = found_again(plan);
+    plan->virtual = NULL;
+    plan->chain = chain;
+    plan->wait.chain = chain;
+    if (!found && !oppo_pack(plan, chain))
+        return false;
+    if (!found)
+        found_keep(plan, true);
+    piece_end(plan);
+    return true;
 }
 
 /* Each chain with this leaf type (NONE: any) in turn, displacing nobody of the virtual cluster when
@@ -491,7 +592,8 @@ static uint32_t *slot_starts(const struct scheduling *plan)
     return starts;
 }
 
-static void preempting_create(struct scheduling *plan)
+/* A gang that takes the places of others that preempt takes them all at once. */
+static void preempting_create(struct scheduling *plan, bool takes_others)
 {
     assert(plan->chain < plan->h->chain_count);
     struct hived *h = plan->h;
@@ -519,7 +621,28 @@ static void preempting_create(struct scheduling *plan)
     for (uint32_t i = 0; plan->virtual && i < plan->leaf_count; i++)
         group->types[i] = level_of(h, &h->cells[h->cells[plan->virtual[i]].root])->type;
     preempting_add(group, plan->pod);
-    preemption_start(h, index);
+    if (plan->course && !takes_others) { /* the rest with the next calls */
+        plan->is_cut = plan->course->is_cut = true;
+        return;
+    }
+    preemption_go_on(h, index, group->leaf_count);
+}
+
+/* Of a search in pieces nobody reads where a gang would be that preempts. */
+static void found_write(struct scheduling *plan, const struct conflict *conflict)
+{
+    struct hived_result *result = plan->result;
+    if (!plan->course || !conflict->victim_count) {
+        placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
+        hints_write(plan);
+        result->placement.chain = plan->h->chains[plan->chain].name;
+    }
+    result->placement.slot_count = plan->item_count;
+    result->slot = 0;
+    while (plan->request->leaves && plan->items[result->slot].leaves != plan->request->leaves)
+        result->slot++;
+    if (conflict->victim_count)
+        victims_write(plan, conflict);
 }
 
 static void found_conclude(struct scheduling *plan)
@@ -530,22 +653,14 @@ static void found_conclude(struct scheduling *plan)
     struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);
     if (!conflict.victim_count) /* it will be committed */
         leaves_fetch(h, plan->physical, plan->leaf_count);
-    placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
-    hints_write(plan);
-    result->placement.chain = h->chains[plan->chain].name;
-    result->kind = HIVED_BIND;
-    result->slot = 0;
-    while (plan->request->leaves && plan->items[result->slot].leaves != plan->request->leaves)
-        result->slot++;
-    if (conflict.victim_count)
-        victims_write(plan, &conflict);
+    result->kind = conflict.victim_count ? HIVED_PREEMPT : HIVED_BIND;
     if (plan->phase == HIVED_PREEMPTING) {
         /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
         dooms_hold(h);
         for (uint32_t i = 0; i < conflict.preemptor_count; i++)
             preemption_undo(h, conflict.preemptors[i]);
         if (conflict.victim_count) {
-            preempting_create(plan);
+            preempting_create(plan, conflict.preemptor_count > 0);
             group_pending_settle(h, true);
             dooms_let(h);
         } else {
@@ -556,6 +671,8 @@ static void found_conclude(struct scheduling *plan)
     }
     if (result->kind == HIVED_BIND && h->pending_count)
         h->pending_group = mem_copy(plan->request->group);
+    if (!plan->is_cut)
+        found_write(plan, &conflict);
 }
 
 static int new_schedule(struct scheduling *plan, struct err *err)
@@ -585,7 +702,7 @@ static int new_schedule(struct scheduling *plan, struct err *err)
         if (plan->wait.bad_node == NONE && !plan->wait.is_mapping)
             plan->wait = first;
     }
-    if (code)
+    if (code || plan->is_cut)
         return code;
     if (is_found) {
         found_conclude(plan);
@@ -612,7 +729,10 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
                               .result = result,
                               .pod = ask->pod,
                               .phase = ask->phase,
-                              .scope = ask->scope};
+                              .scope = ask->scope,
+                              .course = ask->course};
+    if (plan.course)
+        plan.course->is_cut = false;
     if (ask->phase == HIVED_CHECKING)
         return request_can_serve(&plan, err);
     if (request->uses_suggested)

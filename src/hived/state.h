@@ -191,6 +191,7 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
     struct pod *pods;             /* [slot_count] */
     uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
     uint32_t slot_count, leaf_count;
+    uint32_t reserved;    /* PREEMPTING: leaves before this one are reserved for it */
     uint32_t bound_count; /* pods */
     uint32_t spare_hint;  /* no slot before this one is without a pod */
     uint32_t vc;          /* NONE: its virtual cluster left the configuration */
@@ -433,6 +434,9 @@ struct pack {
     bool is_bad_excluded; /* it is excluded, not bad */
     bool is_search_cut;   /* the complete search gave up at its limit */
     bool has_taken;       /* some of its items have their leaves */
+    struct {              /* of items of one leaf on one cell: nothing is left before these */
+        uint32_t cell, free, open;
+    } one;
 };
 
 enum {
@@ -484,7 +488,8 @@ struct group *group_copy(struct hived *h, const struct group *from);
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);
-void preemption_start(struct hived *h, uint32_t index);
+/* Up to so many more leaves. */
+void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);
 void preemption_undo(struct hived *h, uint32_t index);
 struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
                                 uint32_t *item_count, uint32_t *leaf_count);

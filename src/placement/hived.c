@@ -118,6 +118,7 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
                               const struct node_facts *node, struct err *err)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
+    search_close(p, false);
     p->decided = NULL;
     uint32_t at = text_map_get(&p->node_index, text_of(node->name));
     bool is_new = at == MAP_NONE;
@@ -156,6 +157,7 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
 static void hived_placer_free(struct placer *placer)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
+    search_close(p, true);
     for (size_t i = 0; i < p->nodes.count; i++)
         node_facts_release(&p->nodes.items[i].facts);
     for (size_t i = 0; i < p->helds.count; i++)
@@ -198,6 +200,7 @@ static struct placer *hived_placer_copy(const struct placer *placer)
         text_map_set(&p->node_index, text_of(node->facts.name), (uint32_t)i);
     }
     placer_helds_copy(p, from);
+    search_copy(p, from);
     return &p->base;
 }
 
@@ -213,6 +216,7 @@ static const struct placer_ops hived_ops = {
     .release_slot = placer_hived_slot_over,
     .release_group = placer_hived_group_over,
     .cancel = placer_hived_cancel,
+    .forget = placer_hived_forget,
     .copy = hived_placer_copy,
     .check = placer_hived_check,
 };

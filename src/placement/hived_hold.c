@@ -420,6 +420,8 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
+    if (p->search.group && (!p->decided || strcmp(p->decided, request->group)))
+        search_close(p, false);
     placer_hived_refresh(p);
     assert(p->hived);
     if (held_find(p, request->group, &at))
@@ -429,11 +431,14 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
                       slots_equal(p->decided_slots, slots, slot_count);
     p->decided = is_decided ? p->decided : NULL;
     if (!is_decided)
+        search_close(p, false);
+    if (!is_decided)
         return given_commit(p, request, slots, slot_count, is_recovery, err);
     int code = decided_commit(p, request->now_ms, err);
     if (!code)
         held_add(p, request->group, &p->decision, slot_count);
     p->decided = NULL;
+    search_close(p, true);
     return code;
 }
 
@@ -443,6 +448,8 @@ void placer_hived_slot_over(struct placer *placer, const char *group, size_t slo
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
+    if (search_defers(p, TOLD_SLOT_OVER, group, slot))
+        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held || slot >= held->slot_count || held->places[slot].part == UINT32_MAX)
@@ -458,6 +465,8 @@ void placer_hived_group_over(struct placer *placer, const char *group)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
+    if (search_defers(p, TOLD_GROUP_OVER, group, 0))
+        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held)
@@ -471,6 +480,12 @@ void placer_hived_group_over(struct placer *placer, const char *group)
 void placer_hived_cancel(struct placer *placer, const char *group)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
+    if (!search_defers(p, TOLD_CANCEL, group, 0))
+        placer_group_cancel(p, group);
+}
+
+void placer_group_cancel(struct placer_hived *p, const char *group)
+{
     p->decided = NULL;
     if (!p->hived)
         return; /* nobody has asked it anything yet */

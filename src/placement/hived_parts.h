@@ -2,8 +2,8 @@
  *
  * hived.c keeps the nodes and the whole; hived_split.c turns a request into parts,
  * one for each leaf type, in every combination of leaf types that may serve it;
- * hived_place.c asks HiveD for each combination; hived_hold.c takes a decision, and
- * ends it.
+ * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
+ * hived_hold.c takes a decision, and ends it.
  */
 #ifndef PLACEMENT_HIVED_PARTS_H
 #define PLACEMENT_HIVED_PARTS_H
@@ -47,11 +47,50 @@ struct type_part { /* the members of a request on one leaf type */
     const char *reason;
     uint64_t topic; /* of the reason, as in a placement_result */
     bool is_never;
+    struct hived_found *found; /* of a search in pieces, by FILTERING: PREEMPTING finds it again */
 };
 
 struct decision { /* a way to place a request */
     struct type_part *parts;
     uint32_t part_count;
+};
+
+/* A search in pieces runs from its beginning with each call, and is cut where it has come to the
+ * end of one piece more than before; what it has asked HiveD it knows by then. A copy of the placer
+ * knows nothing of that, and asks it again. */
+struct search_call {
+    struct hived_request request; /* what was asked, … */
+    enum hived_phase phase;
+    bool has_scope, is_done; /* … and it was answered */
+    int code;
+    const struct err *err;
+    struct hived_result result;
+    struct hived_found *found;
+    uint32_t passed; /* pieces */
+};
+
+enum told_kind { TOLD_SLOT_OVER, TOLD_GROUP_OVER, TOLD_CANCEL };
+
+struct told_later {
+    enum told_kind kind;
+    char *group;
+    size_t slot;
+};
+
+struct placer_search {
+    char *group; /* whom it is for, when it was cut; NULL: there is none */
+    struct node_id *avoid;
+    size_t avoid_count;
+    bool is_preempting; /* it has begun to reserve cells, … */
+    bool is_reserved;   /* … and has all of them */
+    uint32_t pieces, passed;
+    uint32_t leaves;           /* to be reserved in one piece */
+    struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
+    uint32_t call_count;
+    struct {
+        struct told_later *items; /* what was told since: it counts when the search is over */
+        size_t count, room;
+    } told;
 };
 
 struct placer_hived {
@@ -84,6 +123,7 @@ struct placer_hived {
     struct decision decision;
     const struct placement_slot *decided_slots;
     size_t decided_count;
+    struct placer_search search;
 };
 
 struct type_candidates { /* leaf types that a member may use, best first */
@@ -110,8 +150,27 @@ struct attempt {
     struct placer_hived *p;
     const struct placement_request *request;
     struct arena *arena; /* the caller's */
-    struct hived_scope avoid;
+    bool is_in_pieces;
 };
+
+enum { PLACER_CUT = 1 }; /* not an error: the search goes on with the next call */
+
+/* hived_search.c. The search goes on, with the nodes to avoid that it began with, or another one
+ * begins: what was known of the last one is forgotten. */
+void search_begin(struct placer_hived *p, struct placement_request *request);
+/* It was cut. */
+void search_keep(struct placer_hived *p, const struct placement_request *request);
+/* It is over: what was told meanwhile counts now. What it has not finished is undone, unless it
+ * `is_answered`. */
+void search_close(struct placer_hived *p, bool is_answered);
+/* Is it kept for later? Then it has been. The search for the group itself is given up. */
+bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot);
+/* It has come to the end of a piece. True: it goes on with the next call. */
+bool search_piece_end(struct placer_hived *p);
+/* The question, which may have been answered; NULL: there are too many, no answer is kept. */
+struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask);
+void search_copy(struct placer_hived *p, const struct placer_hived *from);
+void placer_hived_forget(struct placer *placer);
 
 /* Follow the nodes, when there is no configuration. */
 void placer_hived_refresh(struct placer_hived *p);
@@ -155,6 +214,7 @@ void placer_hived_expect(struct placer *placer, struct node_id node, const uint1
 void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot);
 void placer_hived_group_over(struct placer *placer, const char *group);
 void placer_hived_cancel(struct placer *placer, const char *group);
+void placer_group_cancel(struct placer_hived *p, const char *group);
 int placer_hived_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
 
 #endif

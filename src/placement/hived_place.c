@@ -7,18 +7,73 @@
 
 enum { COMBOS_MAX = 64 };
 
+static int call_end(struct placer_hived *p, struct search_call *call, uint32_t before, int code,
+                    const struct err *err)
+{
+    assert(!call->is_done);
+    call->is_done = true;
+    call->code = code;
+    if (code) {
+        struct err *kept = ARENA_NEW(&p->arena, struct err);
+        *kept = *err;
+        call->err = kept;
+    }
+    bool is_cut = false;
+    if (call->phase == HIVED_FILTERING)
+        is_cut = !code && call->result.kind != HIVED_WAIT && search_piece_end(p);
+    else if (p->search.is_preempting && !p->search.is_reserved)
+        is_cut = p->search.is_reserved = true;
+    call->passed = p->search.passed - before;
+    return is_cut ? PLACER_CUT : code;
+}
+
+/* Ask HiveD the next question of a search in pieces, unless the answer is known. */
+static int piece_schedule(struct placer_hived *p, struct type_part *part,
+                          const struct hived_ask *ask, struct hived_result *result, struct err *err)
+{
+    struct placer_search *search = &p->search;
+    struct search_call *call = search_call_of(p, ask);
+    const uint32_t before = search->passed;
+    int code = 0;
+    if (!call)
+        return hived_schedule(p->hived, ask, &p->arena, result, err);
+    if (!call->is_done) {
+        struct err why = {0};
+        struct hived_course course = {.pieces = search->pieces,
+                                      .passed = search->passed,
+                                      .leaves = search->leaves,
+                                      .found = call->found ? call->found : part->found};
+        struct hived_ask piece = *ask;
+        piece.course = &course;
+        code = hived_schedule(p->hived, &piece, &p->arena, &call->result, &why);
+        search->passed = course.passed;
+        call->found = course.found;
+        search->is_preempting |= course.is_cut && ask->phase == HIVED_PREEMPTING;
+        code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);
+    } else {
+        search->passed += call->passed;
+        code = call->code;
+    }
+    if (ask->phase == HIVED_FILTERING && !ask->scope)
+        part->found = call->found;
+    *result = call->result;
+    return code < 0 ? err_fail(err, code, call->err->path, "%s", call->err->text) : code;
+}
+
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
                          const struct hived_scope *scope, struct err *err)
 {
     assert(part->leaf_type);
     struct hived_result result;
     part->request.uses_suggested = scope != NULL;
-    struct hived_ask ask = {.request = &part->request,
-                            .pod = attempt->request->group,
-                            .phase = phase,
-                            .scope = scope,
-                            .now_ms = attempt->request->now_ms};
-    int code = hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
+    const struct hived_ask ask = {.request = &part->request,
+                                  .pod = attempt->request->group,
+                                  .phase = phase,
+                                  .scope = scope,
+                                  .now_ms = attempt->request->now_ms};
+    int code = attempt->is_in_pieces
+                   ? piece_schedule(attempt->p, part, &ask, &result, err)
+                   : hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
     if (code)
         return code;
     part->kind = result.kind;
@@ -92,19 +147,25 @@ static void slot_fill(const struct placer_hived *p, const struct type_part *part
         }
 }
 
-/* The caller's arena may be gone when they are committed. */
-static void slots_keep(struct placer_hived *p, const struct placement_result *result,
-                       size_t gpu_count)
+/* The caller's arena may be gone when they are committed: he gets slots of his own. */
+static void result_decided(const struct placer_hived *p, struct arena *arena,
+                           struct placement_result *result)
 {
-    struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, result->slot_count);
-    uint16_t *gpus = ARENA_ARRAY(&p->arena, uint16_t, gpu_count + 1);
-    for (size_t i = 0; i < result->slot_count; i++) {
-        kept[i] = result->slots[i];
-        kept[i].gpus = memcpy(gpus, kept[i].gpus, kept[i].gpu_count * sizeof *gpus);
-        gpus += kept[i].gpu_count;
+    const size_t count = p->decided_count;
+    size_t gpu_count = 0;
+    assert(p->decided);
+    for (size_t i = 0; i < count; i++)
+        gpu_count += p->decided_slots[i].gpu_count;
+    uint16_t *gpus = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
+    result->kind = PLACEMENT_BIND;
+    result->slots = ARENA_ARRAY(arena, struct placement_slot, count);
+    result->slot_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct placement_slot *slot = &result->slots[i];
+        *slot = p->decided_slots[i];
+        slot->gpus = memcpy(gpus, slot->gpus, slot->gpu_count * sizeof *gpus);
+        gpus += slot->gpu_count;
     }
-    p->decided_slots = kept;
-    p->decided_count = result->slot_count;
 }
 
 static size_t part_gpus(const struct type_part *part)
@@ -116,8 +177,7 @@ static size_t part_gpus(const struct type_part *part)
     return count;
 }
 
-static void result_bind(struct attempt *attempt, const struct decision *decision,
-                        struct placement_result *result)
+static void decision_keep(struct attempt *attempt, const struct decision *decision)
 {
     assert(decision->part_count > 0);
     struct placer_hived *p = attempt->p;
@@ -126,22 +186,31 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
         count += decision->parts[i].placement.slot_count;
         gpu_count += part_gpus(&decision->parts[i]);
     }
-    uint16_t *gpus = ARENA_ARRAY(attempt->arena, uint16_t, gpu_count + 1);
-    result->kind = PLACEMENT_BIND;
-    result->slots = ARENA_ARRAY(attempt->arena, struct placement_slot, count);
-    result->slot_count = count;
+    uint16_t *gpus = ARENA_ARRAY(&p->arena, uint16_t, gpu_count + 1);
+    struct placement_slot *slots = ARENA_ARRAY(&p->arena, struct placement_slot, count);
     struct slot_names names = {0};
     for (uint32_t i = 0; i < decision->part_count; i++) {
         const struct type_part *part = &decision->parts[i];
         for (uint32_t k = 0; k < part->placement.slot_count; k++) {
-            struct placement_slot *slot = &result->slots[part->slots[k]];
+            struct placement_slot *slot = &slots[part->slots[k]];
             slot_fill(p, part, k, &names, gpus, slot);
             gpus += slot->gpu_count;
         }
     }
-    slots_keep(p, result, gpu_count);
+    p->decided_slots = slots;
+    p->decided_count = count;
     p->decided = arena_copy(&p->arena, text_of(attempt->request->group));
     p->decision = *decision;
+}
+
+static int result_bind(struct attempt *attempt, const struct decision *decision,
+                       struct placement_result *result)
+{
+    decision_keep(attempt, decision);
+    if (attempt->is_in_pieces && search_piece_end(attempt->p))
+        return PLACER_CUT;
+    result_decided(attempt->p, attempt->arena, result);
+    return 0;
 }
 
 /* The core's groups, each once: a group of HiveD may be a part of one. */
@@ -297,10 +366,8 @@ static struct hived_scope avoid_scope(struct attempt *attempt)
 static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outcome,
                             struct placement_result *result, struct err *err)
 {
-    if (outcome->has_bind) {
-        result_bind(attempt, &outcome->bind, result);
-        return 0;
-    }
+    if (outcome->has_bind)
+        return result_bind(attempt, &outcome->bind, result);
     if (!outcome->has_preempt) {
         const char *reason = outcome->reason ? outcome->reason : "no cells";
         if (outcome->lacks_cpus)
@@ -316,10 +383,8 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
         int code = preempt_start(attempt, &outcome->preempt, &kind, err);
         if (code)
             return code;
-        if (kind == HIVED_BIND) { /* the victims had only been in the way of another preemption */
-            result_bind(attempt, &outcome->preempt, result);
-            return 0;
-        }
+        if (kind == HIVED_BIND) /* the victims had only been in the way of another preemption */
+            return result_bind(attempt, &outcome->preempt, result);
         if (kind == HIVED_WAIT) {
             const struct type_part *part = waiting_part(&outcome->preempt);
             result_wait(attempt, part->reason, part->topic, part->is_never, result);
@@ -354,19 +419,14 @@ static bool is_cluster_known(const struct hived *hived, const char *name)
     return false;
 }
 
-int placer_hived_place(struct placer *placer, const struct placement_request *request,
-                       struct arena *arena, struct placement_result *result, struct err *err)
+static int request_place(struct attempt *attempt, struct placement_result *result, struct err *err)
 {
-    struct placer_hived *p = (struct placer_hived *)placer;
-    struct attempt attempt = {.p = p, .request = request, .arena = arena};
-    *result = (struct placement_result){0};
-    p->decided = NULL;
-    id_map_release(&p->expected);
-    arena_clear(&p->arena);
+    struct placer_hived *p = attempt->p;
+    const struct placement_request *request = attempt->request;
     placer_hived_refresh(p);
     assert(p->hived);
     if (!hived_leaf_type_count(p->hived)) {
-        result_wait(&attempt, "no node has appeared yet", TOPIC_NO_NODE, false, result);
+        result_wait(attempt, "no node has appeared yet", TOPIC_NO_NODE, false, result);
         return 0;
     }
     struct split split;
@@ -375,17 +435,62 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     if (code)
         return code;
     struct err first = {0};
-    code = request_try(&attempt, &split, &outcome, &first);
+    code = request_try(attempt, &split, &outcome, &first);
     bool is_hopeless = code == ERR_INVALID ||
                        (!code && !outcome.has_bind && !outcome.has_preempt && outcome.is_never);
     if (is_hopeless && split.has_others) {
         split.takes_others = true;
-        code = request_try(&attempt, &split, &outcome, err);
+        code = request_try(attempt, &split, &outcome, err);
     } else if (code) {
         return err_fail(err, code, first.path, "%s", first.text);
     }
     if (code == ERR_INVALID && !is_cluster_known(p->hived, request->virtual_cluster))
         return err_fail(err, ERR_NOT_FOUND, "virtualCluster", "there is no virtual cluster %.100s",
                         request->virtual_cluster);
-    return code || request->is_check ? code : outcome_conclude(&attempt, &outcome, result, err);
+    return code || request->is_check ? code : outcome_conclude(attempt, &outcome, result, err);
+}
+
+/* A search may have been cut: it needs what it has in the placer's arena. */
+static int request_check(struct attempt *attempt, struct placement_result *result, struct err *err)
+{
+    struct placer_hived *p = attempt->p;
+    const struct arena kept = p->arena;
+    assert(attempt->request->is_check);
+    arena_init(&p->arena);
+    const int code = request_place(attempt, result, err);
+    arena_release(&p->arena);
+    p->arena = kept;
+    return code;
+}
+
+int placer_hived_place(struct placer *placer, const struct placement_request *request,
+                       struct arena *arena, struct placement_result *result, struct err *err)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    struct placement_request asked = *request;
+    struct attempt attempt = {
+        .p = p, .request = &asked, .arena = arena, .is_in_pieces = request->slice > 0};
+    *result = (struct placement_result){0};
+    id_map_release(&p->expected);
+    if (request->is_check && p->search.group)
+        return request_check(&attempt, result, err);
+    if (request->is_check) {
+        p->decided = NULL;
+        arena_clear(&p->arena);
+        return request_place(&attempt, result, err);
+    }
+    search_begin(p, &asked);
+    if (p->search.group && p->decided) { /* all that is left of it */
+        result_decided(p, arena, result);
+        return 0;
+    }
+    const int code = request_place(&attempt, result, err);
+    if (code == PLACER_CUT) {
+        search_keep(p, &asked);
+        *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+        return 0;
+    }
+    if (!p->decided)
+        search_close(p, code == 0);
+    return code;
 }

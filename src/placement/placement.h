@@ -53,7 +53,13 @@ struct placement_request {
                          remembered */
     bool is_check;    /* only say whether it can ever be served: BIND without slots, or an error.
                          Nothing is searched for, and a group of this name does not matter */
-    int64_t now_ms;   /* wall clock: only shown, as the time of a lazy preemption */
+    /* 0: the answer comes at once. Else the search for many tasks may be cut, into pieces of about
+     * so many; the same request again goes on with the next piece. It finds what it would have
+     * found at once when it began: what ends meanwhile (release_*, cancel) counts after its answer,
+     * or after the commit of what is bound; another node, or forget, ends it. Others may only be
+     * checked meanwhile (is_check). */
+    uint32_t slice;
+    int64_t now_ms; /* wall clock: only shown, as the time of a lazy preemption */
 };
 
 enum placement_kind { PLACEMENT_BIND, PLACEMENT_WAIT, PLACEMENT_PREEMPT };
@@ -83,6 +89,7 @@ struct placement_result {
     uint64_t topic; /* of the reason: a hash of it without its numbers and holders, which come and
                        go with every task that ends */
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
+    bool is_cut;   /* WAIT without a reason: the search goes on when the same is asked again */
 };
 
 /* What a placer holds, told to a check. */
@@ -141,6 +148,9 @@ struct placer_ops {
 
     /* A waiting group that preempts gives up (its job was stopped). */
     void (*cancel)(struct placer *placer, const char *group);
+
+    /* A search that was cut is given up, if there is one. NULL: none is ever cut. */
+    void (*forget)(struct placer *placer);
 
     /* An independent deep copy, for look-ahead: reservations of starving gangs and forecasts run
      * copies forward. Cost: memory in use, no search. */

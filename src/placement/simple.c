@@ -17,6 +17,31 @@ static struct simple *simple_of(struct placer *placer)
 
 /* --- nodes --- */
 
+/* The node joins its like, or leaves it. */
+static void kind_count(struct simple *simple, uint32_t at, bool is_added)
+{
+    const struct simple_node *node = &simple->nodes.items[at];
+    struct simple_kind *kind = &simple->kinds.items[simple->kind_of[at]];
+    const uint64_t by = is_added ? 1 : UINT64_MAX; /* minus one, modulo 2^64 */
+    assert(node->is_known);
+    kind->suitable += by;
+    if (!node->facts.is_healthy)
+        return;
+    kind->healthy += by;
+    kind->all_cpu += by * node->facts.cpu;
+    kind->all_mib += by * node->facts.memory_mib;
+    kind->all_gpu += by * node->facts.gpu_count;
+}
+
+static uint32_t kind_find(struct simple *simple, const char *type)
+{
+    for (size_t i = 0; i < simple->kinds.count; i++)
+        if (strcmp(simple->kinds.items[i].type, type) == 0)
+            return (uint32_t)i;
+    ARRAY_ADD(&simple->kinds)->type = mem_copy(type);
+    return (uint32_t)simple->kinds.count - 1;
+}
+
 static void node_take(struct simple *simple, const struct simple_slot *slot)
 {
     struct simple_node *node = &simple->nodes.items[slot->node];
@@ -54,16 +79,23 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
         simple_views_reserve(simple);
         simple->whole[simple->nodes.count - 1] = simple->free[simple->nodes.count - 1] =
             (struct simple_view){0};
+        simple->traits[simple->nodes.count - 1] = 0;
     }
     struct simple_node *node = &simple->nodes.items[id.v];
+    if (node->is_known)
+        kind_count(simple, id.v, false);
     node->is_known = true;
     node_facts_copy(&node->facts, facts);
     if (node->facts.gpu_count > PLACEMENT_GPUS_MAX)
         node->facts.gpu_count = PLACEMENT_GPUS_MAX;
     node->gpus_lost = gpus_lost(&node->facts);
-    simple->whole[id.v] = (struct simple_view){node->facts.cpu, node->facts.memory_mib,
-                                               gpu_mask(node->facts.gpu_count)};
+    simple->whole[id.v] =
+        (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
+                             gpu_mask(node->facts.gpu_count)};
     simple->free[id.v] = simple_node_free(node);
+    simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
+    simple->kind_of[id.v] = kind_find(simple, node->facts.gpu_type);
+    kind_count(simple, id.v, true);
     return 0;
 }
 
@@ -228,12 +260,12 @@ static void demand_write(const struct placement_request *request, struct buf *ou
         buf_string(out, ", all on one node");
 }
 
-static bool node_suits(const struct simple_node *node, const struct placement_request *request)
+static bool kind_suits(const struct simple_kind *kind, const struct placement_request *request)
 {
     bool suits = false;
     for (size_t i = 0; i < request->member_count && !suits; i++)
-        suits = simple_type_fits(request->members[i].sku_type, node->facts.gpu_type);
-    return suits && node->is_known;
+        suits = simple_type_fits(request->members[i].sku_type, kind->type);
+    return suits;
 }
 
 struct free_room {
@@ -244,36 +276,39 @@ struct free_room {
 
 /* What is free on the nodes of the types asked for. */
 static struct free_room room_of(const struct simple *simple,
-                                const struct placement_request *request)
+                                const struct placement_request *request, struct arena *arena)
 {
+    bool *suits = ARENA_ARRAY(arena, bool, simple->kinds.count + 1);
     struct free_room room = {0};
+    for (size_t i = 0; i < simple->kinds.count; i++) {
+        const struct simple_kind *kind = &simple->kinds.items[i];
+        suits[i] = kind_suits(kind, request);
+        if (!suits[i])
+            continue;
+        room.suitable += kind->suitable;
+        room.healthy += kind->healthy;
+        room.all_cpu += kind->all_cpu;
+        room.all_mib += kind->all_mib;
+        room.all_gpu += kind->all_gpu;
+    }
     for (size_t i = 0; i < simple->nodes.count; i++) {
-        const struct simple_node *node = &simple->nodes.items[i];
-        if (!node_suits(node, request))
-            continue;
-        room.suitable++;
-        if (!node->facts.is_healthy)
-            continue;
         const struct simple_view *view = &simple->free[i];
-        const uint32_t free = bit_count(view->gpus);
-        room.healthy++;
+        if (!(simple->traits[i] & NODE_HEALTHY) || !suits[simple->kind_of[i]])
+            continue;
         room.cpu += view->cpu;
         room.mib += view->memory_mib;
-        room.gpu += free;
-        room.largest = free > room.largest ? free : room.largest;
-        room.all_cpu += node->facts.cpu;
-        room.all_mib += node->facts.memory_mib;
-        room.all_gpu += node->facts.gpu_count;
+        room.gpu += view->gpu_count;
+        room.largest = view->gpu_count > room.largest ? view->gpu_count : room.largest;
     }
     return room;
 }
 
 /* Returns its topic. */
 static uint64_t reason_write(const struct simple *simple, const struct placement_request *request,
-                             bool is_never, struct buf *out)
+                             bool is_never, struct arena *arena, struct buf *out)
 {
     uint64_t topic;
-    struct free_room room = room_of(simple, request);
+    struct free_room room = room_of(simple, request, arena);
     buf_string(out, "it needs ");
     demand_write(request, out);
     if (room.suitable) {
@@ -299,14 +334,10 @@ static uint64_t reason_write(const struct simple *simple, const struct placement
 static void result_wait(const struct simple_search *search, struct arena *arena,
                         struct placement_result *result)
 {
-    struct simple_search empty = *search;
-    empty.avoids = false;
-    empty.ignores_health = true;
-    simple_views_fill(search->simple, true);
     cleanup_buf struct buf reason = BUF_INIT;
     result->kind = PLACEMENT_WAIT;
-    result->is_never = !simple_gang_place(&empty);
-    result->topic = reason_write(search->simple, search->request, result->is_never, &reason);
+    result->is_never = !simple_gang_is_possible(search);
+    result->topic = reason_write(search->simple, search->request, result->is_never, arena, &reason);
     result->reason = arena_copy(arena, buf_as_text(&reason));
 }
 
@@ -470,7 +501,12 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->groups);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
+    for (size_t i = 0; i < simple->kinds.count; i++)
+        mem_free(simple->kinds.items[i].type);
+    ARRAY_FREE(&simple->kinds);
     mem_free(simple->whole);
+    mem_free(simple->traits);
+    mem_free(simple->kind_of);
     mem_free(simple->free);
     mem_free(simple->views);
     mem_free(simple->choice);
@@ -524,7 +560,12 @@ static struct placer *simple_copy(const struct placer *placer)
     for (size_t i = 0; i < from->nodes.count; i++) {
         to->whole[i] = from->whole[i];
         to->free[i] = from->free[i];
+        to->traits[i] = from->traits[i];
+        to->kind_of[i] = from->kind_of[i];
     }
+    ARRAY_COPY(&to->kinds, &from->kinds);
+    for (size_t i = 0; i < to->kinds.count; i++)
+        to->kinds.items[i].type = mem_copy(from->kinds.items[i].type);
     ARRAY_RESERVE(&to->groups, from->groups.count);
     for (size_t i = 0; i < from->groups.count; i++) {
         group_copy(&to->groups.items[i], &from->groups.items[i]);

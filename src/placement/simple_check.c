@@ -40,6 +40,29 @@ static int group_count(const struct simple_group *group, const struct placement_
     return 0;
 }
 
+static int kinds_check(const struct simple *simple, struct err *err)
+{
+    for (size_t k = 0; k < simple->kinds.count; k++) {
+        const struct simple_kind *kind = &simple->kinds.items[k];
+        uint64_t cpu = 0, mib = 0, gpu = 0;
+        size_t suitable = 0, healthy = 0;
+        for (size_t i = 0; i < simple->nodes.count; i++) {
+            const struct node_facts *facts = &simple->nodes.items[i].facts;
+            if (!simple->nodes.items[i].is_known || simple->kind_of[i] != k)
+                continue;
+            suitable++;
+            healthy += facts->is_healthy;
+            cpu += facts->is_healthy ? facts->cpu : 0;
+            mib += facts->is_healthy ? facts->memory_mib : 0;
+            gpu += facts->is_healthy ? facts->gpu_count : 0;
+        }
+        CHECK(kind->suitable == suitable && kind->healthy == healthy && kind->all_cpu == cpu &&
+                  kind->all_mib == mib && kind->all_gpu == gpu,
+              kind->type, "is not counted as its nodes tell");
+    }
+    return 0;
+}
+
 /* What the groups hold, on `counted`, and how many there are of each kind. */
 static int groups_count(const struct simple *simple, const struct placement_visit *visit,
                         struct simple *counted, struct err *err)
@@ -69,7 +92,8 @@ static int counts_compare(const struct simple *simple, const struct simple *coun
                   node->gpus_taken == same->gpus_taken,
               node->facts.name, "is not used as its tasks tell");
         const struct simple_view *free = &simple->free[i], now = simple_node_free(node);
-        CHECK(free->cpu == now.cpu && free->memory_mib == now.memory_mib && free->gpus == now.gpus,
+        CHECK(free->cpu == now.cpu && free->memory_mib == now.memory_mib &&
+                  free->gpus == now.gpus && free->gpu_count == now.gpu_count,
               node->facts.name, "is not as free as is noted");
     }
     CHECK(counted->live_groups == simple->live_groups &&
@@ -87,6 +111,8 @@ int simple_check(struct placer *placer, const struct placement_visit *visit, str
     int code = groups_count(simple, visit, counted, err);
     if (!code)
         code = counts_compare(simple, counted, err);
+    if (!code)
+        code = kinds_check(simple, err);
     mem_free(counted->nodes.items);
     mem_free(counted);
     return code;

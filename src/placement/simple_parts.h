@@ -21,6 +21,13 @@ struct simple_node {
     uint64_t gpus_lost;
 };
 
+/* All nodes of one type of GPU. */
+struct simple_kind {
+    char *type;
+    size_t suitable, healthy; /* nodes; of these: */
+    uint64_t all_cpu, all_mib, all_gpu;
+};
+
 struct simple_slot {
     uint32_t node; /* UINT32_MAX: released */
     uint32_t cpu;
@@ -39,7 +46,7 @@ struct simple_group {
 
 /* What is free of a node for one search: the truth changed by what is tried. */
 struct simple_view {
-    uint32_t cpu;
+    uint32_t cpu, gpu_count; /* of `gpus` */
     uint64_t memory_mib, gpus;
 };
 
@@ -70,13 +77,21 @@ struct simple {
     size_t live_groups, waiting_groups;
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
-    struct simple_view *whole;  /* by node: what it has, close together for the search … */
-    struct simple_view *free;   /* … and what is free of that */
+    struct simple_view *whole; /* by node: what it has, close together for the search … */
+    struct simple_view *free;  /* … and what is free of that */
+    uint8_t *traits;           /* by node: enum node_trait, … */
+    uint32_t *kind_of;         /* … and of which of the kinds it is, when it is known */
+    struct {
+        struct simple_kind *items;
+        size_t count, room;
+    } kinds;
     struct simple_view *views;  /* scratch, one a node */
     uint32_t *choice;           /* likewise, … */
     struct simple_extra *extra; /* … this one all zero between two searches */
     size_t view_room;
 };
+
+enum node_trait { NODE_KNOWN = 1, NODE_HEALTHY = 2 };
 
 struct simple_search {
     struct simple *simple;
@@ -130,11 +145,22 @@ void simple_views_fill(struct simple *simple, bool is_empty);
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
 /* What waiting groups wait for is not for others. */
 void simple_views_keep(const struct simple *simple, const char *except);
+/* Would the gang fit if nothing was in use, even on nodes that are not healthy? */
+bool simple_gang_is_possible(const struct simple_search *search);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct simple_search *search);
+/* Is it of the type that the member wants, and none to avoid? */
+bool simple_node_suits(const struct simple_search *search, size_t at,
+                       const struct placement_member *member);
 /* May a task of the member be on the node, if there is room? */
-bool simple_node_may(const struct simple_search *search, size_t at,
-                     const struct placement_member *member);
+static inline bool simple_node_may(const struct simple_search *search, size_t at,
+                                   const struct placement_member *member)
+{
+    const uint8_t want = search->ignores_health ? NODE_KNOWN : NODE_KNOWN | NODE_HEALTHY;
+    assert(at < search->simple->nodes.count);
+    return (search->simple->traits[at] & want) == want &&
+           ((!*member->sku_type && !search->avoids) || simple_node_suits(search, at, member));
+}
 /* For so many tasks there is room, up to the limit. */
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
                           uint32_t limit);

@@ -12,7 +12,7 @@ static int compare_number(uint64_t a, uint64_t b)
 
 int simple_compare_least(const struct simple_view *a, const struct simple_view *b)
 {
-    int order = compare_number(bit_count(a->gpus), bit_count(b->gpus));
+    int order = compare_number(a->gpu_count, b->gpu_count);
     if (!order)
         order = compare_number(a->cpu, b->cpu);
     return order ? order : compare_number(a->memory_mib, b->memory_mib);
@@ -25,9 +25,10 @@ int simple_compare_most(const struct simple_view *a, const struct simple_view *b
 
 struct simple_view simple_node_free(const struct simple_node *node)
 {
+    const uint64_t gpus = gpus_free(node);
     return (struct simple_view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
-                                saturated(node->facts.memory_mib, node->memory_used),
-                                gpus_free(node)};
+                                bit_count(gpus),
+                                saturated(node->facts.memory_mib, node->memory_used), gpus};
 }
 
 void simple_views_reserve(struct simple *simple)
@@ -38,6 +39,8 @@ void simple_views_reserve(struct simple *simple)
     simple->whole = mem_realloc(simple->whole, mem_size(room, sizeof *simple->whole));
     simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
+    simple->traits = mem_realloc(simple->traits, mem_size(room, sizeof *simple->traits));
+    simple->kind_of = mem_realloc(simple->kind_of, mem_size(room, sizeof *simple->kind_of));
     simple->choice = mem_realloc(simple->choice, mem_size(room, sizeof *simple->choice));
     mem_free(simple->extra);
     simple->extra = mem_zero(room, sizeof *simple->extra);
@@ -61,6 +64,7 @@ bool simple_view_take(const struct simple *simple, const struct simple_slot *slo
     view->cpu = (uint32_t)saturated(view->cpu, slot->cpu);
     view->memory_mib = saturated(view->memory_mib, slot->memory_mib);
     view->gpus &= ~slot->gpus;
+    view->gpu_count = bit_count(view->gpus);
     return fits;
 }
 
@@ -97,13 +101,10 @@ static bool is_avoided(const struct placement_request *request, size_t node)
     return false;
 }
 
-bool simple_node_may(const struct simple_search *search, size_t at,
-                     const struct placement_member *member)
+bool simple_node_suits(const struct simple_search *search, size_t at,
+                       const struct placement_member *member)
 {
-    assert(at < search->simple->nodes.count);
-    const struct simple_node *node = &search->simple->nodes.items[at];
-    return node->is_known && (node->facts.is_healthy || search->ignores_health) &&
-           simple_type_fits(member->sku_type, node->facts.gpu_type) &&
+    return simple_type_fits(member->sku_type, search->simple->nodes.items[at].facts.gpu_type) &&
            !(search->avoids && is_avoided(search->request, at));
 }
 
@@ -111,22 +112,21 @@ bool simple_node_may(const struct simple_search *search, size_t at,
  * operation of a search. */
 static uint32_t times(uint64_t have, uint64_t each, uint32_t most)
 {
-    if (each == 0)
+    uint64_t all;
+    if (!__builtin_mul_overflow(each, (uint64_t)most, &all) && all <= have)
         return most;
-    if (have < each || most <= 1)
-        return have < each ? 0 : most;
-    const uint64_t count = have / each;
-    return count < most ? (uint32_t)count : most;
+    return have < each ? 0 : (uint32_t)(have / each);
 }
 
+/* GPUs first: of these there are few. */
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
                           uint32_t limit)
 {
     assert(limit > 0);
-    uint32_t room = times(view->cpu, demand->cpu, limit);
+    uint32_t room = times(view->gpu_count, demand->gpu, limit);
     if (room)
-        room = times(view->memory_mib, demand->memory_mib, room);
-    return room && demand->gpu ? times(bit_count(view->gpus), demand->gpu, room) : room;
+        room = times(view->cpu, demand->cpu, room);
+    return room ? times(view->memory_mib, demand->memory_mib, room) : 0;
 }
 
 /* The devices of the smallest neighbourhood that is large enough. */
@@ -252,14 +252,17 @@ static bool member_spread(const struct simple_search *search, const struct place
 {
     const struct simple *simple = search->simple;
     struct choice choice = choice_of(search, member, demand);
+    /* the fullest that has room, and the first one, stay so when they have one task more */
+    const bool is_kept = !simple->compare || simple->compare == simple_compare_least;
     for (uint32_t i = 0; i < member->count; i++) {
         if (!choice.count)
             return false;
         const uint32_t node = choice.nodes[0];
         slot_take(search, node, demand, &slots[i]);
-        if (!simple_view_room(&simple->views[node], demand, 1))
+        const bool is_full = !simple_view_room(&simple->views[node], demand, 1);
+        if (is_full)
             choice.nodes[0] = choice.nodes[--choice.count];
-        if (choice.count)
+        if (choice.count && (is_full || !is_kept))
             choice_down(&choice, 0);
     }
     return true;
@@ -354,4 +357,34 @@ bool simple_gang_place(const struct simple_search *search)
                           search->slots + first[order[i]]))
             return false;
     return true;
+}
+
+/* Tasks of one demand fit if there is room for as many, wherever they go: mostly a few nodes tell.
+ */
+static bool member_is_possible(const struct simple_search *search,
+                               const struct placement_member *member)
+{
+    const struct simple *simple = search->simple;
+    const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
+    uint32_t left = member->count;
+    for (size_t i = 0; i < simple->nodes.count && left; i++) {
+        uint32_t room = simple_view_room(&simple->whole[i], &demand, left);
+        if (*member->within_one_cell && room < left)
+            room = 0;
+        if (room && simple_node_may(search, i, member))
+            left -= room;
+    }
+    return !left;
+}
+
+bool simple_gang_is_possible(const struct simple_search *search)
+{
+    const struct placement_request *request = search->request;
+    struct simple_search empty = *search;
+    empty.avoids = false;
+    empty.ignores_health = true;
+    if (request->member_count == 1 && !(request->within_one_cell && *request->within_one_cell))
+        return member_is_possible(&empty, &request->members[0]);
+    simple_views_fill(search->simple, true);
+    return simple_gang_place(&empty);
 }

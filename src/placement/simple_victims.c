@@ -30,6 +30,12 @@ struct trial {
 
 /* --- what a node offers --- */
 
+static bool extra_is_none(const struct simple_extra *extra)
+{
+    return !(extra->cpu | extra->memory_mib | extra->gpus | extra->kept_cpu |
+             extra->kept_memory_mib | extra->kept_gpus);
+}
+
 static void view_update(const struct trial *trial, uint32_t at)
 {
     const struct simple_node *node = &trial->simple->nodes.items[at];
@@ -39,10 +45,12 @@ static void view_update(const struct trial *trial, uint32_t at)
     const uint64_t memory_mib =
         saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib);
     const uint64_t back = extra->gpus & gpu_mask(node->facts.gpu_count) & ~node->gpus_lost;
+    const uint64_t gpus = (gpus_free(node) | back) & ~extra->kept_gpus;
     trial->simple->views[at] = (struct simple_view){
         .cpu = (uint32_t)saturated(cpu, extra->kept_cpu),
+        .gpu_count = bit_count(gpus),
         .memory_mib = saturated(memory_mib, extra->kept_memory_mib),
-        .gpus = (gpus_free(node) | back) & ~extra->kept_gpus,
+        .gpus = gpus,
     };
 }
 
@@ -79,10 +87,13 @@ static void node_count(const struct trial *trial, uint32_t at, bool is_added)
 
 static void nodes_count(const struct trial *trial)
 {
+    const struct simple_extra *extra = trial->simple->extra;
     for (size_t i = 0; i < trial->need_count; i++)
         trial->needs[i].room = 0;
+    simple_views_fill(trial->simple, false);
     for (uint32_t at = 0; at < trial->simple->nodes.count; at++) {
-        view_update(trial, at);
+        if (!extra_is_none(&extra[at]))
+            view_update(trial, at);
         node_count(trial, at, true);
     }
 }
@@ -270,12 +281,14 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
         next[i] = sum;
         sum += simple->by_priority[i];
     }
+    *count = 0;
     uint32_t *sorted = ARENA_ARRAY(trial->arena, uint32_t, sum + 1u);
+    if (!sum)
+        return sorted;
     memset(sorted, 0xff, sum * sizeof *sorted);
     for (size_t i = 0; i < simple->groups.count; i++)
         if (is_preemptible(&simple->groups.items[i], request))
             sorted[next[priority_index(simple->groups.items[i].priority)]++] = (uint32_t)i;
-    *count = 0;
     for (uint32_t i = 0; i < sum; i++)
         if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
             sorted[(*count)++] = sorted[i];
@@ -313,12 +326,10 @@ static bool all_fit(struct trial *trial, const uint32_t *candidates, size_t coun
     return fits;
 }
 
-/* One after the other, until it fits. */
-static bool victims_add(struct trial *trial, const uint32_t *candidates, size_t count,
+/* One after the other, from `next` on, until it fits. */
+static bool victims_add(struct trial *trial, const uint32_t *candidates, size_t next, size_t count,
                         bool *is_victim)
 {
-    size_t next = 0;
-    nodes_count(trial);
     do {
         if (next == count)
             return false;
@@ -326,6 +337,14 @@ static bool victims_add(struct trial *trial, const uint32_t *candidates, size_t 
         group_give(trial, &trial->simple->groups.items[candidates[next++]], true);
     } while (!trial_fits(trial));
     return true;
+}
+
+/* If the others bring as much as the first `tried` have, which had `before`: will a quarter do? */
+static bool quarter_does(const struct need *need, uint64_t before, size_t tried, size_t count)
+{
+    assert(tried > 0 && need->room >= before && need->count > need->room);
+    const uint64_t gain = need->room - before, left = need->count - need->room;
+    return gain * (count / 4) / tried >= left;
 }
 
 /* Each without which it fits as well. */
@@ -348,14 +367,21 @@ static bool victims_choose(struct trial *trial, const uint32_t *candidates, size
 {
     enum { FEW = 256 };
     if (trial_counts(trial)) {
-        if (victims_add(trial, candidates, count < FEW ? count : FEW, is_victim))
+        nodes_count(trial);
+        const uint64_t before = trial->needs[0].room;
+        if (victims_add(trial, candidates, 0, count < FEW ? count : FEW, is_victim))
             return true;
         if (count <= FEW)
             return false;
+        if (quarter_does(&trial->needs[0], before, FEW, count))
+            return victims_add(trial, candidates, FEW, count, is_victim);
         extra_clear(trial);
         memset(is_victim, 0, trial->simple->groups.count * sizeof *is_victim);
     }
-    return all_fit(trial, candidates, count) && victims_add(trial, candidates, count, is_victim);
+    if (!all_fit(trial, candidates, count))
+        return false;
+    nodes_count(trial);
+    return victims_add(trial, candidates, 0, count, is_victim);
 }
 
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)

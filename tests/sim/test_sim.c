@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "sim/sim.h"
 
-enum { WORLDS = 2000, EVENTS_MAX = 200000 }; /* with small steps */
+enum { WORLDS = 2000, EVENTS_MAX = 1000000 }; /* with small steps */
 
 static char current[128]; /* said by abort_tell */
 

@@ -293,6 +293,33 @@ static void fill(struct world *world)
     }
 }
 
+/* The node of what a gang has found fails while it must not preempt: searched for in pieces, the
+ * place is not taken from others either. */
+static void a_paused_gang_ends_nobody(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "hived");
+    submit_one(&world, "one", 10);
+    submit_one(&world, "two", 10);
+    world_pass_end(&world);
+    struct plan_role role = world_role("a", 2, 1, GPUS);
+    struct plan plan = world_plan_of("gang", &role);
+    plan.priority = 100;
+    const uint32_t gang = world_submit(&world, &plan);
+    struct core_job *job = core_job_find(world.core, (struct job_id){gang});
+    job->life.preempt_after_ms = world.now_ms + 30000;
+    while (!job->hold_count)
+        assert_true(world_pass_step(&world));
+    const uint32_t node = job->holds[0].slots[0].node.v;
+    char name[16];
+    snprintf(name, sizeof name, "n%u", node + 1);
+    world_node_event(&world, EVENT_NODE_LOST, name);
+    assert_int_equal(commands_until_end(&world, COMMAND_KILL, gang), 0);
+    assert_int_equal(state_of(&world, gang), WAITING_PAUSED);
+    world_release(&world);
+}
+
 /* Nobody is told before every part has its place or waits for one; then one is told after the
  * other, and the gang starts when the last has ended. */
 static void victims_are_told_in_steps(void **state)
@@ -522,6 +549,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_it_found_is_free_when_it_is_stopped),
     cmocka_unit_test(a_node_that_fails_meanwhile_is_not_used),
     cmocka_unit_test(a_search_ends_though_nodes_change),
+    cmocka_unit_test(a_paused_gang_ends_nobody),
     cmocka_unit_test(victims_are_told_in_steps),
     cmocka_unit_test(a_gang_that_is_stopped_tells_no_more),
     cmocka_unit_test(another_placer_begins_anew),

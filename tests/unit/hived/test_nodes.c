@@ -4,6 +4,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -55,6 +56,25 @@ static void nodes_join_where_they_may(void **state)
     hived_node_set(world.hived, "d", true);
     struct ask ask = {.group = "g", .vc = "red", .pods = 3, .leaves = 2, .type = "G"};
     assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+    world_release(&world);
+}
+
+/* Room for nodes is made as they come: enough, and no more than twice as much. */
+static void many_nodes_join(void **state)
+{
+    enum { MANY = 100 };
+    struct world world;
+    char name[16];
+    (void)state;
+    world_init(&world, cluster);
+    const uint32_t before = world.hived->node_count;
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "n%u", i);
+        assert_true(
+            hived_node_add(world.hived, "BOX", &(struct hived_cell_spec){.address = name}, "red"));
+        assert_int_equal(world.hived->node_count, before + i + 1);
+        assert_in_range(world.hived->node_room, before + i + 1, 2 * (before + i + 1));
+    }
     world_release(&world);
 }
 
@@ -192,6 +212,7 @@ static void every_size_has_its_own_pods(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_join_where_they_may),
+    cmocka_unit_test(many_nodes_join),
     cmocka_unit_test(no_node_joins_a_broken_cluster),
     cmocka_unit_test(what_is_undone_breaks_nothing),
     cmocka_unit_test(pods_are_named),
