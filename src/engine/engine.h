@@ -185,6 +185,10 @@ struct engine_ops {
     ssize_t (*log_read)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                         uint64_t *offset, char *bytes, size_t size, struct log_part *part,
                         struct err *err);
+    /* Where the log is to be read from, so that nothing is left out that was written at `at_ms`
+     * (Unix time) or later, UINT64_MAX: nothing was; what comes first may be older. */
+    int (*log_time)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                    int64_t at_ms, uint64_t *offset, struct err *err);
     /* For a follower that waits without a thread: a descriptor of its own, which becomes readable
      * whenever the log has grown, has ended or is gone; nothing else wakes the follower. What
      * happened before this call wakes nobody: read the log once more after it. The caller empties
@@ -218,7 +222,7 @@ struct engine_ops {
 
 /* What an engine may lack; a setting of what stands behind it can decide. */
 enum engine_capability {
-    ENGINE_CAN_LOG,           /* log_read */
+    ENGINE_CAN_LOG,           /* log_read, log_time */
     ENGINE_CAN_FOLLOW,        /* log_watch */
     ENGINE_CAN_STATS,         /* stats */
     ENGINE_CAN_NODE_STATS,    /* node_stats */

@@ -1,5 +1,6 @@
 #include "sys/machine.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
@@ -31,6 +32,7 @@
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 const char *const machine_state_words[] = {"good", "less", "missing", "unknown"};
@@ -309,6 +311,34 @@ static int ids_try(const char *scratch)
     return proc_try(ids) ? IDS_ALL : IDS_NO_PROC;
 }
 
+/* Are a file's owner and mode copied up without its data? And user namespaces, as above. */
+static int layers_try(const char *scratch)
+{
+    static const char name[] = "lower/file", copy[] = "upper/file", shown[] = "merged/file";
+    char path[PATH_ROOM + 16], merged[PATH_ROOM + 16], options[3 * PATH_ROOM + 64];
+    const int ids = userns_make(&some_ids, &some_ids, some_ids.extents[0].outside, NULL);
+    if (ids < 0)
+        return IDS_NO_NAMESPACE;
+    scratch_part(scratch, name, path);
+    int answer = file_write(path, TEXT("data\n"), 0600, NULL) == 0 ? IDS_ALL : IDS_NO_OVERLAY;
+    snprintf(options, sizeof options,
+             "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work,metacopy=on", scratch, scratch,
+             scratch);
+    scratch_part(scratch, "merged", merged);
+    if (mount("overlay", merged, "overlay", 0, options) < 0)
+        answer = IDS_NO_OVERLAY;
+    scratch_part(scratch, shown, path);
+    if (answer == IDS_ALL && chmod(path, 0644) < 0)
+        answer = IDS_NO_OVERLAY;
+    scratch_part(scratch, copy, path);
+    if (answer == IDS_ALL && lgetxattr(path, "trusted.overlay.metacopy", NULL, 0) < 0)
+        answer = IDS_NO_OVERLAY;
+    unlink(path);
+    scratch_part(scratch, name, path);
+    unlink(path);
+    return answer == IDS_ALL && !proc_try(ids) ? IDS_NO_PROC : answer;
+}
+
 static void scratch_remove(const char *scratch)
 {
     static const char *const made_by_kernel[] = {"work/work/incompat/volatile/dirty",
@@ -370,14 +400,29 @@ static void check_ids(struct machine_check *check)
                                         "not below an overlay", "no user namespaces",
                                         "work, but parts of /proc are hidden here"};
     const int answer = check->is_root ? scratch_tried(check->directory, ids_try) : -1;
-    if (!check->is_root)
+    const int layers = check->is_root ? scratch_tried(check->directory, layers_try) : -1;
+    if (!check->is_root) {
         finding_add(check, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
-    else
-        finding_add(check, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
-                    "root of a task is root of the machine, without most of its capabilities: "
-                    "Linux 5.19 is needed, a file system that has idmapped mounts (ext4, XFS, "
-                    "btrfs, tmpfs), and the whole of /proc (a container hides some of it)",
-                    "%s", answer < 0 ? "could not be tried" : words[answer]);
+        finding_add(check, "metadata layers", MACHINE_UNKNOWN, root_alone, "not tried");
+        return;
+    }
+    finding_add(check, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+                layers == IDS_ALL
+                    ? "images get the ids of jobs by metadata layers: a job whose image has none "
+                      "yet starts later, "
+                      "by seconds when it has many files"
+                    : "root of a task is root of the machine, without most of its capabilities: "
+                      "Linux 5.19 is needed, a file system that has idmapped mounts (ext4, XFS, "
+                      "btrfs, tmpfs), and the whole of /proc (a container hides some of it)",
+                "%s", answer < 0 ? "could not be tried" : words[answer]);
+    finding_add(check, "metadata layers", layers == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+                "images cannot get the ids of jobs by them, which matters only where idmapped "
+                "mounts do not work",
+                "%s",
+                layers < 0                 ? "could not be tried"
+                : layers == IDS_ALL        ? "work"
+                : layers == IDS_NO_OVERLAY ? "not here: an overlay copies all of a file"
+                                           : words[layers]);
 }
 
 /* As the engine makes them for tasks with ids of their own (engine/local/task_ids.c). */
@@ -480,10 +525,21 @@ static int networks_try(const char *scratch)
     return rules_try() == 0 ? NETWORKS_ALL : NETWORKS_NO_RULES;
 }
 
+static const char *const network_words[] = {"work", "no network namespaces",
+                                            "no links of type veth", "nft cannot set up the rules"};
+
+int machine_networks_try(struct err *err)
+{
+    const int answer = tried_apart(networks_try, "");
+    if (answer == NETWORKS_ALL)
+        return 0;
+    return err_fail(err, ERR_UNSUPPORTED, "", "networks of jobs %s",
+                    answer < 0 ? "could not be tried" : network_words[answer]);
+}
+
 static void check_networks(struct machine_check *check)
 {
-    static const char *const words[] = {"work", "no network namespaces", "no links of type veth",
-                                        "nft cannot set up the rules"};
+    const char *const *words = network_words;
     const int answer = check->is_root ? tried_apart(networks_try, "") : -1;
     if (!check->is_root)
         finding_add(check, "job networks", MACHINE_UNKNOWN, root_alone, "not tried");

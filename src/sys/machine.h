@@ -34,6 +34,9 @@ size_t machine_check(const char *directory, struct machine_finding findings[MACH
 struct err;
 int machine_ids_try(const char *path, struct err *err);
 
+/* Can jobs have networks of their own here? ERR_UNSUPPORTED: and why not. Nothing is left of it. */
+int machine_networks_try(struct err *err);
+
 /* "6.1.0-21-amd64" is 601; what is no version is 0. */
 int machine_kernel_number(const char *release);
 

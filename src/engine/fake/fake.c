@@ -215,6 +215,19 @@ static int fake_list(struct engine *engine, struct attempt_id **attempts, size_t
     return 0;
 }
 
+/* All of a log is there from the begin. */
+static int fake_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                         int64_t at_ms, uint64_t *offset, struct err *err)
+{
+    struct fake *fake = fake_of(engine);
+    (void)stream, (void)at_ms;
+    pthread_mutex_lock(&fake->lock);
+    const int code = fake_container_find(fake, attempt) ? 0 : unknown(attempt, err);
+    pthread_mutex_unlock(&fake->lock);
+    *offset = 0;
+    return code;
+}
+
 static ssize_t fake_log_read(struct engine *engine, struct attempt_id attempt,
                              enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
                              struct log_part *part, struct err *err)
@@ -442,6 +455,7 @@ static const struct engine_ops fake_ops = {
     .kill = fake_kill,
     .forget = fake_forget,
     .log_read = fake_log_read,
+    .log_time = fake_log_time,
     .log_watch = fake_log_watch,
     .stats = fake_stats,
 };

@@ -49,7 +49,7 @@ static int directory_close(const char *path, struct err *err)
 static int directories_closed_make(const struct local_engine *local, struct err *err)
 {
     enum { SPREAD_DIRECTORIES = 2 }; /* the first of these */
-    static const char *const parts[] = {"containers", "logs", "images", "blobs", "refs"};
+    static const char *const parts[] = {"containers", "logs", "images", "blobs", "refs", "layers"};
     char path[RUNTIME_PATH_MAX];
     int code = 0;
     for (size_t i = 0; i < COUNT_OF(parts) && code == 0; i++) {

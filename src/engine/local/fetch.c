@@ -361,7 +361,6 @@ int image_copy(struct work *work, const char *digest, struct err *err)
     argv[count++] = to;
     argv[count] = NULL;
     work->told_percent = -5;
-    work->seen_bytes = 0;
     work->moved_ms = mailbox_now_ms();
     int code = program_run(work, &program, err);
     copy_keep(work);

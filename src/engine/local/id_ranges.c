@@ -45,6 +45,8 @@ struct id_member { /* a task */
 struct id_ranges {
     uint32_t first, count;
     bool is_counted_for_root;
+    void (*on_taken)(void *context, uint32_t first);
+    void *context;
     char *owner;
     int registry_fd;
     pthread_mutex_t lock; /* of all that follows */
@@ -80,6 +82,8 @@ int id_ranges_new(const struct id_ranges_config *config, struct id_ranges **out,
     ranges->first = config->first;
     ranges->count = config->count;
     ranges->is_counted_for_root = config->is_counted_for_root;
+    ranges->on_taken = config->on_taken;
+    ranges->context = config->context;
     ranges->owner = mem_copy(config->owner);
     ranges->registry_fd = fd;
     ranges->next = (uint32_t)getpid() % config->count; /* beside another engine: elsewhere */
@@ -186,9 +190,28 @@ static void range_drop(struct id_ranges *ranges, struct id_range *range)
     range_free(range);
 }
 
-static int range_choose(struct id_ranges *ranges, const char *job, struct id_range **range,
-                        struct err *err)
+static bool is_given_out(const struct id_ranges *ranges, uint32_t first)
 {
+    return first % ID_RANGE_IDS == 0 && first > ranges->first &&
+           (first - ranges->first) / ID_RANGE_IDS <= ranges->count;
+}
+
+/* A link that cannot be made is told of by who looks for any range. */
+static struct id_range *range_wished(struct id_ranges *ranges, const char *job,
+                                     const struct id_wish *wish)
+{
+    for (size_t i = 0; wish && i < wish->count; i++)
+        if (is_given_out(ranges, wish->firsts[i]) && link_take(ranges, wish->firsts[i], NULL) > 0)
+            return range_add(ranges, job, wish->firsts[i]);
+    return NULL;
+}
+
+static int range_choose(struct id_ranges *ranges, const char *job, const struct id_wish *wish,
+                        struct id_range **range, struct err *err)
+{
+    *range = range_wished(ranges, job, wish);
+    if (*range)
+        return 0;
     for (uint32_t tries = 0; tries < ranges->count; tries++) {
         const uint32_t first = ranges->first + (ranges->next + 1) * ID_RANGE_IDS;
         ranges->next = (ranges->next + 1) % ranges->count;
@@ -213,17 +236,29 @@ static void member_add(struct id_ranges *ranges, struct id_range *range, struct 
 
 /* --- tasks --- */
 
+static bool member_is(const struct id_ranges *ranges, struct attempt_id attempt)
+{
+    for (size_t i = 0; i < ranges->members.count; i++)
+        if (ranges->members.items[i].attempt.v == attempt.v)
+            return true;
+    return false;
+}
+
 int id_ranges_join(struct id_ranges *ranges, const char *job, struct attempt_id attempt,
-                   uint32_t *first, struct err *err)
+                   const struct id_wish *wish, uint32_t *first, struct err *err)
 {
     int code = 0;
     pthread_mutex_lock(&ranges->lock);
     struct id_range *range = range_find(ranges, job);
-    if (!range)
-        code = range_choose(ranges, job, &range, err);
+    if (!range) {
+        code = range_choose(ranges, job, wish, &range, err);
+        if (code == 0 && ranges->on_taken)
+            ranges->on_taken(ranges->context, range->first);
+    }
     assert(code != 0 || range);
     if (code == 0) {
-        member_add(ranges, range, attempt);
+        if (!member_is(ranges, attempt))
+            member_add(ranges, range, attempt);
         *first = range->first;
     }
     pthread_mutex_unlock(&ranges->lock);
@@ -236,6 +271,18 @@ static bool link_is_ours(const struct id_ranges *ranges, uint32_t first)
     char name[NAME_MAX_BYTES], owner[PATH_MAX];
     link_name(first, name);
     return link_read(ranges, name, owner) && strcmp(owner, ranges->owner) == 0;
+}
+
+bool id_ranges_while_free(struct id_ranges *ranges, uint32_t first, void (*act)(void *context),
+                          void *context)
+{
+    pthread_mutex_lock(&ranges->lock);
+    /* a link without a range: something of an ended task may run on it */
+    const bool is_free = !range_at(ranges, first) && !link_is_ours(ranges, first);
+    if (is_free)
+        act(context);
+    pthread_mutex_unlock(&ranges->lock);
+    return is_free;
 }
 
 int id_ranges_adopt(struct id_ranges *ranges, const char *job, struct attempt_id attempt,

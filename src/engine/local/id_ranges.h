@@ -30,6 +30,10 @@ struct id_ranges_config {
     /* What the kernel counts by user is counted for root as well, whose namespaces they are; else
      * for each job by itself. */
     bool is_counted_for_root;
+    /* A range was given to a job that had none, and to nobody else yet; NULL: nobody wants to know
+     */
+    void (*on_taken)(void *context, uint32_t first);
+    void *context;
 };
 
 struct id_place {   /* what a container needs to have a range */
@@ -43,9 +47,18 @@ int id_ranges_new(const struct id_ranges_config *config, struct id_ranges **rang
 /* What is in use stays so. */
 void id_ranges_free(struct id_ranges *ranges);
 
-/* The range of the job, chosen when this is its first task. ERR_TOO_BIG: all are in use. */
+struct id_wish { /* ranges that a job would like, the dearest one first */
+    const uint32_t *firsts;
+    size_t count;
+};
+
+/* The range of the job, chosen when this is its first task: one of its wishes (NULL: none) that is
+ * free, or any. Harmless for a task that has joined. ERR_TOO_BIG: all are in use. */
 int id_ranges_join(struct id_ranges *ranges, const char *job, struct attempt_id attempt,
-                   uint32_t *first, struct err *err);
+                   const struct id_wish *wish, uint32_t *first, struct err *err);
+/* Calls `act` while no job of this engine has the range, or can get it; false: one has it. */
+bool id_ranges_while_free(struct id_ranges *ranges, uint32_t first, void (*act)(void *context),
+                          void *context);
 /* The user namespace of a job that has a task: 0 … 65535 are its range. A descriptor, borrowed for
  * so long. ERR_UNAVAILABLE: the kernel gives no more of them. */
 int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *err);

@@ -171,6 +171,14 @@ struct image *images_adopt(struct images *images, const char *id)
     return image;
 }
 
+void images_hold(struct images *images, struct image *image)
+{
+    pthread_mutex_lock(&images->lock);
+    assert(image->users > 0);
+    image->users++;
+    pthread_mutex_unlock(&images->lock);
+}
+
 void images_return(struct images *images, struct image *image)
 {
     pthread_mutex_lock(&images->lock);
@@ -279,6 +287,11 @@ static int local_check(struct images *images, struct reference *reference, struc
         size_t length = root ? strlen(root) : 0;
         if (!root || strncmp(real, root, length) != 0 || (real[length] != '/' && real[length]))
             continue;
+        if (!reference_path_is_plain(text_of(real))) /* where a symbolic link led */
+            return err_fail(err, ERR_INVALID, "",
+                            "the path of a local image must not hold : , \\ \" or newline, and "
+                            "%s is one that does",
+                            reference->path);
         snprintf(reference->path, sizeof reference->path, "%s", real);
         char index[REFERENCE_MAX + 16];
         snprintf(index, sizeof index, "%s%s", real,
@@ -633,6 +646,11 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
     pthread_cond_broadcast(&images->has_pull);
     pthread_mutex_unlock(&images->lock);
     return removed;
+}
+
+void images_discard(struct images *images, const char *path)
+{
+    trash_put(images->trash, path);
 }
 
 /* --- birth and death --- */

@@ -2,11 +2,14 @@
  * by umoci, used by any number of tasks at the same time.
  *
  * Edge. On disk, below the engine's directory:
+ *
  *   blobs/sha256/HEX   what registries serve, shared by all images
- *   images/HEX/        an OCI layout (blobs is a link to the store), rootfs/, image.json
- *   refs/HASH          which digest a reference had when it was last asked for; one for each set of
- *                      credentials, so that nobody uses what only another may pull
+ *   images/HEX/        an OCI layout (blobs is a link to the store), rootfs/, image.json and
+ *                      ids/ (layers.h)
+ *   refs/HASH          which digest a reference had when it was last asked for; one for each set
+ *                      of credentials, so that nobody uses what only another may pull
  *   pulls/N/           becomes images/HEX by a rename when it is whole
+ *
  * At most one pull of a reference at a time; pulls of others go on beside it.
  */
 #ifndef ENGINE_LOCAL_IMAGE_H
@@ -48,7 +51,10 @@ bool images_cancel(struct images *images, struct task *task);
 /* An adopted task uses this image; NULL when it is gone. */
 struct image *images_adopt(struct images *images, const char *id);
 
-/* The task no longer needs it. */
+/* It is in use once more, by who has it already. */
+void images_hold(struct images *images, struct image *image);
+
+/* Who took or held it no longer needs it. */
 void images_return(struct images *images, struct image *image);
 
 /* Remove images that nobody used for keep_s, then the longest unused, of those that nobody used for
@@ -56,6 +62,10 @@ void images_return(struct images *images, struct image *image);
  * images removed. */
 size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted);
+
+/* This folder of the engine's is gone when this returns; its files are removed in the background.
+ */
+void images_discard(struct images *images, const char *path);
 
 /* Read back image.json and friends of one unpacked image. */
 int image_load(const char *directory, struct image *image, struct err *err);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/layers.h"
 #include "engine/local/log_keep.h"
 #include "engine/local/network.h"
 #include "engine/local/storage.h"
@@ -125,6 +126,7 @@ static void images_give_way(struct local_engine *local)
     uint64_t wanted = is_short ? reserve.bytes : 0;
     if (used > high)
         wanted = used - high;
+    layers_collect(local, local->config.image_keep_s, wanted > 0);
     images_collect(local->images, local->config.image_keep_s, is_short ? 0 : PRESSURE_AGE_S,
                    wanted);
 }

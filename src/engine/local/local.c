@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/layers.h"
 #include "engine/local/log_watch.h"
 #include "engine/local/machine_stats.h"
 #include "engine/local/network.h"
@@ -339,7 +340,8 @@ static int local_kill(struct engine *engine, struct attempt_id attempt, uint32_t
     int64_t due = mailbox_now_ms() + grace_ms;
     if (!task->kill_due_ms || due < task->kill_due_ms)
         task->kill_due_ms = due;
-    if (task->phase == TASK_WAITING && images_cancel(local->images, task)) {
+    if (task->phase == TASK_WAITING && (images_cancel(local->images, task) ||
+                                        (local->layers && layers_cancel(local->layers, task)))) {
         task_fail(task, "Killed", "ended before its image had come: %s", task->kill_reason);
         task_image_settled(local, task);
     } else if (task->phase == TASK_RUNNING) {
@@ -411,6 +413,7 @@ static const struct engine_ops local_ops = {
     .kill = local_kill,
     .forget = local_forget,
     .log_read = local_log_read,
+    .log_time = local_log_time,
     .log_watch = local_log_watch,
     .stats = local_stats,
     .node_stats = local_node_stats,
@@ -590,7 +593,7 @@ static int local_open(struct local_engine *local, struct err *err)
     if (code == 0)
         code = task_disks_open(local, err);
     if (code == 0 && local->config.has_private_network)
-        code = local->config.is_network_by_job ? network_subnet_check(local->config.subnet, err)
+        code = local->config.is_network_by_job ? task_networks_try(local, err)
                                                : task_networks_open(local, err);
     if (code == 0)
         local->images = images_new(local, err);
@@ -653,6 +656,8 @@ static void local_free(struct engine *engine)
         images_stop(local->images);
     for (size_t i = 0; i < local->worker_count; i++)
         pthread_join(local->workers[i], NULL);
+    if (local->layers)
+        layers_stop(local->layers);
     if (local->has_monitor) {
         monitor_wake(local);
         pthread_join(local->monitor, NULL);
@@ -665,6 +670,7 @@ static void local_free(struct engine *engine)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);
     networks_free(local->networks);
+    layers_free(local->layers);
     id_ranges_free(local->id_ranges);
     mem_free(local->tasks);
     ARRAY_FREE(&local->remains);

@@ -2,7 +2,7 @@
  * skopeo and umoci, an overlay per task. Needs root.
  *
  * Edge. Everything is below two directories:
- *   DIRECTORY        containers/ID, images/, blobs/, pulls/   (on disk)
+ *   DIRECTORY        containers/ID, images/, blobs/, pulls/, layers/   (on disk)
  *   RUN_DIRECTORY    the runtime's state and exit files       (on a tmpfs: emptied by a reboot)
  * Two engines may run on one machine when their directories differ. Conmon outlives the engine:
  * what runs goes on when the server dies and is adopted by the next engine_local_new.
@@ -37,6 +37,13 @@ enum user_namespaces {
     USER_NAMESPACES_AUTO,     /* where the machine can, for all that the operator set up */
     USER_NAMESPACES_REQUIRED, /* … else the engine does not open, or the task does not start */
     USER_NAMESPACES_OFF,
+};
+
+/* How are images shown with the ids of a job? */
+enum user_images {
+    USER_IMAGES_AUTO,     /* by mounts where the kernel can, else by metadata layers */
+    USER_IMAGES_IDMAPPED, /* by mounts alone */
+    USER_IMAGES_METADATA, /* by metadata layers alone */
 };
 
 /* NULL and 0 give the default named in brackets. Strings are copied. */
@@ -74,6 +81,7 @@ struct engine_local_config {
 
     /* user ids: a range for each job, but for those with RIGHT_HOST_USERS */
     enum user_namespaces user_namespaces;
+    enum user_images user_images;
     uint32_t first_id, id_jobs; /* as id_ranges.h says [2000683008, 2237] */
     const char *id_registry;    /* [/run/skep/ids] */
 
@@ -117,6 +125,10 @@ struct engine_local_config {
  * did not); ERR_BUSY: another engine uses the directory; ERR_IO. */
 struct engine *engine_local_new(const struct engine_local_config *config, struct engine_sink sink,
                                 struct err *err);
+
+/* Why jobs are in the machine's network that should have their own; "" when they have, or nothing
+ * is known against it. Thread-safe. */
+void engine_local_network_trouble(struct engine *engine, char *text, size_t size);
 
 /* One round of housekeeping now, for tests and an operator's command. */
 void engine_local_housekeep(struct engine *engine);

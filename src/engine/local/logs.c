@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "init/layout.h"
+#include "init/log_times.h"
 #include "sys/cleanup.h"
 #include "sys/untrusted.h"
 #include <errno.h>
@@ -122,13 +123,34 @@ ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offse
     return 0;
 }
 
-/* What stands in `to` is of an earlier try. */
-static int segment_copy(int from, int to, const char *stream, const struct segment *segment,
-                        struct err *err)
+/* The marks of times that are there; how many. */
+static size_t marks_read(int folder, struct log_mark marks[LOG_TIMES_MAX])
 {
-    char name[64];
     struct stat stat;
-    snprintf(name, sizeof name, LAYOUT_SEGMENT_FORMAT, stream, (unsigned long long)segment->begin);
+    cleanup_close int fd = untrusted_open(folder, LOG_TIMES_NAME, UNTRUSTED_NO_LINKS, &stat, NULL);
+    const ssize_t got = fd >= 0 ? pread(fd, marks, LOG_TIMES_MAX * sizeof *marks, 0) : 0;
+    return got > 0 ? (size_t)got / sizeof *marks : 0;
+}
+
+int logs_time(const char *directory, enum log_stream stream, int64_t at_ms, uint64_t *offset,
+              struct err *err)
+{
+    cleanup_close int folder = folder_open(directory);
+    if (folder < 0 && errno == ENOENT)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no log of this attempt");
+    if (folder < 0)
+        return err_errno(err, errno, "open %s", directory);
+    struct log_mark *marks = mem_alloc(LOG_TIMES_MAX * sizeof *marks);
+    const size_t count = marks_read(folder, marks);
+    *offset = log_times_find(marks, count, stream, at_ms);
+    mem_free(marks);
+    return 0;
+}
+
+/* What stands in `to` is of an earlier try. */
+static int file_copy(int from, int to, const char *name, uint64_t size, struct err *err)
+{
+    struct stat stat;
     cleanup_close int in = untrusted_open(from, name, UNTRUSTED_NO_LINKS, &stat, err);
     if (in < 0)
         return in;
@@ -136,7 +158,7 @@ static int segment_copy(int from, int to, const char *stream, const struct segme
         openat(to, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (out < 0)
         return err_errno(err, errno, "make %s", name);
-    for (uint64_t left = segment->size; left > 0;) {
+    for (uint64_t left = size; left > 0;) {
         ssize_t sent = sendfile(out, in, NULL, left < SEND_MAX ? (size_t)left : SEND_MAX);
         if (sent < 0 && errno == EINTR)
             continue;
@@ -147,6 +169,14 @@ static int segment_copy(int from, int to, const char *stream, const struct segme
         left -= (uint64_t)sent;
     }
     return 0;
+}
+
+static int segment_copy(int from, int to, const char *stream, const struct segment *segment,
+                        struct err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, LAYOUT_SEGMENT_FORMAT, stream, (unsigned long long)segment->begin);
+    return file_copy(from, to, name, segment->size, err);
 }
 
 int logs_copy(const char *from, const char *to, uint64_t limit, struct err *err)
@@ -165,6 +195,11 @@ int logs_copy(const char *from, const char *to, uint64_t limit, struct err *err)
             code = segment_copy(source, target, stream_names[stream], &segments.at[i - 1], err);
         }
     }
+    struct stat stat;
+    if (code == 0 && fstatat(source, LOG_TIMES_NAME, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(stat.st_mode))
+        code =
+            file_copy(source, target, LOG_TIMES_NAME, LOG_TIMES_MAX * sizeof(struct log_mark), err);
     return code;
 }
 

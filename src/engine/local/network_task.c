@@ -9,6 +9,7 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
+#include "sys/machine.h"
 #include "sys/mailbox.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,6 +52,22 @@ static int networks_open_late(struct local_engine *local, struct err *err)
     }
     pthread_mutex_unlock(&local->networks_lock);
     return code;
+}
+
+int task_networks_try(struct local_engine *local, struct err *err)
+{
+    const int code = network_subnet_check(local->config.subnet, err);
+    if (code == 0)
+        machine_networks_try(&local->networks_failure);
+    return code;
+}
+
+void engine_local_network_trouble(struct engine *engine, char *text, size_t size)
+{
+    struct local_engine *local = (struct local_engine *)engine;
+    pthread_mutex_lock(&local->networks_lock);
+    snprintf(text, size, "%s", local->networks ? "" : local->networks_failure.text);
+    pthread_mutex_unlock(&local->networks_lock);
 }
 
 /* The machine's network is for all, for this virtual cluster or for this job. */

@@ -128,6 +128,14 @@ static int registry_parse(struct text rest, struct reference *reference, struct 
     return 0;
 }
 
+bool reference_path_is_plain(struct text path)
+{
+    for (size_t i = 0; i < path.length; i++)
+        if (!path.at[i] || strchr(":,\\\n\"", path.at[i]))
+            return false;
+    return true;
+}
+
 static int local_parse(struct text path, struct reference *reference, struct err *err)
 {
     if (path.length == 0 || path.at[0] != '/')
@@ -144,10 +152,9 @@ static int local_parse(struct text path, struct reference *reference, struct err
         text_put(reference->tag, sizeof reference->tag, tag);
         path.length = (size_t)(colon - path.at);
     }
-    for (size_t i = 0; i < path.length; i++) /* overlay's options know no other quoting */
-        if (strchr(":,\\\n\"", path.at[i]))
-            return err_fail(err, ERR_INVALID, "",
-                            "the path of a local image must not hold : , \\ \" or newline");
+    if (!reference_path_is_plain(path))
+        return err_fail(err, ERR_INVALID, "",
+                        "the path of a local image must not hold : , \\ \" or newline");
     text_put(reference->path, sizeof reference->path, path);
     return 0;
 }

@@ -13,6 +13,7 @@
  */
 #ifndef ENGINE_LOCAL_REFERENCE_H
 #define ENGINE_LOCAL_REFERENCE_H
+#include "base/text.h"
 #include <stdbool.h>
 
 struct err;
@@ -37,6 +38,10 @@ struct reference {
 
 /* ERR_INVALID says what is wrong with it. */
 int reference_parse(const char *text, struct reference *reference, struct err *err);
+
+/* May a local path stand in an overlay's options, which know no quoting? It holds none of : , \ "
+ * and newline. */
+bool reference_path_is_plain(struct text path);
 
 /* A registry's reference may change under its name: `latest`. */
 bool reference_is_moving(const struct reference *reference);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/id_ranges.h"
+#include "engine/local/layer.h"
 #include "engine/local/oci.h"
 #include "engine/local/rights.h"
 #include "engine/local/sealed.h"
@@ -106,8 +107,9 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
     cleanup_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     char pid_file[RUNTIME_PATH_MAX + 16], options[5 * RUNTIME_PATH_MAX];
     snprintf(pid_file, sizeof pid_file, "%s/init.pid", launch->bundle);
-    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s", launch->lower,
-             launch->upper, launch->work, runtime->has_volatile ? ",volatile" : "");
+    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s%s", launch->lower,
+             launch->upper, launch->work, runtime->has_volatile ? ",volatile" : "",
+             launch->has_layer ? ",metacopy=on" : "");
     const char *argv[] = {runtime->conmon,
                           "--api-version",
                           "1",
@@ -284,6 +286,7 @@ struct probe {
     const char *scratch, *group;
     const char *view;             /* where its namespace has its mounts; anybody may pass there */
     const struct id_place *place; /* NULL: the machine's ids */
+    bool by_layer;                /* by a metadata layer, not by a mount */
 };
 
 static int probe_folders(const struct probe *probe, struct err *err)
@@ -352,11 +355,29 @@ static bool process_is_filtered(pid_t pid)
            text_find(buf_as_text(&text), TEXT("\nSeccomp:\t2\n")) != SIZE_MAX;
 }
 
-/* The image's folder, shown with the ids of the probe. */
+/* The image's folder, shown with the ids of the probe: by a layer above it, or by a mount. */
+static int probe_layer(const struct probe *probe, const char *lower, struct runtime_launch *launch,
+                       char *joined, size_t size, struct err *err)
+{
+    char folder[RUNTIME_PATH_MAX];
+    uint64_t entries;
+    snprintf(folder, sizeof folder, "%.490s/layer", probe->scratch);
+    const struct layer_order order = {.lower = {lower},
+                                      .folder = folder,
+                                      .first = probe->place->first,
+                                      .nobody = probe->place->first};
+    if (mkdir(folder, 0700) < 0)
+        return err_errno(err, errno, "make %s", folder);
+    snprintf(joined, size, "%s/" LAYER_UPPER ":%s", folder, lower);
+    launch->lower = joined;
+    launch->has_layer = true;
+    return layer_make(&order, &entries, err);
+}
+
 static int probe_mount(const struct probe *probe, const char *lower, struct spawn_mount *mount,
                        struct runtime_launch *launch, struct err *err)
 {
-    if (!probe->place)
+    if (!probe->place || probe->by_layer)
         return 0;
     mount->fd = userns_mount(lower, probe->place->userns_fd, false, err);
     if (mount->fd < 0)
@@ -372,7 +393,7 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
 {
     char lower[RUNTIME_PATH_MAX], upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX],
         merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], seen[RUNTIME_PATH_MAX],
-        sys[RUNTIME_PATH_MAX];
+        sys[RUNTIME_PATH_MAX], layered[2 * RUNTIME_PATH_MAX + 16];
     const char *scratch = probe->scratch;
     message[0] = '\0';
     snprintf(lower, sizeof lower, "%s/lower", scratch);
@@ -395,6 +416,8 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
     int code = probe_prepare(runtime, probe, err);
     if (code == 0)
         code = probe_mount(probe, lower, &mount, &launch, err);
+    if (code == 0 && probe->by_layer)
+        code = probe_layer(probe, lower, &launch, layered, sizeof layered, err);
     if (code == 0)
         code = runtime_create(runtime, &launch, &container, message, err);
     if (code < 0 && !message[0])
@@ -422,10 +445,10 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
 }
 
 int runtime_try_ids(const struct runtime *runtime, const struct cgroup_layout *layout,
-                    const struct id_place *place, const char *scratch, const char *view,
-                    const char *group, struct err *err)
+                    const struct id_place *place, bool by_layer, const char *scratch,
+                    const char *view, const char *group, struct err *err)
 {
-    const struct probe probe = {layout, scratch, group, view, place};
+    const struct probe probe = {layout, scratch, group, view, place, by_layer};
     char message[RUNTIME_MESSAGE_MAX];
     struct err failure = {0};
     bool is_filtered = false;
@@ -476,7 +499,7 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
             snprintf(runtime->hidden_mount, sizeof runtime->hidden_mount, "%s",
                      is_hidden ? layout->hybrid_mount : "");
             bool is_filtered = false;
-            const struct probe probe = {layout, scratch, group, scratch, NULL};
+            const struct probe probe = {layout, scratch, group, scratch, NULL, false};
             int code = probe_run(runtime, &probe, &is_filtered, message, &failure);
             if (code < 0 && layout->has_swap && strstr(message, "swap")) {
                 layout->has_swap = false; /* v2 with swapaccount=0 */

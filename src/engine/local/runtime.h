@@ -41,6 +41,7 @@ struct runtime_launch {
     const char *id;
     const char *bundle; /* holds config.json; conmon's and the container's small files come here */
     const char *lower, *upper, *work; /* of the overlay … (lower: folders joined by ':') */
+    bool has_layer;                   /* … the first of them is a metadata layer (layer.h) */
     const char *merged;               /* … mounted here: config.json's root.path */
     const char *output;               /* what the first process writes itself */
     const struct spawn_mount *mounts; /* made in the container's mount namespace before these */
@@ -63,11 +64,11 @@ int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const ch
                  const char *scratch, const char *group, struct err *err);
 
 /* Does that runtime create a container in the user namespace of `place`, over an image whose files
- * are mounted with these ids? `scratch` as above; `view` has the folders merged, lower and sys, and
- * anybody may pass through it. ERR_UNSUPPORTED says why not. */
+ * are mounted with these ids, or have them by a metadata layer? `scratch` as above; `view` has the
+ * folders merged, lower and sys, and anybody may pass through it. ERR_UNSUPPORTED says why not. */
 int runtime_try_ids(const struct runtime *runtime, const struct cgroup_layout *layout,
-                    const struct id_place *place, const char *scratch, const char *view,
-                    const char *group, struct err *err);
+                    const struct id_place *place, bool by_layer, const char *scratch,
+                    const char *view, const char *group, struct err *err);
 
 /* Let go of what runtime_find made. */
 void runtime_release(struct runtime *runtime);

@@ -30,6 +30,7 @@ enum { MOUNTS_OF_OURS = 9, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4
 struct disk_place {
     char ours[RUNTIME_PATH_MAX]; /* as this process reaches it */
     char seen[RUNTIME_PATH_MAX]; /* as the runtime does */
+    const char *bound;           /* … or there: NULL: it can pass to it */
 };
 
 /* Everything that the steps of one start share. */
@@ -60,7 +61,7 @@ static int fail_by_errno(struct start *start, int number, const char *what)
     return ERR_IO;
 }
 
-static bool words_say_full(const char *words)
+bool words_say_full(const char *words)
 {
     return strstr(words, "No space left") || strstr(words, "Disk quota");
 }
@@ -265,6 +266,22 @@ static int files_put(struct start *start)
     return code;
 }
 
+/* Without mount_setattr, which came with Linux 5.12, crun looks for what it binds as root of the
+ * task, who does not pass into the data directory. */
+static int places_bind(struct start *start)
+{
+    struct disk_place *const places[] = {&start->run, &start->log, &start->hosts};
+    static const char *const names[] = {"bound-run", "bound-log", "bound-hosts"};
+    const size_t count = COUNT_OF(places) - !start->place.address[0];
+    for (size_t i = 0; i < count && start->ids.has_layer; i++) {
+        places[i]->bound = task_ids_bind(start->local, start->task, places[i]->ours, names[i],
+                                         start->arena, &start->ids);
+        if (!places[i]->bound)
+            return ERR_IO;
+    }
+    return 0;
+}
+
 /* --- the container's configuration --- */
 
 /* The smaller of what is wanted and what is allowed here. */
@@ -357,6 +374,15 @@ static size_t mounts_of_ours(struct start *start, struct oci_mount *mounts)
     return count;
 }
 
+static void sources_bound(const struct start *start, struct oci_mount *mounts, size_t count)
+{
+    const struct disk_place *places[] = {&start->run, &start->log, &start->hosts};
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < COUNT_OF(places); k++)
+            if (places[k]->bound && mounts[i].source == places[k]->seen)
+                mounts[i].source = places[k]->bound;
+}
+
 /* The user's mounts before ours: nothing of theirs can cover /skep. */
 static const struct oci_mount *mounts_of(struct start *start, size_t *count)
 {
@@ -381,6 +407,7 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
         task_ids_options(&mounts[i], start->arena);
     for (size_t i = 0; i < wanted->mount_count && has_ids; i++)
         users[i].source = start->ids.sources[i];
+    sources_bound(start, mounts, *count);
     return mounts;
 }
 
@@ -544,6 +571,8 @@ static int start_prepare(struct start *start)
         code = files_put(start);
     if (code == 0)
         code = disk_limit(start);
+    if (code == 0)
+        code = places_bind(start);
     return code == 0 ? config_put(start) : code;
 }
 
@@ -586,6 +615,7 @@ static int start_run(struct start *start)
                                     .upper = start->upper,
                                     .work = start->work,
                                     .merged = start->merged,
+                                    .has_layer = start->ids.has_layer,
                                     .output = start->output,
                                     .sys = start->ids.place.first ? start->sys : NULL};
     if (start->place.address[0])
@@ -639,6 +669,8 @@ void task_start(struct local_engine *local, struct task *task)
     if (task->is_kill_wanted)
         task_fail(task, "Killed", "ended before it was started: %s", task->kill_reason);
     pthread_mutex_unlock(&local->lock);
+    if (!task->fail_reason && task_ids_await(local, task))
+        return; /* it comes again */
     int code = task->fail_reason ? ERR_UNAVAILABLE : start_prepare(&start);
     if (code == 0)
         code = start_run(&start);

@@ -22,6 +22,7 @@ struct image;
 struct images;
 struct inventory;
 struct json_writer;
+struct layers;
 struct log_watch;
 struct id_ranges;
 struct networks;
@@ -30,7 +31,7 @@ struct oci_mount;
 struct user;
 
 enum task_phase {
-    TASK_WAITING,  /* for its image */
+    TASK_WAITING,  /* for its image, or for its layer */
     TASK_QUEUED,   /* for a worker that starts it */
     TASK_STARTING, /* a worker has it */
     TASK_RUNNING,  /* the monitor watches it */
@@ -111,6 +112,7 @@ struct local_engine {
     struct inventory *inventory;
     struct id_ranges *id_ranges;
     bool gives_ids;                      /* else new tasks have the machine's ids */
+    struct layers *layers;               /* images are shown with ids by these; NULL: by mounts */
     struct err device_failure;           /* code < 0: … and those with devices, because of this */
     bool are_ids_settled;                /* none are kept for what an earlier engine left */
     _Atomic(struct networks *) networks; /* NULL: no task has a network of its own */
@@ -178,6 +180,9 @@ void event_note(struct local_engine *local, struct attempt_id attempt, const cha
 void task_fail(struct task *task, const char *reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Do these words of the kernel or a program mean that a disk is full? */
+bool words_say_full(const char *words);
+
 /* --- life (start.c, finish.c, monitor.c, adopt.c); without the lock --- */
 void task_start(struct local_engine *local, struct task *task);
 void task_finish(struct local_engine *local, struct task *task);
@@ -234,10 +239,12 @@ void task_disk_drop(struct local_engine *local, struct task *task);
 int task_log_find(struct local_engine *local, struct attempt_id attempt, bool *is_ended,
                   char path[RUNTIME_PATH_MAX]);
 void task_log_close(struct local_engine *local, struct task *task);
-/* engine_ops.log_read, log_watch */
+/* engine_ops.log_read, log_time, log_watch */
 ssize_t local_log_read(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                        uint64_t *offset, char *bytes, size_t size, struct log_part *part,
                        struct err *err);
+int local_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                   int64_t at_ms, uint64_t *offset, struct err *err);
 int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                     struct err *err);
 
@@ -256,6 +263,9 @@ int local_exec(struct engine *engine, struct attempt_id attempt,
 struct network_place;
 /* local->networks, which is NULL before. */
 int task_networks_open(struct local_engine *local, struct err *err);
+/* For an engine that makes them with the first job that needs them: is the configuration good? What
+ * stands against them is noted (engine_local_network_trouble); nothing is set up. */
+int task_networks_try(struct local_engine *local, struct err *err);
 /* `place->address` is "" where the task is in the machine's network. Fails the task. */
 int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
                       unsigned rights, struct network_place *place);
@@ -276,7 +286,8 @@ void resolver_text(const char *const *paths, size_t count, struct buf *out);
 struct task_ids {               /* of a task that is being started */
     struct id_place place;      /* first: 0 where it has the machine's ids; then nothing follows */
     char user_path[48];         /* of its user namespace */
-    const char *lower;          /* what its overlay stands on, for the runtime */
+    const char *lower;          /* what its overlay stands on, for the runtime … */
+    bool has_layer;             /* … of which the first folder is a metadata layer */
     const char *const *sources; /* of the mounts that it wants, for the runtime */
     const char *devices;        /* a folder with its device files, for the runtime */
     struct spawn_mount *mounts; /* these are put there before: */
@@ -286,6 +297,9 @@ struct task_ids {               /* of a task that is being started */
 /* local->id_ranges, and whether it gives them: the configuration wants it, and this machine can.
  * ERR_UNSUPPORTED: it is required, and cannot be. */
 int task_ids_open(struct local_engine *local, struct err *err);
+/* Must the task wait until its image can be shown with its ids? Then it is no longer the worker's,
+ * and comes to one again (layers.h). */
+bool task_ids_await(struct local_engine *local, struct task *task);
 struct task_ids_need {
     unsigned rights;
     const struct user *user; /* of its image */
@@ -304,6 +318,10 @@ int task_ids_devices(struct local_engine *local, struct task *task,
 /* How the container gets the one of that number. */
 struct oci_mount task_ids_device(const struct task_ids *ids, const struct oci_device *device,
                                  size_t number, struct arena *arena);
+/* The folder or file `source` is mounted under that name in the task's folder of the run directory,
+ * for the runtime; where that is. NULL: the task has failed. Three at most. */
+const char *task_ids_bind(struct local_engine *local, struct task *task, const char *source,
+                          const char *name, struct arena *arena, struct task_ids *ids);
 int task_ids_places(struct task *task, const struct task_ids *ids);
 /* Completes the options of a bind mount, whose source is where this process finds it. */
 void task_ids_options(struct oci_mount *mount, struct arena *arena);

@@ -5,8 +5,10 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/image.h"
+#include "engine/local/layers.h"
 #include "engine/local/limits.h"
 #include "engine/local/oci.h"
+#include "engine/local/rights.h"
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
 #include "engine/local/user.h"
@@ -26,7 +28,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { LOWER_LAYERS = 2, DEVICE_FOLDERS = 1, DEVICE_NAME_MAX = 24 };
+enum { LOWER_LAYERS = 2, DEVICE_FOLDERS = 1, BOUND_MAX = 3, DEVICE_NAME_MAX = 24, WISHES_MAX = 16 };
 
 static const char default_registry[] = "/run/skep/ids";
 
@@ -94,7 +96,7 @@ static bool ids_are_roots(const struct local_engine *local)
 }
 
 /* Whether it works here is tried, with the ids that no job has. */
-static int ids_try(struct local_engine *local, struct err *err)
+static int way_try(struct local_engine *local, bool by_layer, struct err *err)
 {
     char scratch[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     const uint32_t first = local->config.first_id;
@@ -108,10 +110,27 @@ static int ids_try(struct local_engine *local, struct err *err)
     tree_remove(scratch, NULL);
     int code = dir_make(scratch, 0711, err);
     if (code == 0)
-        code = runtime_try_ids(&local->runtime, &local->cgroups, &place, scratch,
+        code = runtime_try_ids(&local->runtime, &local->cgroups, &place, by_layer, scratch,
                                local->run_directory, group, err);
     tree_remove(scratch, NULL);
     return code;
+}
+
+/* Both complaints, where both were tried. */
+static int ids_try(struct local_engine *local, bool *by_layer, struct err *err)
+{
+    const enum user_images images = local->config.user_images;
+    struct err mounts = {0}, layers = {0};
+    *by_layer = images == USER_IMAGES_METADATA;
+    if (!*by_layer && way_try(local, false, &mounts) == 0)
+        return 0;
+    if (images == USER_IMAGES_IDMAPPED)
+        return err_fail(err, ERR_UNSUPPORTED, "", "%s", mounts.text);
+    *by_layer = true;
+    if (way_try(local, true, &layers) == 0)
+        return 0;
+    return err_fail(err, ERR_UNSUPPORTED, "", "%.110s%s%.110s", mounts.text,
+                    mounts.code ? "; by a metadata layer: " : "", layers.text);
 }
 
 /* Shared with one of the machine's users the ids are better than root's: jobs have them all the
@@ -127,27 +146,45 @@ static void holder_tell(const struct id_ranges_config *ranges)
                     ranges->first, (unsigned long long)end - 1, holder);
 }
 
+static void range_taken(void *context, uint32_t first)
+{
+    layers_forget(context, first);
+}
+
+/* Images get the ids of jobs by one of two ways. */
+static int way_open(struct local_engine *local, bool by_layer, struct err *err)
+{
+    if (by_layer && !(local->layers = layers_new(local, err)))
+        return err ? err->code : ERR_IO;
+    log_info("engine", "jobs have user ids of their own; images are shown with them by %s",
+             by_layer ? "metadata layers" : "idmapped mounts");
+    return 0;
+}
+
 int task_ids_open(struct local_engine *local, struct err *err)
 {
     const struct engine_local_config *config = &local->config;
+    bool by_layer = false;
     const struct id_ranges_config ranges = {
         .first = config->first_id,
         .count = config->id_jobs,
         .registry = config->id_registry[0] ? config->id_registry : default_registry,
         .owner = local->directory,
         .is_counted_for_root = ids_are_roots(local),
+        .on_taken = range_taken,
+        .context = local,
     };
     struct err failure = {0};
     int code = id_ranges_new(&ranges, &local->id_ranges, err);
     if (code < 0 || config->user_namespaces == USER_NAMESPACES_OFF)
         return code;
-    local->gives_ids = ids_try(local, &failure) == 0;
+    local->gives_ids = ids_try(local, &by_layer, &failure) == 0;
     if (local->gives_ids) {
         holder_tell(&ranges);
         if (devices_try(config->first_id, &local->device_failure) < 0)
             log_warning("engine", "root of a task with devices is root of the machine: %s",
                         local->device_failure.text);
-        return 0;
+        return way_open(local, by_layer, err);
     }
     if (config->user_namespaces == USER_NAMESPACES_REQUIRED)
         return err_fail(err, ERR_UNSUPPORTED, "engine.userNamespaces.mode",
@@ -191,12 +228,31 @@ static void mount_add(struct task_ids *ids, int fd, const char *target)
     ids->mounts[ids->mount_count++] = (struct spawn_mount){fd, target};
 }
 
+/* Those below the image come first, and have their places already. */
+static size_t lower_count(const struct task_ids *ids)
+{
+    return ids->has_layer ? 0 : LOWER_LAYERS;
+}
+
+static int layer_stack(const struct local_engine *local, const struct task *task,
+                       struct arena *arena, struct task_ids *ids)
+{
+    char path[RUNTIME_PATH_MAX];
+    layer_path(local, task->image, ids->place.first, path, sizeof path);
+    ids->lower =
+        arena_format(arena, "%s:%s:%s/points", path, task->image->rootfs, local->directory);
+    ids->has_layer = true;
+    return 0;
+}
+
 /* What containers mount upon lies below the image, and belongs to root of the task as well. */
 static int lower_mount(const struct local_engine *local, const struct task *task,
                        struct arena *arena, struct task_ids *ids, struct err *err)
 {
     const char *layers[LOWER_LAYERS] = {task->image->rootfs,
                                         arena_format(arena, "%s/points", local->directory)};
+    if (local->layers)
+        return layer_stack(local, task, arena, ids);
     const char *targets[LOWER_LAYERS] = {arena_format(arena, "%s/lower", local->run_directory),
                                          arena_format(arena, "%s/points", local->run_directory)};
     for (size_t i = 0; i < LOWER_LAYERS; i++) {
@@ -250,7 +306,8 @@ static int mounts_make(struct local_engine *local, const struct task *task, stru
 {
     const size_t count = task->wanted->mount_count;
     const char **sources = ARENA_ARRAY(arena, const char *, count);
-    ids->mounts = ARENA_ARRAY(arena, struct spawn_mount, count + LOWER_LAYERS + DEVICE_FOLDERS);
+    ids->mounts =
+        ARENA_ARRAY(arena, struct spawn_mount, count + LOWER_LAYERS + DEVICE_FOLDERS + BOUND_MAX);
     ids->sources = sources;
     ids->place.userns_fd = id_ranges_namespace(local->id_ranges, task->wanted->job, err);
     int code =
@@ -314,15 +371,50 @@ static int machine_take(struct local_engine *local, struct task *task, struct ta
     return 0;
 }
 
+/* With metadata layers a job gets one of the ranges that its first task's image has one for. */
+static int range_give(struct local_engine *local, const struct task *task, uint32_t *first,
+                      struct err *err)
+{
+    uint32_t firsts[WISHES_MAX];
+    struct id_wish wish = {.firsts = firsts};
+    if (local->layers)
+        wish.count = layers_ranges(local, task->image, firsts, WISHES_MAX);
+    return id_ranges_join(local->id_ranges, task->wanted->job, task->attempt, &wish, first, err);
+}
+
 /* With what cannot be shown with other ids the task does not get any. */
 static int range_join(struct local_engine *local, struct task *task, size_t device_count,
                       struct arena *arena, struct task_ids *ids, struct err *err)
 {
     if (device_count > 0 && local->device_failure.code < 0)
         return err_fail(err, ERR_UNSUPPORTED, "", "its devices: %s", local->device_failure.text);
-    int code =
-        id_ranges_join(local->id_ranges, task->wanted->job, task->attempt, &ids->place.first, err);
+    int code = range_give(local, task, &ids->place.first, err);
     return code == 0 ? mounts_make(local, task, arena, ids, err) : code;
+}
+
+/* Can all that the operator set up for it be mounted with the ids of its job? Else it gets none. */
+static bool storages_try(struct local_engine *local, const struct task *task)
+{
+    const struct container *wanted = task->wanted;
+    const int ids =
+        wanted->mount_count ? id_ranges_namespace(local->id_ranges, wanted->job, NULL) : -1;
+    for (size_t i = 0; i < wanted->mount_count && ids >= 0; i++) {
+        cleanup_close int fd = userns_mount(wanted->mounts[i].source, ids, true, NULL);
+        if (fd < 0)
+            return false;
+    }
+    return true;
+}
+
+bool task_ids_await(struct local_engine *local, struct task *task)
+{
+    uint32_t first;
+    if (!local->layers ||
+        rights_of(local->config.rights, task->wanted->virtual_cluster) & 1u << RIGHT_HOST_USERS)
+        return false;
+    /* what is not as it must be is told of when it is started */
+    return range_give(local, task, &first, NULL) == 0 && storages_try(local, task) &&
+           layers_await(local->layers, task, first);
 }
 
 int task_ids_join(struct local_engine *local, struct task *task, const struct task_ids_need *need,
@@ -394,19 +486,38 @@ static bool place_make(const char *path, bool is_folder)
     return true;
 }
 
+static int mount_place(struct task *task, const struct spawn_mount *mount)
+{
+    struct stat what;
+    const bool is_folder = fstat(mount->fd, &what) == 0 && S_ISDIR(what.st_mode);
+    if (place_make(mount->target, is_folder))
+        return 0;
+    task_fail(task, errno == ENOSPC ? "DiskFull" : "CreationError", "%s: %s", mount->target,
+              strerrordesc_np(errno));
+    return ERR_IO;
+}
+
 int task_ids_places(struct task *task, const struct task_ids *ids)
 {
-    for (size_t i = LOWER_LAYERS; i < ids->mount_count; i++) {
-        const char *path = ids->mounts[i].target;
-        struct stat what;
-        const bool is_folder = fstat(ids->mounts[i].fd, &what) == 0 && S_ISDIR(what.st_mode);
-        if (!place_make(path, is_folder)) {
-            task_fail(task, errno == ENOSPC ? "DiskFull" : "CreationError", "%s: %s", path,
-                      strerrordesc_np(errno));
-            return ERR_IO;
-        }
+    int code = 0;
+    for (size_t i = lower_count(ids); i < ids->mount_count && code == 0; i++)
+        code = mount_place(task, &ids->mounts[i]);
+    return code;
+}
+
+const char *task_ids_bind(struct local_engine *local, struct task *task, const char *source,
+                          const char *name, struct arena *arena, struct task_ids *ids)
+{
+    char path[RUNTIME_PATH_MAX];
+    const int fd = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (fd < 0) {
+        task_fail(task, "CreationError", "mount %s: %s", source, strerrordesc_np(errno));
+        return NULL;
     }
-    return 0;
+    task_run_path(local, task->id, name, path);
+    mount_add(ids, fd, arena_copy(arena, text_of(path)));
+    const struct spawn_mount *mount = &ids->mounts[ids->mount_count - 1];
+    return mount_place(task, mount) == 0 ? mount->target : NULL;
 }
 
 void task_ids_leave(struct local_engine *local, struct task *task)

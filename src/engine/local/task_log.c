@@ -42,6 +42,16 @@ ssize_t local_log_read(struct engine *engine, struct attempt_id attempt, enum lo
     return got;
 }
 
+int local_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                   int64_t at_ms, uint64_t *offset, struct err *err)
+{
+    char path[RUNTIME_PATH_MAX];
+    bool is_ended;
+    cleanup_close int held = task_log_find((struct local_engine *)engine, attempt, &is_ended, path);
+    (void)held;
+    return logs_time(path, stream, at_ms, offset, err);
+}
+
 int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                     struct err *err)
 {

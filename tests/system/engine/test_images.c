@@ -644,6 +644,13 @@ static void test_local_files(void **state)
         create(97 + i, image, NULL, NULL, "true");
         assert_fails(97 + i, "InvalidImageName");
     }
+    /* a link to a name that would be two folders in an overlay's options */
+    assert_int_equal(shell("cp -a %s/busybox %s/'a:b' && ln -s 'a:b' %s/plain", world.image_root,
+                           world.image_root, world.image_root),
+                     0);
+    snprintf(image, sizeof image, "dir:%s/plain", world.image_root);
+    create(196, image, NULL, NULL, "true");
+    assert_fails(196, "InvalidImageName");
 }
 
 /* An image without a host is looked for below each of the roots. */
@@ -702,6 +709,26 @@ static void test_collect(void **state)
     assert_true(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)) <= 4);
     world.engine->ops->kill(world.engine, (struct attempt_id){110}, 0, "stopped", false, NULL);
     assert_non_null(world_wait(&world, ENGINE_EXITED, 110, from, PATIENCE_MS));
+}
+
+/* What was made but never let go is undone after a restart, and does not hold its image. */
+static void test_undone(void **state)
+{
+    (void)state;
+    create(111, image_name(&open_registry, "team/app:v1"), NULL, NULL, "sleep 1000");
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 111, 0, PATIENCE_MS));
+    world_stop(&world);
+    /* as a server leaves it that was killed before it let the container go */
+    assert_int_equal(shell("set -e; cd %s/run; kill -9 $(cat tasks/111/conmon.pid) "
+                           "$(cat tasks/111/init.pid); rm -rf tasks/111/started runtime/111 "
+                           "exits/111",
+                           world.folder),
+                     0);
+    world_start(&world);
+    assert_false(world_is_listed(&world, 111));
+    assert_string_not_equal(shell_output("ls %s/data/images", world.folder), "");
+    images_collect(((struct local_engine *)world.engine)->images, 0, 0, UINT64_MAX);
+    assert_string_equal(shell_output("ls %s/data/images", world.folder), "");
 }
 
 static int setup(void **state)
@@ -776,6 +803,7 @@ int main(void)
         cmocka_unit_test(test_second_root),
         cmocka_unit_test(test_removed_images),
         cmocka_unit_test(test_collect),
+        cmocka_unit_test(test_undone),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

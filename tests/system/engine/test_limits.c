@@ -37,13 +37,25 @@ static void await_pids(uint64_t attempt, uint64_t count)
     }
 }
 
+/* What a task may use of the processors, as the kernel says it. */
+static const char *cpu_limit(const char *id)
+{
+    const struct local_engine *local = (struct local_engine *)world.engine;
+    char path[CGROUP_PATH_MAX], group[CGROUP_PATH_MAX];
+    task_group(local, id, group);
+    assert_true(cgroup_path(&local->cgroups, "cpu", group, path));
+    return shell_output("cat %s/%s", path,
+                        local->cgroups.kind == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us");
+}
+
 /* Processes that fork as fast as they can and share one processor's time: the task ends soon after
- * its grace, and the task beside it goes on meanwhile. The limit of processes is the engine's. */
+ * its grace, and the task beside it goes on meanwhile, within its own limits. The limit of
+ * processes is the engine's. */
 static void test_fork_bomb(void **state)
 {
     (void)state;
     const uint64_t limit = world.config.pids_max;
-    char source[300];
+    char source[300], cpu_before[100];
     snprintf(source, sizeof source, "%s/ticks", world.folder);
     assert_int_equal(mkdir(source, 0777), 0);
     struct engine_mount mount = {.source = source, .target = "/mnt"};
@@ -54,6 +66,8 @@ static void test_fork_bomb(void **state)
         world_create_with(&world, 56, "echo on; while :; do echo >> /mnt/n; done", &beside, &err),
         0);
     await_log(56, "on");
+    snprintf(cpu_before, sizeof cpu_before, "%s", cpu_limit("56"));
+    assert_int_equal(strncmp(cpu_before, "100000", 6), 0);
     /* the first shell forks once: one that cannot fork would end by itself, before it is killed */
     assert_int_equal(
         world_create_with(&world, 57,
@@ -73,6 +87,7 @@ static void test_fork_bomb(void **state)
                   "%.0f lines a second\n",
                   (unsigned long long)limit, took_s, (double)ticks / took_s);
     assert_true(ticks > 0);
+    assert_string_equal(cpu_limit("56"), cpu_before);
     assert_nothing_left(57);
     kill_task(56, 0, "stopped");
     end_of(56);

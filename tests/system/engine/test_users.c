@@ -1,4 +1,5 @@
 /* User ids of tasks: root in a task is nobody on the machine, and notices little of it.
+ * SKEP_TEST_USER_IMAGES=metadata: images are shown with them by metadata layers.
  *
  * Covers: src/engine/local/id_ranges.c, src/engine/local/task_ids.c, src/sys/userns.c */
 #include <setjmp.h>
@@ -39,7 +40,8 @@ static void succeeds(uint64_t attempt)
 {
     const struct seen *end = end_of(attempt);
     if (end->exit.exit_code != 0)
-        fail_msg("%d %s %s\n%s", end->exit.exit_code, end->reason, end->message, end->log);
+        fail_msg("%d %s %s\n%s\n%s", end->exit.exit_code, end->reason, end->message, end->log,
+                 end->platform);
 }
 
 #define WAIT "mkfifo /skep/run/wait; echo begun; read line < /skep/run/wait; "
@@ -445,6 +447,9 @@ static int setup(void **state)
     static const char *const trusted[] = {"trusted"};
     if (!world_open(&world))
         exit(77);
+    const char *images = getenv("SKEP_TEST_USER_IMAGES");
+    if (images && strcmp(images, "metadata") == 0)
+        world.config.user_images = USER_IMAGES_METADATA;
     world.config.user_namespaces = USER_NAMESPACES_AUTO;
     world.config.rights[RIGHT_HOST_USERS] = (struct right_list){trusted, 1};
     world_start(&world);
@@ -463,7 +468,7 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_root_is_nobody),
@@ -481,5 +486,7 @@ int main(void)
         cmocka_unit_test(test_own_disk),
         cmocka_unit_test(test_network),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -6,6 +6,7 @@ SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
 SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
 SKEP_TEST_DISK: off: without the attacks on the disk; project: project quotas must hold each task's disk; else each has a limited one.
 SKEP_TEST_USERS: off: without the attacks on user ids; else each job has its own.
+SKEP_TEST_USER_IMAGES: metadata: images have the ids of jobs by metadata layers.
 SKEP_TEST_CPU: how many tasks run at once, 32 unless it says so.
 SKEP_TEST_IMAGES: a folder that has the image `hostile` already; else it is made.
 
@@ -36,7 +37,7 @@ engine:
   {runtime}
   network: {{mode: {network}}}
   disk: {{quota: {quota}, taskMB: 128}}
-  userNamespaces: {{mode: {users}}}
+  userNamespaces: {{mode: {users}, images: {user_images}}}
   images: {{localRoots: [{images}]}}
   cpu: {cpu}
   memoryMB: 8192
@@ -64,7 +65,7 @@ class Hostile(world.World):
         (self.folder / "skepd.yaml").write_text(CONFIG.format(
             init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private"),
             quota="off" if DISK == "off" else "required", users=os.environ.get("SKEP_TEST_USERS", "required"), shared=self.shared,
-            cpu=os.environ.get("SKEP_TEST_CPU", "32")))
+            user_images=os.environ.get("SKEP_TEST_USER_IMAGES", "auto"), cpu=os.environ.get("SKEP_TEST_CPU", "32")))
 
     def serve(self):
         """A service of the machine, for itself."""

@@ -28,9 +28,10 @@ static void test_findings(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "kernel",         "control groups",  "namespaces",   "seccomp",  "overlay",      "runtime",
-        "conmon",         "idmapped mounts", "device files", "user ids", "job networks", "firewall",
-        "project quotas", "disk weights",    "processes",    "inotify",  "swap"};
+        "kernel",       "control groups", "namespaces",      "seccomp",      "overlay",
+        "runtime",      "conmon",         "idmapped mounts", "device files", "user ids",
+        "job networks", "firewall",       "project quotas",  "disk weights", "processes",
+        "inotify",      "swap",           "metadata layers"};
     struct machine_finding findings[MACHINE_FINDINGS_MAX];
     const size_t count = machine_check(in_folder(""), findings);
     assert_in_range(count, COUNT_OF(names), MACHINE_FINDINGS_MAX);

@@ -34,7 +34,8 @@ static uint32_t joined(struct id_ranges *ranges, const char *job, uint64_t attem
 {
     struct err err = {0};
     uint32_t first = 0;
-    assert_int_equal(id_ranges_join(ranges, job, (struct attempt_id){attempt}, &first, &err), 0);
+    assert_int_equal(id_ranges_join(ranges, job, (struct attempt_id){attempt}, NULL, &first, &err),
+                     0);
     return first;
 }
 
@@ -81,6 +82,74 @@ static void one_that_was_given_back_comes_last(void **state)
     id_ranges_free(ranges);
 }
 
+struct seen {
+    struct id_ranges *ranges;
+    uint32_t taken, freed;
+};
+
+static void taken_see(void *context, uint32_t first)
+{
+    ((struct seen *)context)->taken = first;
+}
+
+static void freed_see(void *context)
+{
+    ((struct seen *)context)->freed++;
+}
+
+static void a_job_gets_what_it_wishes_when_it_is_free(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct seen seen = {0};
+    const uint32_t second = FIRST + 2 * ID_RANGE_IDS, third = second + ID_RANGE_IDS;
+    /* none of the first three can be given: of others, the reserved one, no range */
+    const uint32_t firsts[] = {FIRST + 4 * ID_RANGE_IDS, FIRST, second + 1, second, third};
+    const struct id_wish wish = {firsts, COUNT_OF(firsts)};
+    uint32_t first = 0;
+    mkdir(in_folder("wishes"), 0755);
+    const struct id_ranges_config config = {.first = FIRST,
+                                            .count = 3,
+                                            .registry = in_folder("wished"),
+                                            .owner = in_folder("wishes"),
+                                            .on_taken = taken_see,
+                                            .context = &seen};
+    assert_int_equal(id_ranges_new(&config, &seen.ranges, &err), 0);
+    assert_int_equal(
+        id_ranges_join(seen.ranges, "ann~a", (struct attempt_id){1}, &wish, &first, &err), 0);
+    assert_int_equal(first, second);
+    assert_int_equal(seen.taken, second);
+    seen.taken = 0;
+    /* the job has its range, and the task is counted once */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            id_ranges_join(seen.ranges, "ann~a", (struct attempt_id){2}, NULL, &first, &err), 0);
+    assert_int_equal(first, second);
+    assert_int_equal(seen.taken, 0);
+    assert_int_equal(
+        id_ranges_join(seen.ranges, "ann~b", (struct attempt_id){3}, &wish, &first, &err), 0);
+    assert_int_equal(first, third);
+    assert_false(id_ranges_while_free(seen.ranges, second, freed_see, &seen));
+    id_ranges_leave(seen.ranges, (struct attempt_id){1});
+    assert_false(id_ranges_while_free(seen.ranges, second, freed_see, &seen));
+    id_ranges_leave(seen.ranges, (struct attempt_id){2});
+    assert_int_equal(seen.freed, 0);
+    assert_true(id_ranges_while_free(seen.ranges, second, freed_see, &seen));
+    assert_int_equal(seen.freed, 1);
+    /* left by an earlier engine on this folder, of which something may run */
+    char link[300];
+    snprintf(link, sizeof link, "%s", in_folder("wishes"));
+    char name[40];
+    snprintf(name, sizeof name, "wished/%u", FIRST + ID_RANGE_IDS);
+    assert_int_equal(symlink(link, in_folder(name)), 0);
+    assert_false(id_ranges_while_free(seen.ranges, FIRST + ID_RANGE_IDS, freed_see, &seen));
+    assert_int_equal(unlink(in_folder(name)), 0);
+    assert_int_equal(
+        id_ranges_join(seen.ranges, "ann~c", (struct attempt_id){4}, &wish, &first, &err), 0);
+    assert_int_equal(first, second);
+    id_ranges_free(seen.ranges);
+}
+
 static void the_end_of_all_ranges_is_said(void **state)
 {
     (void)state;
@@ -89,7 +158,7 @@ static void the_end_of_all_ranges_is_said(void **state)
     struct id_ranges *ranges = ranges_of("one", 2);
     joined(ranges, "a", 1);
     joined(ranges, "b", 2);
-    assert_int_equal(id_ranges_join(ranges, "c", (struct attempt_id){3}, &first, &err),
+    assert_int_equal(id_ranges_join(ranges, "c", (struct attempt_id){3}, NULL, &first, &err),
                      ERR_TOO_BIG);
     assert_string_equal(err.text,
                         "all 2 ranges of user ids are in use (engine.userNamespaces.jobs)");
@@ -245,7 +314,7 @@ static void walk_join(unsigned engine, size_t at, uint32_t count)
     const uint32_t known = model_range(engine, job);
     const bool is_full = model_count(&used) == count;
     const int result = id_ranges_join(walk.ranges[engine], job_name(job),
-                                      (struct attempt_id){at + 1}, &first, &err);
+                                      (struct attempt_id){at + 1}, NULL, &first, &err);
     assert_int_equal(result, !known && is_full ? ERR_TOO_BIG : 0);
     if (result < 0)
         return;
@@ -403,6 +472,7 @@ static void what_the_kernel_refuses_later_is_a_limit(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_of_a_job_share_a_range),
     cmocka_unit_test(one_that_was_given_back_comes_last),
+    cmocka_unit_test(a_job_gets_what_it_wishes_when_it_is_free),
     cmocka_unit_test(the_end_of_all_ranges_is_said),
     cmocka_unit_test(what_cannot_be_is_refused),
     cmocka_unit_test(a_restart_keeps_what_runs_and_frees_the_rest),

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/logs.h"
+#include "init/log_times.h"
 #include "sys/file.h"
 
 static void test_log_segments(void **state)
@@ -109,10 +110,44 @@ static void test_log_copy(void **state)
     assert_non_null(strstr(err.text, "/no/such/folder"));
 }
 
+static void test_log_time(void **state)
+{
+    char path[200];
+    uint64_t offset = 99;
+    struct err err;
+    const struct log_mark marks[] = {{1000, 5000, {0, 0, 0, 0}}, {5000, INT64_MAX, {10, 1, 11, 3}}};
+    (void)state;
+    folder_put("timed/all.000000000000000", "0123456789abcde");
+    snprintf(path, sizeof path, "%s", in_folder("timed"));
+    assert_int_equal(logs_time(path, LOG_ALL, 5000, &offset, &err), 0);
+    assert_int_equal(offset, 0);
+    FILE *file = fopen(in_folder("timed/times"), "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(marks, sizeof *marks, 2, file), 2);
+    fputs("half of one", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(logs_time(path, LOG_ALL, 4999, &offset, &err), 0);
+    assert_int_equal(offset, 0);
+    assert_int_equal(logs_time(path, LOG_ALL, 5000, &offset, &err), 0);
+    assert_int_equal(offset, 11);
+    assert_int_equal(logs_time(path, LOG_STDERR, 9000, &offset, &err), 0);
+    assert_int_equal(offset, 1);
+    folder_put("moved/x", "");
+    char moved[200];
+    snprintf(moved, sizeof moved, "%s", in_folder("moved"));
+    assert_int_equal(logs_copy(path, moved, 100, &err), 0);
+    assert_int_equal(logs_time(moved, LOG_ALL, 5000, &offset, &err), 0);
+    assert_int_equal(offset, 11);
+    assert_int_equal(unlink(in_folder("timed/times")), 0);
+    assert_int_equal(symlink(in_folder("moved/times"), in_folder("timed/times")), 0);
+    assert_int_equal(logs_time(path, LOG_ALL, 5000, &offset, &err), 0);
+    assert_int_equal(offset, 0); /* a link is not followed */
+    assert_int_equal(logs_time("/no/such/folder", LOG_ALL, 1, &offset, &err), ERR_NOT_FOUND);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_log_segments),
-    cmocka_unit_test(test_log_tail),
-    cmocka_unit_test(test_log_links),
-    cmocka_unit_test(test_log_copy),
+    cmocka_unit_test(test_log_segments), cmocka_unit_test(test_log_tail),
+    cmocka_unit_test(test_log_links),    cmocka_unit_test(test_log_copy),
+    cmocka_unit_test(test_log_time),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
