@@ -27,6 +27,8 @@ void exit_file_write(const struct exit_file *file, struct buf *out)
                file->code, file->signal);
     buf_format(out, "started_ms %" PRId64 "\nended_ms %" PRId64 "\n", file->started_ms,
                file->ended_ms);
+    if (file->memory != EXIT_MEMORY_LASTED)
+        buf_format(out, "memory %s\n", file->memory == EXIT_MEMORY_LIMIT ? "limit" : "machine");
     if (file->message[0])
         buf_format(out, "message %s\n", file->message);
 }
@@ -87,6 +89,10 @@ int exit_file_read(struct text bytes, struct exit_file *file, struct err *err)
             is_good = is_good && number_read(value, 0, INT64_MAX, &file->started_ms);
         } else if (text_is(key, "ended_ms")) {
             is_good = is_good && number_read(value, 0, INT64_MAX, &file->ended_ms);
+        } else if (text_is(key, "memory")) {
+            file->memory = text_is(value, "limit")     ? EXIT_MEMORY_LIMIT
+                           : text_is(value, "machine") ? EXIT_MEMORY_MACHINE
+                                                       : EXIT_MEMORY_LASTED;
         } else if (text_is(key, "message")) {
             string_read(value, file->message, sizeof file->message);
         }

@@ -9,6 +9,8 @@
  *     signal 0
  *     started_ms N          Unix time at which the user's command began; 0 = never
  *     ended_ms N
+ *     memory limit          in a pod: a process was killed because the container's limit was
+ *                           reached; `machine`: because the machine had none left
  *     message TEXT          for people; only for ends that skep-init itself made
  *
  * reason (by the engine, before it sends SIGTERM; the task finds it through
@@ -39,11 +41,14 @@ enum {
     EXIT_FILE_SETUP = 1,          /* anything else: the message says what */
 };
 
+enum exit_memory { EXIT_MEMORY_LASTED, EXIT_MEMORY_LIMIT, EXIT_MEMORY_MACHINE };
+
 struct exit_file {
     enum exit_stage stage;
     int32_t code, signal;
     int64_t started_ms, ended_ms;
     char message[240];
+    enum exit_memory memory;
 };
 
 /* Append to `out`. The message is one line: its writer sees to that. */

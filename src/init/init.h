@@ -10,6 +10,7 @@
 #include "init/exit_file.h"
 #include "init/job_file.h"
 #include "init/log.h"
+#include "init/log_times.h"
 #include "init/task_file.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +33,10 @@ struct init {
 
     int log_directory;
     struct log_writer logs[PIPES], all;
+    struct log_times times;
     int relay_fd; /* the container's own output, when it gets the logs as well; -1: it does not */
     uint64_t relay_offsets[PIPES], relay_all_offset;
+    int64_t began_ms, use_at_ms; /* monotonic; when the container's use is told next, 0 = never */
     int read_ends[PIPES], write_ends[PIPES]; /* -1: closed */
     enum pipe_kind unfinished;               /* whose line `all` is in the middle of */
     int signals;                             /* signalfd */
@@ -67,7 +70,9 @@ void note(struct init *init, const char *format, ...) __attribute__((format(prin
 /* --- relay.c --- */
 void relay_open(struct init *init); /* before the output is redirected */
 void relay_write(struct init *init, enum pipe_kind kind, const char *bytes, size_t length);
-void relay_close(struct init *init); /* nothing more will be written */
+void relay_close(struct init *init);             /* nothing more will be written */
+void relay_deadlines(struct init *init);         /* what is due now */
+int64_t relay_deadline(const struct init *init); /* the next; 0 = none */
 
 /* --- process.c --- */
 bool processes_reap(struct init *init); /* false: no child is left */

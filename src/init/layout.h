@@ -21,7 +21,8 @@
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
  * attempt in 15 decimal digits ("all.000000000000000"): a reader finds the segment of any offset by
- * name, and needs no other file. The newest segment is the one written to.
+ * name, and needs no other file. The newest segment is the one written to. /skep/log/times says
+ * which offset belongs to which time (log_times.h).
  */
 #ifndef INIT_LAYOUT_H
 #define INIT_LAYOUT_H

@@ -1,11 +1,13 @@
 #include "init/log_line.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 
-static const char whole_kinds[] = "oer.", part_kinds[] = "OER";
+static const char whole_kinds[] = "oer.u", part_kinds[] = "OER";
 
 void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
                      uint64_t *all_offset, struct buf *out)
@@ -32,6 +34,13 @@ void log_line_write_end(struct buf *out)
     buf_string(out, ". 0 0 \n");
 }
 
+void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct buf *out)
+{
+    buf_format(out, "u %" PRIu64 " 0 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+               at_ms, use->cpu_ns, use->memory_bytes, use->read_bytes, use->written_bytes,
+               use->pids);
+}
+
 static bool offset_read(struct text *rest, uint64_t *offset)
 {
     int64_t value;
@@ -40,6 +49,20 @@ static bool offset_read(struct text *rest, uint64_t *offset)
         return false;
     *offset = (uint64_t)value;
     return true;
+}
+
+bool log_line_use_read(struct text text, struct log_line_use *use)
+{
+    uint64_t *const numbers[] = {&use->cpu_ns, &use->memory_bytes, &use->read_bytes,
+                                 &use->written_bytes, &use->pids};
+    *use = (struct log_line_use){0};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        int64_t value;
+        if (!text_to_int64(text_cut(&text, ' '), &value) || value < 0)
+            return false;
+        *numbers[i] = (uint64_t)value;
+    }
+    return text.length == 0;
 }
 
 bool log_line_read(struct text line, struct log_line *out)
@@ -51,7 +74,7 @@ bool log_line_read(struct text line, struct log_line *out)
     if (!whole && !part)
         return false;
     out->kind = (enum log_line_kind)(whole ? whole - whole_kinds : part - part_kinds);
-    out->has_newline = whole && out->kind != LOG_LINE_END;
+    out->has_newline = whole && out->kind < LOG_LINE_END;
     struct text rest = {line.at + 2, line.length - 2};
     if (!offset_read(&rest, &out->offset) || !offset_read(&rest, &out->all_offset))
         return false;

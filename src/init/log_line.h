@@ -8,7 +8,8 @@
  *
  * KIND: o, e, r: TEXT and the newline after it belong to stdout, stderr, runtime; O, E, R: TEXT
  * alone does. OFFSET: of the first byte of TEXT in that stream. ALL: the same in the merged log of
- * both; 0 for runtime. ". 0 0 " is the last line of all.
+ * both; 0 for runtime. ". 0 0 " is the last line of all. "u AT 0 CPU MEMORY READ WRITTEN PIDS" says
+ * what the container has used AT ms after its begin (struct log_line_use).
  */
 #ifndef INIT_LOG_LINE_H
 #define INIT_LOG_LINE_H
@@ -23,11 +24,17 @@ enum {
     LOG_LINE_HEAD_MAX = 48,
 };
 
-enum log_line_kind { LOG_LINE_STDOUT, LOG_LINE_STDERR, LOG_LINE_RUNTIME, LOG_LINE_END };
+enum log_line_kind {
+    LOG_LINE_STDOUT,
+    LOG_LINE_STDERR,
+    LOG_LINE_RUNTIME,
+    LOG_LINE_END,
+    LOG_LINE_USE
+};
 
 struct log_line {
     enum log_line_kind kind;
-    uint64_t offset, all_offset;
+    uint64_t offset, all_offset; /* USE: offset is AT */
     struct text text;
     bool has_newline; /* one follows the text in its stream */
 };
@@ -36,6 +43,15 @@ struct log_line {
 void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
                      uint64_t *all_offset, struct buf *out);
 void log_line_write_end(struct buf *out);
+
+/* Of the container as a whole: what is summed up never falls. */
+struct log_line_use {
+    uint64_t cpu_ns, memory_bytes, read_bytes, written_bytes, pids;
+};
+
+void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct buf *out);
+/* The text of such a line. False: it is none. */
+bool log_line_use_read(struct text text, struct log_line_use *use);
 
 /* A line without its newline. False: it is none of these. */
 bool log_line_read(struct text line, struct log_line *out);

@@ -83,8 +83,18 @@ static void signals_read(struct init *init)
         signal_handle(init, (int)info.ssi_signo);
 }
 
+/* Before a log grows. */
+static void time_note(struct init *init)
+{
+    const uint64_t ends[LOG_TIMES_STREAMS] = {init->logs[PIPE_STDOUT].offset,
+                                              init->logs[PIPE_STDERR].offset, init->all.offset,
+                                              init->logs[PIPE_RUNTIME].offset};
+    log_times_note(&init->times, init->log_directory, clock_unix_ms(), ends);
+}
+
 static void output_take(struct init *init, enum pipe_kind kind, const char *bytes, size_t length)
 {
+    time_note(init);
     log_write(&init->logs[kind], bytes, length);
     relay_write(init, kind, bytes, length);
     if (kind == PIPE_RUNTIME)
@@ -132,7 +142,8 @@ short loop_turn(struct init *init, int fd, short events, int64_t deadline_ms)
         polled[i] = (struct pollfd){init->read_ends[i], POLLIN, 0};
     polled[PIPES] = (struct pollfd){init->signals, POLLIN, 0};
     polled[PIPES + 1] = (struct pollfd){fd, events, 0};
-    int64_t until = earlier(deadline_ms, processes_deadline(init)), timeout = -1;
+    int64_t until = earlier(earlier(deadline_ms, processes_deadline(init)), relay_deadline(init)),
+            timeout = -1;
     if (until) {
         timeout = until - clock_monotonic_ms();
         timeout = timeout < 0 ? 0 : timeout > INT32_MAX ? INT32_MAX : timeout;
@@ -147,6 +158,7 @@ short loop_turn(struct init *init, int fd, short events, int64_t deadline_ms)
     if (ready > 0 && polled[PIPES].revents)
         signals_read(init);
     processes_deadlines(init);
+    relay_deadlines(init);
     return (short)(ready > 0 ? polled[PIPES + 1].revents : 0);
 }
 
@@ -186,6 +198,7 @@ void note(struct init *init, const char *format, ...)
     buf_char(&line, '\n');
     if (init->is_guest)
         return;
+    time_note(init);
     log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
     relay_write(init, PIPE_RUNTIME, line.at, line.length);
 }

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "init/init.h"
 #include "init/layout.h"
+#include "init/own_group.h"
 
 enum { TERMINATED = 128 + 15 };
 
@@ -50,6 +51,8 @@ static int logs_open(struct init *init, struct err *err)
             log_open(&init->logs[i], init->log_directory, NAMES[i], init->task.segment_bytes, err);
     if (code == 0)
         code = log_open(&init->all, init->log_directory, "all", init->task.segment_bytes, err);
+    if (code == 0)
+        log_times_open(&init->times, init->log_directory);
     return code;
 }
 
@@ -184,6 +187,8 @@ static int report(struct init *init, struct err *err)
     const char *path = arena_format(&init->arena, "%s/run/%s", init->root, LAYOUT_EXIT_NAME);
     const char *aside = arena_format(&init->arena, "%s.new", path);
     init->end.ended_ms = clock_unix_ms();
+    if (access(arena_format(&init->arena, "%s/%s", init->root, LAYOUT_RELAY_NAME), F_OK) == 0)
+        init->end.memory = own_group_memory(init->root); /* nobody outside can look */
     exit_file_write(&init->end, &text);
     int code = file_write(aside, buf_as_text(&text), 0644, err);
     if (code == 0 && rename(aside, path) < 0)

@@ -11,6 +11,10 @@
 #include "init/init.h"
 #include "init/layout.h"
 #include "init/log_line.h"
+#include "init/own_group.h"
+
+/* Whoever asks what a task uses does not ask more often than twice this. */
+enum { USE_EVERY_MS = 10 * 1000 };
 
 _Static_assert((int)PIPE_STDOUT == (int)LOG_LINE_STDOUT &&
                    (int)PIPE_STDERR == (int)LOG_LINE_STDERR &&
@@ -23,6 +27,7 @@ void relay_open(struct init *init)
     init->relay_fd = -1;
     if (access(path, F_OK) == 0)
         init->relay_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    init->began_ms = init->use_at_ms = clock_monotonic_ms();
 }
 
 /* Nobody reads it any more: the segments are all there is. */
@@ -54,6 +59,27 @@ void relay_write(struct init *init, enum pipe_kind kind, const char *bytes, size
     log_lines_write((enum log_line_kind)kind, (struct text){bytes, length},
                     &init->relay_offsets[kind], &init->relay_all_offset, &lines);
     lines_send(init, buf_as_text(&lines));
+}
+
+int64_t relay_deadline(const struct init *init)
+{
+    return init->relay_fd < 0 ? 0 : init->use_at_ms;
+}
+
+void relay_deadlines(struct init *init)
+{
+    cleanup_buf struct buf line = BUF_INIT;
+    struct log_line_use use;
+    const int64_t now_ms = clock_monotonic_ms();
+    if (init->relay_fd < 0 || init->use_at_ms == 0 || now_ms < init->use_at_ms)
+        return;
+    if (!own_group_use(init->root, &use)) {
+        init->use_at_ms = 0;
+        return;
+    }
+    init->use_at_ms = now_ms + USE_EVERY_MS;
+    log_line_use_write((uint64_t)(now_ms - init->began_ms), &use, &line);
+    lines_send(init, buf_as_text(&line));
 }
 
 void relay_close(struct init *init)

@@ -9,7 +9,13 @@
 static void exit_round_trip(void **state)
 {
     (void)state;
-    struct exit_file file = {EXIT_STAGE_USER, 137, 9, 1000, 2000, "killed"}, back;
+    struct exit_file file = {.stage = EXIT_STAGE_USER,
+                             .code = 137,
+                             .signal = 9,
+                             .started_ms = 1000,
+                             .ended_ms = 2000,
+                             .message = "killed"},
+                     back;
     struct buf bytes = BUF_INIT;
     struct err err = {0};
     exit_file_write(&file, &bytes);
@@ -33,6 +39,24 @@ static void exit_round_trip(void **state)
     for (size_t i = 0; i < COUNT_OF(WRONG); i++)
         assert_int_equal(exit_file_read(text_of(WRONG[i]), &back, NULL), ERR_CORRUPT);
     assert_int_equal(exit_file_read(text_of("skep-exit 1\nnew x\ncode 1\n"), &back, NULL), 0);
+    assert_int_equal(back.memory, EXIT_MEMORY_LASTED);
+}
+
+static void memory_round_trip(void **state)
+{
+    (void)state;
+    static const enum exit_memory ENDS[] = {EXIT_MEMORY_LASTED, EXIT_MEMORY_LIMIT,
+                                            EXIT_MEMORY_MACHINE};
+    for (size_t i = 0; i < COUNT_OF(ENDS); i++) {
+        cleanup_buf struct buf bytes = BUF_INIT;
+        struct exit_file file = {.code = 1, .memory = ENDS[i]}, back;
+        exit_file_write(&file, &bytes);
+        assert_int_equal(exit_file_read(buf_as_text(&bytes), &back, NULL), 0);
+        assert_int_equal(back.memory, ENDS[i]);
+    }
+    struct exit_file back;
+    assert_int_equal(exit_file_read(text_of("skep-exit 1\ncode 1\nmemory gone\n"), &back, NULL), 0);
+    assert_int_equal(back.memory, EXIT_MEMORY_LASTED);
 }
 
 static void reason_round_trip(void **state)
@@ -52,6 +76,7 @@ static void reason_round_trip(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(exit_round_trip),
+    cmocka_unit_test(memory_round_trip),
     cmocka_unit_test(reason_round_trip),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "init/exit_file.h"
+#include "init/log_times.h"
 
 /* 3 segments' worth: the newest two stay, named by their offsets; no byte of them is lost. */
 static void rotation(void **state)
@@ -48,6 +50,31 @@ static void nothing_lost(void **state)
     folder_remove(w.root);
 }
 
+/* What was written at a time is found by it: the marks name where it began. */
+static void times_noted(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buf bytes = BUF_INIT;
+    static struct log_mark marks[LOG_TIMES_MAX];
+    world_init(&w, "echo first; echo second >&2");
+    const int64_t before_ms = time(NULL) * 1000LL;
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    read_whole(path_in(&w, "log/times"), &bytes);
+    const size_t count = bytes.length / sizeof *marks;
+    assert_in_range(count, 1, LOG_TIMES_MAX);
+    assert_int_equal(bytes.length, count * sizeof *marks);
+    memcpy(marks, bytes.at, bytes.length);
+    assert_true(marks[0].at_ms >= before_ms && marks[0].at_ms <= (time(NULL) + 1) * 1000LL);
+    assert_int_equal(log_times_find(marks, count, 2, before_ms - 1), 0);
+    assert_true(log_times_find(marks, count, 2, marks[count - 1].at_ms) <
+                strlen("first\nsecond\n"));
+    assert_true(log_times_find(marks, count, 2, INT64_MAX) == UINT64_MAX);
+    buf_release(&bytes);
+    folder_remove(w.root);
+}
+
 /* Alternating streams, each line waited for by the writer until it is in the merged log: there they
  * stand in order. */
 static void merged_order(void **state)
@@ -64,6 +91,7 @@ static void merged_order(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rotation),
     cmocka_unit_test(nothing_lost),
+    cmocka_unit_test(times_noted),
     cmocka_unit_test(merged_order),
 };
 UNIT_FILE(tests, run_setup, NULL);

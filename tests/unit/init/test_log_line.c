@@ -92,7 +92,29 @@ static void nothing_else_is_read(void **state)
     assert_true(log_line_read((struct text){bytes, LOG_LINE_TEXT_MAX + 6}, &line));
 }
 
+static void what_a_container_uses_is_a_line(void **state)
+{
+    (void)state;
+    const struct log_line_use use = {1, 2, 3, 4, 5};
+    struct log_line_use back;
+    struct log_line line;
+    cleanup_buf struct buf out = BUF_INIT;
+    log_line_use_write(10000, &use, &out);
+    assert_string_equal(buf_cstr(&out), "u 10000 0 1 2 3 4 5\n");
+    struct text left = buf_as_text(&out);
+    assert_true(log_line_read(text_cut(&left, '\n'), &line));
+    assert_int_equal(line.kind, LOG_LINE_USE);
+    assert_false(line.has_newline);
+    assert_int_equal(line.offset, 10000);
+    assert_true(log_line_use_read(line.text, &back));
+    assert_memory_equal(&back, &use, sizeof use);
+    static const char *const wrong[] = {"", "1 2 3 4", "1 2 3 4 5 6", "1 2 x 4 5", "1 -2 3 4 5"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(log_line_use_read(text_of(wrong[i]), &back));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_a_container_uses_is_a_line),
     cmocka_unit_test(lines_are_written),
     cmocka_unit_test(long_lines_are_cut),
     cmocka_unit_test(lines_are_read),

@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <pwd.h>
 #include <signal.h>
@@ -293,6 +295,44 @@ static void home_of_the_user(void **state)
     folder_remove(w.root);
 }
 
+/* A line with the interface that has this address of the machine, or "none". */
+static void interface_line(int family, const void *address, size_t offset, size_t size,
+                           char line[IF_NAMESIZE + 1])
+{
+    struct ifaddrs *all = NULL;
+    strcpy(line, "none\n");
+    assert_int_equal(getifaddrs(&all), 0);
+    for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+        if (one->ifa_addr && one->ifa_addr->sa_family == family &&
+            memcmp((const char *)one->ifa_addr + offset, address, size) == 0)
+            snprintf(line, IF_NAMESIZE + 1, "%s\n", one->ifa_name);
+    freeifaddrs(all);
+}
+
+/* With peers, the libraries of training are told the interface that has the task's address. */
+static void interface_of_the_address(void **state)
+{
+    (void)state;
+    const struct in_addr four = {htonl(INADDR_LOOPBACK)};
+    const struct in6_addr six = IN6ADDR_LOOPBACK_INIT;
+    const char *const addresses[] = {"127.0.0.1", "::1", "192.0.2.1"};
+    char lines[3][IF_NAMESIZE + 1] = {"", "", "none\n"};
+    interface_line(AF_INET, &four, offsetof(struct sockaddr_in, sin_addr), sizeof four, lines[0]);
+    interface_line(AF_INET6, &six, offsetof(struct sockaddr_in6, sin6_addr), sizeof six, lines[1]);
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        struct world w;
+        world_init(&w, "echo ${GLOO_SOCKET_IFNAME-none}");
+        w.role.instances = 2;
+        w.job.task_count = 2;
+        w.tasks[0] = (struct job_file_task){addresses[i], "n", w.port_numbers};
+        w.tasks[1] = (struct job_file_task){"192.0.2.2", "other", w.port_numbers};
+        world_run(&w);
+        end_is(&w, EXIT_STAGE_USER, 0, 0);
+        log_is(&w, "stdout", lines[i]);
+        folder_remove(w.root);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_private),
     cmocka_unit_test(test_output_of_init),
@@ -306,5 +346,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(network_of_its_own),
     cmocka_unit_test(not_usable),
     cmocka_unit_test(home_of_the_user),
+    cmocka_unit_test(interface_of_the_address),
 };
 UNIT_FILE(tests, run_setup, NULL);
