@@ -33,7 +33,8 @@ struct transfer {
     struct buf answer; /* of a stream: what is left of a line */
     int64_t due_ms;
     uint32_t tries;
-    bool is_cut; /* its reader wants no more, or it was too long */
+    bool is_cut;     /* its reader wants no more, or it was too long */
+    bool is_opening; /* a stream of bytes that has no connection yet */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -51,9 +52,10 @@ struct kube_client {
     atomic_bool is_ending;
     /* the thread's own */
     struct transfer_queue ready; /* due */
+    struct transfer_queue opens; /* likewise, streams of bytes */
     struct transfer *later;      /* sorted */
     struct transfer *running;
-    size_t calls;
+    size_t calls, opening;
     int64_t quiet_until_ms, failing_since_ms;
     char *base;                    /* what a path is put behind */
     struct curl_slist *connect_to; /* NULL: the host of `base` */
@@ -201,6 +203,20 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
     return transfer->is_cut ? 0 : length;
 }
 
+static void opened(struct transfer *transfer)
+{
+    transfer->client->opening -= transfer->is_opening;
+    transfer->is_opening = false;
+}
+
+/* Its connection stands. The answer may be as late as the first line of the log. */
+static int request_begins(void *context, char *to, char *from, int to_port, int from_port)
+{
+    (void)to, (void)from, (void)to_port, (void)from_port;
+    opened(context);
+    return CURL_PREREQFUNC_OK;
+}
+
 static void good_tell(struct kube_client *client)
 {
     client->failing_since_ms = 0;
@@ -302,6 +318,8 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header_take);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, request_begins);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     body_set(transfer);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method);
     times_set(transfer);
@@ -311,6 +329,8 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     transfer->next = client->running;
     client->running = transfer;
     client->calls += !is_stream(&transfer->call);
+    transfer->is_opening = transfer->call.bytes != NULL;
+    client->opening += transfer->is_opening;
     curl_multi_add_handle(client->multi, easy);
 }
 
@@ -366,6 +386,7 @@ static void running_remove(struct kube_client *client, struct transfer *transfer
         at = &(*at)->next;
     *at = transfer->next;
     client->calls -= !is_stream(&transfer->call);
+    opened(transfer);
 }
 
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
@@ -401,6 +422,11 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
 
 /* --- the thread --- */
 
+static void due_put(struct kube_client *client, struct transfer *transfer)
+{
+    queue_put(transfer->call.bytes ? &client->opens : &client->ready, transfer);
+}
+
 static void inbox_take(struct kube_client *client)
 {
     pthread_mutex_lock(&client->lock);
@@ -414,7 +440,7 @@ static void inbox_take(struct kube_client *client)
         if (transfer->due_ms > kube_now_ms())
             later_put(client, transfer);
         else
-            queue_put(&client->ready, transfer);
+            due_put(client, transfer);
     }
 }
 
@@ -424,7 +450,7 @@ static void due_take(struct kube_client *client)
     while (client->later && client->later->due_ms <= now) {
         struct transfer *transfer = client->later;
         client->later = transfer->next;
-        queue_put(&client->ready, transfer);
+        due_put(client, transfer);
     }
 }
 
@@ -449,6 +475,8 @@ static void ready_start(struct kube_client *client)
     client->ready = left;
     if (!left.first)
         queue_init(&client->ready);
+    while (!is_quiet && client->opens.first && client->opening < CLIENT_OPENING_MAX)
+        transfer_start(client, queue_take(&client->opens));
 }
 
 static void ended_take(struct kube_client *client)
@@ -470,10 +498,11 @@ static int wait_ms(struct kube_client *client)
     int64_t due = now + WAIT_MAX_MS;
     if (client->later && client->later->due_ms < due)
         due = client->later->due_ms;
-    if (client->ready.first && client->quiet_until_ms > now) {
+    if ((client->ready.first || client->opens.first) && client->quiet_until_ms > now) {
         if (client->quiet_until_ms < due)
             due = client->quiet_until_ms;
-    } else if (client->ready.first && client->calls < CLIENT_CALLS_MAX) {
+    } else if ((client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
+               (client->opens.first && client->opening < CLIENT_OPENING_MAX)) {
         return 0; /* calls have ended since it was put off */
     }
     return due > now ? (int)(due - now) : 0;
@@ -540,11 +569,14 @@ int kube_client_new(const struct kube_access *access, struct kube_watcher watche
     client->watcher = watcher;
     queue_init(&client->inbox);
     queue_init(&client->ready);
+    queue_init(&client->opens);
     client->token_ms = -TOKEN_AGE_MS;
     clock_gettime(CLOCK_REALTIME, &now);
     client->chance = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 32;
     pthread_mutex_init(&client->lock, NULL);
     client->multi = curl_multi_init();
+    if (client->multi)
+        curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_MAX);
     int code = client->multi ? base_make(client, err)
                              : err_fail(err, ERR_UNAVAILABLE, "", "libcurl has no memory");
     if (code == 0 && pthread_create(&client->thread, NULL, client_run, client) != 0)
@@ -577,6 +609,7 @@ void kube_client_free(struct kube_client *client)
     }
     queue_free(client->inbox.first);
     queue_free(client->ready.first);
+    queue_free(client->opens.first);
     queue_free(client->later);
     queue_free(client->running);
     curl_multi_cleanup(client->multi);

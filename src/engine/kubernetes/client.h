@@ -4,7 +4,8 @@
  * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
  * that grow from 0.8 s to 30 s; 401 as well, with the token read anew. Retry-After holds back all
  * calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under way;
- * streams are not counted.
+ * streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands may be
+ * asked for at once, and what else is asked must not wait for as many handshakes.
  *
  * A write may therefore have been carried out before: its caller must be able to hear that.
  *
@@ -23,6 +24,8 @@ struct err;
 
 enum {
     CLIENT_CALLS_MAX = 32,
+    CLIENT_OPENING_MAX = 8,
+    CLIENT_IDLE_MAX = 64, /* connections that are kept for what comes next */
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
     CLIENT_SILENCE_S = 180, /* a stream that brings nothing for so long is dead */

@@ -96,8 +96,7 @@ static void list_done(void *context, uint64_t which, const struct kube_answer *a
     struct tells tells;
     struct err err = {0};
     uint32_t delay_ms = 0;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     int code = answer->status == 200
                    ? page_take(kube, which, answer->body, &tells, &err)
                    : err_fail(&err, ERR_UNAVAILABLE, "", "%s",
@@ -106,8 +105,7 @@ static void list_done(void *context, uint64_t which, const struct kube_answer *a
         delay_ms = feed_ended(&follow->feed, answer->status, kube->chance++);
     if (answer->status != 410)
         trouble_set(kube, code < 0 ? err.text : "");
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
     follow_ask(kube, which, delay_ms);
 }
 
@@ -119,8 +117,7 @@ static bool watch_line(void *context, uint64_t which, struct text line)
     cleanup_arena struct arena arena;
     const struct doc *object = NULL;
     arena_init(&arena);
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     const struct doc *doc = json_read(line, &arena);
     enum feed_event event = doc ? feed_line(&follow->feed, doc, &object) : FEED_BROKEN;
     if (event == FEED_OBJECT || event == FEED_REMOVED)
@@ -128,8 +125,7 @@ static bool watch_line(void *context, uint64_t which, struct text line)
     if (event != FEED_EXPIRED && event != FEED_BROKEN)
         trouble_set(kube, "");
     follow->is_expired = event == FEED_EXPIRED;
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
     return event != FEED_EXPIRED && event != FEED_BROKEN;
 }
 
@@ -177,28 +173,25 @@ void follow_failed(void *context, const char *trouble, int64_t for_ms)
 {
     struct kube *kube = context;
     struct tells tells;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     trouble_set(kube, trouble);
     if (for_ms >= KUBE_UNREACHABLE_MS && !kube->is_unreachable) {
         kube->is_unreachable = true;
         nodes_tell(kube, &tells);
     }
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 void follow_answered(void *context)
 {
     struct kube *kube = context;
     struct tells tells;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     if (kube->is_unreachable) {
         log_info("engine", "kubernetes: the API server answers again");
         kube->is_unreachable = false;
+        nodes_heard(kube);
         nodes_tell(kube, &tells);
     }
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }

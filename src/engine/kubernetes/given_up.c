@@ -18,21 +18,27 @@ static void path_of(const char *directory, struct attempt_id attempt, char path[
     snprintf(path, PATH_MAX_OWN, "%.400s/%" PRIu64, directory, attempt.v);
 }
 
+/* Durable itself, or what is in it is not. */
+static int folder_make(const char *directory, struct err *err)
+{
+    char above[PATH_MAX_OWN];
+    if (mkdir(directory, 0700) < 0)
+        return errno == EEXIST ? 0 : err_errno(err, errno, "make %.200s", directory);
+    snprintf(above, sizeof above, "%.400s/..", directory);
+    return dir_sync(above, err);
+}
+
 int given_up_put(const char *directory, struct attempt_id attempt, const char *reason,
                  const char *message, struct err *err)
 {
-    char path[PATH_MAX_OWN], aside[PATH_MAX_OWN + 8];
-    if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-        return err_errno(err, errno, "make %.200s", directory);
+    char path[PATH_MAX_OWN];
+    cleanup_buf struct buf whole = BUF_INIT;
+    int code = folder_make(directory, err);
+    if (code < 0)
+        return code;
     path_of(directory, attempt, path);
-    snprintf(aside, sizeof aside, "%s.new", path);
-    cleanup_file FILE *file = fopen(aside, "we");
-    if (!file)
-        return err_errno(err, errno, "make %.200s", aside);
-    fprintf(file, "%.*s\n%.*s", PART_MAX, reason, PART_MAX, message);
-    if (fflush(file) != 0 || rename(aside, path) < 0)
-        return err_errno(err, errno, "write %.200s", path);
-    return 0;
+    buf_format(&whole, "%.*s\n%.*s", PART_MAX, reason, PART_MAX, message);
+    return file_write(path, buf_as_text(&whole), 0600, err);
 }
 
 bool given_up_read(const char *directory, struct attempt_id attempt, struct buf *reason,

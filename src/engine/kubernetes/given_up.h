@@ -12,7 +12,7 @@
 
 struct err;
 
-/* ERR_IO. The folder is made when it is missing. */
+/* Durable when it returns 0. ERR_IO. The folder is made when it is missing. */
 int given_up_put(const char *directory, struct attempt_id attempt, const char *reason,
                  const char *message, struct err *err);
 /* False: it was not given up. Appends both. */

@@ -55,14 +55,13 @@ static void all_tell(void *context, uint64_t key, const struct kube_answer *answ
     struct kube *kube = context;
     struct tells tells;
     (void)key, (void)answer;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     kube->is_listed = true;
+    logs_listed(kube);
     nodes_tell(kube, &tells);
     for (size_t i = 0; i < kube->tasks.count; i++)
         kube_task_tell(kube, kube->tasks.items[i], &tells);
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t *count,
@@ -120,13 +119,11 @@ static void task_again(void *context, uint64_t key, const struct kube_answer *an
     struct kube *kube = context;
     struct tells tells;
     (void)answer;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task)
         kube_task_tell(kube, task, &tells);
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 static int kube_kill(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
@@ -175,13 +172,6 @@ static int cannot(struct engine *engine, enum engine_capability capability, stru
     return code;
 }
 
-static int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
-                      struct err *err)
-{
-    (void)attempt, (void)stats;
-    return cannot(engine, ENGINE_CAN_STATS, err);
-}
-
 static int kube_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
                            struct err *err)
 {
@@ -212,6 +202,7 @@ static const struct engine_ops kube_ops = {
     .kill = kube_kill,
     .forget = kube_forget,
     .log_read = kube_log_read,
+    .log_time = kube_log_time,
     .log_watch = kube_log_watch,
     .stats = kube_stats,
     .node_stats = kube_node_stats,
@@ -290,7 +281,9 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     kube->logs.segment_bytes = config->log_segment_mib << 20;
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
+    kube->node_lost_ms = 1000 * (config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);
     kube->sink = sink;
+    watcher_init(&kube->logs.collector);
     arena_init(&kube->arena);
     pthread_mutex_init(&kube->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -306,12 +299,13 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
         code = kube_client_new(&kube->access,
                                (struct kube_watcher){kube, follow_failed, follow_answered},
                                &kube->client, err);
+    if (code == 0)
+        code = logs_start(kube, err);
     if (code < 0) {
         kube_free(&kube->engine);
         return code;
     }
     follows_start(kube);
-    logs_start(kube);
     *engine = &kube->engine;
     return 0;
 }

@@ -25,9 +25,14 @@ struct engine_kubernetes_config {
     const char *directory; /* for logs and what must outlive a restart; NULL: no logs are kept */
     uint64_t log_segment_mib, log_keep_mib; /* 0: as the local engine's */
     int64_t log_keep_s;
+    uint32_t node_lost_s; /* a node that is silent for so long is lost; 0: KUBE_NODE_LOST_S */
 };
 
 #define ENGINE_KUBERNETES_TAINT "skep.internal/dedicated"
+
+/* Beside the 50 s after which a cluster says that a node is silent. A kubelet that begins anew
+ * takes less; the cluster itself waits five minutes before it deletes the node's pods. */
+enum { KUBE_NODE_LOST_S = 120 };
 
 /* Everything is copied. It begins to follow the cluster at once; `list` waits until that is known.
  * ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED: what is wrong in the configuration or in the

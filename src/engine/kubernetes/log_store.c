@@ -62,7 +62,26 @@ static void ends_find(struct log_store_task *task, const char *path)
             part.end = 0;
         task->streams[i].begin = task->streams[i].end = part.end;
     }
+    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    log_times_open(&task->times, folder);
     task->is_known = true;
+}
+
+/* Before what has come is appended. */
+static void time_note(struct log_store_task *task, const char *path)
+{
+    struct timespec now;
+    uint64_t ends[LOG_TIMES_STREAMS];
+    bool is_growing = false;
+    for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
+        ends[i] = task->streams[i].end;
+        is_growing |= task->streams[i].bytes.length > 0;
+    }
+    if (!is_growing)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    log_times_note(&task->times, folder, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, ends);
 }
 
 static int begin_order(const void *a, const void *b)
@@ -156,6 +175,17 @@ static int stream_put(struct log_store_task *task, size_t stream, uint64_t offse
     return code;
 }
 
+/* Lines come again: the figures of before are passed over. */
+static void use_take(struct log_store_task *task, const struct log_line *line)
+{
+    struct log_line_use use;
+    const uint64_t at_ms = line->offset + 1; /* the first is told at 0 */
+    if (at_ms <= task->use_at_ms || !log_line_use_read(line->text, &use))
+        return;
+    task->use_at_ms = at_ms;
+    task->use = use;
+}
+
 static int line_put(struct log_store_task *task, struct text line, const char *path,
                     uint64_t segment_bytes, struct err *err)
 {
@@ -165,6 +195,10 @@ static int line_put(struct log_store_task *task, struct text line, const char *p
         return 0; /* what a process of the task wrote there itself */
     if (read.kind == LOG_LINE_END) {
         task->is_whole = true;
+        return 0;
+    }
+    if (read.kind == LOG_LINE_USE) {
+        use_take(task, &read);
         return 0;
     }
     memcpy(bytes, read.text.at, read.text.length);
@@ -198,6 +232,7 @@ int log_store_take(struct log_store_task *task, const char *path, uint64_t segme
         buf_text(&rest, left);
     buf_release(&task->rest);
     task->rest = rest;
+    time_note(task, path);
     for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
         one = stream_append(task, i, path, segment_bytes, err);
         code = code < 0 ? code : one;

@@ -9,6 +9,8 @@
 #define ENGINE_KUBERNETES_LOG_STORE_H
 #include "base/buf.h"
 #include "engine/engine.h"
+#include "init/log_line.h"
+#include "init/log_times.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +27,10 @@ struct log_store_task {
         struct buf bytes;    /* to be appended at `end` */
         unsigned holes;      /* in the bytes that are being taken */
     } streams[LOG_STORE_STREAMS];
-    struct buf rest; /* a line whose end has not come yet */
+    struct log_times times; /* of the taking: what comes late has a late time */
+    struct buf rest;        /* a line whose end has not come yet */
+    uint64_t use_at_ms;     /* since its begin; 0: nothing has been told yet of what it uses */
+    struct log_line_use use;
 };
 
 void log_store_task_release(struct log_store_task *task);

@@ -16,11 +16,12 @@
 #include "engine/local/log_watch.h"
 #include "engine/local/logs.h"
 #include "sys/log.h"
+#include "sys/mailbox.h"
 
 enum {
     STATUS_SERVER = 500,
-    FAILURES_MAX = 3,    /* of the kubelet of a task that has ended */
-    PAUSE_MAX_MS = 5000, /* its end may come in the pause, and would wait for it */
+    FAILURES_MAX = 3,          /* of the kubelet of a task that has ended */
+    PAUSE_ENDED_MAX_MS = 5000, /* its end waits for its log */
 };
 
 static void path_of(const struct kube *kube, struct attempt_id attempt,
@@ -42,6 +43,14 @@ static struct kube_task *task_followed(struct kube *kube, uint64_t key)
     return task;
 }
 
+static void use_note(struct kube *kube, struct kube_task *task)
+{
+    pthread_mutex_lock(&kube->lock);
+    task->log.use = task->log.store.use;
+    task->log.use_ms = kube_now_ms();
+    pthread_mutex_unlock(&kube->lock);
+}
+
 static bool log_bytes(void *context, uint64_t key, struct text bytes)
 {
     struct kube *kube = context;
@@ -50,18 +59,21 @@ static bool log_bytes(void *context, uint64_t key, struct text bytes)
     struct err err = {0};
     if (!task)
         return false;
+    const uint64_t use_at_ms = task->log.store.use_at_ms;
     path_of(kube, task->attempt, path);
     const int code = log_store_take(&task->log.store, path, kube->logs.segment_bytes, bytes, &err);
     if (code < 0 && !task->log.is_failing) /* a full disk is told once, not with every piece */
         log_error("engine", "kubernetes: the log of attempt %llu: %s", (unsigned long long)key,
                   err.text);
     task->log.is_failing = code < 0;
+    if (task->log.store.use_at_ms != use_at_ms)
+        use_note(kube, task);
     return true;
 }
 
 static void log_done(void *context, uint64_t key, const struct kube_answer *answer);
 
-static void log_ask(struct kube *kube, struct kube_task *task, uint32_t delay_ms)
+static void log_send(struct kube *kube, struct kube_task *task)
 {
     struct kube_call call = {.method = "GET",
                              .context = kube,
@@ -72,9 +84,15 @@ static void log_ask(struct kube *kube, struct kube_task *task, uint32_t delay_ms
     object_name(name, kube->settings.instance, task->attempt);
     buf_format(&call.path, "/api/v1/namespaces/%s/pods/%s/log?container=%s&follow=true",
                kube->settings.space, name, POD_CONTAINER_TASK);
+    task->log.again_ms = 0;
+    kube_client_send(kube->client, &call, 0);
+}
+
+static void log_ask(struct kube *kube, struct kube_task *task)
+{
     task->log.is_open = true;
     kube->logs.streams++;
-    kube_client_send(kube->client, &call, delay_ms);
+    log_send(kube, task);
 }
 
 /* One more may have its turn: first whose end waits for it. */
@@ -91,7 +109,7 @@ static void log_next(struct kube *kube)
             next = task;
     }
     if (next)
-        log_ask(kube, next, 0);
+        log_ask(kube, next);
 }
 
 void task_log_want(struct kube *kube, struct kube_task *task)
@@ -99,8 +117,18 @@ void task_log_want(struct kube *kube, struct kube_task *task)
     if (!kube->logs.directory || task->log.is_wanted)
         return;
     task->log.is_wanted = true;
-    if (kube->logs.streams < KUBE_LOG_STREAMS_MAX)
-        log_ask(kube, task, 0);
+    if (kube->is_listed && kube->logs.streams < KUBE_LOG_STREAMS_MAX)
+        log_ask(kube, task);
+}
+
+void logs_listed(struct kube *kube)
+{
+    for (size_t i = 0; i < kube->tasks.count && kube->logs.streams < KUBE_LOG_STREAMS_MAX; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        if (task->state <= TASK_ENDED && task->log.is_wanted && !task->log.is_open &&
+            !task->log.is_done)
+            log_ask(kube, task);
+    }
 }
 
 void task_log_leave(struct kube *kube, struct kube_task *task)
@@ -108,6 +136,11 @@ void task_log_leave(struct kube *kube, struct kube_task *task)
     char path[LOG_STORE_PATH_MAX];
     task->log.is_done = true;
     task->log.is_held = false;
+    if (task->log.again_ms > 0) { /* in its pause; who comes next is seen when that is over */
+        task->log.again_ms = 0;
+        task->log.is_open = false;
+        kube->logs.streams--;
+    }
     if (!kube->logs.directory)
         return;
     path_of(kube, task->attempt, path);
@@ -155,30 +188,53 @@ static bool is_over(const struct kube_task *task, const struct kube_answer *answ
            answer->status == 404;
 }
 
+static void pause_over(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    (void)answer;
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    /* an earlier pause may have been cut short */
+    if (task && task->log.again_ms > 0 && kube_now_ms() >= task->log.again_ms)
+        log_send(kube, task);
+    log_next(kube);
+    pthread_mutex_unlock(&kube->lock);
+}
+
+/* It is asked for again, and keeps its turn: later and later where its kubelet does not answer, as
+ * the logs of all tasks of a node fail at once. */
+static void log_pause(struct kube *kube, struct kube_task *task)
+{
+    const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = pause_over};
+    uint32_t pause_ms = feed_backoff_ms(task->log.failures, kube->chance++);
+    if (task->state == TASK_ENDED && pause_ms > PAUSE_ENDED_MAX_MS)
+        pause_ms = PAUSE_ENDED_MAX_MS;
+    task->log.again_ms = kube_now_ms() + pause_ms;
+    kube_client_send(kube->client, &call, pause_ms);
+}
+
 static void log_done(void *context, uint64_t key, const struct kube_answer *answer)
 {
     struct kube *kube = context;
     struct tells tells;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    uint32_t delay_ms = 0;
-    kube->logs.streams--;
+    const bool is_wanted = task && task->state != TASK_FORGOTTEN && !task->log.is_done;
     if (task) {
-        task->log.is_open = false;
         log_store_again(&task->log.store);
         task->log.failures = answer->status == 200 ? 1 : task->log.failures + 1;
-        delay_ms = feed_backoff_ms(task->log.failures, kube->chance++);
     }
-    if (!task || task->state == TASK_FORGOTTEN || task->log.is_done)
-        ;
-    else if (is_over(task, answer))
-        log_finish(kube, task, &tells);
-    else
-        log_ask(kube, task, delay_ms < PAUSE_MAX_MS ? delay_ms : PAUSE_MAX_MS);
+    if (is_wanted && !is_over(task, answer)) {
+        log_pause(kube, task);
+    } else {
+        kube->logs.streams--;
+        if (task)
+            task->log.is_open = false;
+        if (is_wanted)
+            log_finish(kube, task, &tells);
+    }
     log_next(kube);
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 /* --- ends --- */
@@ -188,16 +244,14 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
     struct kube *kube = context;
     struct tells tells;
     (void)answer;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task && task->log.is_held) {
         log_warning("engine", "kubernetes: the end of the log of attempt %llu does not come",
                     (unsigned long long)key);
         log_finish(kube, task, &tells);
     }
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 bool task_log_hold(struct kube *kube, struct kube_task *task)
@@ -209,6 +263,8 @@ bool task_log_hold(struct kube *kube, struct kube_task *task)
     task->log.is_held = true;
     const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = patience_over};
     kube_client_send(kube->client, &call, KUBE_LOG_PATIENCE_MS);
+    if (task->log.again_ms > 0) /* its pause may be longer than that */
+        log_send(kube, task);
     log_next(kube);
     return true;
 }
@@ -241,6 +297,37 @@ ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt, enum log
     return got;
 }
 
+int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
+               struct err *err)
+{
+    struct kube *kube = (struct kube *)engine;
+    pthread_mutex_lock(&kube->lock);
+    const struct kube_task *task = kube_task_find(kube, attempt);
+    const bool is_known = task && task->state == TASK_RUNS && task->log.use_ms > 0 &&
+                          kube_now_ms() - task->log.use_ms < KUBE_USE_OLD_MS;
+    if (is_known)
+        *stats = (struct engine_stats){.cpu_ns = task->log.use.cpu_ns,
+                                       .memory_bytes = task->log.use.memory_bytes,
+                                       .io_read_bytes = task->log.use.read_bytes,
+                                       .io_write_bytes = task->log.use.written_bytes,
+                                       .pids = task->log.use.pids};
+    pthread_mutex_unlock(&kube->lock);
+    return is_known ? 0
+                    : err_fail(err, ERR_NOT_FOUND, "", "what attempt %llu uses is not known now",
+                               (unsigned long long)attempt.v);
+}
+
+int kube_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                  int64_t at_ms, uint64_t *offset, struct err *err)
+{
+    struct kube *kube = (struct kube *)engine;
+    char path[LOG_STORE_PATH_MAX];
+    if (!kube->logs.directory)
+        return engine_need(engine, ENGINE_CAN_LOG, err);
+    path_of(kube, attempt, path);
+    return logs_time(path, stream, at_ms, offset, err);
+}
+
 int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                    struct err *err)
 {
@@ -255,32 +342,44 @@ int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_st
     return log_watch_add(kube->logs.watch, path, err);
 }
 
-/* --- retention --- */
+/* --- retention: a thread of its own, as the logs of many tasks take long to measure --- */
 
+/* A task that is made now comes before its folder, so that no folder is taken for a dead one's.
+ * Before the first list nobody knows which tasks there are. */
 static bool is_live(void *context, struct attempt_id attempt)
 {
     struct kube *kube = context;
     pthread_mutex_lock(&kube->lock);
-    const bool is = kube_task_find(kube, attempt) != NULL;
+    const bool is = !kube->is_listed || kube_task_find(kube, attempt) != NULL;
     pthread_mutex_unlock(&kube->lock);
     return is;
 }
 
-static void logs_collect(void *context, uint64_t key, const struct kube_answer *answer)
+static void *logs_collect(void *context)
 {
     struct kube *kube = context;
-    (void)key, (void)answer;
-    log_store_collect(kube->logs.directory, kube->logs.room_bytes, kube->logs.keep_s, is_live,
-                      kube);
-    kube_client_send(kube->client, &(struct kube_call){.context = kube, .done = logs_collect},
-                     KUBE_COLLECT_MS);
+    struct watcher *collector = &kube->logs.collector;
+    int64_t due_ms = mailbox_now_ms() + KUBE_COLLECT_MS;
+    pthread_mutex_lock(&collector->lock);
+    while (!collector->is_ending) {
+        if (watcher_await(collector, due_ms) || mailbox_now_ms() < due_ms)
+            continue;
+        pthread_mutex_unlock(&collector->lock);
+        log_store_collect(kube->logs.directory, kube->logs.room_bytes, kube->logs.keep_s, is_live,
+                          kube);
+        due_ms = mailbox_now_ms() + KUBE_COLLECT_MS;
+        pthread_mutex_lock(&collector->lock);
+    }
+    pthread_mutex_unlock(&collector->lock);
+    return NULL;
 }
 
-void logs_start(struct kube *kube)
+int logs_start(struct kube *kube, struct err *err)
 {
-    if (kube->logs.directory)
-        kube_client_send(kube->client, &(struct kube_call){.context = kube, .done = logs_collect},
-                         KUBE_COLLECT_MS);
+    if (!kube->logs.directory)
+        return 0;
+    return watcher_start(&kube->logs.collector, logs_collect, kube,
+                         "the thread that removes old logs", err);
 }
 
 int logs_open(struct kube *kube, const char *directory, struct err *err)
@@ -297,11 +396,14 @@ int logs_open(struct kube *kube, const char *directory, struct err *err)
     if (!kube->logs.watch)
         log_warning("engine", "kubernetes: %s: who follows a log looks from time to time",
                     why.text);
-    kube->engine.capabilities |= ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW);
+    kube->engine.capabilities |=
+        ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) | ENGINE_CAN(ENGINE_CAN_STATS);
     return 0;
 }
 
 void logs_close(struct kube *kube)
 {
+    watcher_stop(&kube->logs.collector);
+    watcher_release(&kube->logs.collector);
     log_watch_free(kube->logs.watch);
 }

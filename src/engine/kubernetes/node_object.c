@@ -63,12 +63,21 @@ static const struct doc *taint_find(const struct doc *node, const struct node_ru
     return NULL;
 }
 
+static const struct doc *ready_find(const struct doc *node)
+{
+    return entry_find(doc_get_list(doc_get(node, "status"), "conditions"), "type", "Ready");
+}
+
+bool node_object_is_silent(const struct doc *node)
+{
+    return strcmp(object_string(ready_find(node), "status"), "Unknown") == 0;
+}
+
 /* Why it takes no pods; "": it does. */
 static const char *trouble_of(const struct doc *node, const struct node_rules *rules,
                               struct arena *arena)
 {
-    const struct doc *conditions = doc_get_list(doc_get(node, "status"), "conditions");
-    const struct doc *ready = entry_find(conditions, "type", "Ready");
+    const struct doc *ready = ready_find(node);
     if (object_string(node, "metadata.deletionTimestamp")[0])
         return "it is being deleted";
     if (!ready)

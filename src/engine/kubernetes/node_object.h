@@ -33,4 +33,7 @@ enum { NODE_OBJECT_GPUS_MAX = 4096 };
 int node_object_read(const struct doc *node, const struct node_rules *rules, struct arena *arena,
                      struct node_facts *facts, struct err *err);
 
+/* Its kubelet has told nothing for so long that the cluster does not know whether it is ready. */
+bool node_object_is_silent(const struct doc *node);
+
 #endif

@@ -47,7 +47,7 @@ static const char *condition_reason(const struct doc *pod, const char *type, con
 /* --- its node did not take it --- */
 
 /* What kubelet answers at admission (pkg/kubelet/lifecycle and its resource managers). */
-static bool is_refusal(const char *reason)
+static bool is_refusal(const char *reason, const char *message)
 {
     static const char *const reasons[] = {"NodeAffinity",
                                           "NodePorts",
@@ -63,7 +63,11 @@ static bool is_refusal(const char *reason)
                                           "PodLevelResourcesNotAdmittedReason",
                                           "OutOfGPU", /* a device plugin of ours may say so */
                                           NULL};
-    return text_starts(text_of(reason), TEXT("OutOf")) || is_any(reason, reasons);
+    /* a node under pressure uses the word of those that it ends */
+    const bool is_under_pressure =
+        strcmp(reason, "Evicted") == 0 && text_starts(text_of(message), TEXT("Pod was rejected"));
+    return text_starts(text_of(reason), TEXT("OutOf")) || is_any(reason, reasons) ||
+           is_under_pressure;
 }
 
 /* --- the platform took it --- */
@@ -106,6 +110,25 @@ static void code_set(struct exit_report *exit, int64_t code, int64_t signal)
     exit->signal = (int32_t)signal;
 }
 
+/* What skep-init has found in its control group. A program that went on after a child of it had
+ * been killed, and succeeded, has succeeded. */
+static void memory_read(enum exit_memory memory, struct exit_report *exit)
+{
+    if (memory == EXIT_MEMORY_LASTED || exit->exit_code == 0 || exit->is_oom_killed)
+        return;
+    exit->is_oom_killed = memory == EXIT_MEMORY_LIMIT;
+    exit->reason = exit->is_oom_killed ? "OOMKilled" : "NodeOutOfMemory";
+    if (!exit->is_oom_killed)
+        exit->message = "the machine ran out of memory while the task was within its own limit";
+}
+
+/* Killed with skep-init, which has left no word. */
+static bool is_word_open(const struct doc *terminated, const struct exit_report *exit)
+{
+    return exit->exit_code == SIGNAL_BASE + SIGNAL_KILL && !exit->is_oom_killed &&
+           !exit->reason[0] && !object_string(terminated, "message")[0];
+}
+
 /* What skep-init left as the termination message. */
 static void message_read(const struct doc *terminated, struct arena *arena,
                          struct exit_report *exit)
@@ -120,6 +143,7 @@ static void message_read(const struct doc *terminated, struct arena *arena,
     exit->message = arena_copy(arena, text_of(file.message));
     if (!exit->is_oom_killed)
         code_set(exit, file.code, file.signal);
+    memory_read(file.memory, exit);
 }
 
 static void terminated_read(const struct doc *terminated, struct arena *arena,
@@ -200,6 +224,7 @@ static void end_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
         code_set(exit, SIGNAL_BASE + SIGNAL_KILL, 0);
     if (terminated && exit->exit_code == 0 && !exit->reason[0])
         return; /* it had done its work, whatever happened to the pod then */
+    out->is_word_open = terminated && !is_ours && !disruption && is_word_open(terminated, exit);
     if (disruption) {
         exit->reason = disruption;
         exit->message = message;
@@ -277,7 +302,8 @@ void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
     /* what is left of a pod whose node has gone still says that it runs */
     const bool is_collected =
         strcmp(condition_reason(pod, "DisruptionTarget", &gone), "DeletionByPodGC") == 0;
-    if (is_failed && !out->has_started && is_refusal(reason)) {
+    if (is_failed && !out->has_started &&
+        is_refusal(reason, object_string(pod, "status.message"))) {
         out->stage = POD_REFUSED;
         out->reason = reason;
         out->message = object_string(pod, "status.message");

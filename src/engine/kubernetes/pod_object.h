@@ -41,6 +41,9 @@ struct pod_object {
     enum pod_patience patience;   /* WAITING */
     const char *reason, *message; /* WAITING, REFUSED */
     struct exit_report exit;      /* ENDED */
+    /* ENDED: all of it was killed at once, and whether memory had run out may be told later: the
+     * node's runtime learns both by different ways */
+    bool is_word_open;
 };
 
 enum pod_sight {

@@ -14,6 +14,7 @@
 #include "engine/kubernetes/feed.h"
 #include "engine/kubernetes/log_store.h"
 #include "engine/kubernetes/pod_make.h"
+#include "sys/watcher.h"
 #include <pthread.h>
 
 enum {
@@ -24,8 +25,16 @@ enum {
     KUBE_LOG_PATIENCE_MS = 30 * 1000, /* an end is told without the rest of its log after that */
     KUBE_LOG_TAIL_MAX = 10 << 20,     /* of what is judged */
     KUBE_PLATFORM_TAIL_MAX = 4096,
+    KUBE_USE_OLD_MS = 60 * 1000,      /* what was told before that says nothing of now */
     KUBE_COLLECT_MS = 10 * 60 * 1000, /* between two looks at what logs may go */
+    KUBE_WORD_MS = 5 * 1000,          /* for the late word that memory ran out */
+    KUBE_NODE_REFUSALS_MAX = 3,       /* devices in a row, then the node is held back */
+    KUBE_NODE_HOLD_MS = 10 * 60 * 1000,
+    KUBE_NODE_AGAIN_MS = 10 * 1000, /* between two looks at a node that is silent */
 };
+
+/* Why attempts of a node that is lost are given up (given_up.h). */
+#define KUBE_NODE_LOST "NodeLost"
 
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
@@ -36,6 +45,9 @@ struct kube_log {
     bool is_done;                /* nothing more will come, or is waited for */
     bool is_held;                /* its end is not told before that */
     uint32_t failures;           /* in a row */
+    int64_t again_ms;            /* in the pause, it is asked for again then; 0: none */
+    struct log_line_use use;     /* what the store has of it, for any thread */
+    int64_t use_ms;              /* it was told then; 0: not yet */
 };
 
 /* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
@@ -61,18 +73,27 @@ struct kube_task {
     char *waits_for;             /* the reason that was told last; NULL: none */
     bool is_wait_short;          /* POD_WAIT_SHORTLY */
     bool is_timed;               /* its patience ends some time */
+    bool is_word_awaited;        /* ENDED: whether its memory had run out; not told before */
+    bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */
     char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
     bool is_refused;             /* ENDED */
     struct exit_report exit;     /* ENDED; its strings are the two below */
     char *end_reason, *end_text; /* ENDED */
-    unsigned deletes;            /* FORGOTTEN: not answered yet */
+    unsigned deletes;            /* FORGOTTEN: not answered yet; with is_lost its pod, too */
     struct kube_log log;
 };
 
+/* docs/rfc/0017-kubernetes-engine.md, "When a node is lost" */
 struct kube_node {
-    struct node_facts facts; /* a copy */
+    struct node_facts facts; /* a copy; of one that was never there the name alone */
     uint32_t mark;           /* as of tasks */
     bool is_there;
+    bool is_silent, is_watched; /* its kubelet tells nothing; a timer will look at it */
+    int64_t silent_ms;          /* since then */
+    uint32_t left;              /* pods of attempts that have ended, which may still run there */
+    uint32_t refusals;          /* of devices, in a row */
+    bool is_held;               /* for these */
+    char *refusal;              /* the last one's words; NULL */
 };
 
 /* Follows one kind of objects. */
@@ -96,6 +117,8 @@ struct kube {
     bool is_listed;        /* from then on attempts are told of */
     bool is_unreachable;   /* nodes have been told to be not healthy */
     char trouble[256];     /* why not synced; "" */
+    uint32_t node_lost_ms;
+    bool is_deaf; /* no node is heard: that has been logged */
     struct kube_follow follows[FOLLOWS];
     uint64_t chance;
     const char *given_up; /* the folder of given_up.h; NULL: there is none */
@@ -105,6 +128,7 @@ struct kube {
         int64_t keep_s;
         struct log_watch *watch; /* NULL: whoever follows a log looks from time to time */
         size_t streams;
+        struct watcher collector;
     } logs;
     struct id_map attempts;
     struct {
@@ -118,18 +142,32 @@ struct kube {
     } nodes;
 };
 
-/* What is to be told. */
+/* An attempt that is given up, and why (given_up.h). */
+struct kube_given_up {
+    struct attempt_id attempt;
+    const char *reason, *message;
+};
+
+/* What is to be told, and what is to be durable before. */
 struct tells {
     struct arena arena;
     struct {
         struct engine_event *items;
         size_t count, room;
     } events;
+    struct {
+        struct kube_given_up *items;
+        size_t count, room;
+    } given_up;
 };
 
-void tells_init(struct tells *tells);
+/* Take the lock, to gather what is to be told. */
+void kube_enter(struct kube *kube, struct tells *tells);
 void tells_add(struct tells *tells, const struct engine_event *event); /* copies all of it */
-void tells_post(struct kube *kube, struct tells *tells);               /* without the lock; frees */
+void tells_give_up(struct tells *tells, struct attempt_id attempt, const char *reason,
+                   const char *message); /* likewise */
+/* Give the lock back, then tell, as that waits for the disk; frees. */
+void kube_leave(struct kube *kube, struct tells *tells);
 
 struct doc;
 
@@ -146,6 +184,13 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
                 struct tells *tells);
 void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells); /* not in the list */
 void nodes_tell(struct kube *kube, struct tells *tells);                 /* all of them, again */
+void nodes_heard(struct kube *kube); /* the server answers again: who is silent is so from now */
+/* Pods of a node that has been given up: one more may still run there, or it has gone. */
+void nodes_hold(struct kube *kube, const char *name);
+void nodes_release(struct kube *kube, const char *name, struct tells *tells);
+/* A pod was refused for want of a working device; one runs. */
+void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
+void nodes_took(struct kube *kube, const char *name);
 void nodes_free(struct kube *kube);
 
 /* --- logs.c --- */
@@ -153,7 +198,10 @@ void nodes_free(struct kube *kube);
 /* `directory` of the configuration is made when it is missing. ERR_IO. */
 int logs_open(struct kube *kube, const char *directory, struct err *err);
 void logs_close(struct kube *kube);
-void logs_start(struct kube *kube); /* looks from now on at what may go */
+int logs_start(struct kube *kube, struct err *err); /* looks from now on at what may go */
+/* Under the lock. All that runs is known: its logs are followed from now on, and not before, so
+ * that a restart does not wait for them. */
+void logs_listed(struct kube *kube);
 /* Under the lock: it is made; its container has begun; nothing more of it is waited for. */
 void task_log_begin(const struct kube *kube, struct attempt_id attempt, const char *job);
 void task_log_want(struct kube *kube, struct kube_task *task);
@@ -167,6 +215,10 @@ void task_log_tails(const struct kube *kube, struct attempt_id attempt, struct b
 ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                       uint64_t *offset, char *bytes, size_t size, struct log_part *part,
                       struct err *err);
+int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
+               struct err *err);
+int kube_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                  int64_t at_ms, uint64_t *offset, struct err *err);
 int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                    struct err *err);
 
@@ -189,7 +241,10 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
                 struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
 void tasks_given_up(struct kube *kube, struct tells *tells); /* the first list is complete */
-void tasks_leave(struct kube *kube, const char *node); /* it has gone, with all that ran there */
+/* It has gone, with all that ran there. */
+void tasks_leave(struct kube *kube, const char *node, struct tells *tells);
+/* Its node is silent: they end, and their pods are deleted. */
+void tasks_lose(struct kube *kube, const char *node, struct tells *tells);
 void tasks_free(struct kube *kube);
 
 #endif

@@ -116,8 +116,8 @@ static void started_tell(const struct kube_task *task, struct tells *tells)
 
 void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
 {
-    const bool is_live =
-        task->state < TASK_ENDED || (task->state == TASK_ENDED && task->log.is_held);
+    const bool is_live = task->state < TASK_ENDED || (task->state == TASK_ENDED &&
+                                                      (task->log.is_held || task->is_word_awaited));
     if (task->state == TASK_ENDED && !is_live)
         end_tell(kube, task, tells);
     else if (is_live && task->is_started_told)
@@ -134,6 +134,7 @@ static void started(struct kube *kube, struct kube_task *task, struct tells *tel
     if (task->is_started_told)
         return;
     task->is_started_told = true;
+    nodes_took(kube, task->node);
     if (kube->is_listed)
         started_tell(task, tells);
 }
@@ -161,7 +162,7 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
     task->end_text = mem_copy(exit->message ? exit->message : "");
     bytes_wipe(&task->secret);
     bytes_wipe(&task->pod);
-    if (!task_log_hold(kube, task) && kube->is_listed)
+    if (!task_log_hold(kube, task) && !task->is_word_awaited && kube->is_listed)
         end_tell(kube, task, tells);
 }
 
@@ -348,15 +349,13 @@ static void pod_done(struct kube *kube, uint64_t key, bool is_create,
                      const struct kube_answer *answer)
 {
     struct tells tells;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task && task->state == TASK_POD_ASKED)
         pod_answered(kube, task, is_create, answer, &tells);
     else if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
         pod_stray(kube, key, answer, &tells);
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 static void pod_created(void *context, uint64_t key, const struct kube_answer *answer)
@@ -384,8 +383,7 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
 {
     struct kube *kube = context;
     struct tells tells;
-    tells_init(&tells);
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
         stray_delete(kube, key, "secrets", ""); /* its node has gone */
@@ -400,8 +398,7 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
         pod_send(kube, task);
     else
         write_refused(kube, task, answer, &tells);
-    pthread_mutex_unlock(&kube->lock);
-    tells_post(kube, &tells);
+    kube_leave(kube, &tells);
 }
 
 void kube_task_begin(struct kube *kube, struct kube_task *task)
@@ -425,6 +422,16 @@ void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms
         pod_kill(kube, task);
 }
 
+static void give_up_note(struct kube_task *task, const char *reason, const char *message,
+                         struct tells *tells)
+{
+    mem_free(task->gives_up);
+    mem_free(task->gives_why);
+    task->gives_up = mem_copy(reason);
+    task->gives_why = mem_copy(message);
+    tells_give_up(tells, task->attempt, reason, message);
+}
+
 /* --- forgotten --- */
 
 static void forget_done(void *context, uint64_t key, const struct kube_answer *answer)
@@ -443,23 +450,86 @@ static void forget_done(void *context, uint64_t key, const struct kube_answer *a
 
 void kube_task_forget(struct kube *kube, struct kube_task *task)
 {
-    const uint32_t grace_s = task->state == TASK_ENDED ? 0 : POD_GRACE_S;
+    /* without grace the object of a pod goes whether or not it runs */
+    const uint32_t grace_s = task->state == TASK_ENDED && !task->is_lost ? 0 : POD_GRACE_S;
     task->state = TASK_FORGOTTEN;
     task_log_leave(kube, task);
-    if (kube->given_up)
+    if (kube->given_up && !task->is_lost)
         given_up_drop(kube->given_up, task->attempt);
-    task->deletes = 1 + (task->uid[0] != '\0');
+    task->deletes = 1u + (task->uid[0] != '\0') + task->is_lost;
     if (task->uid[0])
         delete_send(kube, task, "pods", grace_s, forget_done);
     delete_send(kube, task, "secrets", 0, forget_done);
 }
 
-void tasks_leave(struct kube *kube, const char *node)
+/* --- its node is lost --- */
+
+/* Its pod may still run: its node is held until that has gone. */
+static void lost_begin(struct kube *kube, struct kube_task *task)
+{
+    task->is_lost = true;
+    nodes_hold(kube, task->node);
+}
+
+static void lost_end(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    if (!task->is_lost)
+        return;
+    task->is_lost = false;
+    nodes_release(kube, task->node, tells);
+    if (kube->given_up && task->state == TASK_FORGOTTEN)
+        given_up_drop(kube->given_up, task->attempt);
+    if (task->state == TASK_FORGOTTEN && --task->deletes == 0)
+        task_drop(kube, task);
+}
+
+static bool has_pod(const struct kube_task *task)
+{
+    return task->state == TASK_WAITS || task->state == TASK_RUNS;
+}
+
+static void lost(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    const struct exit_report exit = {.exit_code = CODE_KILLED,
+                                     .signal = SIGNAL_KILL,
+                                     .is_user_command = task->is_started_told,
+                                     .reason = KUBE_NODE_LOST,
+                                     .message = task->gives_why};
+    lost_begin(kube, task);
+    ended(kube, task, false, &exit, tells);
+}
+
+static bool is_given_up_as_lost(const struct kube_task *task)
+{
+    return task->gives_up && strcmp(task->gives_up, KUBE_NODE_LOST) == 0;
+}
+
+void tasks_lose(struct kube *kube, const char *node, struct tells *tells)
 {
     for (size_t i = 0; i < kube->tasks.count; i++) {
         struct kube_task *task = kube->tasks.items[i];
-        if (task->state != TASK_FORGOTTEN && strcmp(task->node, node) == 0)
-            kube_task_forget(kube, task);
+        if (!has_pod(task) || strcmp(task->node, node) != 0)
+            continue;
+        give_up_note(task, KUBE_NODE_LOST,
+                     arena_format(&tells->arena, "node %s has said nothing for %u s", node,
+                                  kube->node_lost_ms / 1000),
+                     tells);
+        kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
+        lost(kube, task, tells);
+    }
+}
+
+void tasks_leave(struct kube *kube, const char *node, struct tells *tells)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        if (task->state == TASK_FORGOTTEN || strcmp(task->node, node) != 0)
+            continue;
+        if (has_pod(task)) {
+            give_up_note(task, KUBE_NODE_LOST, "the cluster has its node no more", tells);
+            lost_begin(kube, task);
+        }
+        kube_task_forget(kube, task);
     }
 }
 
@@ -479,16 +549,11 @@ static bool given_up_take(const struct kube *kube, struct kube_task *task)
 }
 
 static void give_up(struct kube *kube, struct kube_task *task, const char *reason,
-                    const char *message)
+                    const char *message, struct tells *tells)
 {
     if (task->gives_up || task->is_kill_wanted)
         return;
-    struct err err = {0};
-    task->gives_up = mem_copy(reason);
-    task->gives_why = mem_copy(message);
-    if (kube->given_up && given_up_put(kube->given_up, task->attempt, reason, message, &err) < 0)
-        log_error("engine", "kubernetes: why attempt %llu is given up is lost at a restart: %s",
-                  (unsigned long long)task->attempt.v, err.text);
+    give_up_note(task, reason, message, tells);
     kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
 }
 
@@ -496,14 +561,15 @@ static void give_up(struct kube *kube, struct kube_task *task, const char *reaso
 static void patience_over(void *context, uint64_t key, const struct kube_answer *answer)
 {
     struct kube *kube = context;
+    struct tells tells;
     (void)answer;
-    pthread_mutex_lock(&kube->lock);
+    kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task)
         task->is_timed = false;
     if (task && task->state == TASK_WAITS && task->is_wait_short)
-        give_up(kube, task, task->waits_for, "it could not be started within five minutes");
-    pthread_mutex_unlock(&kube->lock);
+        give_up(kube, task, task->waits_for, "it could not be started within five minutes", &tells);
+    kube_leave(kube, &tells);
 }
 
 static void waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
@@ -511,7 +577,7 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
 {
     task->state = TASK_WAITS;
     if (pod->patience == POD_GIVE_UP) {
-        give_up(kube, task, pod->reason, pod->message);
+        give_up(kube, task, pod->reason, pod->message, tells);
         return;
     }
     const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->is_timed;
@@ -533,11 +599,49 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
                                                 .message = pod->message});
 }
 
+/* --- whether its memory had run out --- */
+
+static void word_end(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    task->is_word_awaited = false;
+    if (task->state == TASK_ENDED && !task->log.is_held && kube->is_listed)
+        end_tell(kube, task, tells);
+}
+
+static void word_over(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    (void)answer;
+    kube_enter(kube, &tells);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->is_word_awaited)
+        word_end(kube, task, &tells);
+    kube_leave(kube, &tells);
+}
+
+static void word_await(struct kube *kube, struct kube_task *task)
+{
+    const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = word_over};
+    task->is_word_awaited = true;
+    kube_client_send(kube->client, &call, KUBE_WORD_MS);
+}
+
+static void word_came(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    task->exit.is_oom_killed = true;
+    mem_free(task->end_reason);
+    task->end_reason = mem_copy("OOMKilled");
+    word_end(kube, task, tells);
+}
+
 static void pod_over(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
                      struct tells *tells)
 {
     struct exit_report exit = pod->exit;
     if (pod->stage == POD_REFUSED) {
+        if (strcmp(pod->reason, "UnexpectedAdmissionError") == 0)
+            nodes_refused(kube, task->node, pod->message, tells);
         exit = (struct exit_report){.reason = pod->reason, .message = pod->message};
         ended(kube, task, true, &exit, tells);
         return;
@@ -550,6 +654,8 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
         exit.reason = task->gives_up;
         exit.message = task->gives_why;
     }
+    if (pod->is_word_open)
+        word_await(kube, task);
     ended(kube, task, false, &exit, tells);
 }
 
@@ -565,8 +671,17 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
         if (task->is_kill_wanted)
             pod_kill(kube, task);
     }
-    if (strcmp(task->uid, pod.uid) != 0 || task->state >= TASK_ENDED)
+    if (strcmp(task->uid, pod.uid) != 0)
         return;
+    if (has_pod(task) && is_given_up_as_lost(task)) /* by an earlier skepd */
+        lost(kube, task, tells);
+    if (task->state >= TASK_ENDED) {
+        if (task->is_word_awaited && pod.exit.is_oom_killed)
+            word_came(kube, task, tells);
+        if (pod.stage == POD_ENDED || pod.stage == POD_REFUSED)
+            lost_end(kube, task, tells);
+        return;
+    }
     preparing(kube, task, tells);
     if (task->is_started_told)
         pod_object_had_started(&pod);
@@ -636,11 +751,15 @@ void tasks_given_up(struct kube *kube, struct tells *tells)
 
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
 {
-    for (size_t i = 0; i < kube->tasks.count; i++) {
+    for (size_t i = kube->tasks.count;
+         i-- > 0;) { /* one that is dropped has the last one's place */
         struct kube_task *task = kube->tasks.items[i];
-        const bool has_pod = task->state == TASK_WAITS || task->state == TASK_RUNS;
-        if (!has_pod || task->mark >= mark)
+        if (task->mark >= mark)
             continue;
+        if (!has_pod(task)) {
+            lost_end(kube, task, tells);
+            continue;
+        }
         const struct exit_report exit = {.exit_code = CODE_KILLED,
                                          .signal = SIGNAL_KILL,
                                          .is_missing = !task->is_kill_wanted,

@@ -1,11 +1,15 @@
 /* tells.c — events that are gathered under the lock and told after it; see state.h. */
+#include "base/err.h"
 #include "base/memory.h"
+#include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/state.h"
+#include "sys/log.h"
 
-void tells_init(struct tells *tells)
+void kube_enter(struct kube *kube, struct tells *tells)
 {
     *tells = (struct tells){0};
     arena_init(&tells->arena);
+    pthread_mutex_lock(&kube->lock);
 }
 
 static const char *kept(struct tells *tells, const char *string)
@@ -42,10 +46,32 @@ void tells_add(struct tells *tells, const struct engine_event *event)
     }
 }
 
-void tells_post(struct kube *kube, struct tells *tells)
+void tells_give_up(struct tells *tells, struct attempt_id attempt, const char *reason,
+                   const char *message)
 {
+    *ARRAY_ADD(&tells->given_up) =
+        (struct kube_given_up){attempt, kept(tells, reason), kept(tells, message)};
+}
+
+/* The pods of a whole node at once: their folder is on a disk that may be slow. */
+static void given_up_write(const struct kube *kube, const struct tells *tells)
+{
+    for (size_t i = 0; kube->given_up && i < tells->given_up.count; i++) {
+        const struct kube_given_up *each = &tells->given_up.items[i];
+        struct err err = {0};
+        if (given_up_put(kube->given_up, each->attempt, each->reason, each->message, &err) < 0)
+            log_error("engine", "kubernetes: why attempt %llu is given up is lost at a restart: %s",
+                      (unsigned long long)each->attempt.v, err.text);
+    }
+}
+
+void kube_leave(struct kube *kube, struct tells *tells)
+{
+    pthread_mutex_unlock(&kube->lock);
+    given_up_write(kube, tells);
     for (size_t i = 0; i < tells->events.count; i++)
         kube->sink.post(kube->sink.context, &tells->events.items[i]);
     ARRAY_FREE(&tells->events);
+    ARRAY_FREE(&tells->given_up);
     arena_release(&tells->arena);
 }

@@ -1,5 +1,6 @@
 """A Kubernetes of our own for a test: Debian's etcd and the API server that build-components made, on loopback."""
 
+import ctypes
 import http.client
 import json
 import pathlib
@@ -34,6 +35,12 @@ def need(*components):
     return pathlib.Path(subprocess.run([build, "--print"], check=True, capture_output=True, text=True).stdout.strip())
 
 
+def end_with_parent():
+    """For the child of a fork: it is killed when the test ends, however that ends."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Refused(Exception):
     def __init__(self, status, body):
         super().__init__(f"{status}: {body}")
@@ -57,7 +64,7 @@ class Cluster:
 
     def run(self, name, *command):
         with open(self.directory / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
 
     def start_etcd(self):
         client, peer = (f"http://127.0.0.1:{port}" for port in self.etcd_ports)
@@ -73,6 +80,12 @@ class Cluster:
                  "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.97.0.0/16",
                  "--endpoint-reconciler-type=none", *more)
         waits.until(self.is_ready, lambda: f"the API server is not ready:\n{self.tail('apiserver')}", 120)
+
+    def start_controllers(self, *more):
+        """Those that `more` names."""
+        config = self.kubeconfig("controllers.kubeconfig", {"token": "admin-token"})
+        self.run("controllers", self.components / "kube-controller-manager", f"--kubeconfig={config}", "--leader-elect=false",
+                 "--secure-port=0", *more)
 
     def is_ready(self):
         assert self.processes["apiserver"].poll() is None, self.tail("apiserver")

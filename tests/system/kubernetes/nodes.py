@@ -194,7 +194,8 @@ class Images:
             "version": 0.1, "log": {"level": "warn"}, "http": {"addr": self.address},
             "storage": {"filesystem": {"rootdirectory": str(self.directory / "registry")}}}))
         with open(self.directory / "registry.log", "ab") as log:
-            self.process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            preexec_fn=cluster.end_with_parent)
         layout = f"{self.directory}/layout"
         run("skopeo", "copy", f"oci-archive:{skep_image}", f"oci:{layout}:skep")
         # what holds a pod's namespaces: it sleeps
@@ -282,7 +283,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     def socket(self):
         return self.directory / "containerd.sock"
 
-    def start_kubelet(self):
+    def start_kubelet(self, more=None):
         config, settings = self.directory / "kubelet.json", self.nodes.kubelet_settings
         config.write_text(json.dumps({
             "kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -297,11 +298,15 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
             "registerWithTaints": [{"key": "skep.internal/dedicated", "effect": "NoSchedule"}],
             "evictionHard": {"memory.available": "10Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "nodeStatusUpdateFrequency": "5s", "imageGCHighThresholdPercent": 100, "podLogsDir": str(self.directory / "pods"),
-        } | settings))
+        } | settings | (more or {})))
         self.run("kubelet", self.nodes.cluster.components / "kubelet", f"--config={config}", f"--root-dir={self.directory}/kubelet",
                  f"--kubeconfig={self.nodes.cluster.kubeconfig(f'{self.name}.kubeconfig', {'token': f'{self.name}-token'})}",
                  f"--hostname-override={self.name}", f"--node-ip={self.address}", "--node-labels=skep=yes",
                  f"--cert-dir={self.directory}/certs", "--v=2")
+
+    def start_plugin(self, resource, how):
+        """A device plugin with one device; `how` is good, or broken: then it refuses to hand it out."""
+        self.run("plugin", self.nodes.cluster.components / "device-plugin", f"{self.directory}/kubelet/plugins_registry", resource, how)
 
     def is_ready(self):
         assert self.processes["kubelet"].poll() is None, self.tail("kubelet")
@@ -310,7 +315,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
         except cluster.Refused:
             return False
         taints = [taint["key"] for taint in node["spec"].get("taints", [])]
-        if "node.kubernetes.io/not-ready" in taints and self.condition(node) == "True":  # a controller would take it off
+        if "controllers" not in self.nodes.cluster.processes and "node.kubernetes.io/not-ready" in taints and self.condition(node) == "True":  # a controller would take it off
             kept = [taint for taint in node["spec"]["taints"] if taint["key"] != "node.kubernetes.io/not-ready"]
             self.nodes.cluster.merge(f"/api/v1/nodes/{self.name}", {"spec": {"taints": kept}})
         return self.condition(node) == "True"

@@ -29,7 +29,8 @@ class Api(unittest.TestCase):
             cls.cluster.add_node("other")
             cls.skepd = server.Skepd(SKEPD, {
                 "engine": {"kind": "kubernetes", "kubernetes": {
-                    "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}},
+                    "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1",
+                    "nodeLostSeconds": 1}},
                 "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000,
                                "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
             })
@@ -109,6 +110,16 @@ class Api(unittest.TestCase):
         self.finish(name, "FAILED")
         self.assertEqual(self.skepd.job(name)["jobStatus"]["appExitCode"], -1200)
 
+    def test_that_memory_ran_out_may_be_told_later(self):
+        name = self.submit("late")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(name, "RUNNING")
+        self.cluster.play_end(pod, 137)
+        self.cluster.play_end(pod, 137, reason="OOMKilled")
+        self.finish(name, "FAILED")
+        self.assertEqual(self.skepd.job(name)["jobStatus"]["appExitCode"], -1200)
+
     def test_a_refusal_goes_back_to_the_queue(self):
         name = self.submit("refused")
         (pod,) = self.cluster.wait_pods(1)
@@ -149,6 +160,88 @@ class Api(unittest.TestCase):
         self.assertIn("Kubelet stopped posting", str(state()))
         self.cluster.set_node("n2")
         waits.until(lambda: state()["state"] == "READY", lambda: str(state()), 120)
+
+    def node(self, name):
+        return next(node for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["name"] == name)
+
+    def wait_node(self, name, state, why=""):
+        waits.until(lambda: self.node(name)["state"] == state and why in str(self.node(name)),
+                    lambda: f"{name} is not {state} for \"{why}\": {self.node(name)}\n{self.skepd.tail()}", 120)
+
+    def lose(self, name):
+        """A job whose node is silent; its first pod with that node, and the one that is tried elsewhere."""
+        job = self.submit(name)
+        (first,) = self.cluster.wait_pods(1)
+        node = self.cluster.pods()[first]["spec"]["nodeName"]
+        self.cluster.play_running(first)
+        self.wait_state(job, "RUNNING")
+        self.cluster.set_node(node, ready="Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting node status.")
+        second = next(iter(set(self.cluster.wait_pods(2)) - {first}))
+        self.assertNotEqual(self.cluster.pods()[second]["spec"]["nodeName"], node)
+        self.assertIn("deletionTimestamp", self.cluster.pods()[first]["metadata"])
+        self.cluster.play_running(second)
+        return job, node, first, second
+
+    def test_a_node_that_is_lost_gets_no_tasks_until_its_pods_have_gone(self):
+        job, node, first, second = self.lose("lost")
+        self.wait_state(job, "RUNNING")
+        self.cluster.set_node(node)  # its kubelet is back, and the old pod runs there
+        self.wait_node(node, "UNHEALTHY", "1 pod of tasks that were given up is not gone yet")
+        self.skepd.kill()
+        self.skepd.start()
+        self.wait_node(node, "UNHEALTHY", "not gone yet")
+        self.cluster.play_gone(first)
+        self.wait_node(node, "READY")
+        self.cluster.play_end(second)
+        self.finish(job)
+        self.assertEqual(waits.emptied(self.given_up, 120), [])
+
+    def test_a_node_that_is_deleted_and_comes_back(self):
+        job, node, first, second = self.lose("deleted-node")
+        self.cluster.call("DELETE", f"/api/v1/nodes/{node}")
+        self.cluster.add_node(node, labels={"skep": "yes"}, taints=[{"key": "skep.internal/dedicated", "effect": "NoSchedule"}])
+        self.wait_node(node, "UNHEALTHY", "not gone yet")
+        self.cluster.play_gone(first)
+        self.wait_node(node, "READY")
+        self.cluster.play_end(second)
+        self.finish(job)
+
+    def test_where_no_node_is_heard_none_is_lost(self):
+        job = self.submit("silence")
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.wait_state(job, "RUNNING")
+        mine = self.cluster.pods()[pod]["spec"]["nodeName"]
+        for node in sorted(("n1", "n2"), key=lambda name: name == mine):  # the last that is heard is its own
+            self.cluster.set_node(node, ready="Unknown", reason="NodeStatusUnknown")
+            self.wait_node(node, "UNHEALTHY")
+        waits.until(lambda: "all nodes are silent" in self.skepd.tail(), self.skepd.tail, 120)
+        self.assertEqual(list(self.cluster.pods()), [pod])
+        for node in sorted(("n1", "n2"), key=lambda name: name != mine):  # the first that is heard is its own
+            self.cluster.set_node(node)
+            self.wait_node(node, "READY")
+        self.assertEqual(list(self.cluster.pods()), [pod])
+        self.cluster.play_end(pod)
+        self.finish(job)
+
+    def test_a_node_whose_devices_are_refused_is_held_back(self):
+        self.cluster.merge("/api/v1/nodes/n2", {"spec": {"unschedulable": True}})
+        self.wait_node("n2", "UNHEALTHY", "cordoned")
+        job = self.submit("devices")
+        for _ in range(3):
+            (pod,) = self.cluster.wait_pods(1)
+            self.cluster.play(pod, "Failed", reason="UnexpectedAdmissionError", message="Allocate failed due to no healthy devices present")
+            waits.until(lambda: pod not in self.cluster.pods(), lambda: f"{pod} is not taken back: {self.skepd.tail()}", 120)
+        self.wait_node("n1", "UNHEALTHY", "refused 3 times in a row: Allocate failed")
+        self.cluster.merge("/api/v1/nodes/n2", {"spec": {"unschedulable": None}})
+        (pod,) = self.cluster.wait_pods(1)
+        self.assertEqual(self.cluster.pods()[pod]["spec"]["nodeName"], "n2")
+        self.cluster.play_end(pod)
+        self.finish(job)
+        amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+        self.cluster.set_node("n1", amounts | {"nvidia.com/gpu": "1"})  # its plugin has told of its devices anew
+        self.wait_node("n1", "READY")
+        self.cluster.set_node("n1", amounts | {"nvidia.com/gpu": "0"})
 
     def test_the_manifests_are_the_api_servers(self):
         self.cluster.apply("skepd.yaml")

@@ -129,6 +129,18 @@ class Pods(unittest.TestCase):
         self.finish(name, "STOPPED")
         self.assertNotEqual(self.skep("exec", "box", "--", "true").returncode, 0)
 
+    def test_what_a_task_uses(self):
+        name = self.submit("busy", "while :; do :; done")
+        self.wait_state(name, "RUNNING")
+
+        def use():
+            return self.skepd.call("GET", f"/api/v2/jobs/{name}/use")["use"]
+
+        waits.until(lambda: use().get("cpu", {}).get("most", 0) > 0.05, lambda: f"{use()}\n{self.trouble()}", PATIENCE_S)
+        self.assertGreater(use()["memory"]["most"], 100000)
+        self.skepd.act(name, "STOP")
+        self.finish(name, "STOPPED")
+
     def test_an_image_that_the_registry_does_not_have(self):
         status = self.finish(self.submit("missing", "true", image=self.nodes.images.name("nobody")), "FAILED")
         self.assertEqual(status["appExitCode"], 254, status)

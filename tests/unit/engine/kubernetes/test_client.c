@@ -214,10 +214,74 @@ static void what_waits_for_room_is_asked_when_there_is_some(void **state)
         close(fds[i]);
 }
 
+static bool bytes(void *context, uint64_t key, struct text text)
+{
+    (void)context, (void)key, (void)text;
+    return true;
+}
+
+/* A log whose task writes nothing is answered when its first line comes. */
+static void streams_that_are_quiet_hold_up_no_others(void **state)
+{
+    (void)state;
+    enum { STREAMS = 3 * CLIENT_OPENING_MAX };
+    int fds[STREAMS + 1];
+    for (int i = 0; i < STREAMS; i++)
+        kube_client_send(
+            world.client,
+            &(struct kube_call){
+                .method = "GET", .path = path_of("/log"), .bytes = bytes, .done = nothing_done},
+            0);
+    for (int i = 0; i < STREAMS; i++)
+        fds[i] = request_take();
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "GET", .path = path_of("/pods"), .done = nothing_done}, 0);
+    fds[STREAMS] = request_take();
+    say(fds[STREAMS], "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_answered);
+    for (int i = 0; i <= STREAMS; i++)
+        close(fds[i]);
+}
+
+/* Their connections do not come about; nothing else waits for that. */
+static void streams_that_do_not_open_hold_up_no_calls(void **state)
+{
+    (void)state;
+    int fds[CLIENT_OPENING_MAX + 1];
+    kube_client_free(world.client);
+    struct sockaddr_in address;
+    socklen_t length = sizeof address;
+    assert_int_equal(getsockname(world.listener, (struct sockaddr *)&address, &length), 0);
+    snprintf(world.server, sizeof world.server, "https://127.0.0.1:%u", ntohs(address.sin_port));
+    world.access.is_unchecked = true;
+    assert_int_equal(kube_client_new(&world.access, (struct kube_watcher){NULL, failed, answered},
+                                     &world.client, NULL),
+                     0);
+    for (int i = 0; i < 3 * CLIENT_OPENING_MAX; i++)
+        kube_client_send(
+            world.client,
+            &(struct kube_call){
+                .method = "GET", .path = path_of("/log"), .bytes = bytes, .done = nothing_done},
+            0);
+    for (int i = 0; i < CLIENT_OPENING_MAX; i++)
+        fds[i] = accept(world.listener, NULL, NULL);
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "GET", .path = path_of("/pods"), .done = nothing_done}, 0);
+    fds[CLIENT_OPENING_MAX] = accept(world.listener, NULL, NULL);
+    for (int i = 0; i <= CLIENT_OPENING_MAX; i++) {
+        assert_true(fds[i] >= 0);
+        close(fds[i]);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(streams_that_are_quiet_hold_up_no_others, setup, teardown),
+    cmocka_unit_test_setup_teardown(streams_that_do_not_open_hold_up_no_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(what_waits_for_room_is_asked_when_there_is_some, setup,
                                     teardown),
 };

@@ -1,6 +1,7 @@
 /* Why attempts were given up, on disk. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include "base/err.h"
 #include "engine/kubernetes/given_up.h"
 #include "folder.h"
+#include "sys/cleanup.h"
 
 static void what_is_written_is_read(void **state)
 {
@@ -24,6 +26,23 @@ static void what_is_written_is_read(void **state)
     given_up_drop(folder, attempt);
     given_up_drop(folder, other);
     assert_false(given_up_read(folder, attempt, &reason, &message));
+}
+
+/* What is written beside it first, and made durable, has taken its place. */
+static void only_the_server_reads_it(void **state)
+{
+    (void)state;
+    const char *folder = in_folder("given-up");
+    struct stat status;
+    size_t names = 0;
+    assert_int_equal(given_up_put(folder, (struct attempt_id){7}, "a", "first", NULL), 0);
+    assert_int_equal(given_up_put(folder, (struct attempt_id){7}, "b", "second", NULL), 0);
+    assert_int_equal(stat(in_folder("given-up/7"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    cleanup_dir DIR *dir = opendir(in_folder("given-up"));
+    for (struct dirent *entry; (entry = readdir(dir));)
+        names += entry->d_name[0] != '.';
+    assert_int_equal(names, 1);
 }
 
 static void long_words_are_cut(void **state)
@@ -69,6 +88,7 @@ static void a_folder_that_cannot_be_made(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_is_written_is_read, folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(only_the_server_reads_it, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(long_words_are_cut, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(all_are_named, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made, folder_setup, folder_teardown),

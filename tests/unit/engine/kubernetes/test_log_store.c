@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -57,6 +58,16 @@ static void streams_are_kept_apart(void **state)
     stream_is(LOG_ALL, 0, "a\nb\nc");
     stream_is(LOG_RUNTIME, 0, "note\n");
     assert_true(task.is_whole);
+}
+
+static void what_it_uses_is_told_beside_its_logs(void **state)
+{
+    (void)state;
+    take("u 0 0 1 2 3 4 5\no 0 0 a\n");
+    assert_int_equal(task.use.memory_bytes, 2);
+    take("u 10000 0 10 20 30 40 50\nu 5000 0 7 7 7 7 7\nu 20000 0 many\n"); /* one comes again */
+    assert_int_equal(task.use.memory_bytes, 20);
+    stream_is(LOG_ALL, 0, "a\n");
 }
 
 static void what_comes_in_pieces(void **state)
@@ -128,6 +139,31 @@ static void only_the_newest_stays(void **state)
     assert_in_range(part.end - part.begin, 32, 48);
 }
 
+/* Lines are found by when they came, also by a server that was started in between. */
+static void times_are_noted(void **state)
+{
+    (void)state;
+    uint64_t offset = 99;
+    const int64_t before_ms = time(NULL) * 1000LL - 1;
+    take("o 0 0 first\n");
+    assert_int_equal(logs_time(path, LOG_ALL, before_ms, &offset, NULL), 0);
+    assert_int_equal(offset, 0);
+    assert_int_equal(task.times.count, 1);
+    assert_int_equal(task.times.last_ms > before_ms, 1);
+    task.times.last_ms = 0; /* long ago */
+    take("o 6 6 second\n");
+    assert_int_equal(task.times.count, 2);
+    assert_int_equal(logs_time(path, LOG_STDOUT, task.times.last_ms, &offset, NULL), 0);
+    assert_int_equal(offset, 6);
+    assert_int_equal(logs_time(path, LOG_STDERR, task.times.last_ms, &offset, NULL), 0);
+    assert_int_equal(offset, 0);
+    task.is_known = false;
+    take("o 13 13 third\n");
+    assert_in_range(task.times.count, 2, 3);
+    take("not a line of skep-init\n");
+    assert_in_range(task.times.count, 2, 3);
+}
+
 /* A task that writes such lines itself fills no disk with files. */
 static void holes_without_end(void **state)
 {
@@ -141,7 +177,7 @@ static void holes_without_end(void **state)
     DIR *dir = opendir(path);
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir));)
-        count += entry->d_name[0] != '.';
+        count += strncmp(entry->d_name, "runtime.", 8) == 0;
     closedir(dir);
     assert_int_equal(count, 32);
     stream_is(LOG_RUNTIME, 1990, "x\n");
@@ -200,10 +236,12 @@ static void old_logs_go(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(streams_are_kept_apart, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_it_uses_is_told_beside_its_logs, setup, teardown),
     cmocka_unit_test_setup_teardown(what_comes_in_pieces, setup, teardown),
     cmocka_unit_test_setup_teardown(what_comes_twice, setup, teardown),
     cmocka_unit_test_setup_teardown(another_skepd_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(what_was_missed, setup, teardown),
+    cmocka_unit_test_setup_teardown(times_are_noted, setup, teardown),
     cmocka_unit_test_setup_teardown(only_the_newest_stays, setup, teardown),
     cmocka_unit_test_setup_teardown(holes_without_end, setup, teardown),
     cmocka_unit_test_setup_teardown(holes_in_one_piece, setup, teardown),

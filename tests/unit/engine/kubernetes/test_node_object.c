@@ -196,7 +196,19 @@ static void odd_lists_are_passed_over(void **state)
     assert_false(facts.is_healthy);
 }
 
+static void one_whose_kubelet_tells_nothing_is_silent(void **state)
+{
+    (void)state;
+    assert_false(node_object_is_silent(json(NODE(SPEC, READY))));
+    assert_false(node_object_is_silent(json(NODE(SPEC, AMOUNT))));
+    assert_false(node_object_is_silent(
+        json(NODE(SPEC, "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]"))));
+    assert_true(node_object_is_silent(
+        json(NODE(SPEC, "\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]"))));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_whose_kubelet_tells_nothing_is_silent),
     cmocka_unit_test(a_node_offers_what_is_allocatable),
     cmocka_unit_test(a_node_without_gpus_has_no_type),
     cmocka_unit_test(with_env_the_label_counts),

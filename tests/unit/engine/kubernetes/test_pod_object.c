@@ -131,6 +131,46 @@ static void out_of_memory_is_told_by_its_word(void **state)
     assert_int_equal(out.exit.exit_code, 137);
 }
 
+#define MEMORY(code, word)                                                                         \
+    "\"phase\":\"Failed\"," TASK(                                                                  \
+        ENDED(code, ",\"reason\":\"Error\",\"message\":\"skep-exit 1\\nstage user\\ncode " #code   \
+                    "\\nmemory " word "\\n\""))
+
+static void out_of_memory_is_told_by_skep_init(void **state)
+{
+    (void)state;
+    struct pod_object out = seen(MEMORY(137, "limit"));
+    assert_true(out.exit.is_oom_killed);
+    assert_string_equal(out.exit.reason, "OOMKilled");
+    assert_int_equal(out.exit.signal, 9);
+    assert_true(seen(MEMORY(1, "limit")).exit.is_oom_killed); /* of a child */
+    assert_string_equal(seen(MEMORY(1, "machine")).exit.reason, "NodeOutOfMemory");
+    assert_false(seen(MEMORY(1, "machine")).exit.is_oom_killed);
+    assert_string_equal(seen(MEMORY(1, "else")).exit.reason, "");
+    out = seen("\"phase\":\"Succeeded\"," TASK(
+        ENDED(0, ",\"message\":\"skep-exit 1\\nstage user\\ncode 0\\nmemory limit\\n\"")));
+    assert_false(out.exit.is_oom_killed);
+}
+
+static void that_memory_ran_out_may_be_told_later(void **state)
+{
+    (void)state;
+    static const char *const killed =
+        "\"phase\":\"Failed\"," TASK(ENDED(137, ",\"reason\":\"Error\""));
+    assert_true(seen(killed).is_word_open);
+    assert_false(pod(killed, true, POD_SEEN, true).is_word_open);
+    assert_false(seen(MEMORY(137, "else")).is_word_open); /* skep-init outlived it */
+    assert_false(
+        seen("\"phase\":\"Failed\"," TASK(ENDED(137, ",\"reason\":\"OOMKilled\""))).is_word_open);
+    assert_false(seen("\"phase\":\"Failed\"," TASK(ENDED(1, ""))).is_word_open);
+    assert_false(
+        seen("\"phase\":\"Failed\",\"reason\":\"Evicted\"," TASK(ENDED(137, ""))).is_word_open);
+    assert_false(
+        seen("\"phase\":\"Failed\"," TASK(ENDED(137, ",\"reason\":\"ContainerStatusUnknown\"")))
+            .is_word_open);
+    assert_false(seen("\"phase\":\"Failed\"," INIT(ENDED(137, ""))).is_word_open);
+}
+
 static void a_container_that_kubelet_lost_was_not_killed(void **state)
 {
     (void)state;
@@ -218,7 +258,8 @@ static void a_refusal_is_no_end(void **state)
                                           "OutOfpods",       "OutOfnvidia.com/gpu",
                                           "NodeAffinity",    "NodePorts",
                                           "TaintToleration", "UnexpectedAdmissionError",
-                                          "NodeShutdown",    "TopologyAffinityError"};
+                                          "NodeShutdown",    "TopologyAffinityError",
+                                          "Evicted"};
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         struct pod_object out = seen(arena_format(
             &arena, "\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":\"Pod was rejected\"",
@@ -354,6 +395,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_code_is_the_tasks_own),
     cmocka_unit_test(skep_init_says_where_it_ended),
     cmocka_unit_test(out_of_memory_is_told_by_its_word),
+    cmocka_unit_test(out_of_memory_is_told_by_skep_init),
+    cmocka_unit_test(that_memory_ran_out_may_be_told_later),
     cmocka_unit_test(a_container_that_kubelet_lost_was_not_killed),
     cmocka_unit_test(a_container_that_cannot_run_is_no_users_command),
     cmocka_unit_test(what_the_platform_took_has_its_word),

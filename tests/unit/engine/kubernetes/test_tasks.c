@@ -1,0 +1,196 @@
+/* What is told of an attempt again, from what is known of it. What pods do is in
+ * tests/system/kubernetes. */
+#include "unit.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "engine/kubernetes/given_up.h"
+#include "engine/kubernetes/state.h"
+#include "folder.h"
+
+enum { NOTHING = -1 };
+
+static void nothing_posted(void *context, const struct engine_event *event)
+{
+    (void)context, (void)event;
+}
+
+/* The one event, or NOTHING. */
+static int told(const struct kube_task *task)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* without a folder of logs */
+    struct tells tells;
+    int kind = NOTHING;
+    kube_enter(&kube, &tells);
+    kube_task_tell(&kube, task, &tells);
+    assert_in_range(tells.events.count, 0, 1);
+    if (tells.events.count == 1) {
+        const struct engine_event *event = tells.events.items;
+        assert_int_equal(event->attempt.v, task->attempt.v);
+        kind = (int)event->kind;
+    }
+    kube.sink = (struct engine_sink){.post = nothing_posted};
+    kube_leave(&kube, &tells);
+    return kind;
+}
+
+/* Of one that is on its way: the last step that was told, and no step that was not. */
+static void a_task_on_its_way_is_told_as_far_as_it_was(void **state)
+{
+    static const enum task_state STATES[] = {TASK_SECRET_ASKED, TASK_POD_ASKED, TASK_WAITS,
+                                             TASK_RUNS};
+    char node[] = "n1";
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(STATES); i++) {
+        struct kube_task task = {.attempt = {7}, .state = STATES[i], .node = node};
+        assert_int_equal(told(&task), NOTHING);
+        task.is_preparing_told = true;
+        assert_int_equal(told(&task), ENGINE_PREPARING);
+        task.is_started_told = true;
+        assert_int_equal(told(&task), ENGINE_STARTED);
+    }
+}
+
+/* An end is told when its log has come, and until then the task runs for all others. */
+static void an_end_is_told_with_its_log(void **state)
+{
+    char node[] = "n1", nothing[] = "";
+    struct kube_task task = {.attempt = {7},
+                             .state = TASK_ENDED,
+                             .node = node,
+                             .is_preparing_told = true,
+                             .is_started_told = true,
+                             .end_reason = nothing,
+                             .end_text = nothing};
+    (void)state;
+    task.log.is_held = true;
+    assert_int_equal(told(&task), ENGINE_STARTED);
+    task.log.is_held = false;
+    assert_int_equal(told(&task), ENGINE_EXITED);
+    task.is_refused = true;
+    assert_int_equal(told(&task), ENGINE_REFUSED);
+}
+
+static void nothing_is_told_of_a_forgotten_one(void **state)
+{
+    char node[] = "n1";
+    struct kube_task task = {.attempt = {7},
+                             .state = TASK_FORGOTTEN,
+                             .node = node,
+                             .is_preparing_told = true,
+                             .is_started_told = true};
+    (void)state;
+    assert_int_equal(told(&task), NOTHING);
+    task.log.is_held = true;
+    assert_int_equal(told(&task), NOTHING);
+}
+
+/* --- a log whose kubelet cannot be reached --- */
+
+static void nothing_failed(void *context, const char *trouble, int64_t for_ms)
+{
+    (void)context, (void)trouble, (void)for_ms;
+}
+
+static void nothing_answered(void *context)
+{
+    (void)context;
+}
+
+/* Until so many requests have failed, and it is asked for again at: when. With the lock. */
+static int64_t pause_await(struct kube *kube, const struct kube_task *task, uint32_t failures)
+{
+    while (task->log.failures < failures || task->log.again_ms == 0) {
+        pthread_mutex_unlock(&kube->lock);
+        sched_yield();
+        pthread_mutex_lock(&kube->lock);
+    }
+    return task->log.again_ms;
+}
+
+/* The pause grows while the task runs; its end cuts it short, and waits for no long one. */
+static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
+{
+    const struct kube_access access = {.server = "http://127.0.0.1:1", /* nobody listens there */
+                                       .server_name = "",
+                                       .proxy = "",
+                                       .token = "",
+                                       .token_path = ""};
+    const int64_t begin_ms = kube_now_ms();
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"},
+                        .is_listed = true};
+    (void)state;
+    kube.logs.directory = "/nowhere";
+    assert_int_equal(kube_client_new(&access,
+                                     (struct kube_watcher){.failed = nothing_failed,
+                                                           .answered = nothing_answered},
+                                     &kube.client, NULL),
+                     0);
+    pthread_mutex_lock(&kube.lock);
+    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+    task->state = TASK_RUNS;
+    task->log.failures = 10;
+    task_log_want(&kube, task);
+    assert_true(pause_await(&kube, task, 11) >= begin_ms + FEED_BACKOFF_MAX_MS);
+    task->state = TASK_ENDED;
+    assert_true(task_log_hold(&kube, task));
+    assert_int_equal(task->log.again_ms, 0);
+    assert_int_equal(kube.logs.streams, 1);
+    assert_true(pause_await(&kube, task, 12) - kube_now_ms() <= 5000);
+    task_log_leave(&kube, task);
+    assert_int_equal(kube.logs.streams, 0);
+    pthread_mutex_unlock(&kube.lock);
+    kube_client_free(kube.client);
+    tasks_free(&kube);
+    pthread_mutex_destroy(&kube.lock);
+}
+
+/* --- a node that is lost --- */
+
+static bool is_noted(const struct kube *kube, struct attempt_id attempt)
+{
+    cleanup_buf struct buf reason = BUF_INIT, message = BUF_INIT;
+    return given_up_read(kube->given_up, attempt, &reason, &message) &&
+           strcmp(buf_cstr(&reason), KUBE_NODE_LOST) == 0;
+}
+
+static void end_posted(void *context, const struct engine_event *event)
+{
+    const struct kube *kube = context;
+    assert_int_equal(event->kind, ENGINE_EXITED);
+    assert_true(is_noted(kube, event->attempt));
+}
+
+/* The disk is not waited for under the lock, and nothing is told that a restart would not know. */
+static void an_end_with_its_node_is_durable_before_it_is_told(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"},
+                        .is_listed = true};
+    struct tells tells;
+    (void)state;
+    kube.given_up = in_folder("given-up");
+    kube.sink = (struct engine_sink){.context = &kube, .post = end_posted};
+    kube_enter(&kube, &tells);
+    for (uint64_t i = 1; i <= 2; i++)
+        kube_task_add(&kube, (struct attempt_id){i}, "n1")->state = TASK_RUNS;
+    tasks_lose(&kube, "n1", &tells);
+    assert_int_equal(tells.events.count, 2);
+    assert_false(is_noted(&kube, (struct attempt_id){1}));
+    kube_leave(&kube, &tells);
+    assert_true(is_noted(&kube, (struct attempt_id){2}));
+    tasks_free(&kube);
+    nodes_free(&kube);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
+                                    folder_teardown),
+    cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
+    cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
+    cmocka_unit_test(an_end_is_told_with_its_log),
+    cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
+};
+UNIT_FILE(tests, NULL, NULL);
