@@ -226,13 +226,12 @@ int account_user(struct call *call, struct text name, struct store_user *user)
     return code;
 }
 
-int account_group(struct call *call, struct text name, struct store_group *group,
-                  struct store_members *members)
+int account_group(struct call *call, struct text name, struct store_group *group)
 {
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    int code = store_group(reader, name, call->arena, group, members, &call->err);
+    int code = store_group(reader, name, call->arena, group, NULL, &call->err);
     if (code == ERR_NOT_FOUND)
         return call_fail(
             call, ERR_NOT_FOUND, "NoGroupError", "", "Group %.*s is not found.",
@@ -243,8 +242,7 @@ int account_group(struct call *call, struct text name, struct store_group *group
 int account_group_exists(struct call *call, struct text name)
 {
     struct store_group group;
-    struct store_members members;
-    return account_group(call, name, &group, &members);
+    return account_group(call, name, &group);
 }
 
 /* ---- what bodies hold ---- */

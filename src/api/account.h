@@ -38,10 +38,9 @@ int account_change(struct call *call, struct account_edit *edit);
 void account_admin(struct call *call, const struct store_user *user, bool is_admin,
                    struct account_edit *edit);
 
-/* The user or group of this name, whole. NoUserError, NoGroupError. */
+/* The user of this name, whole, or the group without its members. NoUserError, NoGroupError. */
 int account_user(struct call *call, struct text name, struct store_user *user);
-int account_group(struct call *call, struct text name, struct store_group *group,
-                  struct store_members *members);
+int account_group(struct call *call, struct text name, struct store_group *group);
 /* Does the group exist? Else NoGroupError. */
 int account_group_exists(struct call *call, struct text name);
 

@@ -64,7 +64,8 @@ static int tls_start(struct api *api, struct err *err)
     const struct api_config *config = &api->config;
     if (config->tls == API_TLS_OFF || (config->tls == API_TLS_AUTO && is_loopback(config->listen)))
         return 0;
-    struct http_tls_config tls = {config->certificate, config->key, config->tls_folder};
+    struct http_tls_config tls = {config->certificate, config->key, config->tls_folder,
+                                  config->clients};
     int code = http_tls_open(&tls, &api->tls, err);
     if (code)
         return code;

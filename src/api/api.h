@@ -11,6 +11,7 @@
  */
 #ifndef API_API_H
 #define API_API_H
+#include "api/tls_client.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ struct api_config {
     enum api_tls tls;
     const char *certificate, *key; /* PEM files; both NULL: made at the first start … */
     const char *tls_folder;        /* … in this folder */
+    struct tls_clients_config clients;
     /* The path of a socket for the users of this machine. Who comes by it as root, or as the user
      * of this process, is `socket_user`, who must be an admin, without a token. NULL: none. */
     const char *socket, *socket_user;

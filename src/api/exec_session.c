@@ -31,8 +31,9 @@ enum { CLOSE_REPLACED = 4001 };
 
 /* The newest of what a terminal has shown. */
 struct shown {
-    char *bytes;  /* EXEC_REPLAY_BYTES */
-    uint64_t end; /* bytes ever written */
+    char *bytes;   /* EXEC_REPLAY_BYTES */
+    uint64_t end;  /* bytes ever written */
+    uint64_t sent; /* those before this one have gone out to some connection */
 };
 
 struct connection {
@@ -123,6 +124,7 @@ static void say_attached(struct exec_session *session, uint64_t from)
     json_key_string(&json, "type", "attached");
     json_key_bool(&json, "terminal", session->wanted.request.has_terminal);
     json_key_int(&json, "from", (int64_t)from);
+    json_key_int(&json, "seen", (int64_t)session->replay.sent);
     json_object_end(&json);
     say(session, &text);
 }
@@ -190,6 +192,11 @@ static void note(const struct exec_session *session, const char *reason, const c
 }
 
 /* --- the connection --- */
+
+static bool is_connected(const struct exec_session *session)
+{
+    return session->connection.socket.fd >= 0;
+}
 
 static ssize_t socket_read(void *context, void *bytes, size_t size)
 {
@@ -265,7 +272,7 @@ static void connection_take(struct exec_session *session, struct connection *off
 {
     struct connection *connection = &session->connection;
     const struct websocket_ops ops = {session, socket_read, socket_write, on_message};
-    const struct shown *replay = &session->replay;
+    struct shown *replay = &session->replay;
     if (connection->websocket) {
         websocket_close(connection->websocket, CLOSE_REPLACED, "another connection has taken it");
         websocket_work(connection->websocket);
@@ -290,6 +297,7 @@ static void connection_take(struct exec_session *session, struct connection *off
         say_bytes(session, CHANNEL_OUTPUT, replay->bytes + at, part);
         from += part;
     }
+    replay->sent = replay->end;
 }
 
 /* --- the program --- */
@@ -303,6 +311,8 @@ static void output_take(struct exec_session *session, int fd, char channel, bool
         if (session->wanted.request.has_terminal)
             shown_add(&session->replay, bytes, (size_t)length);
         say_bytes(session, channel, bytes, (size_t)length);
+        if (is_connected(session))
+            session->replay.sent = session->replay.end;
     } else if (length == 0 || errno != EINTR) {
         /* nothing now: at the end nobody is left who could write */
         *is_over = length == 0 || errno != EAGAIN || session->end_reason;
@@ -340,11 +350,6 @@ static void program_end_take(struct exec_session *session)
 }
 
 /* --- the thread --- */
-
-static bool is_connected(const struct exec_session *session)
-{
-    return session->connection.socket.fd >= 0;
-}
 
 /* May more of its output be read? Not faster than it goes out. Before anybody has come it waits. */
 static bool wants_output(const struct exec_session *session)

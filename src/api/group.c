@@ -83,8 +83,7 @@ int handle_group_list(struct call *call)
 int handle_group(struct call *call)
 {
     struct store_group group;
-    struct store_members members;
-    int code = account_group(call, call->parameters[0], &group, &members);
+    int code = account_group(call, call->parameters[0], &group);
     if (code)
         return code;
     struct json_writer json;
@@ -93,9 +92,9 @@ int handle_group(struct call *call)
     return 0;
 }
 
+/* Nobody is in a group that is not there, as in OpenPAI. */
 int handle_group_members(struct call *call)
 {
-    struct store_group group;
     struct store_members members;
     struct list_page page;
     const struct auth_subject subject = {.group = arena_copy(call->arena, call->parameters[0])};
@@ -104,27 +103,23 @@ int handle_group_members(struct call *call)
         code = page_parse(call, &page, arena_format(call->arena, "members of %s", subject.group),
                           NULL);
     if (!code)
-        code = account_group(call, call->parameters[0], &group, &members);
+        code = call_reader(call) ? 0 : call->err.code;
+    if (!code)
+        code = store_members_page(call->reader, subject.group, page.after, page_most(&page),
+                                  call->arena, &members, &call->err);
     if (code)
         return code;
-    struct text *names = ARENA_ARRAY(call->arena, struct text, members.count + 1);
-    for (size_t i = 0; i < members.count; i++)
-        names[i] = text_of(members.items[i].name);
-    const size_t *rows, count = page_pick(&page, names, members.count, false, &rows);
+    const size_t count = page_keep(&page, members.count);
+    if (count > 0 && count < members.count)
+        page.last = text_of(members.items[count - 1].name);
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
     for (size_t i = 0; i < count; i++) {
-        struct store_user user;
-        code = store_user(call->reader, names[rows[i]], call->arena, &user, &call->err);
-        if (code == ERR_NOT_FOUND)
-            continue; /* removed since */
-        if (code)
-            return code;
         json_object(&json);
-        json_key_string(&json, "username", user.name);
-        json_key_bool(&json, "clusterAdmin", user.is_admin || user.is_admin_by_group);
-        json_key_bool(&json, "groupAdmin", members.items[rows[i]].is_admin);
+        json_key_string(&json, "username", members.items[i].name);
+        json_key_bool(&json, "clusterAdmin", members.items[i].is_cluster_admin);
+        json_key_bool(&json, "groupAdmin", members.items[i].is_admin);
         json_object_end(&json);
     }
     page_end(&page, &json);
@@ -235,7 +230,6 @@ int handle_group_update(struct call *call)
     const struct doc *doc, *data = NULL, *extension = NULL;
     struct text name;
     struct store_group group;
-    struct store_members members;
     bool is_patch = false, is_given;
     int code = call_body(call, &doc);
     if (!code)
@@ -247,7 +241,7 @@ int handle_group_update(struct call *call)
     if (!code)
         code = account_map(call, data, "extension", &extension);
     if (!code)
-        code = account_group(call, name, &group, &members);
+        code = account_group(call, name, &group);
     if (code)
         return code;
     struct account_edit *edit =
@@ -269,10 +263,9 @@ int handle_group_update(struct call *call)
 static int field_begin(struct call *call, const char *message, const struct doc **doc,
                        struct account_edit **edit, struct store_group *group)
 {
-    struct store_members members;
     int code = call_body(call, doc);
     if (!code)
-        code = account_group(call, call->parameters[0], group, &members);
+        code = account_group(call, call->parameters[0], group);
     if (code)
         return code;
     *edit = edit_new(call, CHANGE_GROUP_SET, call->parameters[0], 201, message);

@@ -125,6 +125,7 @@ int handle_storage_server(struct call *call);
 /* alert.c */
 int handle_alert_list(struct call *call);
 int handle_exit_specs(struct call *call);
+int handle_settings(struct call *call);
 
 /* kubernetes.c */
 int handle_kubernetes_nodes(struct call *call);

@@ -12,6 +12,8 @@ static int info_reply(struct call *call)
     json_key_string(&json, "launcherType", "k8s"); /* of the two words that clients know */
     json_key_string(&json, "authnMethod", call->api->oidc ? "OIDC" : "basic");
     json_key_bool(&json, "webPorts", call->api->web_ports != NULL);
+    json_key_bool(&json, "sharedConfigurations", call->api->config.is_config_shared);
+    json_key_bool(&json, "sharedLogs", call->api->config.is_log_shared);
     json_object_end(&json);
     return 0;
 }
@@ -30,6 +32,18 @@ int handle_root_v2(struct call *call)
 int handle_info(struct call *call)
 {
     return info_reply(call);
+}
+
+/* The configuration in force; passwords are masked. */
+int handle_settings(struct call *call)
+{
+    struct service *service = call->api->service;
+    cleanup_buf struct buf settings = BUF_INIT;
+    struct json_writer json;
+    service->settings(service->context, &settings);
+    call_json(call, 200, &json);
+    json_raw(&json, buf_as_text(&settings));
+    return 0;
 }
 
 /* The process answers. */

@@ -130,6 +130,7 @@ struct exchange_port {
     void (*resume)(struct exchange *exchange);
 };
 
+struct tls_client; /* tls_client.h */
 struct exchange {
     struct arena arena;
     int64_t begin_us; /* monotonic */
@@ -146,6 +147,7 @@ struct exchange {
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */
+    const struct tls_client *certificate; /* of the client, not a bad one; NULL: none is wanted */
     struct buf body;
     bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
     struct http_reply reply;

@@ -1,8 +1,10 @@
 #include "api/http_request.h"
 #include "api/http_loop.h"
 #include "api/http_proxy.h"
+#include "api/http_tls.h"
 #include "api/http_watch.h"
 #include "base/address.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include <arpa/inet.h>
 #include <assert.h>
@@ -306,6 +308,36 @@ static enum MHD_Result refuse(struct carried *carried, int status, const char *b
     return reply_queue(carried);
 }
 
+static enum MHD_Result certificate_refuse(struct carried *carried, const char *why)
+{
+    cleanup_buf struct buf body = BUF_INIT;
+    struct json_writer json;
+    json_init(&json, &body);
+    json_object(&json);
+    json_key_string(&json, "code", "UnauthorizedUserError");
+    json_key_string(&json, "message", why);
+    json_object_end(&json);
+    return refuse(carried, 401, buf_cstr(&body));
+}
+
+/* What the client has shown, where it was asked. NULL: it is fine. */
+static const char *certificate_take(struct carried *carried, struct http_client *client)
+{
+    struct http_tls *tls = carried->edge->config.tls;
+    if (!tls || client->way != HTTP_BY_NETWORK)
+        return NULL;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(carried->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (!http_tls_client(tls, info->tls_session, &client->shown, &client->shown_load))
+        return NULL;
+    carried->exchange.certificate = &client->shown;
+    if (client->shown.state == TLS_CLIENT_BAD)
+        return client->shown.text;
+    if (client->shown.state == TLS_CLIENT_NONE && http_tls_wants_client(tls))
+        return "show a client certificate: this server wants one (skep --client-certificate)";
+    return NULL;
+}
+
 static enum MHD_Result request_begin(struct carried *carried, const char *method)
 {
     struct exchange *exchange = &carried->exchange;
@@ -313,7 +345,10 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
         return refuse(carried, 400,
                       "{\"code\":\"InvalidParametersError\",\"message\":\"the headers say twice "
                       "where the request ends, or for whom it is\"}");
-    const struct http_client *client = client_of(carried->connection);
+    struct http_client *client = client_of(carried->connection);
+    const char *certificate_problem = certificate_take(carried, client);
+    if (certificate_problem)
+        return certificate_refuse(carried, certificate_problem);
     if (client->way == HTTP_BY_DOOR &&
         !text_starts(text_of(carried->target), text_of(carried->edge->config.door_prefix)))
         return refuse(carried, 403,

@@ -6,6 +6,7 @@
 #ifndef API_HTTP_REQUEST_H
 #define API_HTTP_REQUEST_H
 #include "api/http.h"
+#include "api/tls_client.h"
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +37,8 @@ struct http_client {
     int64_t peer_uid;        /* HTTP_BY_SOCKET; else -1 */
     bool is_whole;           /* the request has been read: no time limit of ours; under the lock */
     struct carried *carried; /* of the request under way; only for the connection's thread */
+    struct tls_client shown; /* its certificate; likewise, as is … */
+    unsigned shown_load;     /* … by which reading of the files it was looked at */
 };
 
 /* The descriptor of the client's socket. */

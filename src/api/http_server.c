@@ -176,7 +176,7 @@ static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
     struct http_server *server = seat->server;
     struct MHD_OptionItem secure[] = {
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)HTTP_TLS_PRIORITIES},
-        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_retrieve()},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_retrieve_and_ask()},
         {MHD_OPTION_END, 0, NULL},
     };
     struct MHD_OptionItem *more = is_secure ? secure : &secure[COUNT_OF(secure) - 1];

@@ -27,11 +27,14 @@ struct loaded {
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned chain_length;
     gnutls_privkey_t key;
+    struct tls_clients *clients; /* NULL: they are asked for nothing */
+    unsigned number;             /* from 1 */
 };
 
 struct http_tls {
     char *certificate, *key;
-    pthread_mutex_t lock; /* of reloads */
+    struct tls_clients_config clients; /* owns its strings */
+    pthread_mutex_t lock;              /* of reloads */
     _Atomic(struct loaded *) loaded;
     unsigned load_count;
 };
@@ -160,6 +163,7 @@ static void loaded_free(struct loaded *loaded)
         gnutls_pcert_deinit(&loaded->chain[i]);
     if (loaded->key)
         gnutls_privkey_deinit(loaded->key);
+    tls_clients_free(loaded->clients);
     mem_free(loaded);
 }
 
@@ -234,13 +238,15 @@ static int tls_load(struct http_tls *tls, struct err *err)
         code = key_read(tls->key, loaded, err);
     if (!code)
         code = pair_check(tls, loaded, err);
+    if (!code && tls->clients.mode != TLS_CLIENT_OFF)
+        code = tls_clients_read(&tls->clients, &loaded->clients, err);
     if (code) {
         loaded_free(loaded);
         return code;
     }
     loaded->older = atomic_load(&tls->loaded);
+    loaded->number = ++tls->load_count;
     atomic_store(&tls->loaded, loaded);
-    tls->load_count++;
     return 0;
 }
 
@@ -263,10 +269,19 @@ static int pair_of_folder(struct http_tls *tls, const char *folder, struct err *
     return code;
 }
 
+static char *copy_of(const char *text)
+{
+    return text ? mem_copy(text) : NULL;
+}
+
 int http_tls_open(const struct http_tls_config *config, struct http_tls **out, struct err *err)
 {
     struct http_tls *none = NULL;
     struct http_tls *tls = mem_zero(1, sizeof *tls);
+    tls->clients = (struct tls_clients_config){.mode = config->clients.mode,
+                                               .authorities = copy_of(config->clients.authorities),
+                                               .revoked = copy_of(config->clients.revoked),
+                                               .pattern = copy_of(config->clients.pattern)};
     pthread_mutex_init(&tls->lock, NULL);
     int code = 0;
     if (!atomic_compare_exchange_strong(&the_one, &none, tls)) {
@@ -312,6 +327,9 @@ void http_tls_close(struct http_tls *tls)
     pthread_mutex_destroy(&tls->lock);
     mem_free(tls->certificate);
     mem_free(tls->key);
+    mem_free((void *)(uintptr_t)tls->clients.authorities);
+    mem_free((void *)(uintptr_t)tls->clients.revoked);
+    mem_free((void *)(uintptr_t)tls->clients.pattern);
     mem_free(tls);
 }
 
@@ -340,10 +358,51 @@ static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int n
     return 0;
 }
 
-void *http_tls_retrieve(void)
+/* It is called for the client's first message, before anything is answered. What is shown is judged
+ * with each request, so that who is refused is told why. */
+static int retrieve_and_ask(gnutls_session_t session, const gnutls_datum_t *names, int name_count,
+                            const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+                            gnutls_pcert_st **chain, unsigned *chain_length, gnutls_privkey_t *key)
 {
-    gnutls_certificate_retrieve_function2 *function = retrieve;
+    int answer =
+        retrieve(session, names, name_count, algorithms, algorithm_count, chain, chain_length, key);
+    struct http_tls *tls = atomic_load(&the_one);
+    if (answer == 0 && tls && tls->clients.mode != TLS_CLIENT_OFF)
+        gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+    return answer;
+}
+
+static void *pointer_of(gnutls_certificate_retrieve_function2 *function)
+{
     void *pointer;
     memcpy(&pointer, &function, sizeof pointer); /* ISO C has no cast between the two */
     return pointer;
+}
+
+void *http_tls_retrieve(void)
+{
+    return pointer_of(retrieve);
+}
+
+void *http_tls_retrieve_and_ask(void)
+{
+    return pointer_of(retrieve_and_ask);
+}
+
+bool http_tls_client(struct http_tls *tls, struct gnutls_session_int *session,
+                     struct tls_client *client, unsigned *load)
+{
+    const struct loaded *loaded = atomic_load(&tls->loaded);
+    if (!loaded->clients)
+        return false;
+    const bool is_over = client->state == TLS_CLIENT_GOOD && client->expires_s <= time(NULL);
+    if (*load != loaded->number || is_over)
+        tls_client_look(loaded->clients, session, client);
+    *load = loaded->number;
+    return true;
+}
+
+bool http_tls_wants_client(const struct http_tls *tls)
+{
+    return tls->clients.mode == TLS_CLIENT_REQUIRED;
 }

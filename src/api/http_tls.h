@@ -8,6 +8,7 @@
  */
 #ifndef API_HTTP_TLS_H
 #define API_HTTP_TLS_H
+#include "api/tls_client.h"
 
 struct err;
 struct http_tls;
@@ -20,6 +21,7 @@ struct http_tls_config {
      * the first start: ECDSA P-256, for ten years, for this machine's names and loopback. */
     const char *certificate, *key;
     const char *folder;
+    struct tls_clients_config clients; /* mode TLS_CLIENT_OFF: clients are asked for nothing */
 };
 
 /* Strings are copied. ERR_NOT_FOUND, ERR_IO: a file; ERR_INVALID: what stands in it, or the two do
@@ -33,8 +35,17 @@ void http_tls_close(struct http_tls *tls);
 
 void http_tls_fingerprint(struct http_tls *tls, char text[TLS_FINGERPRINT_SIZE]);
 
-/* A gnutls_certificate_retrieve_function2 *, for MHD_OPTION_HTTPS_CERT_CALLBACK. */
+/* A gnutls_certificate_retrieve_function2 *, for MHD_OPTION_HTTPS_CERT_CALLBACK. The second asks
+ * the client for a certificate, too, when the configuration wants it. */
 void *http_tls_retrieve(void);
+void *http_tls_retrieve_and_ask(void);
+
+/* What a connection's client has shown; `load`, 0 at first, says by which reading of the files it
+ * was looked at. It is looked at again when these were read again, and after its time. False:
+ * clients are asked for nothing. */
+bool http_tls_client(struct http_tls *tls, struct gnutls_session_int *session,
+                     struct tls_client *client, unsigned *load);
+bool http_tls_wants_client(const struct http_tls *tls); /* TLS_CLIENT_REQUIRED */
 /* The versions and ciphers that are spoken: TLS 1.3 and 1.2. */
 #define HTTP_TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 

@@ -59,7 +59,7 @@ static int read_attempt(struct call *call, struct store_job *job, int64_t index,
 }
 
 /* `tasks`: what the detail says of them. */
-enum tasks_wanted { TASKS_ALL, TASKS_COUNT, TASKS_NONE };
+enum tasks_wanted { TASKS_ALL, TASKS_STATES, TASKS_COUNT, TASKS_NONE };
 
 static int tasks_wanted_parse(struct call *call, int64_t index, enum tasks_wanted *wanted)
 {
@@ -71,9 +71,11 @@ static int tasks_wanted_parse(struct call *call, int64_t index, enum tasks_wante
         *wanted = TASKS_NONE;
     else if (text_is(text, "count") && index < 0)
         *wanted = TASKS_COUNT;
+    else if (text_is(text, "states") && index < 0)
+        *wanted = TASKS_STATES;
     else if (!text_is(text, "all"))
         return call_fail(call, ERR_INVALID, NULL, "tasks", "tasks must be all or none%s",
-                         index < 0 ? ", or count" : " of an attempt");
+                         index < 0 ? ", or count, or states" : " of an attempt");
     return 0;
 }
 
@@ -104,9 +106,11 @@ static int tasks_read(struct call *call, int64_t index, enum tasks_wanted wanted
         if (!code)
             detail->role_names = role_names(call, tasks, &detail->role_count);
         return code;
+    case TASKS_STATES:
     case TASKS_COUNT:
         counts = ARENA_NEW(call->arena, struct store_task_counts);
-        code = store_task_counts(call->reader, job, call->arena, counts, &call->err);
+        code = (wanted == TASKS_STATES ? store_task_states : store_task_counts)(
+            call->reader, job, call->arena, counts, &call->err);
         detail->counts = counts;
         break;
     case TASKS_NONE:
@@ -198,12 +202,9 @@ int handle_job_config_v1(struct call *call)
 
 /* ---- attempts ---- */
 
+/* Of the server, whichever job was named. */
 int handle_job_attempt_health(struct call *call)
 {
-    struct store_job job;
-    int code = call_job(call, call->parameters[0], &job);
-    if (code)
-        return code;
     call_message(call, 200, "the history of attempts is kept");
     return 0;
 }

@@ -339,16 +339,58 @@ static void length_tell(struct call *call, struct log_reader *log, const struct 
             arena_format(call->arena, "%llu", (unsigned long long)(log->end - log->offset)));
 }
 
-/* offset=N, tail=BYTES, tail-lines=N, tail-mode=true; by default from the start. */
+/* The begin of the line in which `offset` is, unless that is far away. */
+static uint64_t line_start(struct call *call, const struct log_reader *log,
+                           const struct log_part *part, uint64_t offset)
+{
+    struct service *service = call->api->service;
+    char *block = arena_alloc(call->arena, TAIL_BLOCK);
+    uint64_t from = offset - part->begin > TAIL_BLOCK ? offset - TAIL_BLOCK : part->begin;
+    const uint64_t wanted = offset - from;
+    struct log_part ignored;
+    struct err err; /* then it begins in the middle of a line */
+    const ssize_t length = service->log_read(service->context, log->engine, log->attempt,
+                                             log->which, &from, block, wanted, &ignored, &err);
+    const char *newline = length == (ssize_t)wanted && length ? memrchr(block, '\n', wanted) : NULL;
+    if (newline)
+        return from + (uint64_t)(newline + 1 - block);
+    return from == part->begin ? from : offset;
+}
+
+/* since=TIME: from what was written then on, in whole lines; the reply says where that is. */
+static int since_take(struct call *call, struct log_reader *log, const struct log_part *part,
+                      int64_t since_ms)
+{
+    struct service *service = call->api->service;
+    uint64_t offset;
+    int code = service->log_time(service->context, log->engine, log->attempt, log->which, since_ms,
+                                 &offset, &call->err);
+    if (code)
+        return code;
+    if (offset > part->end)
+        offset = part->end;
+    log->offset = offset > part->begin ? line_start(call, log, part, offset) : part->begin;
+    if (!log->is_job || !log->is_follow) /* else the follow says so */
+        exchange_header(call->exchange, "X-Skep-Offset",
+                        arena_format(call->arena, "%llu", (unsigned long long)log->offset));
+    return 0;
+}
+
+/* offset=N, tail=BYTES, tail-lines=N, tail-mode=true, since=TIME; by default from the start. */
 static int log_begin(struct call *call, struct log_reader *log)
 {
     struct service *service = call->api->service;
-    int64_t offset, tail, lines;
+    int64_t offset, tail, lines, since_ms;
     int code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
     if (!code)
         code = call_number(call, "tail", 1, TAIL_BYTES_MAX, 0, &tail);
     if (!code)
         code = call_number(call, "tail-lines", 0, TAIL_LINES_MAX, -1, &lines);
+    if (!code)
+        code = call_number(call, "since", 0, INT64_MAX, -1, &since_ms);
+    if (!code && since_ms >= 0 && (offset || tail || lines >= 0))
+        code = call_fail(call, ERR_INVALID, NULL, "since",
+                         "a log begins at since, at offset, or with its tail: give one of them");
     if (code)
         return code;
     if (log->is_tail || call_flag(call, "tail-mode") || call_flag(call, "tailMode"))
@@ -381,6 +423,8 @@ static int log_begin(struct call *call, struct log_reader *log)
         log->offset = tail_lines(call, log, &part, lines);
     if (lines == 0)
         log->offset = part.end;
+    if (since_ms >= 0 && length >= 0 && (code = since_take(call, log, &part, since_ms)))
+        return code;
     if (!log->is_follow && length >= 0)
         length_tell(call, log, &part);
     return 0;

@@ -136,6 +136,11 @@ size_t page_pick(struct list_page *page, const struct text *keys, size_t count, 
     return shown;
 }
 
+uint64_t page_most(const struct list_page *page)
+{
+    return page->limit == PAGE_WHOLE ? PAGE_WHOLE : page->limit + 1;
+}
+
 size_t page_keep(struct list_page *page, size_t count)
 {
     return count > page->limit ? (size_t)page->limit : count;

@@ -48,6 +48,9 @@ int page_parse(struct call *call, struct list_page *page, const char *list,
  * order to show. All, as they stand, when the list is not cut; else by key. */
 size_t page_pick(struct list_page *page, const struct text *keys, size_t count, bool is_descending,
                  const size_t **rows);
+/* How many items to read from page->after on: one more than is shown tells whether there are more.
+ */
+uint64_t page_most(const struct list_page *page);
 /* Of items that were read from page->after on, one more than the limit when there are more: those
  * that are shown. `last`: key of the last of them. */
 size_t page_keep(struct list_page *page, size_t count);

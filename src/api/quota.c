@@ -2,6 +2,7 @@
 #include "api/account.h"
 #include "api/audit.h"
 #include "api/handlers.h"
+#include "api/http_watch.h"
 #include "api/throttle.h"
 #include "base/memory.h"
 
@@ -13,6 +14,15 @@ static void value_json(struct json_writer *json, const char *key, int64_t value)
         json_key_int(json, key, value);
 }
 
+/* Whole hours, as a submission is refused when they are reached. < 0: call->err. */
+static int64_t hours_of(struct call *call, const char *user)
+{
+    uint64_t gpu_ms;
+    int code = store_gpu_use(call->reader, text_of(user), http_wall_ms(), &gpu_ms, &call->err);
+    return code < 0 ? code : (int64_t)(gpu_ms / 3600000);
+}
+
+/* < 0: call->err. */
 static int64_t used_of(struct call *call, const char *user, enum quota_kind kind)
 {
     struct service *service = call->api->service;
@@ -31,6 +41,11 @@ static int64_t used_of(struct call *call, const char *user, enum quota_kind kind
         return throttle_use_of(call->api, user).requests;
     case QUOTA_STREAMS:
         return throttle_use_of(call->api, user).streams;
+    case QUOTA_KEPT_JOBS:
+        store_use_of(service->store, text_of(user), &use);
+        return (int64_t)(use.stored_jobs - use.live_jobs);
+    case QUOTA_GPU_HOURS:
+        return hours_of(call, user);
     }
     return 0;
 }
@@ -46,6 +61,11 @@ int handle_user_quota(struct call *call)
         code = account_user(call, text_of(name), &user);
     if (!code)
         code = store_user_quotas(call->reader, text_of(name), call->arena, &quotas, &call->err);
+    int64_t used[QUOTA_KIND_COUNT];
+    for (int i = 0; !code && i < QUOTA_KIND_COUNT; i++) {
+        used[i] = used_of(call, name, (enum quota_kind)i);
+        code = used[i] < 0 ? (int)used[i] : 0;
+    }
     if (code)
         return code;
     struct json_writer json;
@@ -57,7 +77,7 @@ int handle_user_quota(struct call *call)
         json_object(&json);
         value_json(&json, "value", quotas.values.values[i]);
         json_key_string(&json, "group", quotas.groups[i]);
-        json_key_int(&json, "used", used_of(call, name, kind));
+        json_key_int(&json, "used", used[i]);
         json_object_end(&json);
     }
     json_object_end(&json);

@@ -13,8 +13,10 @@
 #include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -48,11 +50,17 @@ struct relay_connection {
     bool is_websocket;
     int64_t due_ms, look_ms;
     struct web_port_grant grant; /* user "": not known yet */
+    struct in6_addr from;        /* relay_origin */
     char session[WEB_PORT_WORD_SIZE];
 };
 
+struct relay_arrival {
+    int fd;
+    struct in6_addr from; /* relay_origin */
+};
+
 struct relay_arrivals {
-    int *items;
+    struct relay_arrival *items;
     size_t count, room;
 };
 
@@ -597,17 +605,34 @@ static void event_take(struct relay *relay, const struct epoll_event *event)
 
 /* ---- the thread ---- */
 
-static void arrival_take(struct relay *relay, int fd)
+/* Of one address, that have shown no session: somebody could take all places by them, and send
+ * nothing. */
+static size_t strangers_of(const struct relay *relay, const struct in6_addr *from)
 {
+    size_t count = 0;
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
+        const struct relay_connection *connection = &relay->connections[i];
+        count += connection->client && !connection->grant.user[0] &&
+                 memcmp(&connection->from, from, sizeof *from) == 0;
+    }
+    return count;
+}
+
+static void arrival_take(struct relay *relay, const struct relay_arrival *arrival)
+{
+    const bool is_welcome = strangers_of(relay, &arrival->from) < RELAY_STRANGERS_MAX;
+    if (!is_welcome)
+        close(arrival->fd);
+    for (size_t i = 0; is_welcome && i < RELAY_CONNECTIONS_MAX; i++) {
         struct relay_connection *connection = &relay->connections[i];
         if (connection->client)
             continue;
-        connection->client = relay_stream_new(fd, relay->tls);
+        connection->client = relay_stream_new(arrival->fd, relay->tls);
         if (!connection->client)
             break;
         connection->stage = STAGE_HEAD;
         connection->task = -1;
+        connection->from = arrival->from;
         connection->due_ms = http_clock_ms() + RELAY_HEAD_S * 1000;
         connection_work(relay, connection);
         return;
@@ -627,7 +652,7 @@ static void arrivals_take(struct relay *relay)
     relay->arrivals = (struct relay_arrivals){0};
     pthread_mutex_unlock(&relay->lock);
     for (size_t i = 0; i < arrivals.count; i++)
-        arrival_take(relay, arrivals.items[i]);
+        arrival_take(relay, &arrivals.items[i]);
 }
 
 static void connection_overdue(struct relay *relay, struct relay_connection *connection)
@@ -706,13 +731,29 @@ static void relay_wake(struct relay *relay)
     (void)written;
 }
 
+struct in6_addr relay_origin(const struct sockaddr *from, socklen_t length)
+{
+    static const struct in6_addr none;
+    struct in6_addr origin = none;
+    if (from->sa_family == AF_INET6 && length >= sizeof(struct sockaddr_in6)) {
+        memcpy(&origin, (const char *)from + offsetof(struct sockaddr_in6, sin6_addr),
+               sizeof origin);
+        if (memcmp(&origin, &none, 8) != 0) /* not this machine's, nor one of IPv4 */
+            memset(&origin.s6_addr[8], 0, 8);
+    } else if (from->sa_family == AF_INET && length >= sizeof(struct sockaddr_in)) {
+        origin.s6_addr[10] = origin.s6_addr[11] = 0xff;
+        memcpy(&origin.s6_addr[12], (const char *)from + offsetof(struct sockaddr_in, sin_addr), 4);
+    }
+    return origin;
+}
+
 static void take(void *context, int fd, const struct sockaddr *from, socklen_t length)
 {
     struct relay *relay = context;
-    (void)from, (void)length;
+    const struct relay_arrival arrival = {.fd = fd, .from = relay_origin(from, length)};
     pthread_mutex_lock(&relay->lock);
     relay->taken++;
-    *ARRAY_ADD(&relay->arrivals) = fd;
+    *ARRAY_ADD(&relay->arrivals) = arrival;
     pthread_mutex_unlock(&relay->lock);
     relay_wake(relay);
 }
@@ -773,7 +814,7 @@ void relay_stop(struct relay *relay)
         if (relay->connections[i].client)
             connection_close(relay, &relay->connections[i]);
     for (size_t i = 0; i < relay->arrivals.count; i++)
-        close(relay->arrivals.items[i]);
+        close(relay->arrivals.items[i].fd);
     mem_free(relay->arrivals.items);
     relay_tls_free(relay->tls);
     if (relay->epoll_fd >= 0)

@@ -14,6 +14,8 @@
 #define API_RELAY_H
 #include "api/web_ports.h"
 #include "base/origin.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 struct err;
 struct relay;
@@ -22,8 +24,9 @@ struct service;
 enum {
     RELAY_CONNECTIONS_MAX = 1024,
     RELAY_USER_CONNECTIONS_MAX = 64,
-    RELAY_BLOCK = 64 << 10, /* bytes on their way in one direction */
-    RELAY_HEAD_S = 30,      /* until a request's head is whole */
+    RELAY_STRANGERS_MAX = 256, /* of one relay_origin, without a session yet */
+    RELAY_BLOCK = 64 << 10,    /* bytes on their way in one direction */
+    RELAY_HEAD_S = 30,         /* until a request's head is whole */
     RELAY_CONNECT_S = 10,
     RELAY_IDLE_S = 3600, /* without a byte in either direction */
     RELAY_LOOK_S = 30,
@@ -42,5 +45,9 @@ int relay_start(const struct relay_config *config, struct relay **relay, struct 
 uint16_t relay_port(const struct relay *relay); /* that is listened on */
 /* Every connection is closed. Before the engines. NULL is fine. */
 void relay_stop(struct relay *relay);
+
+/* Who is counted as one: the address, IPv4 as its IPv6 form; of another IPv6 address its first
+ * half, as one who has a /64 has all its addresses. All zero: not of the internet. */
+struct in6_addr relay_origin(const struct sockaddr *from, socklen_t length);
 
 #endif

@@ -107,6 +107,7 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/changes", ACCESS_USER, handle_changes, false},
     {HTTP_GET, "/api/v2/alerts", ACCESS_USER, handle_alert_list, false},
     {HTTP_GET, "/api/v2/exit-specs", ACCESS_USER, handle_exit_specs, false},
+    {HTTP_GET, "/api/v2/settings", ACCESS_ADMIN, handle_settings, false},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, false},
     {HTTP_GET, "/api/v2/kubernetes/pods", ACCESS_ADMIN, handle_kubernetes_pods, false},
     {HTTP_GET, "/api/v2/storages", ACCESS_USER, handle_storage_list, false},

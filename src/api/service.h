@@ -154,6 +154,8 @@ struct service {
     ssize_t (*log_read)(void *context, uint8_t engine, struct attempt_id attempt,
                         enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
                         struct log_part *part, struct err *err);
+    int (*log_time)(void *context, uint8_t engine, struct attempt_id attempt,
+                    enum log_stream stream, int64_t at_ms, uint64_t *offset, struct err *err);
     int (*log_watch)(void *context, uint8_t engine, struct attempt_id attempt,
                      enum log_stream stream, struct err *err);
     /* What an attempt, or (`node` not NULL) a machine, used over time. ERR_NOT_FOUND: nothing is
@@ -180,6 +182,9 @@ struct service {
     /* The exit table as it is now; it cannot be exchanged until it is put back: be short. */
     const struct exit_rules *(*rules_get)(void *context);
     void (*rules_put)(void *context);
+
+    /* What is in force of the configuration, as JSON: the reply of GET /api/v2/settings. */
+    void (*settings)(void *context, struct buf *out);
 
     void (*watch)(void *context, struct service_watch *watch);
     /* No call of notify is under way any more when it returns. */

@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/page.h"
 #include "api/view.h"
+#include "core/plan.h"
 
 enum { INDEX_BITS = 16 };
 static const struct page_limits limits = {1, PAGE_LIMIT_MAX, PAGE_LIMIT};
@@ -24,7 +25,28 @@ static int place_parse(const struct list_page *page, struct task_filter *filter)
     return 0;
 }
 
-static int filter_parse(struct call *call, struct list_page *page, struct task_filter *filter)
+/* from=INDEX: of one role the tasks from this one on, as a cursor would have it. */
+static int from_parse(struct call *call, struct job_id job, const struct call_words *roles,
+                      const struct list_page *page, struct task_filter *filter)
+{
+    int64_t from;
+    cleanup_plan struct plan *plan = NULL;
+    int code = call_number(call, "from", 0, UINT16_MAX, -1, &from);
+    if (code || from < 0)
+        return code;
+    if (roles->count != 1 || page->after.at)
+        return call_fail(call, ERR_INVALID, NULL, "from",
+                         "from is an index within one role, and stands beside no cursor");
+    code = store_job_plan(call->reader, job, &plan, &call->err);
+    for (uint16_t r = 0; !code && r < plan->role_count; r++)
+        if (text_is(roles->items[0], plan->roles[r].name))
+            filter->after = (struct task_ref){r, (uint16_t)(from - 1)};
+    filter->has_after = from > 0;
+    return code;
+}
+
+static int filter_parse(struct call *call, struct job_id job, struct list_page *page,
+                        struct task_filter *filter)
 {
     struct call_words roles, nodes;
     *filter = (struct task_filter){0};
@@ -37,8 +59,11 @@ static int filter_parse(struct call *call, struct list_page *page, struct task_f
         code = call_states(call, &filter->states);
     if (!code)
         code = place_parse(page, filter);
+    if (!code)
+        code = from_parse(call, job, &roles, page, filter);
     if (code)
         return code;
+    filter->keyword = exchange_query(call->exchange, "keyword");
     filter->roles = roles.items;
     filter->role_count = roles.count;
     filter->nodes = nodes.items;
@@ -77,9 +102,9 @@ int handle_task_list(struct call *call)
         code = page_parse(call, &page, arena_format(call->arena, "tasks of %u", job.record.id.v),
                           &limits);
     if (!code)
-        code = filter_parse(call, &page, &filter);
-    if (!code && !call_reader(call))
-        code = call->err.code;
+        code = call_reader(call) ? 0 : call->err.code;
+    if (!code)
+        code = filter_parse(call, job.record.id, &page, &filter);
     if (!code)
         code =
             store_task_page(call->reader, job.record.id, &filter, call->arena, &tasks, &call->err);

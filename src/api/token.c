@@ -1,6 +1,7 @@
 #include "api/token.h"
 #include "api/call.h"
 #include "api/link.h"
+#include "api/tls_client.h"
 #include "base/memory.h"
 #include "sys/secret.h"
 #include <jwt.h>
@@ -180,6 +181,37 @@ static int caller_of_peer(struct call *call)
     return 0;
 }
 
+/* A browser shows its certificate to us whatever page it asks for: what comes from a page, which
+ * has an origin, needs a token as well. */
+static bool is_shown_knowingly(const struct exchange *exchange)
+{
+    return exchange->certificate && exchange->certificate->state == TLS_CLIENT_GOOD &&
+           !exchange->origin.at;
+}
+
+static int caller_of_certificate(struct call *call)
+{
+    const struct tls_client *shown = call->exchange->certificate;
+    struct store_reader *reader = call_reader(call);
+    struct store_user user = {0};
+    struct err err = {0};
+    if (!reader)
+        return call->err.code;
+    if (!shown->user[0])
+        return unauthorized(call, shown->text);
+    int code = store_user(reader, text_of(shown->user), call->arena, &user, &err);
+    if (code == ERR_NOT_FOUND || (!code && user.is_inactive))
+        return unauthorized(call, "the client certificate names a user who has no account here, "
+                                  "or may not log in");
+    if (code) {
+        call->err = err;
+        return code;
+    }
+    call->caller = (struct caller){
+        .auth = auth_of(call, &user), .token_id = "", .expires_ms = shown->expires_s * 1000};
+    return 0;
+}
+
 /* The claims stand; is the token still in the list, and what may its user do? */
 static int caller_load(struct call *call, const struct token_claims *claims)
 {
@@ -223,6 +255,8 @@ int token_caller(struct call *call)
         return link_caller(call, link);
     if (!token.at && is_trusted_peer(call))
         return caller_of_peer(call);
+    if (!token.at && is_shown_knowingly(call->exchange))
+        return caller_of_certificate(call);
     if (!token.at)
         return unauthorized(call, "log in first: this needs a token (Authorization: Bearer …)");
     struct text scheme = text_cut(&token, ' ');

@@ -35,7 +35,7 @@ void token_id_make(char id[TOKEN_ID_SIZE]);
 
 /* "Bearer TOKEN", or "Basic base64(user:TOKEN)" with an application's token: fills call->caller.
  * Without either, root and the user of this process are the admin of api_config.socket_user when
- * they come by this machine's socket. */
+ * they come by this machine's socket, and others whom their client certificate names. */
 int token_caller(struct call *call);
 
 #endif

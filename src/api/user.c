@@ -38,15 +38,17 @@ static void names_json(struct json_writer *json, const char *key, struct name_se
     ARRAY_FREE(names);
 }
 
-static const struct store_group *group_of(const struct store_groups *groups, const char *name)
+static int group_compare(const void *name, const void *group)
 {
-    for (size_t i = 0; i < groups->count; i++)
-        if (strcmp(groups->items[i].name, name) == 0)
-            return &groups->items[i];
-    return NULL;
+    return strcmp(name, ((const struct store_group *)group)->name);
 }
 
-/* What all users of a reply need. */
+static const struct store_group *group_of(const struct store_groups *groups, const char *name)
+{
+    return bsearch(name, groups->items, groups->count, sizeof groups->items[0], group_compare);
+}
+
+/* What the users of a reply need. */
 struct user_context {
     struct store_groups groups;
     struct store_names clusters; /* of the cluster */
@@ -97,13 +99,10 @@ static void user_json(struct call *call, struct json_writer *json, const struct 
 }
 
 static int user_context_read(struct call *call, const struct service_snapshot *snapshot,
-                             struct user_context *context)
+                             const struct store_users *users, struct user_context *context)
 {
-    struct store_reader *reader = call_reader(call);
-    if (!reader)
-        return call->err.code;
     context->clusters = vc_names(call, snapshot);
-    return store_groups(reader, call->arena, &context->groups, &call->err);
+    return store_groups_of(call->reader, users, call->arena, &context->groups, &call->err);
 }
 
 static int users_read(struct call *call, const struct service_snapshot *snapshot)
@@ -113,20 +112,24 @@ static int users_read(struct call *call, const struct service_snapshot *snapshot
     struct list_page page;
     int code = page_parse(call, &page, "users", NULL);
     if (!code)
-        code = user_context_read(call, snapshot, &context);
+        code = call_reader(call) ? 0 : call->err.code;
     if (!code)
-        code = store_users(call->reader, call->arena, &users, &call->err);
+        code = store_users_page(call->reader, page.after, page_most(&page), call->arena, &users,
+                                &call->err);
     if (code)
         return code;
-    struct text *names = ARENA_ARRAY(call->arena, struct text, users.count + 1);
-    for (size_t i = 0; i < users.count; i++)
-        names[i] = text_of(users.items[i].name);
-    const size_t *rows, count = page_pick(&page, names, users.count, false, &rows);
+    const size_t count = page_keep(&page, users.count);
+    if (count > 0 && count < users.count)
+        page.last = text_of(users.items[count - 1].name);
+    users.count = count;
+    code = user_context_read(call, snapshot, &users, &context);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
     for (size_t i = 0; i < count; i++)
-        user_json(call, &json, &users.items[rows[i]], &context);
+        user_json(call, &json, &users.items[i], &context);
     page_end(&page, &json);
     return 0;
 }
@@ -141,9 +144,9 @@ static int user_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct user_context context;
     struct store_user user;
-    int code = user_context_read(call, snapshot, &context);
+    int code = account_user(call, call->parameters[0], &user);
     if (!code)
-        code = account_user(call, call->parameters[0], &user);
+        code = user_context_read(call, snapshot, &(struct store_users){&user, 1}, &context);
     if (code)
         return code;
     struct json_writer json;
@@ -189,7 +192,6 @@ static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
 {
     struct store_names given;
     struct store_group group;
-    struct store_members members;
     int code = account_names(call, doc, "grouplist", &given);
     if (code)
         return code;
@@ -198,7 +200,7 @@ static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
     struct err err;
     for (size_t i = 0; i < COUNT_OF(always); i++)
         if (always[i] && store_group(call_reader(call), text_of(always[i]), call->arena, &group,
-                                     &members, &err) == 0)
+                                     NULL, &err) == 0)
             groups->items[groups->count++].name = always[i];
     for (size_t i = 0; i < given.count; i++) {
         code = account_group_exists(call, text_of(given.items[i]));
@@ -420,7 +422,8 @@ int handle_user_update(struct call *call)
     return code ? code : edit_end(call, update.edit);
 }
 
-/* Whose password it is must give the old one; an admin need not for others. */
+/* Whose password it is must give the old one, and stays signed in where they gave it; an admin need
+ * not for others. */
 static int set_password(struct call *call, const struct doc *doc, const struct store_user *user,
                         const char *old_fallback, struct account_edit *edit)
 {
@@ -440,6 +443,7 @@ static int set_password(struct call *call, const struct doc *doc, const struct s
             return call_fail(call, ERR_INVALID, NULL, "oldPassword", "oldPassword is missing");
         edit->old_password = old;
         edit->old_hash = user->password_hash;
+        edit->change.token_kept = call->caller.token_id;
     }
     edit->change.fields |= USER_PASSWORD;
     return 0;

@@ -238,6 +238,21 @@ static void view_counts(struct json_writer *json, const struct store_role_count 
     json_object_end(json);
 }
 
+/* A letter for each task, by index. */
+static void view_states(struct json_writer *json, struct text each)
+{
+    static const char LETTERS[] = {
+        [PUBLIC_WAITING] = 'W',   [PUBLIC_RUNNING] = 'R', [PUBLIC_STOPPING] = 'E',
+        [PUBLIC_SUCCEEDED] = 'S', [PUBLIC_STOPPED] = 'X', [PUBLIC_FAILED] = 'F',
+        [PUBLIC_UNKNOWN] = '?',
+    };
+    json_key(json, "taskStates");
+    json_raw(json, TEXT("\""));
+    for (size_t i = 0; i < each.length; i++)
+        buf_char(json->out, LETTERS[(size_t)each.at[i]]);
+    buf_char(json->out, '"');
+}
+
 static void view_role(struct json_writer *json, const struct view_detail *detail, size_t role)
 {
     json_key(json, detail->role_names[role]);
@@ -247,6 +262,8 @@ static void view_role(struct json_writer *json, const struct view_detail *detail
     json_key_string(json, "name", detail->role_names[role]);
     if (detail->counts)
         view_counts(json, &detail->counts->roles[role]);
+    if (detail->counts && detail->counts->roles[role].each.at)
+        view_states(json, detail->counts->roles[role].each);
     json_object_end(json);
     json_key(json, "taskStatuses");
     json_array(json);

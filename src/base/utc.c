@@ -14,20 +14,29 @@ struct date {
     int year, month, day, second; /* all from 1 but the second, which is of the day */
 };
 
-/* The nearest date within 1970 … 9999. */
-static struct date date_of(int64_t at_ms)
+static int month_days(int year, int month)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int64_t at_s = at_ms < 0 ? 0 : at_ms / 1000;
-    int year = 1970, month = 0, length;
-    if (at_s > UTC_LAST_S)
-        at_s = UTC_LAST_S;
+    return lengths[month - 1] + (month == 2 && is_leap(year));
+}
+
+/* Of the nearest time within 1970 … 9999. */
+static int64_t second_of(int64_t at_ms)
+{
+    const int64_t at_s = at_ms < 0 ? 0 : at_ms / 1000;
+    return at_s > UTC_LAST_S ? UTC_LAST_S : at_s;
+}
+
+static struct date date_of(int64_t at_ms)
+{
+    const int64_t at_s = second_of(at_ms);
+    int year = 1970, month = 1;
     int day = (int)(at_s / DAY_S);
     while (day >= 365 + is_leap(year))
         day -= 365 + is_leap(year++);
-    while (day >= (length = lengths[month] + (month == 1 && is_leap(year))))
-        day -= length, month++;
-    return (struct date){year, month + 1, day + 1, (int)(at_s % DAY_S)};
+    while (day >= month_days(year, month))
+        day -= month_days(year, month++);
+    return (struct date){year, month, day + 1, (int)(at_s % DAY_S)};
 }
 
 const char *utc_text(int64_t at_ms, char text[UTC_SIZE])
@@ -45,4 +54,12 @@ const char *utc_instant(int64_t at_ms, char text[UTC_SIZE])
              date.second / 3600, date.second / 60 % 60, date.second % 60,
              at_ms < 0 ? 0 : (int)(at_ms % 1000));
     return text;
+}
+
+struct utc_month utc_month_of(int64_t at_ms)
+{
+    const struct date date = date_of(at_ms);
+    const int64_t begin_s = second_of(at_ms) - date.second - (int64_t)(date.day - 1) * DAY_S;
+    const int64_t end_s = begin_s + (int64_t)month_days(date.year, date.month) * DAY_S;
+    return (struct utc_month){date.year * 100 + date.month, begin_s * 1000, end_s * 1000};
 }

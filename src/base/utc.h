@@ -14,4 +14,11 @@ const char *utc_text(int64_t at_ms, char text[UTC_SIZE]);
 /* "2026-11-21T10:00:00.000Z", as JavaScript writes it; likewise. */
 const char *utc_instant(int64_t at_ms, char text[UTC_SIZE]);
 
+struct utc_month {
+    int number;               /* 202611: November 2026 */
+    int64_t begin_ms, end_ms; /* the next one begins at its end */
+};
+/* The month that it is then; likewise. */
+struct utc_month utc_month_of(int64_t at_ms);
+
 #endif

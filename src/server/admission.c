@@ -1,5 +1,6 @@
 #include "server/admission.h"
 #include "base/err.h"
+#include "base/utc.h"
 #include "core/core.h"
 #include "core/plan.h"
 #include "server/clock.h"
@@ -41,6 +42,26 @@ static int quota_check(const struct mail_quota *quota, enum quota_kind kind, uin
     if (value == QUOTA_NONE || more == 0 || used + more <= (uint64_t)value)
         return 0;
     return quota_refuse(kind, quota->quotas.groups[kind], value, (int64_t)used, err);
+}
+
+/* Of what asks for GPUs, when the hours of this month have been used. What was let in before runs
+ * on. */
+static int hours_check(struct server *server, const struct mail_quota *quota, uint64_t gpus,
+                       int64_t *retry_s, struct err *err)
+{
+    enum { HOUR_MS = 3600 * 1000 };
+    const int64_t value = quota->quotas.values.values[QUOTA_GPU_HOURS];
+    const int64_t now_ms = core_thread_now(server);
+    uint64_t used_ms;
+    if (value == QUOTA_NONE || gpus == 0)
+        return 0;
+    int code = store_gpu_use(server->core.reader, text_of(quota->owner), now_ms, &used_ms, err);
+    if (code < 0 || used_ms < (uint64_t)value * HOUR_MS)
+        return code;
+    const int64_t end_ms = utc_month_of(now_ms).end_ms;
+    *retry_s = (end_ms - now_ms + 999) / 1000;
+    return quota_refuse_hours(quota->quotas.groups[QUOTA_GPU_HOURS], value,
+                              (int64_t)(used_ms / HOUR_MS), end_ms, err);
 }
 
 /* The last to be asked, as it takes what it gives. */
@@ -87,6 +108,8 @@ static bool admission_quota(struct server *server, struct server_mail *mail,
         code = quota_check(quota, QUOTA_GPUS, use.gpus, more->gpus, &err);
     if (code == 0)
         code = quota_check(quota, QUOTA_STORED_JOBS, use.stored_jobs, more->stored_jobs, &err);
+    if (code == 0)
+        code = hours_check(server, quota, more->gpus, &retry_s, &err);
     if (code == 0 && mail->event.kind != EVENT_SCALE)
         code = submits_check(server, quota, &retry_s, &err);
     if (code < 0) {

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/name_pattern.h"
 #include "base/origin.h"
 #include "doc/doc.h"
 #include "doc/shape.h"
@@ -156,12 +157,14 @@ static void config_default(struct server_config *config)
 {
     config->path = "";
     config->listen = "127.0.0.1:9186";
+    config->tls_clients.pattern = "CN:{user}";
     config->data_directory = SERVER_DATA_DIRECTORY;
     config->socket = "";
     config->database = "";
     config->admin_name = "admin";
     config->files_directory = "";
     config->exit_rules_path = "";
+    config->cells_path = "";
     config->log_level = LOG_INFO;
     config->log_format = LOG_AUTO;
     config->requests_max = 10000;
@@ -250,6 +253,7 @@ static void read_kubernetes(struct server_config *config, const struct doc *doc,
     get_string(config, doc, "gpuTypeLabel", &kubernetes->gpu_type_label);
     kubernetes->gpus =
         (enum kube_gpus)get_choice(doc, "gpus", config_kubernetes_gpus, KUBE_GPUS_PLUGIN);
+    get_u32(doc, "nodeLostSeconds", &kubernetes->node_lost_s);
 }
 
 static void read_engine(struct server_config *config, struct engine_config *engine,
@@ -283,6 +287,7 @@ static void read_engine(struct server_config *config, struct engine_config *engi
     const struct doc *disk = doc_get(doc, "disk"), *network = doc_get(doc, "network");
     const struct doc *users = doc_get(doc, "userNamespaces");
     local->user_namespaces = (enum user_namespaces)get_choice(users, "mode", config_user_modes, 0);
+    local->user_images = (enum user_images)get_choice(users, "images", config_user_images, 0);
     get_u32(users, "firstId", &local->first_id);
     get_u32(users, "jobs", &local->id_jobs);
     local->disk_quota = (enum disk_quota)get_choice(disk, "quota", config_disk_quotas, 0);
@@ -419,6 +424,16 @@ static void read_web_ports(struct server_config *config, const struct doc *doc)
         config->web_origin = arena_format(&config->arena, "http://*.localhost%s", port);
 }
 
+static void read_tls_clients(struct server_config *config, const struct doc *doc)
+{
+    struct tls_clients_config *clients = &config->tls_clients;
+    clients->mode = (enum tls_client_mode)get_choice(doc, "clientCertificates",
+                                                     config_tls_client_modes, (int)clients->mode);
+    get_string(config, doc, "clientCaFile", &clients->authorities);
+    get_string(config, doc, "clientRevocationFile", &clients->revoked);
+    get_string(config, doc, "clientName", &clients->pattern);
+}
+
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
@@ -438,6 +453,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->tls = (enum api_tls)get_choice(tls, "mode", config_tls_modes, (int)config->tls);
     get_string(config, tls, "certificateFile", &config->certificate_path);
     get_string(config, tls, "keyFile", &config->key_path);
+    read_tls_clients(config, tls);
     read_web_ports(config, doc_get(api, "webPorts"));
     get_u32(api, "threads", &config->threads);
     get_u32(api, "requestsMax", &config->requests_max);
@@ -547,6 +563,24 @@ static void check_web_ports(const struct server_config *config, const struct doc
 }
 
 /* Rules between keys. */
+static void check_tls_clients(const struct server_config *config, const struct doc *doc,
+                              struct problems *problems)
+{
+    const struct tls_clients_config *clients = &config->tls_clients;
+    const struct place place = doc ? doc->place : (struct place){1, 1};
+    if (!name_pattern_is_good(clients->pattern))
+        problem_add(problems, place, "api.tls.clientName",
+                    "must be CN:, email: or uri: and a text with {user} in it, once");
+    if (clients->mode == TLS_CLIENT_OFF)
+        return;
+    if (!clients->authorities)
+        problem_add(problems, place, "api.tls.clientCaFile",
+                    "must name who vouches for clients when certificates are wanted of them");
+    if (config->tls == API_TLS_OFF)
+        problem_add(problems, place, "api.tls.clientCertificates",
+                    "clients show certificates by TLS alone, and the mode is off");
+}
+
 static void check_together(const struct server_config *config, const struct doc *doc,
                            struct problems *problems)
 {
@@ -560,6 +594,7 @@ static void check_together(const struct server_config *config, const struct doc 
     if (!config->certificate_path != !config->key_path)
         problem_add(problems, doc_get(doc, "api")->place, "api.tls",
                     "certificateFile and keyFile are given together");
+    check_tls_clients(config, doc_get(doc_get(doc, "api"), "tls"), problems);
     check_proxies(config, doc_get(doc, "api"), problems);
     check_web_ports(config, doc_get(doc_get(doc, "api"), "webPorts"), problems);
     if (config->has_oidc)
@@ -602,10 +637,10 @@ static int check_cells(const char *path, struct text content, struct buf *report
 static int read_cells_file(struct server_config *config, const struct doc *doc, struct buf *report,
                            struct err *err)
 {
-    const char *path = NULL;
     cleanup_buf struct buf content = BUF_INIT;
-    get_string(config, doc_get(doc, "scheduling"), "cellsFile", &path);
-    if (!path)
+    get_string(config, doc_get(doc, "scheduling"), "cellsFile", &config->cells_path);
+    const char *path = config->cells_path;
+    if (!path[0])
         return 0;
     int code = file_read(path, FILE_BYTES_MAX, &content, err);
     if (code == 0 && !strcmp(config->core.policy, "hived"))
@@ -624,10 +659,11 @@ static int config_parse(struct server_config *config, struct text source, struct
     arena_init(&scratch);
     cleanup_problems struct problems problems;
     problems_init(&problems, &scratch);
-    const struct doc *doc = doc_parse(source, DOC_YAML, &scratch, &problems);
+    const struct doc *doc = doc_parse(source, DOC_YAML, &config->arena, &problems);
     if (doc && doc->kind != DOC_NULL)
         shape_check(&config_shape, doc, "", &problems);
     if (problems.error_count == 0 && doc && doc->kind == DOC_MAP) {
+        config->doc = doc;
         read_top(config, doc);
         check_together(config, doc, &problems);
         check_engines(config, doc, &problems);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct buf;
+struct doc;
 struct err;
 
 enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE, ENGINE_KIND_KUBERNETES };
@@ -58,11 +59,14 @@ struct engine_config {
 
 struct server_config {
     struct arena arena;
-    const char *path; /* of the file; "" when there is none */
+    const char *path;      /* of the file; "" when there is none */
+    const struct doc *doc; /* what stands in it; NULL: nothing */
     const char *listen;
-    const char *socket; /* "": the usual one, server_socket; "none" */
+    bool is_listen_given, is_data_given; /* by the command line, whatever the file says */
+    const char *socket;                  /* "": the usual one, server_socket; "none" */
     enum api_tls tls;
     const char *certificate_path, *key_path; /* both NULL: made at the first start */
+    struct tls_clients_config tls_clients;
     const char *const *origins, *const *proxies;
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
@@ -77,6 +81,7 @@ struct server_config {
     const char *admin_name;
     const char *files_directory; /* of v1 jobs; "": DATA/files */
     const char *exit_rules_path; /* "" none */
+    const char *cells_path;      /* likewise */
     enum log_level log_level;
     enum log_format log_format;
     uint32_t threads; /* of the API; 0: one a processor */
@@ -105,5 +110,13 @@ void server_config_free(struct server_config *config);
 /* What differs and takes effect only after a restart: a list of keys, or "". */
 void server_config_compare(const struct server_config *old, const struct server_config *now,
                            struct buf *keys);
+
+/* What is in force, key by key, with where each value comes from, as a JSON object: the reply of
+ * GET /api/v2/settings. Passwords are masked. Of a value that the machine or the engine decides,
+ * and of what is not there, it says null. `first`: as the server was started; `now`: as it was read
+ * last.
+ */
+void server_config_settings(const struct server_config *first, const struct server_config *now,
+                            struct buf *out);
 
 #endif

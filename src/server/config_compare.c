@@ -98,6 +98,11 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->tls != now->tls || texts_differ(old->certificate_path, now->certificate_path) ||
                 texts_differ(old->key_path, now->key_path) || old->hsts_s != now->hsts_s,
             "api.tls", keys);
+    note_if(old->tls_clients.mode != now->tls_clients.mode ||
+                texts_differ(old->tls_clients.authorities, now->tls_clients.authorities) ||
+                texts_differ(old->tls_clients.revoked, now->tls_clients.revoked) ||
+                texts_differ(old->tls_clients.pattern, now->tls_clients.pattern),
+            "api.tls.clientCertificates", keys);
     note_if(lists_differ(old->origins, old->origin_count, now->origins, now->origin_count),
             "api.origins", keys);
     note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),

@@ -10,9 +10,11 @@ const char *const config_log_levels[] = {"error", "warning", "info", "debug", NU
 const char *const config_log_formats[] = {"auto", "text", "json", NULL};
 const char *const config_disk_quotas[] = {"possible", "required", "off", NULL};
 const char *const config_user_modes[] = {"auto", "required", "off", NULL};
+const char *const config_user_images[] = {"auto", "idmapped", "metadata", NULL};
 const char *const config_network_modes[] = {"auto", "host", "private", NULL};
 const char *const config_network_outsides[] = {"nat", "none", NULL};
 const char *const config_tls_modes[] = {"auto", "on", "off", NULL};
+const char *const config_tls_client_modes[] = {"off", "optional", "required", NULL};
 const char *const config_storage_types[] = {"directory", "nfs", "samba", NULL};
 static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-",
                                                   "letters, digits, _, - and ."};
@@ -70,6 +72,10 @@ static const struct field tls_fields[] = {
     CHOICE("mode", config_tls_modes, "auto: unless the API listens on a loopback address."),
     STRING("certificateFile", "PEM file; without it one is made at the first start."),
     STRING("keyFile", "PEM file of its key, mode 600."),
+    CHOICE("clientCertificates", config_tls_client_modes, "Whether clients are asked for one."),
+    STRING("clientCaFile", "PEM file: who may vouch for clients."),
+    STRING("clientRevocationFile", "PEM file of revocation lists."),
+    STRING("clientName", "Which name of a certificate is the user's; {user} stands for it."),
     INT("hstsSeconds", 0, SECONDS_MAX, "Browsers speak nothing but TLS for so long; 0: not told."),
 };
 static const struct shape tls_shape = SHAPE(tls_fields);
@@ -225,6 +231,9 @@ static const struct field user_fields[] = {
     CHOICE("mode", config_user_modes,
            "auto: root of a task is nobody on the machine, where the machine can; required: "
            "else it does not run; off: it is root of the machine."),
+    CHOICE("images", config_user_images,
+           "How a job's ids are put on an image: by idmapped mounts, or by metadata layers, which "
+           "older kernels have; auto: by the first that works."),
     INT("firstId", ID_RANGE_IDS, UINT32_MAX, "First of the ids, a multiple of 65536."),
     INT("jobs", 1, ID_RANGES_COUNT_MAX, "Jobs that may have tasks at a time; 65536 ids for each."),
 };
@@ -267,6 +276,8 @@ static const struct field kubernetes_fields[] = {
            "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them."),
     STRING("gpuResource", "The extended resource that the device plugin offers."),
     STRING("gpuTypeLabel", "The label that has the type of a node's GPUs."),
+    INT("nodeLostSeconds", 1, 86400,
+        "The tasks of a node that is silent for so long are tried again elsewhere."),
 };
 static const struct shape kubernetes_shape = SHAPE(kubernetes_fields);
 

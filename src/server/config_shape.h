@@ -15,9 +15,11 @@ extern const char *const config_log_levels[];
 extern const char *const config_log_formats[];
 extern const char *const config_disk_quotas[];
 extern const char *const config_user_modes[];
+extern const char *const config_user_images[];
 extern const char *const config_network_modes[];
 extern const char *const config_network_outsides[];
 extern const char *const config_tls_modes[];
+extern const char *const config_tls_client_modes[]; /* enum tls_client_mode */
 extern const char *const config_storage_types[];
 extern const char *const config_engine_kinds[];
 extern const char *const config_kubernetes_gpus[];

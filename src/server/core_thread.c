@@ -142,6 +142,7 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     /* freed with the mail; the engines borrow the first */
     mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
+    server_settings_keep(server);
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
 }
 

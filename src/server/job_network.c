@@ -122,6 +122,27 @@ int job_network_check(struct server *server, struct store_reader *reader, const 
     return code;
 }
 
+/* What stands against networks of jobs on this machine; "": nothing, or the engine is not open. */
+static void trouble_of(const struct server *server, size_t number, char *text, size_t size)
+{
+    struct engine *engine = atomic_load(&server->engines.items[number].engine);
+    text[0] = '\0';
+    if (engine)
+        engine_local_network_trouble(engine, text, size);
+}
+
+/* With several accounts, and a mode that goes by their number. */
+static void several_text(const struct server *server, size_t number, char *text, size_t size)
+{
+    char trouble[120];
+    trouble_of(server, number, trouble, sizeof trouble);
+    if (trouble[0])
+        snprintf(text, size, "the machine's, for all jobs, though there are several accounts: %s",
+                 trouble);
+    else
+        snprintf(text, size, "each new job's own: there are or were several accounts");
+}
+
 void job_network_text(struct server *server, char *text, size_t size)
 {
     const struct server_config *config = server->engines.config;
@@ -140,10 +161,10 @@ void job_network_text(struct server *server, char *text, size_t size)
         const enum network_mode mode = job_network_mode(server, &config->engines[i]);
         if (code < 0)
             snprintf(text, size, "%.190s", err.text);
+        else if (mode == NETWORK_MODE_AUTO && accounts.are_several)
+            several_text(server, i, text, size);
         else if (mode == NETWORK_MODE_AUTO)
-            snprintf(text, size, "%s",
-                     accounts.are_several ? "each new job's own: there are or were several accounts"
-                                          : "the machine's, as long as there is one account");
+            snprintf(text, size, "the machine's, as long as there is one account");
         else
             snprintf(text, size, "%s",
                      mode == NETWORK_MODE_HOST ? "the machine's, for all jobs" : "each job's own");

@@ -170,8 +170,10 @@ static int config_load(const struct options *options, struct server_config **con
         log_error("config", "%s", err.text);
         return code;
     }
+    (*config)->is_data_given = options->data_directory != NULL;
     if (options->data_directory)
         (*config)->data_directory = options->data_directory;
+    (*config)->is_listen_given = options->listen != NULL;
     if (options->listen)
         (*config)->listen = options->listen;
     (*config)->accepts_loss = options->accepts_loss;
@@ -324,6 +326,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .tls = first->tls,
         .certificate = first->certificate_path,
         .key = first->key_path,
+        .clients = first->tls_clients,
         .tls_folder = arena_format(&first->arena, "%s/tls", first->data_directory),
         .socket = server_socket(first, &first->arena),
         .socket_user = first->admin_name,

@@ -238,6 +238,7 @@ void server_free(struct server *server)
     file_space_release(&server->space);
     exit_rules_free(server->rules);
     mem_free(server->rules_path);
+    buf_release(&server->settings);
     mem_free(server->listen);
     free(server->door);
     for (size_t i = 0; i < server->nodes.count; i++)

@@ -357,6 +357,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     *to = *from;
     to->audit = NULL;
     to->extension_was = kept(mail, from->extension_was);
+    to->token_kept = kept(mail, from->token_kept);
     switch (from->kind) {
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:
@@ -398,6 +399,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_AUDIT:
     case CHANGE_AUDIT_TRIM:
     case CHANGE_SUBMIT_KEYS_TRIM:
+    case CHANGE_GPU_USE_TRIM:
     case CHANGE_ACCOUNTS:
         return;
     case CHANGE_QUOTAS:
@@ -505,6 +507,17 @@ static ssize_t service_log_read(void *context, uint8_t number, struct attempt_id
     if (!engine)
         return err->code;
     return engine->ops->log_read(engine, attempt, stream, offset, bytes, size, part, err);
+}
+
+/* As many parameters as the engine's. NOLINTNEXTLINE(readability-function-size) */
+static int service_log_time(void *context, uint8_t number, struct attempt_id attempt,
+                            enum log_stream stream, int64_t at_ms, uint64_t *offset,
+                            struct err *err)
+{
+    struct engine *engine = engine_able(context, number, ENGINE_CAN_LOG, err);
+    if (!engine)
+        return err->code;
+    return engine->ops->log_time(engine, attempt, stream, at_ms, offset, err);
 }
 
 static int service_log_watch(void *context, uint8_t number, struct attempt_id attempt,
@@ -641,8 +654,28 @@ static void service_rules_put(void *context)
     pthread_rwlock_unlock(&((struct server *)context)->rules_lock);
 }
 
+void server_settings_keep(struct server *server)
+{
+    struct buf settings = BUF_INIT;
+    server_config_settings(server->engines.config, server->config, &settings);
+    pthread_rwlock_wrlock(&server->rules_lock);
+    struct buf old = server->settings;
+    server->settings = settings;
+    pthread_rwlock_unlock(&server->rules_lock);
+    buf_release(&old);
+}
+
+static void service_settings(void *context, struct buf *out)
+{
+    struct server *server = context;
+    pthread_rwlock_rdlock(&server->rules_lock);
+    buf_text(out, buf_as_text(&server->settings));
+    pthread_rwlock_unlock(&server->rules_lock);
+}
+
 void server_service_init(struct server *server)
 {
+    server_settings_keep(server);
     pthread_mutex_init(&server->readers.lock, NULL);
     server->service = (struct service){
         .context = server,
@@ -662,6 +695,7 @@ void server_service_init(struct server *server)
         .engine_of = service_engine_of,
         .log_can_follow = service_log_can_follow,
         .log_read = service_log_read,
+        .log_time = service_log_time,
         .log_watch = service_log_watch,
         .use = service_use,
         .exec = service_exec,
@@ -674,6 +708,7 @@ void server_service_init(struct server *server)
         .snapshot = service_snapshot,
         .rules_get = service_rules_get,
         .rules_put = service_rules_put,
+        .settings = service_settings,
         .ready = server_ready,
         .is_alive = server_is_alive,
         .metrics = server_metrics,

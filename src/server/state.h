@@ -104,9 +104,10 @@ struct server {
     struct key_file keys;
     uint8_t token_key[SECRET_KEY_SIZE];
 
-    pthread_rwlock_t rules_lock;
+    pthread_rwlock_t rules_lock; /* of what follows */
     struct exit_rules *rules;
-    char *rules_path; /* the operator's file, "" when there is none */
+    char *rules_path;    /* the operator's file, "" when there is none */
+    struct buf settings; /* server_config_settings */
 
     pthread_mutex_t watch_lock;
     struct service_watch *watches;
@@ -174,6 +175,8 @@ int server_rules_load(struct server *server, const char *path, struct err *err);
 
 /* service.c */
 void server_service_init(struct server *server);
+/* The configuration has changed: what service.settings answers does, too. */
+void server_settings_keep(struct server *server);
 void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
 /* Tokens of this user may have gone. */

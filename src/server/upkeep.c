@@ -10,6 +10,7 @@ enum {
     DAY_MS = 86400 * 1000,
     AGAIN_MS = 500,
     NOTE_MS = 3600 * 1000,
+    GPU_USE_DAYS = 400,
     SUBMIT_KEYS_MAX = 100000 /* of all users together; each is kept for a day */
 };
 
@@ -118,10 +119,9 @@ static void upkeep_again(struct server *server)
 }
 
 /* Through the core, which may still have them in memory. */
-static void purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
+static void purge(struct server *server, struct mail_list *list, const struct job_id *jobs,
+                  size_t count)
 {
-    struct job_id jobs[PURGE_MAX];
-    size_t count = store_jobs_final(server->store, before_ms, jobs, PURGE_MAX);
     for (size_t i = 0; i < count; i++) {
         struct server_mail *mail = mail_event(EVENT_DELETE, "");
         mail->event.job = jobs[i];
@@ -132,6 +132,28 @@ static void purge_before(struct server *server, struct mail_list *list, int64_t 
     atomic_fetch_add(&server->metrics.purged_jobs, count);
     if (count > 0)
         upkeep_again(server);
+}
+
+/* True: there were some. */
+static bool purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
+{
+    struct job_id jobs[PURGE_MAX];
+    const size_t count = store_jobs_final(server->store, before_ms, jobs, PURGE_MAX);
+    purge(server, list, jobs, count);
+    return count > 0;
+}
+
+/* The database is too large: of those who keep more than their share, whatever their age. */
+static int purge_surplus(struct server *server, struct mail_list *list, struct err *err)
+{
+    struct job_id jobs[PURGE_MAX];
+    struct store_shares shares;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    int code = store_quota_shares(server->core.reader, QUOTA_KEPT_JOBS, &arena, &shares, err);
+    if (code == 0)
+        purge(server, list, jobs, store_jobs_surplus(server->store, &shares, jobs, PURGE_MAX));
+    return code;
 }
 
 static void change_before(struct mail_list *list, enum store_change_kind kind, int64_t before_ms)
@@ -228,16 +250,19 @@ struct server_mail *server_upkeep(struct server *server)
         log_error("store", "%s", err.text);
         return NULL;
     }
-    /* too large: the oldest of both, a bounded number a round, whatever their age */
-    if (retention->database_mib > 0 && used >> 20 >= retention->database_mib)
-        jobs_before = events_before = now;
-    if (jobs_before > 0)
-        purge_before(server, &list, jobs_before);
+    /* a bounded number a round; what is old goes before what is too much */
+    const bool is_too_large = retention->database_mib > 0 && used >> 20 >= retention->database_mib;
+    const bool has_old = jobs_before > 0 && purge_before(server, &list, jobs_before);
+    if (is_too_large)
+        events_before = now;
+    if (is_too_large && !has_old && purge_surplus(server, &list, &err) < 0)
+        log_error("store", "whose jobs are to go is not known: %s", err.text);
     if (oldest_event && oldest_event < events_before) {
         change_before(&list, CHANGE_LOG_TRIM, events_before);
         upkeep_again(server);
     }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
+    change_before(&list, CHANGE_GPU_USE_TRIM, now - (int64_t)GPU_USE_DAYS * DAY_MS);
     submit_keys_retain(&list, now);
     audit_retain(retention, &list, now);
     if (mailbox_now_ms() - server->core.begin_ms >= UPKEEP_MS)

@@ -266,11 +266,11 @@ static int dn_find(struct search *search)
     else if (count != 1) /* two: nobody knows who is meant */
         code = wrong(search->err);
     if (!code) {
-        char *dn = ldap_get_dn(search->ldap, ldap_first_entry(search->ldap, found));
-        search->dn = arena_copy(search->arena, text_of(dn ? dn : ""));
-        if (!dn || !dn[0])
+        struct berval dn = {0}; /* in `found` */
+        ldap_get_dn_ber(search->ldap, ldap_first_entry(search->ldap, found), NULL, &dn);
+        search->dn = arena_copy(search->arena, (struct text){dn.bv_val, dn.bv_len});
+        if (!dn.bv_len)
             code = wrong(search->err);
-        ldap_memfree(dn);
     }
     ldap_msgfree(found);
     return code;

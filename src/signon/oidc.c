@@ -156,8 +156,10 @@ static int json_fetch(const struct oidc *oidc, struct fetch fetch, struct arena 
 static int url_get(struct oidc *oidc, const struct doc *doc, const char *name, bool is_required,
                    const char **url, struct err *err)
 {
+    const struct doc *found = doc_get(doc, name);
+    const bool is_text = !found || found->kind == DOC_NULL || found->kind == DOC_STRING;
     *url = arena_copy(&oidc->provider_arena, doc_get_text(doc, name, ""));
-    if (**url ? fetch_url_is_good(*url) : !is_required)
+    if (is_text && (**url ? fetch_url_is_good(*url) : !is_required))
         return 0;
     return err_fail(err, ERR_UNAVAILABLE, "", "the provider's %s is no URL that may be asked",
                     name);

@@ -220,6 +220,7 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_AUDIT_TRIM:
     case CHANGE_SUBMIT_KEY:
     case CHANGE_SUBMIT_KEYS_TRIM:
+    case CHANGE_GPU_USE_TRIM:
     case CHANGE_RESEAL:
         return;
     }

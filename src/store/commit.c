@@ -149,6 +149,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return submit_keys_trim(store, change, err);
     case CHANGE_RESEAL:
         return job_reseal(store, change, err);
+    case CHANGE_GPU_USE_TRIM:
+        return gpu_use_trim(store, change->before_ms, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;
@@ -176,6 +178,8 @@ static int write_batch(struct store *store, const struct store_batch *batch, str
     int code = events_write(store, batch->events, batch->event_count, err);
     if (code == 0 && batch->output)
         code = write_records(store, batch->output, err);
+    if (code == 0 && batch->output)
+        code = gpu_use_write(store, batch->output, err);
     if (code == 0)
         code = write_changes(store, batch->changes, batch->change_count, err);
     return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;
@@ -287,6 +291,7 @@ static void index_batch(struct store *store, const struct store_batch *batch)
     if (batch->output) {
         news_records(store, batch->output);
         index_records(store, batch->output);
+        gpu_use_apply(store);
     }
     index_changes(store, batch->changes, batch->change_count);
     job_index_write_end(store->job_index);

@@ -24,6 +24,10 @@ static const char count_all[] = "SELECT count(*) FROM groups";
 static const char count_name[] = "SELECT count(*) FROM groups WHERE name = ?";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups WHERE name = ?";
 static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups ORDER BY name";
+/* those that users are in whose names are from ?1 to ?2 */
+#define GROUPS_OF_RANGE "(SELECT group_name FROM members WHERE user_name >= ?1 AND user_name <= ?2)"
+static const char select_range[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM groups WHERE name IN " GROUPS_OF_RANGE " ORDER BY name";
 
 static const char insert_member[] =
     "INSERT INTO members (user_name, group_name, is_admin) VALUES (?,?,?) ON CONFLICT DO NOTHING";
@@ -42,9 +46,17 @@ static const char count_user_groups[] = "SELECT count(*) FROM members WHERE user
     "JOIN groups g ON g.name = m.group_name "
 static const char select_user_groups[] =
     USER_GROUPS_ARE "WHERE m.user_name = ? ORDER BY m.group_name";
-static const char select_all_groups[] = USER_GROUPS_ARE "ORDER BY m.user_name, m.group_name";
+static const char select_range_groups[] =
+    USER_GROUPS_ARE "WHERE m.user_name >= ? AND m.user_name <= ? ORDER BY m.user_name, "
+                    "m.group_name";
 static const char select_members[] = "SELECT group_name, user_name, is_admin, 0 FROM members "
                                      "WHERE group_name = ? ORDER BY user_name";
+/* with whether they are admins of the platform */
+static const char select_members_page[] =
+    "SELECT m.user_name, m.is_admin, CASE WHEN u.is_admin <> 0 OR EXISTS (SELECT 1 FROM members o "
+    "JOIN groups g ON g.name = o.group_name WHERE o.user_name = m.user_name AND g.is_admin <> 0) "
+    "THEN 1 ELSE 0 END FROM members m JOIN users u ON u.name = m.user_name "
+    "WHERE m.group_name = ? AND m.user_name > ? ORDER BY m.user_name LIMIT ?";
 /* who may log in and is an admin, by themselves or as a member */
 static const char count_admins[] =
     "SELECT count(*) FROM (SELECT name FROM users WHERE is_admin <> 0 AND is_inactive = 0 UNION "
@@ -59,8 +71,13 @@ static const char insert_grant[] = "INSERT INTO grants (is_group, holder, kind, 
 static const char delete_grants[] = "DELETE FROM grants WHERE is_group = ? AND holder = ?";
 static const char select_grants[] = "SELECT holder, subject FROM grants WHERE is_group = ? AND "
                                     "holder = ? AND kind = ? ORDER BY subject";
-static const char select_all_grants[] = "SELECT holder, subject FROM grants WHERE is_group = ? AND "
-                                        "kind = ? ORDER BY holder, subject";
+/* of users, or groups, whose names are from ?1 to ?2 */
+static const char select_range_grants[] =
+    "SELECT holder, subject FROM grants WHERE holder >= ?1 AND holder <= ?2 AND is_group = ?3 AND "
+    "kind = ?4 ORDER BY holder, subject";
+static const char select_range_group_grants[] =
+    "SELECT holder, subject FROM grants WHERE holder IN " GROUPS_OF_RANGE
+    " AND is_group = 1 AND kind = ?3 ORDER BY holder, subject";
 /* the user's own, and those of the groups that the user is in */
 static const char select_given[] =
     "SELECT subject FROM grants WHERE is_group = 0 AND holder = ?1 AND kind = ?2 UNION "
@@ -454,10 +471,13 @@ static struct store_user *user_next(struct store_users *users, size_t *at, const
 static int users_groups_read(struct store_reader *reader, struct arena *arena,
                              struct store_users *users, struct err *err)
 {
-    struct sql sql = sql_of(&reader->session, select_all_groups);
+    assert(users->count > 0);
+    struct sql sql = sql_of(&reader->session, select_range_groups);
     struct store_user *user = NULL, *next;
     struct member_list list = {0};
     size_t at = 0;
+    sql_put_string(&sql, users->items[0].name);
+    sql_put_string(&sql, users->items[users->count - 1].name);
     int code;
     while ((code = sql_next(&sql, err)) > 0) {
         next = user_next(users, &at, sql_string(&sql, arena));
@@ -477,33 +497,53 @@ static int users_groups_read(struct store_reader *reader, struct arena *arena,
     return code;
 }
 
+/* A user or a group, and where its virtual clusters go. */
+struct holder {
+    const char *name;
+    struct store_names *clusters;
+};
+
+/* Rows (holder, virtual cluster) in order of both, of some of these holders in order of their
+ * names; `sql` is bound. */
+static int holders_clusters_read(struct sql *sql, struct arena *arena, const struct holder *holders,
+                                 size_t count, struct err *err)
+{
+    const struct holder *holder = holders, *end = holders + count;
+    struct name_list list = {0};
+    int code;
+    while ((code = sql_next(sql, err)) > 0) {
+        const char *name = sql_string(sql, arena);
+        for (; holder < end && strcmp(holder->name, name) < 0; holder++)
+            *holder->clusters = names_hand_over(&list, arena);
+        if (holder < end && strcmp(holder->name, name) == 0)
+            *ARRAY_ADD(&list) = sql_string(sql, arena);
+    }
+    for (; holder < end; holder++)
+        *holder->clusters = names_hand_over(&list, arena);
+    return code;
+}
+
 static int users_clusters_read(struct store_reader *reader, struct arena *arena,
                                struct store_users *users, struct err *err)
 {
-    struct sql sql = sql_of(&reader->session, select_all_grants);
-    struct store_user *user = NULL, *next;
-    struct name_list list = {0};
-    size_t at = 0;
+    assert(users->count > 0);
+    struct holder *holders = ARENA_ARRAY(arena, struct holder, users->count);
+    for (size_t i = 0; i < users->count; i++)
+        holders[i] = (struct holder){users->items[i].name, &users->items[i].virtual_clusters};
+    struct sql sql = sql_of(&reader->session, select_range_grants);
+    sql_put_string(&sql, holders[0].name);
+    sql_put_string(&sql, holders[users->count - 1].name);
     sql_put_int(&sql, false);
     sql_put_int(&sql, GRANT_CLUSTER);
-    int code;
-    while ((code = sql_next(&sql, err)) > 0) {
-        next = user_next(users, &at, sql_string(&sql, arena));
-        if (user && next != user)
-            user->virtual_clusters = names_hand_over(&list, arena);
-        user = next;
-        if (user)
-            *ARRAY_ADD(&list) = sql_string(&sql, arena);
-    }
-    if (user)
-        user->virtual_clusters = names_hand_over(&list, arena);
-    return code;
+    return holders_clusters_read(&sql, arena, holders, users->count, err);
 }
 
 int users_rights_read(struct store_reader *reader, struct arena *arena, struct store_users *users,
                       struct err *err)
 {
     assert(reader->session.db);
+    if (users->count == 0)
+        return 0;
     int code = users_groups_read(reader, arena, users, err);
     return code == 0 ? users_clusters_read(reader, arena, users, err) : code;
 }
@@ -532,11 +572,13 @@ static int read_group(struct store_reader *reader, struct text name, struct aren
         return code;
     row_get(&sql, group, arena);
     sql_done(&sql);
-    sql = sql_of(&reader->session, select_members);
-    sql_put_string(&sql, group->name);
-    code = read_members(&sql, arena, members, err);
-    if (code < 0)
-        return code;
+    if (members) {
+        sql = sql_of(&reader->session, select_members);
+        sql_put_string(&sql, group->name);
+        code = read_members(&sql, arena, members, err);
+        if (code < 0)
+            return code;
+    }
     return read_clusters(reader, true, group->name, arena, &group->virtual_clusters, err);
 }
 
@@ -552,23 +594,81 @@ int store_group(struct store_reader *reader, struct text name, struct arena *are
     return code;
 }
 
-static int read_groups(struct store_reader *reader, struct arena *arena,
-                       struct store_groups *groups, struct err *err)
+int store_members_page(struct store_reader *reader, const char *group, struct text after,
+                       uint64_t most, struct arena *arena, struct store_members *members,
+                       struct err *err)
+{
+    assert(reader->session.db);
+    struct sql sql = sql_of(&reader->session, select_members_page);
+    struct member_list list = {0};
+    sql_put_string(&sql, group);
+    sql_put_text(&sql, after.at ? after : TEXT(""));
+    sql_put_int(&sql, most < INT64_MAX ? (int64_t)most : INT64_MAX);
+    int code;
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct store_member *member = ARRAY_ADD(&list);
+        member->name = sql_string(&sql, arena);
+        member->is_admin = sql_bool(&sql);
+        member->is_cluster_admin = sql_bool(&sql);
+    }
+    *members = members_hand_over(&list, arena);
+    return code;
+}
+
+/* `sql` is bound. */
+static int read_groups(struct sql *sql, struct arena *arena, struct store_groups *groups,
+                       struct err *err)
 {
     struct {
         struct store_group *items;
         size_t count, room;
     } list = {0};
-    struct sql sql = sql_of(&reader->session, select_all);
     int code;
 
-    while ((code = sql_next(&sql, err)) > 0)
-        row_get(&sql, ARRAY_ADD(&list), arena);
+    while ((code = sql_next(sql, err)) > 0)
+        row_get(sql, ARRAY_ADD(&list), arena);
     LIST_HAND_OVER(&list, arena, groups);
-    for (size_t i = 0; code == 0 && i < groups->count; i++)
-        code = read_clusters(reader, true, groups->items[i].name, arena,
-                             &groups->items[i].virtual_clusters, err);
     return code;
+}
+
+static const struct holder *groups_holders(const struct store_groups *groups, struct arena *arena)
+{
+    struct holder *holders = ARENA_ARRAY(arena, struct holder, groups->count + 1);
+    for (size_t i = 0; i < groups->count; i++)
+        holders[i] = (struct holder){groups->items[i].name, &groups->items[i].virtual_clusters};
+    return holders;
+}
+
+static int read_all_groups(struct store_reader *reader, struct arena *arena,
+                           struct store_groups *groups, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_all);
+    int code = read_groups(&sql, arena, groups, err);
+    if (code < 0 || groups->count == 0)
+        return code;
+    sql = sql_of(&reader->session, select_range_grants);
+    sql_put_string(&sql, groups->items[0].name);
+    sql_put_string(&sql, groups->items[groups->count - 1].name);
+    sql_put_int(&sql, true);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    return holders_clusters_read(&sql, arena, groups_holders(groups, arena), groups->count, err);
+}
+
+static int read_groups_of(struct store_reader *reader, const struct store_users *users,
+                          struct arena *arena, struct store_groups *groups, struct err *err)
+{
+    const char *first = users->items[0].name, *last = users->items[users->count - 1].name;
+    struct sql sql = sql_of(&reader->session, select_range);
+    sql_put_string(&sql, first);
+    sql_put_string(&sql, last);
+    int code = read_groups(&sql, arena, groups, err);
+    if (code < 0)
+        return code;
+    sql = sql_of(&reader->session, select_range_group_grants);
+    sql_put_string(&sql, first);
+    sql_put_string(&sql, last);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    return holders_clusters_read(&sql, arena, groups_holders(groups, arena), groups->count, err);
 }
 
 int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
@@ -578,7 +678,22 @@ int store_groups(struct store_reader *reader, struct arena *arena, struct store_
     int code = reader_begin(reader, err);
     if (code < 0)
         return code;
-    code = read_groups(reader, arena, groups, err);
+    code = read_all_groups(reader, arena, groups, err);
+    reader_end(reader);
+    return code;
+}
+
+int store_groups_of(struct store_reader *reader, const struct store_users *users,
+                    struct arena *arena, struct store_groups *groups, struct err *err)
+{
+    assert(reader->session.db);
+    *groups = (struct store_groups){0};
+    if (users->count == 0)
+        return 0;
+    int code = reader_begin(reader, err);
+    if (code < 0)
+        return code;
+    code = read_groups_of(reader, users, arena, groups, err);
     reader_end(reader);
     return code;
 }

@@ -47,5 +47,9 @@ void job_index_counts(struct job_index *jobs, uint64_t counts[PUBLIC_STATE_COUNT
 /* Final jobs completed before the time, oldest id first. Returns how many were written. */
 size_t job_index_final(struct job_index *jobs, int64_t completed_before_ms, struct job_id *ids,
                        size_t room);
+/* Final jobs, `room` of them or all, of those who lose some (model/history_share.h): the oldest ids
+ * of each. */
+size_t job_index_surplus(struct job_index *jobs, const struct store_shares *shares,
+                         struct job_id *ids, size_t room);
 
 #endif

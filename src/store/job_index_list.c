@@ -1,6 +1,7 @@
 /* job_index_list.c — filters, orders and names over the index. */
 #include "base/arena.h"
 #include "base/memory.h"
+#include "model/history_share.h"
 #include "store/job_index_row.h"
 #include "sys/cleanup.h"
 #include <assert.h>
@@ -589,6 +590,43 @@ size_t job_index_final(struct job_index *jobs, int64_t completed_before_ms, stru
         if (!row->is_dead && row->state == LIFE_COMPLETED &&
             row->completed_ms < completed_before_ms)
             ids[found++] = (struct job_id){row->id};
+    }
+    pthread_rwlock_unlock(&jobs->lock);
+    return found;
+}
+
+/* By the number of the user's word. */
+static struct history_owner *owners_make(const struct job_index *jobs,
+                                         const struct store_shares *shares)
+{
+    const size_t count = jobs->users.count;
+    struct history_owner *owners = mem_zero(count + 1, sizeof *owners);
+    for (size_t i = 0; i < count; i++) {
+        const struct store_use none = {0};
+        const struct store_use *use = i < jobs->uses.count ? &jobs->uses.items[i] : &none;
+        owners[i] = (struct history_owner){.kept = use->stored_jobs - use->live_jobs, .share = -1};
+    }
+    for (size_t i = 0; i < shares->count; i++) {
+        const uint32_t word = text_map_get(&jobs->users.map, text_of(shares->items[i].user));
+        if (word != MAP_NONE)
+            owners[word].share = shares->items[i].value;
+    }
+    return owners;
+}
+
+size_t job_index_surplus(struct job_index *jobs, const struct store_shares *shares,
+                         struct job_id *ids, size_t room)
+{
+    size_t found = 0;
+    pthread_rwlock_rdlock(&jobs->lock);
+    cleanup_free struct history_owner *owners = owners_make(jobs, shares);
+    history_share_cut(owners, jobs->users.count, room);
+    for (size_t i = 0; i < jobs->count && found < room; i++) {
+        const struct job_index_row *row = job_index_row(jobs, i);
+        if (row->is_dead || row->state != LIFE_COMPLETED || owners[row->user].loses == 0)
+            continue;
+        owners[row->user].loses--;
+        ids[found++] = (struct job_id){row->id};
     }
     pthread_rwlock_unlock(&jobs->lock);
     return found;

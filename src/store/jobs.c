@@ -326,6 +326,12 @@ size_t store_jobs_final(struct store *store, int64_t completed_before_ms, struct
     return job_index_final(store->job_index, completed_before_ms, jobs, room);
 }
 
+size_t store_jobs_surplus(struct store *store, const struct store_shares *shares,
+                          struct job_id *jobs, size_t room)
+{
+    return job_index_surplus(store->job_index, shares, jobs, room);
+}
+
 static int read_job_tags(struct store_reader *reader, struct job_id job, struct arena *arena,
                          struct store_job *row, struct err *err)
 {

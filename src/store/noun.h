@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/memory.h"
+#include "store/gpu_use.h"
 #include "store/job_index.h"
 #include "store/read.h"
 #include "store/sql.h"
@@ -20,6 +21,7 @@ struct store {
     struct session session; /* the writer's */
     struct job_index *job_index;
     struct news *news;
+    struct gpu_use gpu_use;
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;
@@ -121,7 +123,8 @@ int token_remove(struct store *store, struct store_change *change, struct err *e
 /* All browser tokens of a user, those of applications too when the change says so. */
 int tokens_remove(struct store *store, const struct store_change *change, struct err *err);
 int tokens_remove_all(struct store *store, const char *user, struct err *err);
-int tokens_remove_browser(struct store *store, const char *user, struct err *err);
+/* All of browsers but `kept`, which may be NULL. */
+int tokens_remove_browser(struct store *store, const char *user, const char *kept, struct err *err);
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
 /* From here on there have been several accounts, for good; marked before, nothing changes. The jobs
  * so far are the first account's when it was the only one; in a store of before the mark there may
@@ -141,6 +144,7 @@ int audit_trim(struct store *store, const struct store_change *change, struct er
 
 int submit_key_add(struct store *store, const struct store_change *change, struct err *err);
 int submit_keys_trim(struct store *store, const struct store_change *change, struct err *err);
+int gpu_use_trim(struct store *store, int64_t before_ms, struct err *err);
 int submit_keys_remove(struct store *store, const char *user, struct err *err);
 
 /* What a change is about, field by field, as it is now; secrets are compared, never written. */

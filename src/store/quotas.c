@@ -15,6 +15,12 @@ static const char select_groups[] =
     "SELECT q.kind, q.value, q.holder FROM members m JOIN quotas q ON q.is_group = 1 AND "
     "q.holder = m.group_name WHERE m.user_name = ? ORDER BY q.value, q.holder DESC";
 
+static const char select_shares[] =
+    "SELECT holder, value FROM quotas WHERE is_group = 0 AND kind = ?1 UNION ALL "
+    "SELECT m.user_name, max(q.value) FROM members m JOIN quotas q ON q.is_group = 1 AND "
+    "q.holder = m.group_name WHERE q.kind = ?1 AND NOT EXISTS (SELECT 1 FROM quotas o WHERE "
+    "o.is_group = 0 AND o.holder = m.user_name AND o.kind = ?1) GROUP BY m.user_name";
+
 static int value_write(struct store *store, const struct store_change *change, int kind,
                        struct err *err)
 {
@@ -122,5 +128,25 @@ int store_user_quotas(struct store_reader *reader, struct text user, struct aren
         return code;
     code = read_user(reader, user, arena, quotas, err);
     reader_end(reader);
+    return code;
+}
+
+int store_quota_shares(struct store_reader *reader, enum quota_kind kind, struct arena *arena,
+                       struct store_shares *shares, struct err *err)
+{
+    assert((unsigned)kind < QUOTA_KIND_COUNT);
+    struct {
+        struct store_share *items;
+        size_t count, room;
+    } list = {0};
+    struct sql sql = sql_of(&reader->session, select_shares);
+    sql_put_int(&sql, (int64_t)kind);
+    int code;
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct store_share *share = ARRAY_ADD(&list);
+        share->user = sql_string(&sql, arena);
+        share->value = sql_int(&sql);
+    }
+    LIST_HAND_OVER(&list, arena, shares);
     return code;
 }

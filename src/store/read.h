@@ -91,6 +91,11 @@ void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT]);
  * were written. */
 size_t store_jobs_final(struct store *store, int64_t completed_before_ms, struct job_id *jobs,
                         size_t room);
+/* Ids of final jobs for which there is no room: those of the users who keep more than their shares
+ * (model/history_share.h), the oldest of each. Returns how many were written. */
+struct store_shares;
+size_t store_jobs_surplus(struct store *store, const struct store_shares *shares,
+                          struct job_id *jobs, size_t room);
 
 /* What has changed since a number, each thing once, in the order of the last changes; what it is
  * now is to be read elsewhere. Any thread, no reader. A read looks at some hundred changes at most:
@@ -159,8 +164,9 @@ struct task_filter {
     int64_t job_attempt; /* < 0: the current one, without tasks that were scaled away */
     const struct text *roles, *nodes; /* within one any of the list; an empty list: all */
     size_t role_count, node_count;
-    uint32_t states; /* bits 1 << enum public_state; 0: all */
-    bool has_after;  /* only those behind … */
+    uint32_t states;     /* bits 1 << enum public_state; 0: all */
+    struct text keyword; /* is part of ROLE[INDEX], node, address, or of how it ended; empty: all */
+    bool has_after;      /* only those behind … */
     struct task_ref after;
     uint64_t limit; /* at most */
 };
@@ -173,10 +179,14 @@ struct store_task_counts {
     struct store_role_count {
         const char *name;
         uint64_t states[PUBLIC_STATE_COUNT];
+        struct text each; /* of store_task_states: a byte enum public_state for each task */
     } * roles;
     size_t count;
 };
 int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                      struct store_task_counts *counts, struct err *err);
+/* The same, and in which state each task is, by its index. */
+int store_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
                       struct store_task_counts *counts, struct err *err);
 
 /* All attempts of one task within one job attempt, oldest first. ERR_NOT_FOUND when there is none
@@ -248,16 +258,27 @@ struct store_users {
 };
 int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
                 struct err *err);
+/* The first `most` whose names come after this one. Its cost is that of these. */
+int store_users_page(struct store_reader *reader, struct text after, uint64_t most,
+                     struct arena *arena, struct store_users *users, struct err *err);
 
-/* ERR_NOT_FOUND. The members are users. */
+/* ERR_NOT_FOUND. The members are users; they may be NULL, and then cost nothing. */
 int store_group(struct store_reader *reader, struct text name, struct arena *arena,
                 struct store_group *group, struct store_members *members, struct err *err);
+/* The first `most` users of the group whose names come after this one; none of an unknown group. */
+int store_members_page(struct store_reader *reader, const char *group, struct text after,
+                       uint64_t most, struct arena *arena, struct store_members *members,
+                       struct err *err);
 struct store_groups {
     struct store_group *items; /* by name */
     size_t count;
 };
 int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
                  struct err *err);
+/* Those that somebody is in whose name is from the first of these users' to the last one's: all
+ * that a page of users needs. */
+int store_groups_of(struct store_reader *reader, const struct store_users *users,
+                    struct arena *arena, struct store_groups *groups, struct err *err);
 /* All virtual clusters that were granted to a user, or to a group that the user is in; in order. */
 int store_user_clusters(struct store_reader *reader, const char *user, struct arena *arena,
                         struct store_names *clusters, struct err *err);
@@ -293,12 +314,28 @@ struct store_user_quotas {
 };
 int store_user_quotas(struct store_reader *reader, struct text user, struct arena *arena,
                       struct store_user_quotas *quotas, struct err *err);
+/* The quota of this kind of all users who have one, their own or by a group. */
+struct store_shares {
+    struct store_share {
+        const char *user;
+        int64_t value;
+    } * items;
+    size_t count;
+};
+int store_quota_shares(struct store_reader *reader, enum quota_kind kind, struct arena *arena,
+                       struct store_shares *shares, struct err *err);
+
 /* What a user has; any thread, no reader. */
 struct store_use {
     uint64_t live_jobs, gpus; /* of live jobs, waiting ones too */
     uint64_t stored_jobs;     /* ended ones too */
 };
 void store_use_of(struct store *store, struct text user, struct store_use *use);
+
+/* GPUs times the milliseconds that the user's tasks have run with them in the calendar month (UTC)
+ * of `now_ms`, until then. A task that ends at the same moment may count twice for that moment. */
+int store_gpu_use(struct store_reader *reader, struct text user, int64_t now_ms, uint64_t *gpu_ms,
+                  struct err *err);
 
 /* The submission of the user that had this key. ERR_NOT_FOUND: none had, or it is forgotten. */
 int store_submit_key(struct store_reader *reader, const char *user, const char *key,

@@ -54,9 +54,7 @@ int store_user_storages(struct store_reader *reader, const char *name, struct ar
     const struct doc **lists = ARENA_ARRAY(arena, const struct doc *, user.groups.count + 1);
     for (size_t i = 0; code == 0 && i < user.groups.count; i++) {
         struct store_group group;
-        struct store_members members;
-        code =
-            store_group(reader, text_of(user.groups.items[i].name), arena, &group, &members, err);
+        code = store_group(reader, text_of(user.groups.items[i].name), arena, &group, NULL, err);
         if (code < 0)
             return code;
         lists[i] = group_list(group.extension_json, arena);

@@ -42,6 +42,7 @@ int store_load_jobs(struct store *store, struct err *err)
     if (code == 0) {
         job_index_take(store->job_index, index);
         news_forget(store->news);
+        code = gpu_use_load(store, seed, err);
     }
     job_index_free(index);
     return code;
@@ -98,6 +99,7 @@ int store_open_on(struct database *database, struct store **out, struct err *err
     assert(database && out);
     store->database = database;
     store->session.db = database->writer;
+    gpu_use_init(&store->gpu_use);
     int code = store_load(store, err);
     if (code < 0) {
         store_close(store);
@@ -117,6 +119,7 @@ void store_close(struct store *store)
     ARRAY_FREE(&store->epochs);
     job_index_free(store->job_index);
     news_free(store->news);
+    gpu_use_release(&store->gpu_use);
     buf_release(&store->scratch);
     mem_free(store);
 }

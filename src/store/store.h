@@ -82,8 +82,9 @@ struct store_names {
 struct store_members {
     struct store_member {
         const char *name;
-        bool is_admin;     /* of the group */
-        bool makes_admins; /* read of a user's groups: the group's members are admins */
+        bool is_admin;         /* of the group */
+        bool makes_admins;     /* read of a user's groups: the group's members are admins */
+        bool is_cluster_admin; /* read of a page of members: the user is an admin of the platform */
     } * items;
     size_t count;
 };
@@ -113,7 +114,7 @@ struct store_group {
 
 /* What a change of a user or a group replaces; the rest stays. */
 enum store_user_field {
-    USER_PASSWORD = 1, /* browser tokens are revoked, too */
+    USER_PASSWORD = 1, /* browser tokens are revoked, too, but for `token_kept` */
     USER_EMAIL = 2,
     USER_ADMIN = 4,
     USER_INACTIVE = 8, /* all tokens are revoked when the user is inactive now */
@@ -217,6 +218,7 @@ enum store_change_kind {
     CHANGE_SUBMIT_KEY,       /* beside the submission itself; the user has no other of this key */
     CHANGE_SUBMIT_KEYS_TRIM, /* likewise; 20,000 at most */
     CHANGE_RESEAL,           /* a job's secrets, by another key; ERR_NOT_FOUND */
+    CHANGE_GPU_USE_TRIM,     /* GPU time of the months before that of `before_ms` */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -265,6 +267,7 @@ struct store_change {
     const struct store_audit *audit;
     unsigned fields;           /* USER_SET, GROUP_SET: what is replaced; 0: everything */
     const char *extension_was; /* likewise: only of this extension; NULL: of any */
+    const char *token_kept;    /* USER_SET: id of a token that a new password leaves; NULL: none */
     int code;                  /* out: 0 or ERR_* */
     struct err *err;           /* out, may be NULL */
 };

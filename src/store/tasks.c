@@ -24,10 +24,12 @@ static const char select_job[] =
 static const char select_job_behind[] =
     SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ?" BEHIND
                          "ORDER BY role, task_index LIMIT ?";
-static const char count_job[] = "SELECT count(*) FROM tasks WHERE job = ? AND job_attempt = ?";
 static const char count_job_states[] =
     "SELECT role, state, code, count(*) FROM tasks WHERE job = ? AND job_attempt = ? "
     "GROUP BY role, state, code";
+static const char select_job_states[] =
+    "SELECT role, task_index, state, code FROM tasks WHERE job = ? AND job_attempt = ? "
+    "ORDER BY role, task_index";
 static const char select_job_past[] = SELECT_FROM(
     "task_attempts") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index, task_attempt";
 static const char select_one[] =
@@ -312,13 +314,16 @@ static void tasks_keep_latest(struct task_list *list)
     list->count = kept;
 }
 
-static int tasks_order(const void *a, const void *b)
+static int refs_order(struct task_ref left, struct task_ref right)
 {
-    const struct task_ref left = ((const struct task_record *)a)->task;
-    const struct task_ref right = ((const struct task_record *)b)->task;
     if (left.role != right.role)
         return left.role < right.role ? -1 : 1;
     return (left.index > right.index) - (left.index < right.index);
+}
+
+static int tasks_order(const void *a, const void *b)
+{
+    return refs_order(((const struct task_record *)a)->task, ((const struct task_record *)b)->task);
 }
 
 /* Those that were scaled away in this attempt and are not wanted again. */
@@ -389,15 +394,28 @@ static bool is_among(const char *word, const struct text *words, size_t count)
     return count == 0;
 }
 
+/* Is the keyword a part of what people know the task by? */
+static bool task_has(const struct task_record *task, struct text keyword)
+{
+    char name[300], codes[32] = "";
+    snprintf(name, sizeof name, "%s[%u]", task->role_name, task->task.index);
+    if (task->state >= LIFE_DELETION_PENDING)
+        snprintf(codes, sizeof codes, "%d %d", task->completion.code, task->completion.exit_code);
+    const char *const parts[] = {name, task->node, task->address, task->completion.phrase, codes};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (parts[i] && text_find(text_of(parts[i]), keyword) != SIZE_MAX)
+            return true;
+    return false;
+}
+
 static bool task_passes(const struct task_filter *filter, const struct task_record *task)
 {
     const enum public_state shown = life_public(task->state, task->completion.code, false);
-    const bool is_behind =
-        !filter->has_after || task->task.role > filter->after.role ||
-        (task->task.role == filter->after.role && task->task.index > filter->after.index);
+    const bool is_behind = !filter->has_after || refs_order(task->task, filter->after) > 0;
     return is_behind && (!filter->states || (filter->states >> shown & 1)) &&
            is_among(task->role_name, filter->roles, filter->role_count) &&
-           is_among(task->node, filter->nodes, filter->node_count);
+           is_among(task->node, filter->nodes, filter->node_count) &&
+           (!filter->keyword.length || task_has(task, filter->keyword));
 }
 
 static void tasks_keep_passing(struct task_list *list, const struct task_filter *filter)
@@ -409,61 +427,104 @@ static void tasks_keep_passing(struct task_list *list, const struct task_filter 
     list->count = kept;
 }
 
-/* All tasks of the current attempt have rows: only those that are wanted are read. */
-static int read_tasks_behind(struct store_reader *reader, const struct job_record *job,
-                             const struct task_filter *filter, struct arena *arena,
-                             struct task_list *list, struct err *err)
+/* The tasks of a job's plan, or what it was scaled to, in order. */
+struct planned {
+    const struct plan *plan;
+    const uint32_t *counts;
+    uint32_t role, index;
+};
+
+static struct planned planned_behind(const struct task_filter *filter, const struct plan *plan,
+                                     const uint32_t *counts)
 {
-    const bool is_each = !filter->states && !filter->role_count && !filter->node_count;
+    if (!filter->has_after)
+        return (struct planned){plan, counts, 0, 0};
+    return (struct planned){plan, counts, filter->after.role, filter->after.index + 1u};
+}
+
+/* The next of them; false: there is none. */
+static bool planned_find(struct planned *planned, struct task_ref *task)
+{
+    assert(planned->plan && planned->counts);
+    while (planned->role < planned->plan->role_count &&
+           planned->index >= planned->counts[planned->role]) {
+        planned->role++;
+        planned->index = 0;
+    }
+    *task = (struct task_ref){(uint16_t)planned->role, (uint16_t)planned->index};
+    return planned->role < planned->plan->role_count;
+}
+
+static struct sql rows_behind(struct store_reader *reader, const struct job_record *job,
+                              const struct task_filter *filter)
+{
+    const bool is_each =
+        !filter->states && !filter->role_count && !filter->node_count && !filter->keyword.length;
     const bool is_bound = is_each && filter->limit <= INT32_MAX;
     struct sql sql = sql_of(&reader->session, select_job_behind);
-    int code = 0;
     sql_put_int(&sql, job->id.v);
     sql_put_int(&sql, job->attempt);
     sql_put_int(&sql, filter->has_after ? filter->after.role : -1);
     sql_put_int(&sql, filter->has_after ? filter->after.index : -1);
     sql_put_int(&sql, is_bound ? (int64_t)filter->limit : INT64_MAX);
-    while (list->count < filter->limit && (code = sql_next(&sql, err)) > 0) {
-        struct task_record *task = ARRAY_ADD(list);
-        code = row_get(&sql, task, arena, err);
-        if (code < 0)
-            break;
-        if (!task_passes(filter, task))
-            list->count--;
-    }
-    if (code < 0 || list->count == filter->limit)
-        sql_done(&sql);
-    return code < 0 ? code : 0;
+    return sql;
 }
 
-/* The current attempt's: the job's row, and how many of its tasks have rows. */
-static int read_job_rows(struct store_reader *reader, struct job_id job, struct arena *arena,
-                         struct job_record *record, int64_t *rows, struct err *err)
+/* 1: a row; 0: there are no more; or ERR_*. */
+static int row_next(struct sql *sql, struct task_record *row, struct arena *arena, struct err *err)
 {
-    struct store_job row = {0};
-    int code = job_read(reader, job, arena, &row, err);
-    *record = row.record;
-    if (code < 0)
+    const int code = sql_next(sql, err);
+    if (code <= 0)
         return code;
-    struct sql sql = sql_of(&reader->session, count_job);
-    sql_put_int(&sql, job.v);
-    sql_put_int(&sql, record->attempt);
-    return sql_number(&sql, rows, err);
+    const int got = row_get(sql, row, arena, err);
+    return got < 0 ? got : 1;
+}
+
+/* Rows, and between them the planned tasks that have none: no more than are wanted. */
+static int read_tasks_behind(struct store_reader *reader, const struct job_record *job,
+                             const struct task_filter *filter, struct arena *arena,
+                             struct task_list *list, struct err *err)
+{
+    cleanup_plan struct plan *plan = NULL;
+    int has_row = store_job_plan(reader, job->id, &plan, err);
+    if (has_row < 0)
+        return has_row;
+    struct planned planned = planned_behind(filter, plan, role_counts(job, plan, arena));
+    struct sql sql = rows_behind(reader, job, filter);
+    struct task_record row;
+    has_row = row_next(&sql, &row, arena, err);
+    while (has_row >= 0 && list->count < filter->limit) {
+        struct task_ref task;
+        const bool is_planned = planned_find(&planned, &task);
+        if (!has_row && !is_planned)
+            break;
+        const int order = !has_row ? 1 : !is_planned ? -1 : refs_order(row.task, task);
+        struct task_record *kept = ARRAY_ADD(list);
+        *kept = order <= 0 ? row : task_unplaced(job, task, plan->roles[task.role].name);
+        if (!task_passes(filter, kept))
+            list->count--;
+        else if (order > 0)
+            kept->role_name = arena_copy(arena, text_of(kept->role_name)); /* not the plan's */
+        if (order >= 0)
+            planned.index++;
+        if (order <= 0)
+            has_row = row_next(&sql, &row, arena, err);
+    }
+    if (has_row)
+        sql_done(&sql);
+    return has_row < 0 ? has_row : 0;
 }
 
 static int read_task_page(struct store_reader *reader, struct job_id job,
                           const struct task_filter *filter, struct arena *arena,
                           struct task_list *list, struct err *err)
 {
-    struct job_record record = {0};
-    int64_t rows = 0;
-    int code = 0;
-    if (filter->job_attempt < 0)
-        code = read_job_rows(reader, job, arena, &record, &rows, err);
-    if (code < 0)
-        return code;
-    if (filter->job_attempt < 0 && rows >= record.task_count)
-        return read_tasks_behind(reader, &record, filter, arena, list, err);
+    struct store_job row = {0};
+    int code;
+    if (filter->job_attempt < 0) {
+        code = job_read(reader, job, arena, &row, err);
+        return code < 0 ? code : read_tasks_behind(reader, &row.record, filter, arena, list, err);
+    }
     code = read_tasks_of(reader, job, filter->job_attempt, arena, list, err);
     tasks_keep_passing(list, filter);
     return code;
@@ -499,49 +560,145 @@ static void count_unplaced(const struct job_record *job, const uint32_t *planned
     }
 }
 
+/* The roles of the plan, with nothing counted. */
+static int counts_make(struct store_reader *reader, struct job_id job, struct arena *arena,
+                       struct store_task_counts *counts, struct plan **plan, struct err *err)
+{
+    int code = store_job_plan(reader, job, plan, err);
+    if (code < 0)
+        return code;
+    assert(*plan);
+    *counts = (struct store_task_counts){
+        .roles = arena_array(arena, (*plan)->role_count, sizeof *counts->roles),
+        .count = (*plan)->role_count};
+    for (uint16_t r = 0; r < (*plan)->role_count; r++)
+        counts->roles[r].name = arena_copy(arena, text_of((*plan)->roles[r].name));
+    return 0;
+}
+
 static int read_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
                             struct store_task_counts *counts, struct err *err)
 {
     cleanup_plan struct plan *plan = NULL;
-    struct job_record record;
-    int64_t rows;
-    int code = read_job_rows(reader, job, arena, &record, &rows, err);
+    struct store_job row = {0};
+    int64_t rows = 0;
+    int code = job_read(reader, job, arena, &row, err);
     if (code == 0)
-        code = store_job_plan(reader, job, &plan, err);
+        code = counts_make(reader, job, arena, counts, &plan, err);
     if (code < 0)
         return code;
-    assert(plan);
-    *counts = (struct store_task_counts){
-        .roles = arena_array(arena, plan->role_count, sizeof *counts->roles),
-        .count = plan->role_count};
-    for (uint16_t r = 0; r < plan->role_count; r++)
-        counts->roles[r].name = arena_copy(arena, text_of(plan->roles[r].name));
     struct sql sql = sql_of(&reader->session, count_job_states);
     sql_put_int(&sql, job.v);
-    sql_put_int(&sql, record.attempt);
+    sql_put_int(&sql, row.record.attempt);
     while ((code = sql_next(&sql, err)) > 0) {
         const int64_t role = sql_int(&sql);
         const enum life_state state = (enum life_state)sql_int(&sql);
         const enum public_state shown = life_public(state, (int32_t)sql_int(&sql), false);
+        const int64_t count = sql_int(&sql);
+        rows += count;
         if (role >= 0 && (size_t)role < counts->count && (int)shown < (int)PUBLIC_STATE_COUNT)
-            counts->roles[role].states[shown] += (uint64_t)sql_int(&sql);
+            counts->roles[role].states[shown] += (uint64_t)count;
     }
-    if (code == 0 && rows < record.task_count)
-        count_unplaced(&record, role_counts(&record, plan, arena), counts);
+    if (code == 0 && rows < row.record.task_count)
+        count_unplaced(&row.record, role_counts(&row.record, plan, arena), counts);
     return code;
 }
 
-int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
-                      struct store_task_counts *counts, struct err *err)
+/* What a task's row says of its state. */
+struct state_row {
+    uint16_t role, index;
+    char shown; /* enum public_state */
+};
+struct state_rows {
+    struct state_row *items;
+    size_t count, room;
+};
+
+static int read_state_rows(struct store_reader *reader, const struct job_record *job,
+                           struct state_rows *rows, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_job_states);
+    int code;
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, job->attempt);
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct state_row *row = ARRAY_ADD(rows);
+        row->role = (uint16_t)sql_int(&sql);
+        row->index = (uint16_t)sql_int(&sql);
+        const enum life_state state = (enum life_state)sql_int(&sql);
+        row->shown = (char)life_public(state, (int32_t)sql_int(&sql), false);
+    }
+    return code;
+}
+
+/* `rows` by role and index; tasks without one are as the job: `unplaced`. */
+static void states_gather(const struct state_rows *rows, const uint32_t *planned, char unplaced,
+                          struct arena *arena, struct store_task_counts *counts)
+{
+    size_t at = 0;
+    for (uint16_t r = 0; r < counts->count; r++) {
+        const size_t first = at;
+        size_t length = planned[r];
+        while (at < rows->count && rows->items[at].role == r)
+            at++;
+        if (at > first && length <= rows->items[at - 1].index)
+            length = rows->items[at - 1].index + 1u;
+        char *each = arena_alloc(arena, length + 1);
+        memset(each, unplaced, length);
+        for (size_t i = first; i < at; i++)
+            each[rows->items[i].index] = rows->items[i].shown;
+        for (size_t i = 0; i < length; i++)
+            if (each[i] < (char)PUBLIC_STATE_COUNT)
+                counts->roles[r].states[(size_t)each[i]]++;
+        counts->roles[r].each = (struct text){each, length};
+    }
+}
+
+static int read_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
+                            struct store_task_counts *counts, struct err *err)
+{
+    cleanup_plan struct plan *plan = NULL;
+    cleanup_array struct state_rows rows = {0};
+    struct store_job row = {0};
+    int code = job_read(reader, job, arena, &row, err);
+    if (code >= 0)
+        code = counts_make(reader, job, arena, counts, &plan, err);
+    if (code >= 0)
+        code = read_state_rows(reader, &row.record, &rows, err);
+    if (code < 0)
+        return code;
+    const struct task_record none = task_unplaced(&row.record, (struct task_ref){0}, "");
+    const enum public_state unplaced = life_public(none.state, none.completion.code, false);
+    states_gather(&rows, role_counts(&row.record, plan, arena), (char)unplaced, arena, counts);
+    return 0;
+}
+
+typedef int read_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                        struct store_task_counts *counts, struct err *err);
+
+static int counts_read(struct store_reader *reader, read_counts *read, struct job_id job,
+                       struct arena *arena, struct store_task_counts *counts, struct err *err)
 {
     int code = reader_begin(reader, err);
     assert(reader->session.db);
     *counts = (struct store_task_counts){0};
     if (code < 0)
         return code;
-    code = read_task_counts(reader, job, arena, counts, err);
+    code = read(reader, job, arena, counts, err);
     reader_end(reader);
     return code;
+}
+
+int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                      struct store_task_counts *counts, struct err *err)
+{
+    return counts_read(reader, read_task_counts, job, arena, counts, err);
+}
+
+int store_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
+                      struct store_task_counts *counts, struct err *err)
+{
+    return counts_read(reader, read_task_states, job, arena, counts, err);
 }
 
 struct task_key {

@@ -126,13 +126,13 @@ int tokens_remove_all(struct store *store, const char *user, struct err *err)
     return sql_run(&sql, NULL, err);
 }
 
-int tokens_remove_browser(struct store *store, const char *user, struct err *err)
+int tokens_remove_browser(struct store *store, const char *user, const char *kept, struct err *err)
 {
     assert(user);
     struct sql sql = sql_of(&store->session, delete_others);
     sql_put_string(&sql, user);
     sql_put_int(&sql, false);
-    sql_put_string(&sql, "");
+    sql_put_string(&sql, kept ? kept : "");
     return sql_run(&sql, NULL, err);
 }
 

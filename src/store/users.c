@@ -31,7 +31,8 @@ static const char count_identity[] =
 static const char select_identity[] =
     "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE identity = ? AND identity <> ''";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE name = ?";
-static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users ORDER BY name";
+static const char select_page[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE name > ? ORDER BY name LIMIT ?";
 
 static void row_put(struct sql *sql, const struct store_user *user)
 {
@@ -113,14 +114,17 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
 }
 
-/* What follows from a change of these fields. */
-static int user_tokens_revoke(struct store *store, const struct store_user *user, unsigned fields,
+/* What follows from a change of its fields. */
+static int user_tokens_revoke(struct store *store, const struct store_change *change,
                               struct err *err)
 {
+    const struct store_user *user = &change->user;
+    const unsigned fields = change->fields; /* who replaces everything says what becomes of them */
+    assert(change->kind == CHANGE_USER_SET);
     if ((fields & USER_INACTIVE) && user->is_inactive)
         return tokens_remove_all(store, user->name, err);
     if (fields & USER_PASSWORD)
-        return tokens_remove_browser(store, user->name, err);
+        return tokens_remove_browser(store, user->name, change->token_kept, err);
     return 0;
 }
 
@@ -152,8 +156,7 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
         return REFUSE(change, ERR_CONFLICT, "user %s was changed meanwhile: try again", user->name);
     if (code == 0)
         code = user_rights_put(store, user, fields, err);
-    /* who replaces everything says what becomes of the tokens */
-    return code == 0 ? user_tokens_revoke(store, user, change->fields, err) : code;
+    return code == 0 ? user_tokens_revoke(store, change, err) : code;
 }
 
 int user_remove(struct store *store, struct store_change *change, struct err *err)
@@ -240,30 +243,38 @@ int store_user_identified(struct store_reader *reader, struct text identity, str
     return code;
 }
 
-static int read_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
-                      struct err *err)
+static int read_users(struct store_reader *reader, struct text after, uint64_t most,
+                      struct arena *arena, struct store_users *users, struct err *err)
 {
     struct {
         struct store_user *items;
         size_t count, room;
     } list = {0};
-    struct sql sql = sql_of(&reader->session, select_all);
+    struct sql sql = sql_of(&reader->session, select_page);
     int code;
 
+    sql_put_text(&sql, after.at ? after : TEXT(""));
+    sql_put_int(&sql, most < INT64_MAX ? (int64_t)most : INT64_MAX);
     while ((code = sql_next(&sql, err)) > 0)
         row_get(&sql, ARRAY_ADD(&list), arena);
     LIST_HAND_OVER(&list, arena, users);
     return code == 0 ? users_rights_read(reader, arena, users, err) : code;
 }
 
-int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
-                struct err *err)
+int store_users_page(struct store_reader *reader, struct text after, uint64_t most,
+                     struct arena *arena, struct store_users *users, struct err *err)
 {
     assert(reader->session.db);
     int code = reader_begin(reader, err);
     if (code < 0)
         return code;
-    code = read_users(reader, arena, users, err);
+    code = read_users(reader, after, most, arena, users, err);
     reader_end(reader);
     return code;
+}
+
+int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                struct err *err)
+{
+    return store_users_page(reader, TEXT(""), UINT64_MAX, arena, users, err);
 }

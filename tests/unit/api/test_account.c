@@ -172,6 +172,7 @@ static void users_change_themselves(void **state)
 {
     struct world *world = *state;
     const char *alice = world_login(world, "alice");
+    const char *elsewhere = login(world, "alice", "alice-password");
     expect(world, HTTP_PUT, USERS "/me", alice,
            "{\"data\":{\"username\":\"alice\",\"email\":\"a@b.c\"},\"patch\":true}", 201);
     expect(world, HTTP_PUT, USERS "/me", alice,
@@ -190,6 +191,9 @@ static void users_change_themselves(void **state)
            403); /* the old one is not "defaultpai" */
     expect(world, HTTP_PUT, USERS "/alice/password", alice,
            "{\"oldPassword\":\"alice-password\",\"newPassword\":\"new_password\"}", 201);
+    /* who gave the old one stays signed in, and nobody else */
+    expect(world, HTTP_GET, USERS "/alice", alice, "", 200);
+    expect(world, HTTP_GET, USERS "/alice", elsewhere, "", 401);
     alice = login(world, "alice", "new_password");
     assert_non_null(alice);
     expect(world, HTTP_PUT, USERS "/me", alice,
@@ -285,6 +289,8 @@ static void groups_are_made_changed_and_removed(void **state)
     expect(world, HTTP_DELETE, "/api/v2/groups/lab", admin, "", 200);
     expect(world, HTTP_GET, "/api/v2/groups/lab", admin, "", 404);
     has(world, "NoGroupError");
+    expect(world, HTTP_GET, "/api/v2/groups/lab/userlist", admin, "", 200);
+    has(world, "[]");
     expect(world, HTTP_GET, USERS "/alice", alice, "", 200);
     has(world, "\"grouplist\":[]");
 }

@@ -63,6 +63,7 @@ static void test_job_life(void **state)
     assert_body(world, "\"totalTaskRoleNumber\":");
     assert_body(world, "\"uid\":\"1.0\"");
     assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts/healthz", alice), 200);
+    assert_int_equal(world_get(world, "/api/v2/jobs/a~none/job-attempts/healthz", alice), 200);
     assert_int_equal(
         world_get(world, "/api/v2/jobs/train/attempts/0/taskRoles/worker/taskIndex/1/attempts",
                   alice),

@@ -70,6 +70,50 @@ static void test_logs(void **state)
     buf_release(&out);
 }
 
+/* since: whole lines, of which the first may be older; a byte of this log is a millisecond. */
+static void test_log_since(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "log", 1);
+    cleanup_buf struct buf out = BUF_INIT;
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "one\ntwo\nthree\n");
+    static const struct {
+        const char *query, *expected;
+    } CASES[] = {{"since=0", "one\ntwo\nthree\n"},
+                 {"since=3", "one\ntwo\nthree\n"},
+                 {"since=4", "two\nthree\n"},
+                 {"since=7", "two\nthree\n"},
+                 {"since=9", "three\n"},
+                 {"since=14", ""},
+                 {"since=99999999", ""}};
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        char target[120];
+        snprintf(target, sizeof target, "/api/v2/jobs/log/logs?%s", CASES[i].query);
+        assert_int_equal(world_get(world, target, alice), 200);
+        assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+        assert_string_equal(buf_cstr(&out), CASES[i].expected);
+    }
+    log->removed = 6;
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?since=7", alice), 200);
+    world_read_all(world, &out);
+    assert_string_equal(buf_cstr(&out), "o\nthree\n");
+    static const char *const BAD[] = {"since=x", "since=-1", "since=1&tail=5", "since=1&offset=5",
+                                      "since=1&tail-lines=0"};
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        char target[120];
+        snprintf(target, sizeof target, "/api/v2/jobs/log/logs?%s", BAD[i]);
+        assert_int_equal(world_get(world, target, alice), 400);
+    }
+    log->is_ended = true;
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?since=8&follow=true", alice), 200);
+    world_read_all(world, &out);
+    assert_string_equal(buf_cstr(&out), "three\n");
+    world_stream_close(world);
+}
+
 static void expect_part(struct world *world, const char *token, const char *range, int status,
                         const char *content_range, const char *text)
 {
@@ -392,6 +436,7 @@ static void test_log_removed(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_range, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_since, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,

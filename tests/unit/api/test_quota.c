@@ -43,6 +43,8 @@ static void test_shown_and_set(void **state)
     assert_body(world, "\"liveJobs\":{\"value\":2,\"group\":null,\"used\":1}");
     assert_body(world, "\"gpus\":{\"value\":8,\"group\":null,\"used\":0}");
     assert_body(world, "\"storedJobs\":{\"value\":null,\"group\":null,\"used\":1}");
+    assert_body(world, "\"gpuHoursPerMonth\":{\"value\":null,\"group\":null,\"used\":0}");
+    assert_body(world, "\"keptJobs\":{\"value\":null,\"group\":null,\"used\":0}");
     quota_set(world, admin, "{\"gpus\":null}");
     assert_int_equal(
         world_send(world, HTTP_POST, "/api/v2/groups", admin, "{\"groupname\":\"lab\"}"), 201);

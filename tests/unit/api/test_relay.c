@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const char PATTERN[] = "http://*.localhost:1";
@@ -473,6 +474,50 @@ static void test_a_head_without_an_end(void **state)
     close(client);
 }
 
+/* Who sends nothing gets only a part of the places. */
+static void test_one_address_cannot_take_all_places(void **state)
+{
+    int fds[RELAY_STRANGERS_MAX], beyond;
+    char byte;
+    (void)state;
+    for (size_t i = 0; i < RELAY_STRANGERS_MAX; i++)
+        fds[i] = client_open();
+    beyond = client_open();
+    assert_true(read(beyond, &byte, 1) <= 0); /* the end, or a reset */
+    close(beyond);
+    for (size_t i = 0; i < RELAY_STRANGERS_MAX; i++)
+        close(fds[i]);
+}
+
+static void test_who_counts_as_one(void **state)
+{
+    static const struct {
+        const char *address, *origin;
+    } CASES[] = {
+        {"2001:db8::1", "2001:db8::"},
+        {"2001:db8::2:3:4:5", "2001:db8::"},
+        {"2001:db8:0:1::1", "2001:db8:0:1::"},
+        {"::ffff:192.0.2.1", "::ffff:192.0.2.1"},
+        {"::1", "::1"},
+        {"192.0.2.1", "::ffff:192.0.2.1"},
+    };
+    const struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct in6_addr wanted = {0}, origin;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+        struct sockaddr_in v4 = {.sin_family = AF_INET};
+        const bool is_v4 = inet_pton(AF_INET, CASES[i].address, &v4.sin_addr) == 1;
+        assert_true(is_v4 || inet_pton(AF_INET6, CASES[i].address, &v6.sin6_addr) == 1);
+        assert_int_equal(inet_pton(AF_INET6, CASES[i].origin, &wanted), 1);
+        origin = is_v4 ? relay_origin((struct sockaddr *)&v4, sizeof v4)
+                       : relay_origin((struct sockaddr *)&v6, sizeof v6);
+        assert_memory_equal(&origin, &wanted, sizeof origin);
+    }
+    origin = relay_origin((const struct sockaddr *)&local, sizeof local);
+    assert_memory_equal(&origin, &in6addr_any, sizeof origin);
+}
+
 static void test_a_task_that_speaks_no_http(void **state)
 {
     static const char *const says[] = {"SSH-2.0-OpenSSH_9\r\n\r\n", "HTTP/1.1 101 X\r\n\r\n", ""};
@@ -635,6 +680,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_strangers),
     TEST(test_what_is_never_relayed),
     TEST(test_a_head_without_an_end),
+    TEST(test_one_address_cannot_take_all_places),
+    cmocka_unit_test(test_who_counts_as_one),
     TEST(test_a_task_that_speaks_no_http),
     TEST(test_many_answers),
     TEST(test_an_engine_that_cannot),

@@ -25,14 +25,17 @@ enum caller_kind {
     ADMIN_APPLICATION,
     OWNER_READ, /* … and of the one that is named */
     OWNER_SUBMIT,
+    OWNER_ADMIN, /* a scope gives nothing that the user may not */
+    ADMIN_READ,  /* and one that is small nothing of what the user may as an admin */
     ADMIN_ADMIN,
-    LAB_ADMIN, /* carol, of the group `lab` */
+    LAB_ADMIN,  /* carol, of the group `lab` */
+    LAB_MEMBER, /* dora, who is in it */
     EXPECTED_COUNT,
     /* what these show is worth no more than nothing */
     REVOKED = EXPECTED_COUNT,
     EXPIRED,
     FORGED_NONE,  /* "alg": "none", no signature */
-    FORGED_RS256, /* another algorithm named in the header */
+    FORGED_RS256, /* a public key's algorithm in the header, and a right signature by the secret */
     FORGED_KEY,   /* signed with another key */
     FORGED_USER,  /* a good number, but another user's */
     DEACTIVATED,  /* an admin who was */
@@ -49,8 +52,11 @@ static const char *const caller_names[] = {
     "admin's application",
     "owner's application of scope read",
     "owner's application of scope submit",
+    "owner's application of scope admin",
+    "admin's application of scope read",
     "admin's application of scope admin",
     "group admin",
+    "group member",
     "revoked",
     "expired",
     "forged with none",
@@ -68,24 +74,24 @@ struct row {
     const char *body; /* NULL: none */
 };
 
-/* nobody; owner, other, admin; applications of owner and admin; of scope read, submit, admin; the
- * group's admin */
+/* nobody; owner, other, admin; applications of owner and admin; the owner's of scope read, submit
+ * and admin; the admin's of scope read and admin; the group's admin, and a member */
 /* clang-format off */
-#define ANYONE(s)     {s,   s,   s,   s,   s,   s,   s,   s,   s,   s}
-#define USER(s)       {401, s,   s,   s,   s,   s,   s,   s,   s,   s}
-#define SUBMITTER(s)  {401, s,   s,   s,   s,   s,   403, s,   s,   s}
-#define BROWSER(s)    {401, s,   s,   s,   403, 403, 403, 403, 403, s}
-#define ADMINS(s)     {401, 403, 403, s,   403, s,   403, 403, s,   403}
-#define MANAGERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   403}
-#define OWNERS(s)     {401, s,   403, s,   s,   s,   403, s,   s,   403}
-#define READERS(s)    {401, s,   403, s,   s,   s,   s,   s,   s,   403}
-#define NAMESAKE(s)   {401, s,   403, 403, s,   403, 403, s,   403, 403}
-#define SELF(s)       {401, s,   403, 403, s,   403, 403, s,   403, 403}
-#define EDITORS(s)    {401, s,   403, s,   403, 403, 403, 403, s,   403}
-#define GROUPERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   s}
-#define STORED(s)     {401, 403, 403, s,   403, s,   403, 403, s,   s}
-#define MEMBERS(s)    {401, 403, 403, s,   403, s,   403, 403, s,   s}
-#define TOKEN_OWNER   {401, 200, 404, 404, 403, 403, 403, 403, 403, 404}
+#define ANYONE(s)     {s,   s,   s,   s,   s,   s,   s,   s,   s,   s,   s,   s,   s}
+#define USER(s)       {401, s,   s,   s,   s,   s,   s,   s,   s,   s,   s,   s,   s}
+#define SUBMITTER(s)  {401, s,   s,   s,   s,   s,   403, s,   s,   403, s,   s,   s}
+#define BROWSER(s)    {401, s,   s,   s,   403, 403, 403, 403, 403, 403, 403, s,   s}
+#define ADMINS(s)     {401, 403, 403, s,   403, s,   403, 403, 403, 403, s,   403, 403}
+#define MANAGERS(s)   {401, 403, 403, s,   403, 403, 403, 403, 403, 403, s,   403, 403}
+#define OWNERS(s)     {401, s,   403, s,   s,   s,   403, s,   s,   403, s,   403, 403}
+#define READERS(s)    {401, s,   403, s,   s,   s,   s,   s,   s,   403, s,   403, 403}
+#define NAMESAKE(s)   {401, s,   403, 403, s,   403, 403, s,   s,   403, 403, 403, 403}
+#define SELF(s)       {401, s,   403, 403, s,   403, 403, s,   s,   403, 403, 403, 403}
+#define EDITORS(s)    {401, s,   403, s,   403, 403, 403, 403, s,   403, s,   403, 403}
+#define GROUPERS(s)   {401, 403, 403, s,   403, 403, 403, 403, 403, 403, s,   s,   403}
+#define STORED(s)     {401, 403, 403, s,   403, s,   403, 403, 403, 403, s,   s,   s}
+#define MEMBERS(s)    {401, 403, 403, s,   403, s,   403, 403, 403, 403, s,   s,   403}
+#define TOKEN_OWNER   {401, 200, 404, 404, 403, 403, 403, 403, 403, 403, 403, 404, 404}
 /* clang-format on */
 
 #define KUBERNETES "/api/v1/kubernetes/api/v1"
@@ -199,6 +205,7 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/changes", USER(200), NULL},
     {HTTP_GET, "/api/v2/alerts", USER(200), NULL},
     {HTTP_GET, "/api/v2/exit-specs", USER(200), NULL},
+    {HTTP_GET, "/api/v2/settings", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/kubernetes/pods", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/storages", USER(200), NULL},
@@ -298,17 +305,26 @@ static void token_make(struct world *world, const struct token_claims *claims,
     assert_int_equal(change.code, 0);
 }
 
-/* Another header before the payload of a good token; `keeps_signature`: and its signature. */
-static void header_forge(const char *header, bool keeps_signature, char token[TEXT_MAX])
+static void encode(const void *bytes, size_t length, char *text, size_t room)
 {
-    char encoded[256], forged[TEXT_MAX];
-    sodium_bin2base64(encoded, sizeof encoded, (const unsigned char *)header, strlen(header),
-                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_bin2base64(text, room, bytes, length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+/* Another header before the payload of a good token, with its signature by this key; NULL: none. */
+static void header_forge(const char *header, const uint8_t *key, char token[TEXT_MAX])
+{
+    char encoded[256], forged[TEXT_MAX], signature[64] = "";
+    uint8_t digest[crypto_auth_hmacsha256_BYTES];
+    encode(header, strlen(header), encoded, sizeof encoded);
     const char *payload = strchr(token, '.');
-    const char *signature = strrchr(token, '.');
-    snprintf(forged, sizeof forged, "%s%.*s%s", encoded, (int)(signature - payload), payload,
-             keeps_signature ? signature : ".");
-    snprintf(token, TEXT_MAX, "%s", forged);
+    int length = snprintf(forged, sizeof forged, "%s%.*s", encoded,
+                          (int)(strrchr(token, '.') - payload), payload);
+    if (key) {
+        crypto_auth_hmacsha256(digest, (const unsigned char *)forged, (unsigned long long)length,
+                               key);
+        encode(digest, sizeof digest, signature, sizeof signature);
+    }
+    snprintf(token, TEXT_MAX, "%.*s.%s", length, forged, signature);
 }
 
 static const char *user_of(enum caller_kind kind)
@@ -318,16 +334,20 @@ static const char *user_of(enum caller_kind kind)
     case OWNER_APPLICATION:
     case OWNER_READ:
     case OWNER_SUBMIT:
+    case OWNER_ADMIN:
         return "alice";
     case OTHER:
         return "bob";
     case LAB_ADMIN:
         return "carol";
+    case LAB_MEMBER:
+        return "dora";
     case DEACTIVATED:
         return "dan";
     case NOBODY:
     case ADMIN:
     case ADMIN_APPLICATION:
+    case ADMIN_READ:
     case ADMIN_ADMIN:
     case EXPECTED_COUNT: /* as REVOKED */
     case EXPIRED:
@@ -344,11 +364,11 @@ static const char *user_of(enum caller_kind kind)
 
 static enum auth_scope scope_of(enum caller_kind kind)
 {
-    if (kind == OWNER_READ)
+    if (kind == OWNER_READ || kind == ADMIN_READ)
         return AUTH_SCOPE_READ;
     if (kind == OWNER_SUBMIT)
         return AUTH_SCOPE_SUBMIT;
-    return kind == ADMIN_ADMIN ? AUTH_SCOPE_ADMIN : AUTH_SCOPE_USUAL;
+    return kind == OWNER_ADMIN || kind == ADMIN_ADMIN ? AUTH_SCOPE_ADMIN : AUTH_SCOPE_USUAL;
 }
 
 /* What the caller shows. `id` becomes the token's number. */
@@ -379,9 +399,9 @@ static const char *token_of(struct world *world, enum caller_kind kind, char id[
         token_make(world, &claims, AUTH_SCOPE_USUAL, true, unused);
     }
     if (kind == FORGED_NONE)
-        header_forge("{\"alg\":\"none\",\"typ\":\"JWT\"}", false, token);
+        header_forge("{\"alg\":\"none\",\"typ\":\"JWT\"}", NULL, token);
     if (kind == FORGED_RS256)
-        header_forge("{\"alg\":\"RS256\",\"typ\":\"JWT\"}", true, token);
+        header_forge("{\"alg\":\"RS256\",\"typ\":\"JWT\"}", world->key, token);
     return token;
 }
 
@@ -486,7 +506,7 @@ static void change(struct world *world, struct store_change change)
 
 static void accounts_make(struct world *world)
 {
-    struct store_member lab = {.name = "lab", .is_admin = true};
+    struct store_member lab = {.name = "lab", .is_admin = true}, member = {.name = "lab"};
     change(world, (struct store_change){
                       .kind = CHANGE_GROUP_ADD,
                       .group = {.name = "lab",
@@ -498,6 +518,12 @@ static void accounts_make(struct world *world)
                                                  .email = "",
                                                  .extension_json = "{}",
                                                  .groups = {&lab, 1}}});
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                        .user = {.name = "dora",
+                                                 .password_hash = "",
+                                                 .email = "",
+                                                 .extension_json = "{}",
+                                                 .groups = {&member, 1}}});
     change(world, (struct store_change){.kind = CHANGE_USER_ADD,
                                         .user = {.name = "dan",
                                                  .password_hash = "",

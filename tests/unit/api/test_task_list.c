@@ -28,6 +28,15 @@ static void test_filters(void **state)
         {"&node=n1&state=RUNNING&limit=2", "[{\"taskIndex\":0},{\"taskIndex\":2}]"},
         {"&node=n2", "[]"},
         {"&attempt=0&state=RUNNING", "[{\"taskIndex\":0},{\"taskIndex\":2}]"},
+        {"&role=worker&from=0&limit=1", "[{\"taskIndex\":0}]"},
+        {"&role=worker&from=1&limit=1", "[{\"taskIndex\":1}]"},
+        {"&role=worker&from=1&state=RUNNING", "[{\"taskIndex\":2}]"},
+        {"&role=worker&from=3", "[]"},
+        {"&role=worker&from=1&attempt=0", "[{\"taskIndex\":1},{\"taskIndex\":2}]"},
+        {"&role=other&from=1", "[]"},
+        {"&keyword=worker[1]", "[{\"taskIndex\":1}]"},
+        {"&keyword=n1&state=RUNNING", "[{\"taskIndex\":0},{\"taskIndex\":2}]"},
+        {"&keyword=nowhere", "[]"},
         {"&limit=1&state=RUNNING&cursor=", "{\"data\":[{\"taskIndex\":0}],\"cursor\":\""},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
@@ -36,7 +45,15 @@ static void test_filters(void **state)
         assert_int_equal(world_get(world, target, alice), 200);
         assert_body(world, CASES[i].expected);
     }
-    static const char *const BAD[] = {"state=BAD", "attempt=x", "attempt=-1", "limit=50001"};
+    static const char *const BAD[] = {"state=BAD",
+                                      "attempt=x",
+                                      "attempt=-1",
+                                      "limit=50001",
+                                      "from=1",
+                                      "role=worker,other&from=1",
+                                      "from=-1",
+                                      "role=worker&from=65536",
+                                      "role=worker&from=x"};
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         char target[200];
         snprintf(target, sizeof target, TASKS "&%s", BAD[i]);
@@ -61,6 +78,10 @@ static void test_waiting(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/large?tasks=count", alice), 200);
     assert_body(world, "{\"worker\":{\"taskRoleStatus\":{\"name\":\"worker\",\"taskCounts\":"
                        "{\"WAITING\":60}},\"taskStatuses\":[]}}");
+    assert_int_equal(world_get(world, "/api/v2/jobs/large?tasks=states", alice), 200);
+    assert_body(world,
+                "\"taskStates\":\"WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW"
+                "\"},\"taskStatuses\":[]}}");
 }
 
 static void test_detail(void **state)
@@ -76,6 +97,10 @@ static void test_detail(void **state)
     assert_body(world, "\"totalTaskNumber\":3");
     assert_int_equal(world_get(world, "/api/v2/jobs/train?tasks=count", alice), 200);
     assert_body(world, "\"taskCounts\":{\"RUNNING\":2,\"SUCCEEDED\":1}},\"taskStatuses\":[]");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train?tasks=states", alice), 200);
+    assert_body(world, "\"taskCounts\":{\"RUNNING\":2,\"SUCCEEDED\":1},\"taskStates\":\"RSR\"},"
+                       "\"taskStatuses\":[]");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/0?tasks=states", alice), 400);
     assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/0?tasks=none", alice), 200);
     assert_body(world, "\"taskStatuses\":[]");
     cleanup_buf struct buf whole = BUF_INIT;

@@ -274,6 +274,15 @@ static int on_log_can_follow(void *context, uint8_t engine, struct err *err)
     return err_fail(err, ERR_UNSUPPORTED, "", "the engine \"mute\" cannot follow logs");
 }
 
+/* A byte in every millisecond. */
+static int on_log_time(void *context, uint8_t engine, struct attempt_id attempt,
+                       enum log_stream stream, int64_t at_ms, uint64_t *offset, struct err *err)
+{
+    (void)context, (void)engine, (void)attempt, (void)stream, (void)err;
+    *offset = (uint64_t)at_ms;
+    return 0;
+}
+
 static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id attempt,
                            enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
                            struct log_part *part, struct err *err)
@@ -343,6 +352,12 @@ static void on_note(void *context, struct attempt_id attempt, const char *reason
 static const struct exit_rules *on_rules_get(void *context)
 {
     return ((struct world *)context)->rules;
+}
+
+static void on_settings(void *context, struct buf *out)
+{
+    (void)context;
+    buf_string(out, "{\"file\":null,\"needRestart\":[],\"settings\":[]}");
 }
 
 static void on_rules_put(void *context)
@@ -462,6 +477,7 @@ void world_service_init(struct world *world)
         .engine_of = on_engine_of,
         .log_can_follow = on_log_can_follow,
         .log_read = on_log_read,
+        .log_time = on_log_time,
         .log_watch = on_log_watch,
         .exec = on_exec,
         .connect = on_connect,
@@ -471,6 +487,7 @@ void world_service_init(struct world *world)
         .snapshot = on_snapshot,
         .rules_get = on_rules_get,
         .rules_put = on_rules_put,
+        .settings = on_settings,
         .ssh_keys = on_ssh_keys,
         .watch = on_watch,
         .unwatch = on_unwatch,

@@ -112,8 +112,11 @@ static void what_is_wanted_is_held_against_what_is_there(void **state)
                                                   {.name = "idmapped mounts"},
                                                   {.name = "project quotas"},
                                                   {.name = "mke2fs"}},
+                                        layered[] = {{"idmapped mounts", MACHINE_LESS, "", "x"},
+                                                     {.name = "metadata layers"}},
                                         poor[] = {{"job networks", MACHINE_LESS, "", "x"},
                                                   {"idmapped mounts", MACHINE_LESS, "", "x"},
+                                                  {"metadata layers", MACHINE_LESS, "", "x"},
                                                   {"project quotas", MACHINE_LESS, "", "x"},
                                                   {"mke2fs", MACHINE_LESS, "", "x"}};
     static const struct {
@@ -128,6 +131,8 @@ static void what_is_wanted_is_held_against_what_is_there(void **state)
          MACHINE_MISSING},
         {"engine: {userNamespaces: {mode: 'off'}}\n", "engine.userNamespaces", MACHINE_LESS,
          MACHINE_LESS},
+        {"engine: {userNamespaces: {mode: required, images: idmapped}}\n", "engine.userNamespaces",
+         MACHINE_GOOD, MACHINE_MISSING},
         {"", "engine.disk", MACHINE_GOOD, MACHINE_LESS},
         {"engine: {disk: {quota: required}}\n", "engine.disk", MACHINE_GOOD, MACHINE_MISSING},
         {"engine: {disk: {quota: 'off'}}\n", "engine.disk", MACHINE_LESS, MACHINE_LESS},
@@ -147,12 +152,46 @@ static void what_is_wanted_is_held_against_what_is_there(void **state)
         found = judged(cases[i].text, poor, COUNT_OF(poor), cases[i].name);
         assert_int_equal(found->state, cases[i].on_poor);
     }
+    /* one of two ways is enough, unless the other one is asked for */
+    static const struct {
+        const char *text;
+        enum machine_state state;
+    } ways[] = {
+        {"", MACHINE_GOOD},
+        {"engine: {userNamespaces: {mode: required, images: metadata}}\n", MACHINE_GOOD},
+        {"engine: {userNamespaces: {images: idmapped}}\n", MACHINE_LESS},
+        {"engine: {userNamespaces: {mode: required, images: idmapped}}\n", MACHINE_MISSING},
+    };
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
+        assert_int_equal(
+            judged(ways[i].text, layered, COUNT_OF(layered), "engine.userNamespaces")->state,
+            ways[i].state);
     /* what nobody could try is not said to be missing; nothing is said of rights that nobody has */
     assert_int_equal(
         judged("engine: {network: {mode: private}}\n", NULL, 0, "engine.network")->state,
         MACHINE_UNKNOWN);
     assert_null(judged("", good, COUNT_OF(good), "right sysAdmin"));
     assert_null(judged("engine: {kind: fake}\n", good, COUNT_OF(good), "engine.network"));
+}
+
+static void a_relay_in_the_clear_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum machine_state state;
+    } cases[] = {
+        {"api: {webPorts: {listen: 'h:1'}}\n", MACHINE_GOOD},
+        {"api: {webPorts: {listen: 'h:1', origin: 'http://*.localhost:1'}}\n", MACHINE_GOOD},
+        {"api: {webPorts: {listen: 'h:1', origin: 'https://*.jobs.example.org'}}\n", MACHINE_GOOD},
+        {"api: {webPorts: {listen: 'h:1', origin: 'http://*.jobs.example.org'}}\n", MACHINE_LESS},
+        {"api: {webPorts: {listen: 'h:1', origin: 'http://*.localhost.example.org'}}\n"
+         "engine: {kind: fake}\n",
+         MACHINE_LESS},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(judged(cases[i].text, NULL, 0, "api.webPorts")->state, cases[i].state);
+    assert_null(judged("", NULL, 0, "api.webPorts"));
 }
 
 static void a_storage_that_cannot_be_mounted_says_what_follows(void **state)
@@ -203,6 +242,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_empty_file_has_the_defaults),
     cmocka_unit_test(what_is_no_configuration_is_told),
     cmocka_unit_test(what_is_wanted_is_held_against_what_is_there),
+    cmocka_unit_test(a_relay_in_the_clear_is_told),
     cmocka_unit_test(a_storage_that_cannot_be_mounted_says_what_follows),
     cmocka_unit_test(storages_are_tried),
 };

@@ -62,6 +62,41 @@ static bool has_line(const struct buf *text, const char *line)
     return strstr(buf_cstr(text), line) != NULL;
 }
 
+static unsigned lines_of(const struct buf *text, const char *part)
+{
+    unsigned count = 0;
+    for (const char *at = buf_cstr(text); (at = strstr(at, part)); at++)
+        count++;
+    return count;
+}
+
+static bool wants_users(const struct world *world)
+{
+    for (size_t i = 0; i < world->output.note_count; i++)
+        if (strcmp(world->output.notes[i].file, "users") == 0)
+            return true;
+    return false;
+}
+
+/* Those of the cluster's secrets; one that the configuration describes is made once. */
+static void groups_of_the_secrets(void **state)
+{
+    struct world *world = *state;
+    world->input.groups = parsed(
+        world, "[{secret: 6c6162, groupname: lab, description: who trains, externalName: '', "
+               "extension: {acls: {admin: false, virtualClusters: [vision]}}}, "
+               "{groupname: boss, extension: {acls: {admin: true}}}, {ca.crt: x}]");
+    import(world, "authentication: {group-manager: {grouplist: [{groupname: boss}]}}\n");
+    assert_true(
+        has_line(&world->output.groups, "group 'lab' --description 'who trains' --vc 'vision'\n"));
+    assert_int_equal(lines_of(&world->output.groups, "\ngroup 'boss'"), 1);
+    assert_int_equal(world->output.group_count, 2);
+    assert_true(wants_users(world));
+    world->input.has_users = true;
+    import(world, "{}\n");
+    assert_false(wants_users(world));
+}
+
 static void each_setting_has_a_note(void **state)
 {
     struct world *world = *state;
@@ -156,8 +191,12 @@ static void a_group_is_made_once(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_make, world_free)
 static const struct CMUnitTest tests[] = {
-    TEST(each_setting_has_a_note),          TEST(what_is_of_another_kind_is_not_taken),
-    TEST(without_hived_there_are_no_cells), TEST(nothing_ends_a_scalar),
-    TEST(a_worker_that_no_cell_names),      TEST(a_group_is_made_once),
+    TEST(groups_of_the_secrets),
+    TEST(each_setting_has_a_note),
+    TEST(what_is_of_another_kind_is_not_taken),
+    TEST(without_hived_there_are_no_cells),
+    TEST(nothing_ends_a_scalar),
+    TEST(a_worker_that_no_cell_names),
+    TEST(a_group_is_made_once),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -45,6 +45,7 @@ static struct context *context_put(struct settings *settings, const char *name, 
     assert_int_equal(settings_add(settings, name, &context, NULL), 0);
     context_set(&context->server, server);
     context_set(&context->token, name);
+    context_set(&context->certificate, "/c.pem");
     return context;
 }
 
@@ -224,6 +225,27 @@ static void names(void **state)
     assert_false(context_is_name(""));
 }
 
+/* A token of the environment is shown to the server that it is for. */
+static void the_token_of_the_environment(void **state)
+{
+    (void)state;
+    const char *const a = "https://a.example:9186", *const b = "https://b.example:9186";
+    cleanup_settings struct settings settings = {0};
+    assert_null(settings_token_server(&settings, NULL));
+    assert_true(settings_token_fits(NULL, a, NULL)); /* --server, and nothing else */
+    const struct context *of_a = context_put(&settings, "a", a);
+    assert_null(settings_token_server(&settings, NULL));
+    assert_false(settings_token_fits(NULL, a, of_a)); /* a context has a token of its own */
+    settings_choose(&settings, of_a);
+    assert_string_equal(settings_token_server(&settings, NULL), a);
+    assert_string_equal(settings_token_server(&settings, b), b); /* SKEP_SERVER comes first */
+    assert_true(settings_token_fits(a, a, of_a));
+    assert_true(settings_token_fits(a, "https://a.example:9186/", NULL));
+    assert_false(settings_token_fits(a, b, NULL));
+    assert_false(settings_token_fits(b, a, of_a));
+    assert_false(settings_token_fits(a, "https://a.example:91867", NULL));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
 static const struct CMUnitTest tests[] = {
     TEST(what_is_kept_is_read_again),
@@ -235,5 +257,6 @@ static const struct CMUnitTest tests[] = {
     TEST(a_server_gives_no_lines),
     TEST(only_the_login_that_is_meant_is_given_up),
     TEST(names),
+    TEST(the_token_of_the_environment),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -30,6 +30,11 @@ static void test_refusal(void **state)
     assert_string_equal(err.path, "gpus");
     assert_int_equal(quota_refuse(QUOTA_LIVE_JOBS, NULL, 1, 1, &err), ERR_QUOTA);
     assert_string_equal(err.text, "the quota liveJobs is 1, and 1 is used");
+    assert_int_equal(quota_refuse_hours("lab", 100, 103, 1796083200000, &err), ERR_QUOTA);
+    assert_string_equal(err.text,
+                        "the quota gpuHoursPerMonth of group lab is 100, and 103 are used; the "
+                        "count begins anew at 2026-12-01 00:00:00 UTC");
+    assert_string_equal(err.path, "gpuHoursPerMonth");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -53,7 +53,7 @@ static void every_key_is_read(void **state)
             "  network: {mode: private, subnet: 10.9.0.0/24, outside: none},\n"
             "  rights: {hostNetwork: [y], sysAdmin: [x, y], fuse: [x], lockMemory: ['*'], "
             "newPrivileges: [], hostUsers: [y]},\n"
-            "  userNamespaces: {mode: required, firstId: 1310720, jobs: 10},\n"
+            "  userNamespaces: {mode: required, images: metadata, firstId: 1310720, jobs: 10},\n"
             "  devices: {simulatedGpus: 8, simulatedGpuType: V100, nvmlPath: /n, "
             "sampleSeconds: 9, cdiDirectories: [/x, /y]},\n"
             "  images: {localRoots: [/l], insecureRegistries: [r:1], registryAuthFile: /f, "
@@ -123,6 +123,7 @@ static void every_key_is_read(void **state)
                      1u << RIGHT_HOST_NETWORK | 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY |
                          1u << RIGHT_HOST_USERS);
     assert_int_equal(local->user_namespaces, USER_NAMESPACES_REQUIRED);
+    assert_int_equal(local->user_images, USER_IMAGES_METADATA);
     assert_int_equal(local->first_id, 1310720);
     assert_int_equal(local->id_jobs, 10);
     assert_int_equal(rights_of(local->rights, ""), 1u << RIGHT_LOCK_MEMORY);
@@ -512,7 +513,44 @@ static void test_ldap(void **state)
     buf_release(&keys);
 }
 
+static void certificates_of_clients(void **state)
+{
+    struct server_config *config, *other;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+    assert_int_equal(read_config("api: {tls: {clientCertificates: required, clientCaFile: /ca, "
+                                 "clientRevocationFile: /crl, clientName: 'email:{user}@a'}}\n",
+                                 &config, &report, &err),
+                     0);
+    assert_int_equal(config->tls_clients.mode, TLS_CLIENT_REQUIRED);
+    assert_string_equal(config->tls_clients.authorities, "/ca");
+    assert_string_equal(config->tls_clients.revoked, "/crl");
+    assert_string_equal(config->tls_clients.pattern, "email:{user}@a");
+    assert_int_equal(read_config("{}\n", &other, &report, &err), 0);
+    assert_int_equal(other->tls_clients.mode, TLS_CLIENT_OFF);
+    assert_string_equal(other->tls_clients.pattern, "CN:{user}");
+    server_config_compare(config, other, &keys);
+    assert_string_equal(buf_cstr(&keys), "api.tls.clientCertificates");
+    server_config_free(config);
+    server_config_free(other);
+    buf_clear(&report);
+    assert_int_equal(read_config("api:\n  tls: {mode: off, clientCertificates: optional, "
+                                 "clientName: user}\n",
+                                 &config, &report, &err),
+                     ERR_INVALID);
+    static const char *const said[] = {"c.yaml:2:8: api.tls.clientName: must be CN:, email: or",
+                                       "api.tls.clientCaFile: must name who vouches",
+                                       "api.tls.clientCertificates: clients show certificates by"};
+    for (size_t i = 0; i < COUNT_OF(said); i++)
+        if (!strstr(buf_cstr(&report), said[i]))
+            fail_msg("'%s' is not in: %s", said[i], buf_cstr(&report));
+    buf_release(&report);
+    buf_release(&keys);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(certificates_of_clients),
     cmocka_unit_test(test_oidc),
     cmocka_unit_test(test_ldap),
     cmocka_unit_test(every_key_is_read),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "engine/local/task.h"
 #include "server/job_network.h"
 #include "server/state.h"
 #include "spec/spec.h"
@@ -134,6 +135,27 @@ static void people_are_told_whose_it_is(void **state)
     assert_says(world, NETWORK_MODE_UNSET, true, "several accounts");
 }
 
+/* What an engine has found out about this machine is told, not what would be there without it. */
+static void a_machine_without_them_says_so(void **state)
+{
+    struct world *world = *state;
+    struct machine machine;
+    struct local_engine local = {.networks_failure = {.code = ERR_UNSUPPORTED, .text = "no veth"}};
+    char text[200];
+    pthread_mutex_init(&local.networks_lock, NULL);
+    second_user_add(world);
+    machine_make(&machine, world, NETWORK_MODE_AUTO, false);
+    machine.server->engines.items[1].engine = &local.engine;
+    job_network_text(machine.server, text, sizeof text);
+    assert_string_equal(text, "the machine's, for all jobs, though there are several accounts: "
+                              "no veth");
+    local.networks_failure = (struct err){0};
+    job_network_text(machine.server, text, sizeof text);
+    assert_non_null(strstr(text, "each new job's own"));
+    pthread_mutex_destroy(&local.networks_lock);
+    mem_free(machine.server);
+}
+
 /* A server of before this mode, whose operator has not chosen, goes on as it was. */
 static void only_a_new_store_has_the_new_default(void **state)
 {
@@ -169,6 +191,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_job_is_refused_what_it_would_not_get),
     WORLD(the_refusal_says_how_to_get_it),
     WORLD(people_are_told_whose_it_is),
+    WORLD(a_machine_without_them_says_so),
     WORLD(only_a_new_store_has_the_new_default),
     WORLD(accounts_elsewhere_are_several),
 };

@@ -497,7 +497,40 @@ static void quota_of_gpus(void **state)
     assert_int_equal(submit(world, gpu_job(world, "b", 1), &other), ERR_QUOTA);
 }
 
+/* What is used up by what has been let in; that runs on, and what needs no GPU is let in. */
+static void quota_of_gpu_hours(void **state)
+{
+    struct world *world = *state;
+    struct job_id job, other;
+    struct wait wait;
+    struct service_reply reply;
+
+    world_stop(world);
+    world->engine = "gpus: 16, runMilliseconds: 600000";
+    world_start(world);
+    metric_await(world, "skep_gpus", 16);
+    quota_give(world, QUOTA_GPU_HOURS, 1);
+    assert_int_equal(submit(world, gpu_job(world, "a", 1), &job), 0);
+    wait_until(world, job, PUBLIC_RUNNING);
+    assert_int_equal(submit(world, gpu_job(world, "b", 1), &other), 0);
+    quota_give(world, QUOTA_GPU_HOURS, 0);
+    assert_int_equal(submit(world, gpu_job(world, "c", 1), &other), ERR_QUOTA);
+    assert_non_null(strstr(world->err.text, "the quota gpuHoursPerMonth is 0, and 0 are used; the "
+                                            "count begins anew at "));
+    assert_int_equal(submit(world, job_text(world, "none", ""), &other), 0);
+    reply = wait_init(&wait);
+    assert_int_equal(
+        world->service->scale(world->service->context, "admin", job, 0, 2, reply, &world->err), 0);
+    assert_int_equal(wait_for(&wait), ERR_QUOTA);
+    assert_in_range(wait.answer.retry_s, 1, 31 * 86400);
+    reply = wait_init(&wait);
+    assert_int_equal(
+        world->service->scale(world->service->context, "admin", job, 0, 0, reply, &world->err), 0);
+    assert_int_equal(wait_for(&wait), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    WORLD(quota_of_gpu_hours),
     WORLD(a_job_runs_and_is_there_after_a_restart),
     WORLD(wrong_files_and_forbidden_clusters_are_refused),
     WORLD(keys_of_the_profile_are_lines),

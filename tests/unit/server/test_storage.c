@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "doc/problem.h"
 #include "server/storage.h"
 #include "spec/spec.h"
+#include "store/store.h"
 
 static const char FILE_HEAD[] = "protocolVersion: 2\nname: j\ntype: job\nprerequisites:\n"
                                 "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n"
@@ -73,7 +76,87 @@ static void mounts_of_a_job(void **state)
     assert_string_equal(err.text, "storage gone is not configured any more");
 }
 
+/* A group whose first storage, the default of its members, is this one. */
+static struct store_change group_change(const char *name, const char *extension)
+{
+    return (struct store_change){
+        .kind = CHANGE_GROUP_ADD,
+        .group = {.name = name, .description = "", .extension_json = extension}};
+}
+
+static struct store_change user_change(const char *name, struct store_member *groups, size_t count)
+{
+    return (struct store_change){.kind = CHANGE_USER_ADD,
+                                 .user = {.name = name,
+                                          .password_hash = "",
+                                          .email = "",
+                                          .extension_json = "{}",
+                                          .groups = {groups, count}}};
+}
+
+/* Ann's defaults are "speech" and "gone", Bob's is "gone", Carl has none. */
+static struct store *accounts_make(struct err *err)
+{
+    struct store *store;
+    struct store_member both[] = {{.name = "audio"}, {.name = "past"}};
+    struct store_change changes[] = {
+        group_change("audio", "{\"acls\":{\"storageConfigs\":[\"speech\",\"corpus\"]}}"),
+        group_change("past", "{\"acls\":{\"storageConfigs\":[\"gone\"]}}"),
+        user_change("ann", both, 2),
+        user_change("bob", both + 1, 1),
+        user_change("carl", NULL, 0),
+    };
+    const struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
+    const char *directory = in_work("store");
+    assert_int_equal(mkdir(directory, 0700), 0);
+    assert_int_equal(store_open(directory, &store, err), 0);
+    assert_int_equal(store_commit(store, &batch, err), 0);
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
+        assert_int_equal(changes[i].code, 0);
+    return store;
+}
+
+/* What is mounted for an empty list of this user, and what the user is told of it. */
+static void assert_defaults(struct store_reader *reader, const char *user, const char *mounted,
+                            const char *told)
+{
+    static const struct storage items[] = {{.name = "corpus"}, {.name = "speech"}};
+    const struct storage_list list = {items, COUNT_OF(items)};
+    struct spec *spec = spec_of("[]");
+    cleanup_problems struct problems problems;
+    cleanup_buf struct buf names = BUF_INIT, words = BUF_INIT;
+    struct err err;
+    problems_init(&problems, &arena);
+    assert_int_equal(storage_submit_check(list, reader, user, spec, &problems, &arena, &err), 0);
+    for (size_t i = 0; i < spec->storage_count; i++)
+        buf_format(&names, "%s;", spec->storages[i].name);
+    for (size_t i = 0; i < problems.count; i++)
+        buf_format(&words, "%s;", problems.items[i].text);
+    assert_string_equal(buf_cstr(&names), mounted);
+    assert_string_equal(buf_cstr(&words), told);
+    assert_int_equal(problems.error_count, 0);
+    spec_free(spec);
+}
+
+static void an_empty_list_means_the_defaults_that_are_there(void **state)
+{
+    struct store_reader *reader;
+    struct err err;
+    (void)state;
+    struct store *store = accounts_make(&err);
+    assert_int_equal(store_reader_open(store, &reader, &err), 0);
+    assert_defaults(reader, "ann", "speech;",
+                    "your default storage gone is not there: it is not mounted;");
+    assert_defaults(reader, "bob", "",
+                    "your default storage gone is not there: it is not mounted;"
+                    "you have no default storage: nothing is mounted;");
+    assert_defaults(reader, "carl", "", "you have no default storage: nothing is mounted;");
+    store_reader_close(reader);
+    store_close(store);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mounts_of_a_job),
+    cmocka_unit_test(an_empty_list_means_the_defaults_that_are_there),
 };
 UNIT_FILE(tests, setup, teardown);

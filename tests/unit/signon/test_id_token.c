@@ -1,12 +1,9 @@
 /* ID tokens signed with keys made here: what is taken, and each reason to refuse one.
  *
  * Covers: src/signon/jwks.c */
+#include "tokens.h"
 #include "unit.h"
 
-#include <gnutls/abstract.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,40 +29,9 @@ static struct {
 static const struct id_token_rules rules = {
     .issuer = "https://idp", .client_id = "skep", .nonce = "n", .now_s = NOW_S};
 
-static const char *encoded(const void *bytes, size_t length)
-{
-    size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    char *text = arena_alloc(&world.arena, size);
-    return sodium_bin2base64(text, size, bytes, length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-}
-
-static gnutls_privkey_t key_make(gnutls_pk_algorithm_t kind, unsigned bits)
-{
-    gnutls_privkey_t key;
-    assert_int_equal(gnutls_privkey_init(&key), 0);
-    assert_int_equal(gnutls_privkey_generate(key, kind, bits, 0), 0);
-    return key;
-}
-
-/* The key as a set holds it; `more` of its members. */
 static const char *jwk_of(gnutls_privkey_t key, const char *more)
 {
-    gnutls_datum_t a = {0}, b = {0};
-    gnutls_ecc_curve_t curve;
-    const char *json;
-    bool is_rsa = gnutls_privkey_get_pk_algorithm(key, NULL) == GNUTLS_PK_RSA;
-    if (is_rsa)
-        gnutls_privkey_export_rsa_raw2(key, &a, &b, NULL, NULL, NULL, NULL, NULL, NULL,
-                                       GNUTLS_EXPORT_FLAG_NO_LZ);
-    else
-        gnutls_privkey_export_ecc_raw2(key, &curve, &a, &b, NULL, GNUTLS_EXPORT_FLAG_NO_LZ);
-    json = arena_format(&world.arena,
-                        is_rsa ? "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"%s}"
-                               : "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"%s\",\"y\":\"%s\"%s}",
-                        encoded(a.data, a.size), encoded(b.data, b.size), more);
-    gnutls_free(a.data);
-    gnutls_free(b.data);
-    return json;
+    return tokens_jwk(&world.arena, key, more);
 }
 
 static struct jwks *set_of(const char *keys)
@@ -77,35 +43,10 @@ static struct jwks *set_of(const char *keys)
     return set;
 }
 
-static const char *signature(gnutls_privkey_t key, gnutls_sign_algorithm_t how, const char *content)
-{
-    gnutls_datum_t data = {(unsigned char *)(uintptr_t)content, (unsigned)strlen(content)};
-    gnutls_datum_t made, r = {0}, s = {0};
-    unsigned char parts[64] = {0};
-    assert_int_equal(gnutls_privkey_sign_data2(key, how, 0, &data, &made), 0);
-    if (how != GNUTLS_SIGN_ECDSA_SHA256) {
-        const char *whole = encoded(made.data, made.size);
-        gnutls_free(made.data);
-        return whole;
-    }
-    assert_int_equal(gnutls_decode_rs_value(&made, &r, &s), 0);
-    gnutls_free(made.data);
-    /* numbers of at most 33 bytes, the first of them a zero then */
-    for (unsigned i = 0; i < r.size && i < 32; i++)
-        parts[31 - i] = r.data[r.size - 1 - i];
-    for (unsigned i = 0; i < s.size && i < 32; i++)
-        parts[63 - i] = s.data[s.size - 1 - i];
-    gnutls_free(r.data);
-    gnutls_free(s.data);
-    return encoded(parts, sizeof parts);
-}
-
 static const char *token_of(const char *header, const char *claims, gnutls_privkey_t key,
                             gnutls_sign_algorithm_t how)
 {
-    const char *content = arena_format(&world.arena, "%s.%s", encoded(header, strlen(header)),
-                                       encoded(claims, strlen(claims)));
-    return arena_format(&world.arena, "%s.%s", content, key ? signature(key, how, content) : "");
+    return tokens_make(&world.arena, header, claims, key, how);
 }
 
 static const char *rsa_token(const char *claims)
@@ -284,9 +225,9 @@ static int setup(void **state)
 {
     (void)state;
     arena_init(&world.arena);
-    world.rsa = key_make(GNUTLS_PK_RSA, 2048);
-    world.small = key_make(GNUTLS_PK_RSA, 1024);
-    world.elliptic = key_make(GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1));
+    world.rsa = tokens_key(GNUTLS_PK_RSA, 2048);
+    world.small = tokens_key(GNUTLS_PK_RSA, 1024);
+    world.elliptic = tokens_key(GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1));
     world.keys = set_of(arena_format(&world.arena, "%s,%s", jwk_of(world.rsa, ",\"kid\":\"r\""),
                                      jwk_of(world.elliptic, ",\"kid\":\"e\"")));
     return 0;

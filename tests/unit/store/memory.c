@@ -240,6 +240,7 @@ static void statement_free(struct db_statement *base)
 {
     struct statement *statement = self_of(base);
 
+    assert(statement->connection->open != statement); /* whoever read a row was done with it */
     statement_reset(base);
     statement->connection->statement_count--;
     sqlite3_finalize(statement->stmt);

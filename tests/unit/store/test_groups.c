@@ -262,10 +262,76 @@ static void a_database_of_version_9_is_taken_over(void **state)
     assert_string_equal(groups.items[0].name, "all");
 }
 
+static void page_is(struct world *world, struct text after, uint64_t most, const char *expected)
+{
+    struct store_users users;
+    struct store_groups groups;
+    const char *all = "";
+    assert_int_equal(
+        store_users_page(world->reader, after, most, &world->arena, &users, &world->err), 0);
+    for (size_t i = 0; i < users.count; i++) {
+        const struct store_user *user = &users.items[i];
+        all = arena_format(&world->arena, "%s%s:%s%s ", all, user->name,
+                           joined(world, &user->virtual_clusters),
+                           user->is_admin_by_group ? "!" : "");
+        for (size_t j = 0; j < user->groups.count; j++)
+            all = arena_format(&world->arena, "%s+%s ", all, user->groups.items[j].name);
+    }
+    assert_int_equal(store_groups_of(world->reader, &users, &world->arena, &groups, &world->err),
+                     0);
+    for (size_t i = 0; i < groups.count; i++)
+        all = arena_format(&world->arena, "%s%s=%s ", all, groups.items[i].name,
+                           joined(world, &groups.items[i].virtual_clusters));
+    assert_string_equal(all, expected);
+}
+
+static void pages_of_users_bring_the_rights_of_these_alone(void **state)
+{
+    struct world *world = *state;
+    struct store_member ops = {.name = "ops"}, team = {.name = "team", .is_admin = true};
+    struct store_user alice = user_of("alice"), bob = user_of("bob"), eve = user_of("eve");
+    struct store_members members;
+
+    group_put(world, CHANGE_GROUP_ADD,
+              (struct store_group){.name = "ops", .description = "", .is_admin = true}, 0);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){.name = "team", .description = "", .virtual_clusters = {other, 2}}, 0);
+    group_put(world, CHANGE_GROUP_ADD, (struct store_group){.name = "x", .description = ""}, 0);
+    alice.groups = (struct store_members){&team, 1};
+    bob.groups = (struct store_members){&ops, 1};
+    eve.groups = (struct store_members){(struct store_member[]){ops, team}, 2};
+    eve.virtual_clusters = (struct store_names){some, 3};
+    user_put(world, CHANGE_USER_ADD, eve, 0);
+    user_put(world, CHANGE_USER_ADD, bob, 0);
+    user_put(world, CHANGE_USER_ADD, alice, 0);
+    page_is(world, (struct text){0}, 1, "alice: +team team=vc1 vc3 ");
+    page_is(world, TEXT("alice"), 1, "bob:! +ops ops= ");
+    page_is(world, TEXT("alicf"), 9, "bob:! +ops eve:vc1 vc2! +ops +team ops= team=vc1 vc3 ");
+    page_is(world, TEXT("eve"), UINT64_MAX, "");
+    assert_int_equal(store_members_page(world->reader, "team", (struct text){0}, 1, &world->arena,
+                                        &members, &world->err),
+                     0);
+    assert_int_equal(members.count, 1);
+    assert_string_equal(members.items[0].name, "alice");
+    assert_true(members.items[0].is_admin && !members.items[0].is_cluster_admin);
+    assert_int_equal(store_members_page(world->reader, "team", TEXT("alice"), UINT64_MAX,
+                                        &world->arena, &members, &world->err),
+                     0);
+    assert_int_equal(members.count, 1);
+    assert_string_equal(members.items[0].name, "eve");
+    assert_true(members.items[0].is_cluster_admin);
+    assert_int_equal(store_members_page(world->reader, "none", (struct text){0}, 1, &world->arena,
+                                        &members, &world->err),
+                     0);
+    assert_int_equal(members.count, 0);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(groups_are_read_back),
     WORLD(users_have_their_own_grants_and_those_of_their_groups),
+    WORLD(pages_of_users_bring_the_rights_of_these_alone),
     WORLD(limits_hinder_no_other),
     WORLD(a_database_of_version_9_is_taken_over),
 };

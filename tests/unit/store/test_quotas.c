@@ -145,11 +145,68 @@ static void what_is_used(void **state)
     expect_use(world, 1, 8, 1);
 }
 
+static void expect_share(struct world *world, int64_t value)
+{
+    struct store_shares shares;
+    assert_int_equal(
+        store_quota_shares(world->reader, QUOTA_KEPT_JOBS, &world->arena, &shares, &world->err), 0);
+    assert_int_equal(shares.count, value == QUOTA_NONE ? 0 : 1);
+    if (shares.count == 0)
+        return;
+    assert_string_equal(shares.items[0].user, "alice");
+    assert_int_equal(shares.items[0].value, value);
+}
+
+/* As for one user: the own one, else the largest. */
+static void shares_of_all(void **state)
+{
+    struct world *world = *state;
+    accounts(world);
+    quota_set(world, "alice", false, QUOTA_GPUS, 3, 0);
+    expect_share(world, QUOTA_NONE);
+    quota_set(world, "g1", true, QUOTA_KEPT_JOBS, 8, 0);
+    quota_set(world, "g2", true, QUOTA_KEPT_JOBS, 5, 0);
+    expect_share(world, 8);
+    quota_set(world, "alice", false, QUOTA_KEPT_JOBS, 0, 0);
+    expect_share(world, 0);
+}
+
+static void ended(struct world *world, uint32_t id, const char *user, enum life_state state)
+{
+    const char *name = arena_format(&world->arena, "j%u", id);
+    submit(world, id, user, name);
+    struct job_record job = job_of(id, user, name);
+    job.state = state;
+    add_job(world, job);
+    assert_int_equal(commit(world, NULL, 0), 0);
+}
+
+/* Jobs that live are no history; of the others the oldest of whoever has too much go. */
+static void the_oldest_of_who_has_too_much(void **state)
+{
+    struct world *world = *state;
+    struct store_shares shares = {0};
+    struct job_id jobs[10];
+    for (uint32_t id = 1; id <= 6; id++)
+        ended(world, id, id == 1 ? "bob" : "alice", id == 2 ? LIFE_RUNNING : LIFE_COMPLETED);
+    assert_int_equal(store_jobs_surplus(world->store, &shares, jobs, 2), 2);
+    assert_int_equal(jobs[0].v, 3);
+    assert_int_equal(jobs[1].v, 4);
+    struct store_share items[] = {{"bob", 0}, {"nobody", 0}, {"alice", 9}};
+    shares = (struct store_shares){items, 3};
+    assert_int_equal(store_jobs_surplus(world->store, &shares, jobs, 2), 2);
+    assert_int_equal(jobs[0].v, 1);
+    assert_int_equal(jobs[1].v, 3);
+    assert_int_equal(store_jobs_surplus(world->store, &shares, jobs, 10), 5);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(the_own_one_counts_else_the_largest),
     WORLD(refused),
     WORLD(they_go_with_their_holder),
     WORLD(what_is_used),
+    WORLD(shares_of_all),
+    WORLD(the_oldest_of_who_has_too_much),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -172,10 +172,62 @@ static void tasks_come_in_pages(void **state)
         assert_int_equal(counts.roles[1].states[PUBLIC_WAITING], round ? 0 : 1);
         assert_int_equal(counts.roles[0].states[PUBLIC_RUNNING], 1);
         assert_int_equal(counts.roles[1].states[PUBLIC_RUNNING], round ? 3 : 2);
+        assert_null(counts.roles[1].each.at);
+        assert_int_equal(store_task_states(world->reader, (struct job_id){1}, &world->arena,
+                                           &counts, &world->err),
+                         0);
+        assert_int_equal(counts.count, 2);
+        assert_int_equal(counts.roles[1].states[PUBLIC_WAITING], round ? 0 : 1);
+        assert_int_equal(counts.roles[1].states[PUBLIC_RUNNING], round ? 3 : 2);
+        assert_int_equal(counts.roles[0].each.length, 1);
+        assert_int_equal(counts.roles[1].each.length, 3);
+        assert_int_equal(counts.roles[1].each.at[1], PUBLIC_RUNNING);
+        assert_int_equal(counts.roles[1].each.at[2], round ? PUBLIC_RUNNING : PUBLIC_WAITING);
+        filter = (struct task_filter){
+            .job_attempt = -1, .keyword = TEXT("worker[2"), .limit = UINT64_MAX};
+        assert_int_equal(page_of(world, &filter, &first), 1);
+        assert_int_equal(first, 2);
     }
     assert_int_equal(
         store_task_counts(world->reader, (struct job_id){9}, &world->arena, &counts, &world->err),
         ERR_NOT_FOUND);
+    assert_int_equal(
+        store_task_states(world->reader, (struct job_id){9}, &world->arena, &counts, &world->err),
+        ERR_NOT_FOUND);
+}
+
+/* Page by page of one task: all of them, in order, with and without a row. */
+static void tasks_without_a_row_stand_between_those_with_one(void **state)
+{
+    struct world *world = *state;
+    struct task_filter filter = {.job_attempt = -1, .limit = 1};
+    struct store_tasks all, page;
+
+    submit(world, 1, "alice", "train");
+    add_task(world, task_of(1, 1, 1, 8));
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, -1, &world->arena, &all, &world->err), 0);
+    assert_int_equal(all.count, 4);
+    for (size_t i = 0; i < all.count; i++) {
+        assert_int_equal(store_task_page(world->reader, (struct job_id){1}, &filter, &world->arena,
+                                         &page, &world->err),
+                         0);
+        assert_int_equal(page.count, 1);
+        assert_int_equal(page.items[0].task.role, all.items[i].task.role);
+        assert_int_equal(page.items[0].task.index, all.items[i].task.index);
+        assert_int_equal(page.items[0].attempt.v, i == 2 ? 8 : 0);
+        assert_string_equal(page.items[0].role_name, all.items[i].role_name);
+        filter.has_after = true;
+        filter.after = page.items[0].task;
+    }
+    assert_int_equal(store_task_page(world->reader, (struct job_id){1}, &filter, &world->arena,
+                                     &page, &world->err),
+                     0);
+    assert_int_equal(page.count, 0);
+    assert_int_equal(store_task_page(world->reader, (struct job_id){9}, &filter, &world->arena,
+                                     &page, &world->err),
+                     ERR_NOT_FOUND);
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -183,5 +235,6 @@ static const struct CMUnitTest tests[] = {
     WORLD(tasks_without_a_row_come_from_the_plan),
     WORLD(history_keeps_attempts_that_end_and_begin_in_one_batch),
     WORLD(tasks_come_in_pages),
+    WORLD(tasks_without_a_row_stand_between_those_with_one),
 };
 UNIT_FILE(tests, NULL, NULL);
