@@ -84,9 +84,13 @@ static void config_fill(const struct doc *root, struct arena *arena, struct admi
         .data_directory = string_of(root, "dataDirectory", NULL, arena),
         .network = string_of(doc_get(engine, "network"), "mode", "auto", arena),
         .users = string_of(doc_get(engine, "userNamespaces"), "mode", "auto", arena),
+        .user_images = string_of(doc_get(engine, "userNamespaces"), "images", "auto", arena),
         .quota = string_of(doc_get(engine, "disk"), "quota", "possible", arena),
         .runtime = string_of(engine, "runtime", "", arena),
     };
+    const struct doc *web_ports = doc_get(doc_get(root, "api"), "webPorts");
+    if (web_ports) /* browsers keep what is below localhost on their own machine */
+        config->web_origin = string_of(web_ports, "origin", "http://*.localhost", arena);
     for (size_t i = 0; i < ADMIN_RIGHTS; i++)
         config->rights[i] = names_of(doc_get_list(given, rights[i].name), arena);
     storages_read(root, arena, config);
@@ -191,15 +195,21 @@ static void judge_users(struct config_judge *judge)
 {
     const char *mode = judge->config->users;
     const bool is_required = strcmp(mode, "required") == 0;
-    const enum machine_state state = state_wanted(state_of(judge, "idmapped mounts"), is_required);
+    const bool by_mounts = strcmp(judge->config->user_images, "metadata") != 0;
+    const bool by_layers = strcmp(judge->config->user_images, "idmapped") != 0;
+    enum machine_state there = by_mounts ? state_of(judge, "idmapped mounts") : MACHINE_LESS;
+    if (there != MACHINE_GOOD && by_layers)
+        there = state_of(judge, "metadata layers");
+    const enum machine_state state = state_wanted(there, is_required);
     if (strcmp(mode, "off") == 0)
         add(judge, "engine.userNamespaces", MACHINE_LESS,
             "root of a task is root of the machine, without most of its capabilities", "%s", mode);
     else
         add(judge, "engine.userNamespaces", state,
             state == MACHINE_UNKNOWN ? "only root can try it"
-            : is_required            ? "the engine does not open: see idmapped mounts"
-                                     : "root of a task is root of the machine: see idmapped mounts",
+            : is_required
+                ? "the engine does not open: see idmapped mounts, metadata layers"
+                : "root of a task is root of the machine: see idmapped mounts, metadata layers",
             "%s", mode);
 }
 
@@ -251,11 +261,27 @@ static void judge_rights(struct config_judge *judge)
                 rights[i].meaning, "%.110s", judge->config->rights[i]);
 }
 
+/* What tasks serve, and the cookies that let browsers in, go over a network as they are. */
+static void judge_web_ports(struct config_judge *judge)
+{
+    const char *origin = judge->config->web_origin;
+    if (!origin)
+        return;
+    const struct text host = text_of(origin + strcspn(origin, "*"));
+    const bool is_near = text_starts(host, TEXT("*.localhost:")) || text_is(host, "*.localhost");
+    const bool is_open = text_starts(text_of(origin), TEXT("http://")) && !is_near;
+    add(judge, "api.webPorts", is_open ? MACHINE_LESS : MACHINE_GOOD,
+        "whoever sees the network reads what tasks serve there, and can take over the sessions of "
+        "those who look at it: name an origin that begins with https",
+        "%.110s", origin);
+}
+
 size_t admin_config_judge(const struct admin_config *config, struct arena *arena,
                           struct machine_finding *findings, size_t count, size_t room)
 {
     struct config_judge judge = {config, arena, findings, count, count, room};
     assert(count <= room);
+    judge_web_ports(&judge);
     if (!config->is_local) {
         add(&judge, "engine", MACHINE_GOOD, "", "no containers run on this machine");
         return judge.count;

@@ -25,9 +25,11 @@ struct admin_storage {
 struct admin_config {           /* of the engine of this machine; strings live in the arena */
     const char *data_directory; /* NULL: none is named */
     bool is_local;              /* false: no containers run here, and nothing that follows counts */
-    const char *network, *users, *quota; /* modes, as they are written or by default */
-    const char *runtime;                 /* "": none is named */
-    const char *rights[ADMIN_RIGHTS];    /* whose they are, "hpc, lab"; "": nobody's */
+    /* modes, as they are written or by default */
+    const char *network, *users, *user_images, *quota;
+    const char *runtime;              /* "": none is named */
+    const char *web_origin;           /* of the relay to ports of tasks; NULL: no relay */
+    const char *rights[ADMIN_RIGHTS]; /* whose they are, "hpc, lab"; "": nobody's */
     struct admin_storage storages[ADMIN_STORAGES_MAX];
     size_t storage_count;
 };

@@ -17,6 +17,7 @@ static const char REFUSED[] = "connection refused";
 struct client {
     CURL *curl;
     char *server, *token, *fingerprint; /* token, fingerprint: NULL: none */
+    char *certificate, *key;            /* files; NULL: none, and in the same one */
     int64_t deadline_ms;
 };
 
@@ -35,9 +36,19 @@ struct client *client_new(const char *server, const char *token, const char *fin
     return client;
 }
 
+void client_identify(struct client *client, const char *certificate, const char *key)
+{
+    mem_free(client->certificate);
+    mem_free(client->key);
+    client->certificate = certificate ? mem_copy(certificate) : NULL;
+    client->key = certificate && key ? mem_copy(key) : NULL;
+}
+
 struct client *client_copy(const struct client *client)
 {
-    return client_new(client->server, client->token, client->fingerprint);
+    struct client *copy = client_new(client->server, client->token, client->fingerprint);
+    client_identify(copy, client->certificate, client->key);
+    return copy;
 }
 
 void client_free(struct client *client)
@@ -49,6 +60,7 @@ void client_free(struct client *client)
     mem_free(client->server);
     mem_free(client->token);
     mem_free(client->fingerprint);
+    client_identify(client, NULL, NULL);
     mem_free(client);
 }
 
@@ -129,6 +141,10 @@ static void request_setup(struct client *client, const char *method, const char 
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
+    if (client->certificate) {
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, client->certificate);
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, client->key ? client->key : client->certificate);
+    }
     curl_easy_setopt(curl, CURLOPT_URL, buf_cstr(&url));
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -147,6 +163,9 @@ static const char *problem_of(CURLcode code)
     case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         return "its certificate has another fingerprint than at your login: somebody may stand "
                "between, or the server has a new key; log in again when its operator says so";
+    case CURLE_SSL_CERTPROBLEM:
+        return "your client certificate or its key cannot be used: both are PEM files, and belong "
+               "together";
     case CURLE_PEER_FAILED_VERIFICATION:
         return "nobody vouches for its certificate that this machine knows; skep login shows you "
                "its fingerprint";

@@ -18,6 +18,9 @@ struct client;
  * logged in. `fingerprint` of the server's public key, "sha256//BASE64" (NULL: who vouches for its
  * certificate must be known to this machine). */
 struct client *client_new(const char *server, const char *token, const char *fingerprint);
+/* Show this certificate (PEM files; `key` NULL: it is in the same file) to servers that ask for
+ * one; `certificate` NULL: none. */
+void client_identify(struct client *client, const char *certificate, const char *key);
 /* Another one for the same server and token, for another thread. */
 struct client *client_copy(const struct client *client);
 void client_free(struct client *client);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/openpai.h"
+#include "cli/openpai_users.h"
 #include "cli/print.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
@@ -12,6 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { SECRETS_MAX = 256 << 20 };
+
+static void json_release(json_t **json)
+{
+    json_decref(*json);
+}
 
 static const char *const NOTE_NAMES[] = {
     [NOTE_TAKEN] = "taken", [NOTE_TO_DO] = "to do", [NOTE_GONE] = "left out"};
@@ -97,6 +105,8 @@ static int output_write(const char *folder, const struct openpai_output *output)
         code = file_put(folder, "groups.sh", 0700, &output->groups);
     if (!code)
         code = file_put(folder, "oidc-secret", 0600, &output->secret);
+    if (!code)
+        code = file_put(folder, "users.csv", 0600, &output->users);
     return code ? code : file_put(folder, "report.txt", 0600, &report);
 }
 
@@ -115,6 +125,46 @@ static int report_print(const struct cli *cli, const char *folder,
     return 0;
 }
 
+/* The secrets of a file of the folder, as `kubectl get secrets -o json` prints them; NULL: there is
+ * none. */
+static int secrets_read(const char *folder, const char *name, json_t **secrets)
+{
+    cleanup_buf struct buf path = BUF_INIT, content = BUF_INIT;
+    struct err err;
+    *secrets = NULL;
+    buf_format(&path, "%s/%s", folder, name);
+    int code = file_read(buf_cstr(&path), SECRETS_MAX, &content, &err);
+    if (code == ERR_NOT_FOUND)
+        return 0;
+    if (code)
+        return cli_fail(EXIT_USAGE, "%s", err.text);
+    code = openpai_secrets_read(buf_as_text(&content), secrets, &err);
+    if (content.at)
+        explicit_bzero(content.at, content.length);
+    return code ? cli_fail(EXIT_REFUSED, "%s: %s", buf_cstr(&path), err.text) : 0;
+}
+
+/* Groups are told as services-configuration.yaml tells them. */
+static int groups_read(const char *folder, struct arena *arena, const struct doc **groups)
+{
+    json_t *secrets;
+    cleanup_buf struct buf report = BUF_INIT;
+    cleanup_problems struct problems problems;
+    problems_init(&problems, arena);
+    int code = secrets_read(folder, "groups.json", &secrets);
+    if (code || !secrets)
+        return code;
+    char *text = json_dumps(secrets, JSON_COMPACT);
+    json_decref(secrets);
+    *groups = doc_parse(text_of(text), DOC_JSON, arena, &problems);
+    free(text);
+    if (!problems.error_count)
+        return 0;
+    problems_print(&problems, "groups.json", &report);
+    print_error("%s", buf_cstr(&report));
+    return EXIT_REFUSED;
+}
+
 static int import_openpai(const struct cli *cli, const char *from, const char *to)
 {
     cleanup_arena struct arena arena;
@@ -128,8 +178,14 @@ static int import_openpai(const struct cli *cli, const char *from, const char *t
         code = document_read(from, "layout.yaml", false, &arena, &input.layout);
     if (!code)
         code = document_read(from, "config.yaml", false, &arena, &input.config);
+    if (!code)
+        code = groups_read(from, &arena, &input.groups);
+    json_t *users __attribute__((cleanup(json_release))) = NULL;
+    if (!code)
+        code = secrets_read(from, "users.json", &users);
     if (code)
         return code;
+    input.has_users = users != NULL;
     if (mkdir(to, 0700) < 0)
         return cli_fail(EXIT_USAGE, "%s: %s%s", to, strerror(errno),
                         errno == EEXIST ? ": name a new folder with --to" : "");
@@ -138,6 +194,8 @@ static int import_openpai(const struct cli *cli, const char *from, const char *t
         return cli_fail(EXIT_USAGE, "%s: %s", to, strerror(errno));
     input.folder = folder;
     openpai_import(&input, &arena, &output);
+    if (users)
+        openpai_users_take(users, &arena, &output);
     code = output_write(folder, &output);
     return code ? code : report_print(cli, folder, &output);
 }

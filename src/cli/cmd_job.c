@@ -43,6 +43,7 @@ static int follow_and_wait(struct cli *cli, const char *job, bool is_follow)
     struct log_options log = {.role = cli_value(cli, "role"),
                               .index = cli_value(cli, "index"),
                               .tail_lines = -1,
+                              .since_ms = -1,
                               .is_follow = true,
                               .is_whole = true};
     if (job_log(cli->client, job, &log))

@@ -9,6 +9,7 @@
 #include "cli/login_oidc.h"
 #include "cli/print.h"
 #include "cli/settings.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,6 +73,18 @@ static int context_get(struct settings *settings, const char *name, const char *
     return settings_add(settings, name, context, err);
 }
 
+/* The path as it is from anywhere. */
+static int path_keep(const struct cli *cli, const char *option, char **field)
+{
+    const char *given = cli_value(cli, option);
+    char *whole = given ? realpath(given, NULL) : NULL;
+    if (given && !whole)
+        return cli_fail(EXIT_USAGE, "%s: %s", given, strerror(errno));
+    context_set(field, whole);
+    free(whole);
+    return 0;
+}
+
 static int login_keep(const struct cli *cli, const char *server, const char *name,
                       const char *token, const char *fingerprint)
 {
@@ -87,6 +100,12 @@ static int login_keep(const struct cli *cli, const char *server, const char *nam
     context_set(&context->user, name);
     context_set(&context->token, token);
     context_set(&context->fingerprint, fingerprint);
+    if (cli_value(cli, "client-certificate"))
+        code = path_keep(cli, "client-certificate", &context->certificate);
+    if (!code && cli_value(cli, "client-certificate"))
+        code = path_keep(cli, "client-key", &context->key);
+    if (code)
+        return code;
     settings_choose(&settings, context);
     if (settings_save(&settings, &err))
         return cli_fail(EXIT_REFUSED, "%s", err.text);
@@ -97,11 +116,24 @@ static int login_keep(const struct cli *cli, const char *server, const char *nam
     return 0;
 }
 
-/* A token that was given instead of a password must be one of the server. */
-static int token_check(const char *server, const char *token, const char *fingerprint, char **name)
+/* With the certificate that is shown to this server, if there is one. */
+static struct client *client_make(const struct cli *cli, const char *server, const char *token,
+                                  const char *fingerprint)
+{
+    cleanup_settings struct settings settings;
+    struct err err;
+    struct client *client = client_new(server, token, fingerprint);
+    const bool is_read = settings_load(&settings, &err) == 0;
+    cli_identify(cli, client, is_read ? settings_of_server(&settings, server) : NULL);
+    return client;
+}
+
+/* What was given instead of a password, a token or (NULL) a certificate, must be good there. */
+static int token_check(const struct cli *cli, const char *server, const char *token,
+                       const char *fingerprint, char **name)
 {
     json_t *json = NULL;
-    struct client *client = client_new(server, token, fingerprint);
+    struct client *client = client_make(cli, server, token, fingerprint);
     int code = client_get(client, "/api/v2/tokens/check", &json);
     if (!code)
         *name = mem_copy(field_text(json, "username") ? field_text(json, "username") : "");
@@ -111,14 +143,15 @@ static int token_check(const char *server, const char *token, const char *finger
 }
 
 /* The token of the login before: it tells the server that this is no stranger who guesses. */
-static struct client *login_client(const char *server, const char *name, const char *fingerprint)
+static struct client *login_client(const struct cli *cli, const char *server, const char *name,
+                                   const char *fingerprint)
 {
     cleanup_settings struct settings settings;
     struct err err;
     struct context *before =
         settings_load(&settings, &err) ? NULL : settings_of_server(&settings, server);
     bool is_same = before && before->user && name && strcmp(before->user, name) == 0;
-    return client_new(server, is_same ? before->token : NULL, fingerprint);
+    return client_make(cli, server, is_same ? before->token : NULL, fingerprint);
 }
 
 /* The server that is named, or that of the context, or the one that was logged in to before. */
@@ -188,26 +221,29 @@ static bool is_server(const char *server)
            strncmp(server, "unix:/", 6) == 0;
 }
 
-/* By the organisation's account, by user and password, or by a token that was given. */
+/* By the organisation's account, by a token that was given, by a certificate, or by user and
+ * password. */
 static int log_in(struct cli *cli, const char *server, const char *fingerprint, char **name,
                   char **token)
 {
     if (cli_flag(cli, "oidc") || cli_flag(cli, "device")) {
-        struct client *stranger = client_new(server, NULL, fingerprint);
+        struct client *stranger = client_make(cli, server, NULL, fingerprint);
         int code = login_oidc(cli, stranger, name, token);
         client_free(stranger);
         return code;
     }
     if (cli_flag(cli, "with-token")) {
         int code = ask_line("token", token);
-        return code ? code : token_check(server, *token, fingerprint, name);
+        return code ? code : token_check(cli, server, *token, fingerprint, name);
     }
+    if (cli_value(cli, "client-certificate") && !cli_value(cli, "username"))
+        return token_check(cli, server, NULL, fingerprint, name);
     char *password = NULL;
     const char *given = cli_value(cli, "username");
     int code = given ? (*name = mem_copy(given), 0) : name_ask(name);
     if (!code)
         code = ask_password(cli, &password);
-    struct client *client = code ? NULL : login_client(server, *name, fingerprint);
+    struct client *client = code ? NULL : login_client(cli, server, *name, fingerprint);
     if (!code)
         code = token_get(client, *name, password, token);
     client_free(client);
@@ -244,6 +280,7 @@ int run_login(struct cli *cli)
 int context_log_out(const struct context *context)
 {
     struct client *client = client_new(context->server, context->token, context->fingerprint);
+    client_identify(client, context->certificate, context->key);
     int code = client_call(
         client, &(struct client_request){.method = "DELETE", .path = "/api/v2/authn/basic/logout"},
         NULL);

@@ -204,6 +204,8 @@ static int attempt_log(struct client *client, const char *job, const struct log_
                options->stream ? options->stream : "all");
     if (options->tail_lines >= 0)
         buf_format(&rest, "?tail-lines=%ld", options->tail_lines);
+    else if (options->since_ms >= 0)
+        buf_format(&rest, "?since=%lld", (long long)options->since_ms);
     job_path(&path, job, buf_cstr(&rest));
     struct client_stream stream = {.take = write_out};
     int code = client_follow(client, buf_cstr(&path), &stream);
@@ -243,6 +245,10 @@ int run_logs(struct cli *cli)
     int code = cli_number(cli, "tail", 0, 100000, -1, &options.tail_lines);
     if (!code)
         code = cli_number(cli, "attempt", 0, UINT32_MAX, -1, &attempt);
+    if (!code)
+        code = cli_time(cli, "since", &options.since_ms);
+    if (!code && options.since_ms >= 0 && options.tail_lines >= 0)
+        code = cli_fail(EXIT_USAGE, "a log begins at --since or with its --tail: give one of them");
     if (code)
         return code;
     if (cli_value(cli, "search") || cli_value(cli, "expression"))

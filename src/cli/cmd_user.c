@@ -96,10 +96,22 @@ static int fields_of(struct cli *cli, json_t *body)
     return account_choice(cli, "admin", body, "admin");
 }
 
+/* Does the next job that is submitted get a network of its own, by the number of accounts? What the
+ * server says of it (server/job_network.c) is for people: unknown words mean that it does not. */
+static bool jobs_have_networks(struct client *client)
+{
+    cleanup_client_reply struct client_reply reply;
+    client_ask(client, &(struct client_request){.method = "GET", .path = "/readyz?verbose"},
+               &reply);
+    return text_find(buf_as_text(&reply.body), TEXT("] network ok: each new job's own")) !=
+           SIZE_MAX;
+}
+
 static int user_add(struct cli *cli, struct client *client)
 {
     const char *name = cli->arguments[1], *groups = cli_value(cli, "groups");
     char *password = NULL;
+    bool had_networks = false;
     json_t *body = json_pack("{s:s}", "username", name);
     int code = body ? fields_of(cli, body) : cli_fail(EXIT_USAGE, "a name must be UTF-8");
     if (!code)
@@ -108,8 +120,13 @@ static int user_add(struct cli *cli, struct client *client)
         json_object_set_new(body, "password", json_string(password));
         if (groups)
             json_object_set_new(body, "grouplist", names_split(groups));
+        had_networks = jobs_have_networks(client);
         code = account_send(client, "POST", "/api/v2/users", json_incref(body), "added user", name);
     }
+    if (!code && !had_networks && jobs_have_networks(client))
+        puts(
+            "from now on each job that is submitted has a network of its own, as there are several "
+            "accounts: one that needs the machine's network must have the right hostNetwork");
     json_decref(body);
     ask_forget(password);
     return code;
@@ -201,7 +218,7 @@ static int user_deactivate(struct cli *cli, struct client *client)
 
 /* ---- many users from a file ---- */
 
-enum column { NAME, PASSWORD, HASH, EMAIL, ADMIN, CLUSTERS, GROUPS, COLUMN_COUNT };
+enum column { NAME, PASSWORD, HASH, EMAIL, ADMIN, CLUSTERS, GROUPS, EXTENSION, COLUMN_COUNT };
 
 /* Heads of columns; "virtual cluster" is that of OpenPAI's template. */
 static const struct {
@@ -217,20 +234,34 @@ static const struct {
     {"virtual cluster", CLUSTERS},
     {"groups", GROUPS},
     {"grouplist", GROUPS},
+    {"extension", EXTENSION},
 };
+
+/* The rest of the head is the quota's name, which the server knows. */
+#define QUOTA_HEAD "quota."
 
 struct import {
     const char *file;
     int at[COLUMN_COUNT]; /* field of a column; -1: there is none */
+    struct csv_row heads;
     unsigned added, failed;
+    bool is_added; /* the user of the row that is being read */
 };
+
+static bool head_is_quota(struct text head)
+{
+    return text_starts(head, TEXT(QUOTA_HEAD)) && head.length > sizeof QUOTA_HEAD - 1;
+}
 
 static int heads_read(struct import *import, const struct csv_row *row)
 {
+    import->heads = *row;
     for (size_t c = 0; c < COLUMN_COUNT; c++)
         import->at[c] = -1;
     for (size_t i = 0; i < row->count; i++) {
         size_t c = 0;
+        if (head_is_quota(row->fields[i]))
+            continue;
         while (c < COUNT_OF(COLUMNS) && !text_is(row->fields[i], COLUMNS[c].head))
             c++;
         if (c == COUNT_OF(COLUMNS))
@@ -269,8 +300,54 @@ static int admin_read(const struct import *import, const struct csv_row *row, js
     return 0;
 }
 
+/* What OpenPAI's pages keep of a user, such as {"sshKeys": […]}. */
+static int extension_read(const struct import *import, const struct csv_row *row, json_t *body)
+{
+    const char *text = field(import, row, EXTENSION);
+    json_t *extension = text ? json_loads(text, 0, NULL) : NULL;
+    if (text && !json_is_object(extension)) {
+        json_decref(extension);
+        return cli_fail(EXIT_USAGE, "%s:%u: extension must be an object of JSON", import->file,
+                        row->line);
+    }
+    if (extension)
+        json_object_set_new(body, "extension", extension);
+    return 0;
+}
+
+/* NULL: none is given. */
+static json_t *row_quotas(const struct import *import, const struct csv_row *row, int *code)
+{
+    json_t *quotas = json_object();
+    for (size_t i = 0; !*code && i < import->heads.count && i < row->count; i++) {
+        const struct text head = import->heads.fields[i], value = row->fields[i];
+        int64_t number;
+        if (!head_is_quota(head) || !value.length)
+            continue;
+        if (!text_to_int64(value, &number))
+            *code = cli_fail(EXIT_USAGE, "%s:%u: %.*s must be a number, got '%.*s'", import->file,
+                             row->line, TEXT_ARG(head), TEXT_ARG(value));
+        else if (json_object_set_new(quotas, head.at + sizeof QUOTA_HEAD - 1,
+                                     json_integer(number)) < 0)
+            *code = cli_fail(EXIT_USAGE, "%s:1: the name of a quota must be UTF-8", import->file);
+    }
+    if (!*code && json_object_size(quotas) > 0)
+        return quotas;
+    json_decref(quotas);
+    return NULL;
+}
+
+/* After the user was added: one that has no quotas can be given them again. */
+static int quotas_give(struct client *client, const char *name, json_t *quotas)
+{
+    cleanup_buf struct buf path = BUF_INIT;
+    account_path(&path, "users", name, "/quota");
+    return account_send(client, "PUT", buf_cstr(&path), quotas, "changed the quotas of", name);
+}
+
 static int row_add(struct import *import, const struct csv_row *row, struct client *client)
 {
+    import->is_added = false;
     static const struct {
         enum column column;
         const char *key;
@@ -288,12 +365,21 @@ static int row_add(struct import *import, const struct csv_row *row, struct clie
     if (groups)
         json_object_set_new(body, "grouplist", names_split(groups));
     int code = admin_read(import, row, body);
+    if (!code)
+        code = extension_read(import, row, body);
+    json_t *quotas = code ? NULL : row_quotas(import, row, &code);
     if (code) {
         json_decref(body);
         return code;
     }
-    const char *name = field(import, row, NAME);
-    return account_send(client, "POST", "/api/v2/users", body, "added user", name ? name : "");
+    const char *name = field(import, row, NAME) ? field(import, row, NAME) : "";
+    code = account_send(client, "POST", "/api/v2/users", body, "added user", name);
+    import->is_added = code == 0;
+    if (code || !quotas) {
+        json_decref(quotas);
+        return code;
+    }
+    return quotas_give(client, name, quotas);
 }
 
 static int import_rows(struct import *import, struct text rest, struct client *client)
@@ -311,7 +397,8 @@ static int import_rows(struct import *import, struct text rest, struct client *c
     while (!code && csv_next(&rest, &line, &arena, &row, &problem)) {
         int row_code = row_add(import, &row, client);
         if (row_code) {
-            print_error("skep: %s:%u: not added\n", import->file, row.line);
+            print_error("skep: %s:%u: %s\n", import->file, row.line,
+                        import->is_added ? "added without its quotas" : "not added");
             import->failed++;
             first = first ? first : row_code;
         } else {

@@ -97,6 +97,9 @@ static inline bool cli_flag(const struct cli *cli, const char *name)
 /* A number in min … max, or `fallback`. 0, or EXIT_USAGE after a message. */
 int cli_number(const struct cli *cli, const char *name, long min, long max, long fallback,
                long *value);
+/* A day, a time of it, or how long ago, as Unix time; -1 when it is not given. EXIT_USAGE after a
+ * message. */
+int cli_time(const struct cli *cli, const char *name, int64_t *at_ms);
 
 /* "skep: …" on standard error; returns `code`. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,8 @@
 const struct cli_option GLOBAL_OPTIONS[] = {
     {"server", 's', "URL", "server to talk to (SKEP_SERVER, or the one logged in to)", NULL, 0},
     {"context", 0, "NAME", "one of the servers logged in to (SKEP_CONTEXT)", NULL, 0},
+    {"client-certificate", 0, "PEM", "certificate to show to a server that asks for one", NULL, 0},
+    {"client-key", 0, "PEM", "its key, when it is in another file", NULL, 0},
     {"output", 'o', "FORM", "table, wide, json or yaml", "table wide json yaml", 0},
     {"color", 0, "WHEN", "auto, always or never", "auto always never", 0},
     {"help", 'h', NULL, "show help of this command", NULL, 0},
@@ -91,6 +93,7 @@ static const struct cli_option LOGS_OPTIONS[] = {
     {"stream", 0, "NAME", "all, stdout, stderr or runtime (default: all)",
      "all stdout stderr runtime", 0},
     {"tail", 'n', "LINES", "begin with the last LINES lines", NULL, 0},
+    {"since", 0, "TIME", "begin with what was written at this time, or 30m, 2h or 7d ago", NULL, 0},
     {"attempt", 'a', "N", "this attempt of the job (default: the latest)", NULL, 0},
     {"task-attempt", 0, "N", "this attempt of the task (default: 0; with --attempt)", NULL, 0},
     {"search", 0, "TEXT", "only lines with this text, of all tasks and attempts", NULL, 0},
@@ -390,9 +393,10 @@ const struct cli_command COMMANDS[] = {
      "user.\n\n"
      "`import FILE` makes users of a file of comma-separated values. Its first line names the "
      "columns: username, password (or passwordHash: a hash as OpenPAI stored it), and, when they "
-     "are wanted, email, admin (true or false), virtualCluster and groups (lists in quotes). A "
-     "line that is refused is named, and the others are still taken; who exists already is "
-     "refused.",
+     "are wanted, email, admin (true or false), virtualCluster and groups (lists in quotes), "
+     "quota.gpus or another quota, and extension (JSON). A line that is refused is named, and the "
+     "others are still "
+     "taken; who exists already is refused.",
      "skep user add alice --vc vision,speech", USER_OPTIONS, run_user},
     {"group", "ACTION [NAME…]", KIND_CHOICE, "list show members add set remove join leave", 1, -1,
      "show and change groups",
@@ -416,6 +420,9 @@ const struct cli_command COMMANDS[] = {
      "certificate nobody vouches, the fingerprint is shown, which skepd's log names as well; once "
      "trusted it is kept, and no other is accepted. On the server's machine, root needs no login: "
      "the socket " PATH_API_SOCKET " is used, and the kernel tells who asks.\n\n"
+     "With --client-certificate (and no --username) a server that knows your certificate asks for "
+     "no "
+     "password: the files are kept as part of the login, and shown with each command.\n\n"
      "The login is kept as the context that --context names: a name for the server, the user and "
      "the token. Without it, it is that of the server, or a new one of the server's host. It is "
      "the current one from then on; skep context chooses another.",
@@ -456,9 +463,15 @@ const struct cli_command COMMANDS[] = {
      "the largest of those of the user's groups.\n\n"
      "liveJobs: jobs that have not ended. gpus: GPUs of these. storedJobs: jobs, ended ones too. "
      "submitsPerMinute: submissions and starts. requestsPerSecond: of the API. streams: logs, "
-     "events and changes that are followed.",
+     "events and changes that are followed. gpuHoursPerMonth: GPUs times the hours that tasks ran "
+     "with them in this calendar month (UTC). keptJobs: ended jobs; when the database is too "
+     "large, "
+     "those of users who have more of them than that go first.",
      "skep quota set alice liveJobs=20 gpus=8", QUOTA_OPTIONS, run_quota},
-    {"admin", "ACTION", KIND_CHOICE, "check", 1, 1, "look after the machine of a server",
+    {"admin", "ACTION", KIND_CHOICE, "check settings", 1, 1, "look after a server and its machine",
+     "`settings` shows the server's configuration as it counts now: every key, its value, and "
+     "where that comes from, with -o wide also what it is for. Passwords are masked. For "
+     "administrators.\n\n"
      "`check` says what the machine on which it runs can give to the walls between tasks, and what "
      "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "
      "of it only root can try.\n\n"

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/context.h"
 #include "cli/settings.h"
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,30 @@ int cli_context(const struct cli *cli, struct settings *settings, struct context
     return 0;
 }
 
+void cli_identify(const struct cli *cli, struct client *client, const struct context *context)
+{
+    const char *certificate = cli_value(cli, "client-certificate");
+    if (certificate)
+        client_identify(client, certificate, cli_value(cli, "client-key"));
+    else if (context)
+        client_identify(client, context->certificate, context->key);
+}
+
+/* NULL: none is set. EXIT_USAGE, after a message: it is not this server's. */
+static int token_given(struct settings *settings, const char *server, const struct context *named,
+                       const char **token)
+{
+    const char *whose = settings_token_server(settings, variable("SKEP_SERVER"));
+    *token = variable("SKEP_TOKEN");
+    if (!*token || settings_token_fits(whose, server, named))
+        return 0;
+    return cli_fail(EXIT_USAGE,
+                    "SKEP_TOKEN is not sent to %s: %s%s. Unset it, or set SKEP_SERVER to the "
+                    "server whose token it is",
+                    server, whose ? "it is that of " : "nothing says that it is that of a context",
+                    whose ? whose : "");
+}
+
 struct client *cli_client(struct cli *cli)
 {
     if (cli->client)
@@ -58,12 +83,15 @@ struct client *cli_client(struct cli *cli)
     const char *server = context ? context->server : cli_given_server(cli);
     if (!server)
         server = settings_server();
+    const char *token;
+    if (token_given(&settings, server, context, &token))
+        return NULL;
     /* a token is shown to nobody but the server that gave it */
     if (!context)
         context = settings_of_server(&settings, server);
-    const char *token = variable("SKEP_TOKEN");
     if (!token && context)
         token = context->token;
     cli->client = client_new(server, token, context ? context->fingerprint : NULL);
+    cli_identify(cli, cli->client, context);
     return cli->client;
 }

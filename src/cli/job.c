@@ -297,6 +297,8 @@ static void log_query(struct buf *rest, const struct log_options *options,
                    (unsigned long long)logging->offset + logging->written);
     else if (options->tail_lines >= 0)
         buf_format(rest, "&tail-lines=%ld", options->tail_lines);
+    else if (options->since_ms >= 0)
+        buf_format(rest, "&since=%lld", (long long)options->since_ms);
 }
 
 /* The server is back (true), or not within a minute. */

@@ -35,6 +35,7 @@ int job_wait(struct client *client, const char *job, const struct wait_options *
 struct log_options {
     const char *role, *index, *stream; /* NULL: defaults */
     long tail_lines;                   /* < 0: all */
+    int64_t since_ms;                  /* < 0: all */
     bool is_follow;
     bool is_whole; /* follow: all attempts from the job's start on */
 };

@@ -82,7 +82,8 @@ static void environment(struct buf *out)
         out,
         ".SH ENVIRONMENT\n.TP\nSKEP_SERVER\nURL of the server.\n.TP\nSKEP_CONTEXT\nContext whose "
         "server is meant; SKEP_SERVER comes first.\n.TP\nSKEP_TOKEN\nToken to "
-        "present instead of the one kept by skep login.\n.TP\nNO_COLOR\nWhen not empty, no "
+        "present instead of the one kept by skep login, to the server of SKEP_SERVER or else of "
+        "the current context, and to no other.\n.TP\nNO_COLOR\nWhen not empty, no "
         "colours.\n.SH FILES\n.TP\n~/.config/skep/settings\nServers and tokens, written by "
         "skep login with mode 0600.\n");
 }

@@ -31,13 +31,18 @@ struct importer {
 
 /* ---- notes and settings ---- */
 
-static void note_add(struct importer *importer, enum openpai_note_kind kind, const char *file,
-                     const char *path, const char *text)
+void openpai_note(struct openpai_output *output, enum openpai_note_kind kind, const char *file,
+                  const char *path, const char *text)
 {
-    struct openpai_output *output = importer->output;
     output->notes =
         array_grow(output->notes, &output->note_room, output->note_count, sizeof *output->notes);
     output->notes[output->note_count++] = (struct openpai_note){kind, file, path, text};
+}
+
+static void note_add(struct importer *importer, enum openpai_note_kind kind, const char *file,
+                     const char *path, const char *text)
+{
+    openpai_note(importer->output, kind, file, path, text);
 }
 
 /* A text as a scalar of YAML: every string of JSON is one. */
@@ -121,6 +126,7 @@ static void oidc_take(struct importer *importer, const char *path, const struct 
         note_add(importer, NOTE_TAKEN, SERVICES, path, "users log in with passwords");
         return;
     }
+    importer->output->has_signon = true;
     if (!doc_get(aad, "wellKnownURL") || !doc_get(aad, "clientID")) {
         note_add(importer, NOTE_TO_DO, SERVICES, path,
                  "authentication.AAD lacks wellKnownURL or clientID: write api.oidc yourself");
@@ -194,14 +200,31 @@ static void joined(const struct doc *list, struct buf *out)
     }
 }
 
+static void group_name_keep(struct importer *importer, struct text name)
+{
+    struct openpai_output *output = importer->output;
+    output->group_names = array_grow(output->group_names, &output->group_room, output->group_count,
+                                     sizeof *output->group_names);
+    output->group_names[output->group_count++] = arena_copy(importer->arena, name);
+}
+
+static bool is_put(const struct importer *importer, struct text name)
+{
+    for (size_t i = 0; i < importer->output->group_count; i++)
+        if (text_is(name, importer->output->group_names[i]))
+            return true;
+    return false;
+}
+
 static void group_put(struct importer *importer, const struct doc *group, bool is_admin)
 {
     struct buf *out = &importer->output->groups;
     const struct doc *acls = doc_get_map(doc_get_map(group, "extension"), "acls");
     cleanup_buf struct buf clusters = BUF_INIT;
     struct text name = doc_get_text(group, "groupname", "");
-    if (!name.length)
+    if (!name.length || is_put(importer, name))
         return;
+    group_name_keep(importer, name);
     groups_begin(out);
     joined(doc_get_list(acls, "virtualClusters"), &clusters);
     buf_string(out, "group ");
@@ -236,19 +259,15 @@ static void groups_take(struct importer *importer, const char *path, const struc
                               TEXT_ARG(source)));
 }
 
-/* Is it one of those that the files describe themselves? */
-static bool is_described(const struct importer *importer, struct text name)
+/* What the cluster had beyond its configuration; of groups that stand in both the first is told. */
+static void secret_groups(struct importer *importer)
 {
-    const struct doc *manager =
-        doc_get_map(doc_get(importer->input->services, "authentication"), "group-manager");
-    const struct doc *list = doc_get_list(manager, "grouplist");
-    if (text_equal(doc_get_text(doc_get(manager, "admin-group"), "groupname", ""), name) ||
-        text_equal(doc_get_text(doc_get(manager, "default-group"), "groupname", ""), name))
-        return true;
-    for (size_t i = 0; i < list->as.list.count; i++)
-        if (text_equal(doc_get_text(list->as.list.items[i], "groupname", ""), name))
-            return true;
-    return false;
+    const struct doc *groups = importer->input->groups;
+    if (!groups)
+        return;
+    for (size_t i = 0; i < groups->as.list.count; i++)
+        group_put(importer, groups->as.list.items[i], false);
+    note_add(importer, NOTE_TAKEN, "groups.json", "", "groups.sh makes the groups");
 }
 
 /* In OpenPAI each virtual cluster has a group of its name, whose members may use it. */
@@ -258,8 +277,9 @@ static void cluster_groups(struct importer *importer)
     struct buf *out = &importer->output->groups;
     for (size_t i = 0; i < clusters->as.map.count; i++) {
         struct text name = clusters->as.map.entries[i].key;
-        if (text_is(name, "default") || is_described(importer, name))
+        if (text_is(name, "default") || is_put(importer, name))
             continue; /* everybody has it; what was said of the other one stands */
+        group_name_keep(importer, name);
         groups_begin(out);
         buf_string(out, "group ");
         buf_shell_word(out, name);
@@ -528,14 +548,18 @@ void openpai_import(const struct openpai_input *input, struct arena *arena,
     if (importer.has_hived && !doc_get(doc_get(input->services, "hivedscheduler"), "config"))
         note_add(&importer, NOTE_TAKEN, SERVICES, "hivedscheduler.config",
                  "there is none: the cells follow the nodes");
+    secret_groups(&importer);
     cluster_groups(&importer);
     if (input->layout)
         layout_take(&importer);
     if (input->config)
         walk(&importer, OPENPAI_CONFIG, CONFIG, "", input->config);
-    note_add(&importer, NOTE_TO_DO, "users", "",
-             "users, their passwords and groups are in the cluster's secrets, and storages are its "
-             "volumes: neither is in these files");
+    if (!input->has_users)
+        note_add(&importer, NOTE_TO_DO, "users", "",
+                 "users, their passwords and groups are in the cluster's secrets: put them beside "
+                 "these files as users.json and groups.json");
+    note_add(&importer, NOTE_TO_DO, "storages", "",
+             "storages are volumes of the cluster, and not in these files");
     settings_write(&importer, &output->skepd);
 }
 
@@ -545,6 +569,10 @@ void openpai_output_release(struct openpai_output *output)
     buf_release(&output->cells);
     buf_release(&output->groups);
     buf_release(&output->secret);
+    if (output->users.at)
+        explicit_bzero(output->users.at, output->users.length); /* hashes of passwords */
+    buf_release(&output->users);
+    mem_free(output->group_names);
     mem_free(output->notes);
     *output = (struct openpai_output){0};
 }

@@ -29,19 +29,31 @@ struct openpai_note {
 struct openpai_input {
     const struct doc *services; /* the two others may be NULL: there is no such file */
     const struct doc *layout, *config;
+    /* The groups of the cluster's secrets, a list as that of services-configuration.yaml; NULL:
+     * they were not given. */
+    const struct doc *groups;
+    bool has_users;         /* those of the secrets follow (openpai_users.h) */
     const char *folder;     /* where the output will stand: its files name each other by it */
     const char *init_image; /* NULL: not known */
     bool is_local;          /* tasks run on skepd's own machine, and not in a Kubernetes cluster */
 };
 
 struct openpai_output {
-    struct buf skepd;  /* skepd.yaml */
-    struct buf cells;  /* cells.yaml; empty: none */
-    struct buf groups; /* groups.sh; empty: there are none */
-    struct buf secret; /* oidc-secret, which nobody else may read; empty: none */
+    struct buf skepd;         /* skepd.yaml */
+    struct buf cells;         /* cells.yaml; empty: none */
+    struct buf groups;        /* groups.sh; empty: there are none */
+    struct buf secret;        /* oidc-secret, which nobody else may read; empty: none */
+    struct buf users;         /* users.csv, which nobody else may read; empty: none */
+    bool has_signon;          /* users logged in by OpenID Connect: they have no passwords */
+    const char **group_names; /* that groups.sh makes */
+    size_t group_count, group_room;
     struct openpai_note *notes;
     size_t note_count, note_room;
 };
+
+/* One more note; its strings live as long as the output. */
+void openpai_note(struct openpai_output *output, enum openpai_note_kind kind, const char *file,
+                  const char *path, const char *text);
 
 /* Strings of the notes are in the arena. */
 void openpai_import(const struct openpai_input *input, struct arena *arena,

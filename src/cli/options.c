@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int cli_fail(int code, const char *format, ...)
@@ -205,6 +206,58 @@ int cli_number(const struct cli *cli, const char *name, long min, long max, long
         return cli_fail(EXIT_USAGE, "--%s must be a number in %ld..%ld, got '%s'", name, min, max,
                         text);
     *value = (long)number;
+    return 0;
+}
+
+/* "30m", "2h", "7d" before now. */
+static bool ago_read(const char *text, int64_t *at_ms)
+{
+    static const struct {
+        char letter;
+        int64_t s;
+    } UNITS[] = {{'m', 60}, {'h', 3600}, {'d', 86400}};
+    const size_t length = strlen(text);
+    int64_t number;
+    for (size_t i = 0; length > 1 && i < COUNT_OF(UNITS); i++) {
+        if (text[length - 1] != UNITS[i].letter ||
+            !text_to_int64((struct text){text, length - 1}, &number) || number < 0 ||
+            number > 36500 * 1440LL)
+            continue;
+        *at_ms = now_ms() - number * UNITS[i].s * 1000;
+        return true;
+    }
+    return false;
+}
+
+/* A day, or a time of it, of this machine's clock. */
+static bool time_read(const char *text, int64_t *at_ms)
+{
+    static const char *const FORMS[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+    for (size_t i = 0; i < COUNT_OF(FORMS); i++) {
+        struct tm tm = {.tm_isdst = -1};
+        const char *end = strptime(text, FORMS[i], &tm);
+        if (!end || *end)
+            continue;
+        tm.tm_isdst = -1;
+        *at_ms = (int64_t)mktime(&tm) * 1000;
+        return *at_ms >= 0;
+    }
+    return false;
+}
+
+int cli_time(const struct cli *cli, const char *name, int64_t *at_ms)
+{
+    const char *text = cli_value(cli, name);
+    *at_ms = -1;
+    if (!text)
+        return 0;
+    if (!ago_read(text, at_ms) && !time_read(text, at_ms))
+        return cli_fail(EXIT_USAGE,
+                        "--%s must be a time such as 2026-11-22, \"2026-11-22 09:30\", 30m, 2h or "
+                        "7d (ago), got '%s'",
+                        name, text);
+    if (*at_ms < 0)
+        *at_ms = 0;
     return 0;
 }
 

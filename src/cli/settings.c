@@ -45,6 +45,8 @@ static void context_release(struct context *context)
     mem_free(context->token);
     mem_free(context->user);
     mem_free(context->fingerprint);
+    mem_free(context->certificate);
+    mem_free(context->key);
 }
 
 void settings_release(struct settings *settings)
@@ -120,6 +122,29 @@ struct context *settings_of_server(struct settings *settings, const char *server
     return NULL;
 }
 
+const char *settings_token_server(struct settings *settings, const char *named)
+{
+    const struct context *current = settings_current(settings);
+    return named ? named : current ? current->server : NULL;
+}
+
+static struct text address_of(const char *server)
+{
+    struct text address = text_of(server);
+    while (address.length > 0 && address.at[address.length - 1] == '/')
+        address.length--;
+    return address;
+}
+
+bool settings_token_fits(const char *token_server, const char *server,
+                         const struct context *context)
+{
+    assert(server);
+    if (!token_server)
+        return !context;
+    return text_equal(address_of(token_server), address_of(server));
+}
+
 int settings_add(struct settings *settings, const char *name, struct context **context,
                  struct err *err)
 {
@@ -174,6 +199,8 @@ static char **context_field(struct context *context, struct text key)
            : text_is(key, "token")       ? &context->token
            : text_is(key, "user")        ? &context->user
            : text_is(key, "fingerprint") ? &context->fingerprint
+           : text_is(key, "certificate") ? &context->certificate
+           : text_is(key, "key")         ? &context->key
                                          : NULL;
 }
 
@@ -266,7 +293,9 @@ static int context_check(const struct context *context, struct err *err)
     } fields[] = {{"server", context->server},
                   {"user", context->user},
                   {"token", context->token},
-                  {"fingerprint", context->fingerprint}};
+                  {"fingerprint", context->fingerprint},
+                  {"certificate", context->certificate},
+                  {"key", context->key}};
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (fields[i].value && !is_line(fields[i].value))
             return err_fail(err, ERR_INVALID, "",
@@ -288,6 +317,8 @@ static void context_put(struct buf *out, const struct context *context)
     line_put(out, "user", context->user);
     line_put(out, "token", context->token);
     line_put(out, "fingerprint", context->fingerprint);
+    line_put(out, "certificate", context->certificate);
+    line_put(out, "key", context->key);
 }
 
 int settings_save(const struct settings *settings, struct err *err)

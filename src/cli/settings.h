@@ -29,7 +29,8 @@ enum { CONTEXTS_MAX = 64, CONTEXT_NAME_MAX = 63 };
 /* Each is on the heap and owned by the settings; NULL: not set. A name is there always. */
 struct context {
     char *name, *server, *token, *user;
-    char *fingerprint; /* of the server's certificate, when it was trusted at login */
+    char *fingerprint;       /* of the server's certificate, when it was trusted at login */
+    char *certificate, *key; /* paths of what is shown to the server that asks for one */
 };
 
 struct settings {
@@ -54,6 +55,14 @@ struct context *settings_current(struct settings *settings);
 /* The context that is logged in to this server: the current one if it is, else the first. NULL:
  * none. */
 struct context *settings_of_server(struct settings *settings, const char *server);
+
+/* Whose SKEP_TOKEN is, which names no server itself: SKEP_SERVER's (`named`, NULL: not set), else
+ * that of the current context. NULL: nothing says so. */
+const char *settings_token_server(struct settings *settings, const char *named);
+/* May it be shown to `server`, which `context` (NULL: an address) named? With nothing that says
+ * whose it is, it is for an address that the user gave with it. */
+bool settings_token_fits(const char *token_server, const char *server,
+                         const struct context *context);
 
 /* A new context without a server. `name` is one that context_is_name takes, and is free.
  * ERR_TOO_BIG: there are CONTEXTS_MAX of them. */

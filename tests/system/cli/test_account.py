@@ -13,6 +13,15 @@ eve,eve-password,eve@example.org,false,default,lab
 frank,"a ""quoted"", password",,true,,
 """
 
+QUOTAS_FILE = """username,password,quota.gpus,quota.gpuHoursPerMonth
+greta,greta-password,8,100
+hugo,hugo-password,,
+ines,ines-password,many,
+"""
+UNKNOWN_QUOTA = """username,password,quota.gpu
+jana,jana-password,8
+"""
+
 
 class Accounts(unittest.TestCase):
     @classmethod
@@ -59,6 +68,16 @@ class Accounts(unittest.TestCase):
         self.assertTrue(done.stdout.endswith("2 added, 1 not\n"), done.stdout)
         self.assertEqual(self.users()["eve"]["grouplist"], ["default", "lab"])
         self.assertTrue(self.users()["frank"]["admin"])
+        done = self.world.skep("user", "import", self.world.file(QUOTAS_FILE, "quotas.csv"))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("quotas.csv:4: quota.gpus must be a number, got 'many'", done.stderr)
+        self.assertTrue(done.stdout.endswith("2 added, 1 not\n"), done.stdout)
+        shown = json.loads(self.ok("quota", "show", "greta", "-o", "json"))
+        self.assertEqual(shown["gpuHoursPerMonth"], {"value": 100, "group": None, "used": 0})
+        self.assertEqual(shown["gpus"]["value"], 8)
+        done = self.world.skep("user", "import", self.world.file(UNKNOWN_QUOTA, "unknown.csv"))
+        self.assertIn("there is no quota 'gpu'", done.stderr)
+        self.assertIn("unknown.csv:2: added without its quotas", done.stderr)
         done = self.world.skep("user", "import", self.world.file("name,password\n", "bad.csv"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("bad.csv:1: unknown column 'name'", done.stderr)

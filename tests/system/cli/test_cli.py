@@ -6,6 +6,7 @@ src/cli/cmd_context.c, src/cli/cmd_convert.c, src/cli/cmd_describe.c, src/cli/cm
 import json
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import unittest
@@ -66,7 +67,7 @@ class Cli(unittest.TestCase):
         self.assertEqual((lost.returncode, lost.stdout), (2, ""))
         wrong = self.world.skep("admin", "look")
         self.assertEqual(wrong.returncode, 2)
-        self.assertIn("there is: check", wrong.stderr)
+        self.assertIn("there are: check, settings", wrong.stderr)
 
     def test_submit_and_see(self):
         path = self.world.file(job("see", ["true"], instances=2))
@@ -265,6 +266,13 @@ class Cli(unittest.TestCase):
         self.assertEqual([(row["name"], row["user"], row["current"], row["loggedIn"]) for row in
                           json.loads(skep("context", "-o", "json").stdout)], [("boss", "admin", True, True), ("own", "ctx", False, True)])
         self.assertNotIn("token", skep("context", "list", "-o", "json").stdout)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            other.setblocking(False)
+            stranger = f"http://127.0.0.1:{other.getsockname()[1]}"
+            for refused in (who("--server", stranger, SKEP_TOKEN="secret"), who("--context", "own", SKEP_SERVER=stranger, SKEP_TOKEN="secret")):
+                self.assertEqual(refused.returncode, 1)
+                self.assertIn("SKEP_TOKEN is not sent to ", refused.stderr)
+            self.assertRaises(BlockingIOError, other.accept)
         token = (self.world.folder / "config-contexts/skep/settings").read_text().split("token: ")[2].split()[0]
         self.assertEqual(self.world.skep("whoami", user="nobody", SKEP_TOKEN=token).returncode, 0)
         self.assertEqual(skep("context", "delete", "own").returncode, 0)

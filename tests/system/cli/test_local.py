@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 import processes
@@ -111,6 +112,19 @@ class Local(unittest.TestCase):
         self.assertEqual(follower.wait(60), 0)
         follower.stdout.close()
         self.assertEqual(self.world.skep("wait", "live").returncode, 130)
+
+    def test_from_a_time_on(self):
+        """The pauses are what is tested: nothing waits for them."""
+        text = job("timed", ["echo first; sleep 5; date +%s; sleep 5; echo third"], image=self.world.image)
+        self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 0)
+        when = self.world.skep("logs", "timed").stdout.splitlines()[1]
+        local = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(int(when)))
+        for words in ((), ("--attempt", "0"), ("--follow",)):
+            self.assertEqual(self.world.skep("logs", "--since", local, *words, "timed").stdout, f"{when}\nthird\n", words)
+        self.assertEqual(self.world.skep("logs", "--since", "1h", "timed").stdout, f"first\n{when}\nthird\n")
+        self.assertEqual(self.world.skep("logs", "--since", "2099-01-01", "timed").stdout, "")
+        both = self.world.skep("logs", "--since", "1h", "--tail", "1", "timed")
+        self.assertEqual((both.returncode, both.stdout), (2, ""))
 
     def test_roles_and_indices(self):
         text = job("two", ["echo I am $PAI_TASK_INDEX"], instances=2, image=self.world.image)
