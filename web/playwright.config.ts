@@ -4,8 +4,8 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'e2e',
   workers: 1,
-  timeout: 120_000,
-  expect: { timeout: 30_000 },
+  timeout: 300_000,
+  expect: { timeout: 90_000 },
   reporter: 'list',
   outputDir: process.env['PORTAL_RESULTS'] ?? 'test-results',
   use: {

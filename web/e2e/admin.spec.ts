@@ -81,7 +81,7 @@ test('the administrator of a group says who is in it, and nothing else', async (
   await expect(dialog).toContainText('Nobody is in this group')
   await dialog.getByLabel('User name').fill('leader')
   await dialog.getByRole('button', { name: 'Add to the group' }).click()
-  await dialog.getByRole('button', { name: 'leader says who is in the group' }).click()
+  await dialog.getByRole('button', { name: 'Administrator of it: leader' }).click()
   await expect(dialog.getByRole('row').filter({ hasText: 'leader' })).toContainText('administrator of the group')
 
   const context = await browser.newContext()
@@ -98,13 +98,26 @@ test('the administrator of a group says who is in it, and nothing else', async (
   await members.getByLabel('User name').fill('newcomer')
   await members.getByRole('button', { name: 'Add to the group' }).click()
   await expect(members.getByRole('row').filter({ hasText: 'newcomer' })).toBeVisible()
-  await expect(members.getByRole('button', { name: 'newcomer says who is in the group' })).toHaveCount(0)
+  await expect(members.getByRole('button', { name: 'Administrator of it: newcomer' })).toHaveCount(0)
   await members.getByLabel('User name').fill('no-such-user')
   await members.getByRole('button', { name: 'Add to the group' }).click()
   await expect(members.getByRole('alert')).toBeVisible()
-  await members.getByRole('button', { name: 'Take newcomer out of the group' }).click()
+  await members.getByRole('button', { name: 'Take out newcomer' }).click()
   await expect(members.getByRole('row').filter({ hasText: 'newcomer' })).toHaveCount(0)
   await context.close()
+})
+
+test('the settings in force say where they come from', async ({ page }) => {
+  await signIn(page, ADMIN, '/admin?tab=settings')
+  const listen = page.getByRole('row').filter({ hasText: 'api.webPorts.listen' })
+  await expect(listen).toContainText('file, line')
+  await expect(page.getByRole('row').filter({ hasText: 'retention.jobDays' })).toContainText('default')
+  await expect(page.getByRole('row').filter({ hasText: 'dataDirectory' }).first()).toContainText('command line')
+  await picture(page, 'settings')
+  await page.getByLabel('Only what is no default').check()
+  await expect(page.getByRole('row').filter({ hasText: 'retention.jobDays' })).toHaveCount(0)
+  await page.getByLabel('Key, value or meaning').fill('no such key')
+  await expect(page.getByText('No setting is like this')).toBeVisible()
 })
 
 test('the table of exit codes is searched, and virtual clusters say who may use them', async ({ page }) => {

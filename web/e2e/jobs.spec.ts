@@ -28,7 +28,7 @@ test('submit, find, read the log and stop, by keyboard alone', async ({ page }) 
   await expect(page.getByRole('heading', { name: 'Submit a job' })).toBeVisible()
   await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name'), 'by-keyboard')
   await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Image'), IMAGE)
-  await type(page, page.getByLabel('Memory, MB'), '64')
+  await type(page, page.getByLabel('Memory, MB', { exact: true }), '64')
   await type(page, page.getByLabel('Commands, one a line'), COUNT)
   await page.keyboard.press('Shift+Tab')
   for (let i = 0; i < 60; i++) {

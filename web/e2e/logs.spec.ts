@@ -40,6 +40,13 @@ test('a line is found in the logs of all tasks, and leads to its place', async (
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.getByRole('button', { name: 'Follow' }).click()
   await expect(log).toContainText('step 20000 of task 1')
+  // a time: before everything was written
+  await page.getByLabel('Jump to a time').fill('2020-01-01T00:00:01')
+  await page.getByRole('button', { name: 'Jump', exact: true }).click()
+  await expect(page).toHaveURL(/[?&]at=0(&|$)/)
+  await expect(log.locator('[data-hit]')).toHaveText('step 1 of task 1')
+  await page.getByRole('button', { name: 'Follow' }).click()
+  await expect(log).toContainText('step 20000 of task 1')
   await field.fill('(')
   await field.press('Enter')
   await expect(page.getByRole('alert')).toBeVisible()

@@ -92,13 +92,23 @@ export async function roomMake(page: Page) {
 
 export const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
-/** Both themes, at both widths. */
+/** All themes; the two usual ones at both widths. */
 export const VIEWS = [
   { theme: 'light', width: 1280, height: 800 },
   { theme: 'dark', width: 1280, height: 800 },
   { theme: 'light', width: 320, height: 640 },
   { theme: 'dark', width: 320, height: 640 },
+  { theme: 'contrast', width: 1280, height: 800 },
 ] as const
+
+/** The page as who has this theme chosen, or a window of this size, sees it. */
+export async function viewSet(page: Page, view: (typeof VIEWS)[number]) {
+  await page.setViewportSize(view)
+  await page.emulateMedia({ colorScheme: view.theme === 'dark' ? 'dark' : 'light', reducedMotion: view.theme === 'contrast' ? 'reduce' : 'no-preference' })
+  await page.evaluate((theme) => {
+    document.documentElement.dataset['theme'] = theme
+  }, view.theme)
+}
 
 /** What axe finds on the page as it is; the page has read axePath. */
 export async function violations(page: Page): Promise<string[]> {
@@ -110,11 +120,10 @@ export async function violations(page: Page): Promise<string[]> {
 }
 
 /** The barriers of this page in all views, and how much wider than the window it is. */
-export async function barriers(page: Page): Promise<string[]> {
+export async function barriers(page: Page, views: readonly (typeof VIEWS)[number][] = VIEWS): Promise<string[]> {
   const wrong: string[] = []
-  for (const view of VIEWS) {
-    await page.setViewportSize(view)
-    await page.emulateMedia({ colorScheme: view.theme })
+  for (const view of views) {
+    await viewSet(page, view)
     for (const one of await violations(page)) wrong.push(`${view.theme} ${view.width}: ${one}`)
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
     if (wide > 0) wrong.push(`${view.width}: wider than the window by ${wide}`)

@@ -93,6 +93,27 @@ test('what is written faster than it can be shown does not hold up the keys', as
   await expect(screen).toContainText('and after 2')
 })
 
+test('what a program asks the terminal is answered once, also when its output is drawn again', async ({ page }) => {
+  await signIn(page)
+  await page.goto('/jobs/admin~entered?tab=terminal')
+  await page.getByRole('button', { name: 'Open a terminal' }).click()
+  await expect(page.getByText('Connected')).toBeVisible()
+  const screen = page.locator('.xterm-rows')
+  // asks what terminal this is, reads the answer to its "c", and then shows whatever else comes as if it were typed
+  await page.keyboard.type("stty -icanon -echo; printf '\\033[c'; a=; while [ \"$a\" != c ]; do a=$(dd bs=1 count=1 2>/dev/null); done; echo ans''wered; exec cat -v\n")
+  await expect(screen).toContainText('answered')
+  await page.reload()
+  await expect(page.getByText('Connected')).toBeVisible()
+  await expect(screen).toContainText('answered')
+  await page.getByRole('textbox', { name: 'Terminal in main[0]' }).focus()
+  await page.keyboard.type('typed\n')
+  await expect(screen).toContainText('typed')
+  expect((await linesOf(screen)).join('\n')).not.toContain('^[')
+  await page.keyboard.press('Control+c') // ends cat, and with it the program
+  await page.getByRole('button', { name: 'Close', exact: true }).click()
+  await expect(screen).toHaveCount(0)
+})
+
 test('two windows do not fight for one terminal, and signing out ends it', async ({ page, context }) => {
   await signIn(page)
   await page.goto('/jobs/admin~entered?tab=terminal')

@@ -68,3 +68,74 @@ describe('the end of a program', () => {
     expect(sockets).toEqual([])
   })
 })
+
+describe('output that another terminal has drawn', () => {
+  afterEach(() => vi.unstubAllGlobals())
+
+  class Socket {
+    static opened: (socket: Socket) => void
+    onmessage!: (event: { data: unknown }) => void
+    onclose!: (event: { code: number }) => void
+    constructor() {
+      Socket.opened(this)
+    }
+    send() {}
+    close() {}
+    attached(from: number, seen: number) {
+      this.onmessage({ data: JSON.stringify({ type: 'attached', terminal: true, from, seen }) })
+    }
+    output(text: string) {
+      this.onmessage({ data: new TextEncoder().encode(`\x01${text}`).buffer })
+    }
+  }
+  /** A session, and what it was told to draw; an answered part stands in brackets. */
+  function drawing() {
+    vi.stubGlobal('fetch', async () => Response.json({ id: 'x1', uri: '/api/v2/exec/x1' }))
+    vi.stubGlobal('WebSocket', Socket)
+    vi.stubGlobal('location', { origin: 'http://127.0.0.1:9186' })
+    const session = new ExecSession({ job: 'ann~train', role: 'main', index: 0 })
+    const drawn: string[] = []
+    session.listen({
+      onOutput: (bytes, isAnswered) => drawn.push(isAnswered ? `[${new TextDecoder().decode(bytes)}]` : new TextDecoder().decode(bytes)),
+      onGap: () => undefined,
+      onState: () => undefined,
+    })
+    return { session, drawn }
+  }
+  const socketAfter = (act: () => void) =>
+    new Promise<Socket>((resolve) => {
+      Socket.opened = resolve
+      act()
+    })
+
+  it('is answered up to where that one had it, when the page is loaded again', async () => {
+    const { session, drawn } = drawing()
+    const socket = await socketAfter(() => session.resume('x1'))
+    socket.attached(10, 14)
+    socket.output('ab')
+    socket.output('cdef')
+    socket.output('g')
+    expect(drawn).toEqual(['[ab]', '[cd]', 'ef', 'g'])
+  })
+  it('is not answered when the connection of this one broke before it came', async () => {
+    const { session, drawn } = drawing()
+    const first = await socketAfter(() => void session.start([]))
+    first.attached(0, 0)
+    first.output('ab')
+    const second = await socketAfter(() => first.onclose({ code: 1006 }))
+    second.attached(2, 6)
+    second.output('cdef')
+    expect(drawn).toEqual(['ab', 'cdef'])
+  })
+  it('is answered when it is taken back from that one', async () => {
+    const { session, drawn } = drawing()
+    const first = await socketAfter(() => void session.start([]))
+    first.attached(0, 0)
+    first.output('ab')
+    first.onclose({ code: 4001 })
+    const second = await socketAfter(() => session.take())
+    second.attached(2, 4)
+    second.output('cdef')
+    expect(drawn).toEqual(['ab', '[cd]', 'ef'])
+  })
+})

@@ -60,11 +60,17 @@ export function sessionWatch(notify: () => void) {
   return () => void watchers.delete(notify)
 }
 
+/** Who signs out leaves nothing in the tab: a draft of a job may hold secrets. A token that has only expired takes none away. */
+function sessionEnd() {
+  sessionStorage.clear()
+  sessionSet(null)
+}
+
 const tabs = new BroadcastChannel('skep.session')
 tabs.onmessage = ({ data }: MessageEvent<{ kind: 'ask' } | { kind: 'have'; session: Session } | { kind: 'out' }>) => {
   if (data.kind === 'ask' && session) tabs.postMessage({ kind: 'have', session })
   if (data.kind === 'have' && !session) sessionSet(data.session)
-  if (data.kind === 'out') sessionSet(null)
+  if (data.kind === 'out') sessionEnd()
 }
 
 /** Ask the other tabs; resolves as soon as one has answered, or when none did for a moment. */
@@ -92,7 +98,7 @@ export async function signOut() {
     await call('DELETE', '/api/v2/authn/basic/logout')
   } finally {
     tabs.postMessage({ kind: 'out' })
-    sessionSet(null)
+    sessionEnd()
   }
 }
 

@@ -27,16 +27,31 @@ export const infoQuery = queryOptions({
   staleTime: Infinity,
 })
 
+/** With the state of every task, and without the tasks: there may be twenty thousand. */
 export const jobQuery = (name: string) =>
   queryOptions({
     queryKey: ['job', name],
-    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}`, signal),
+    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}?tasks=states`, signal),
   })
 
-export const jobAttemptQuery = (name: string, attempt: number) =>
+export const TASK_FIELDS =
+  'taskIndex,taskRoleName,taskState,retries,launchedTime,completedTime,attemptId,attemptState,containerId,containerIp,containerNodeName,containerPorts,containerGpus,containerLog,containerExitCode,containerOriginalExitCode,containerExitSpec'
+
+/** `filter` is a query string of GET /api/v2/jobs/JOB/tasks. */
+export const tasksQuery = (name: string, filter: string) =>
   queryOptions({
-    queryKey: ['job', name, 'attempt', attempt],
-    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}/attempts/${attempt}`, signal),
+    queryKey: ['job', name, 'tasks', filter],
+    queryFn: ({ signal }) => get<Task[]>(`/api/v2/jobs/${enc(name)}/tasks?${filter}&fields=${TASK_FIELDS}`, signal),
+  })
+
+/** One task as the list has it; none when there is no such task. */
+export const taskRowQuery = (name: string, role: string, index: number) =>
+  queryOptions({
+    queryKey: ['job', name, 'tasks', role, index],
+    queryFn: async ({ signal }) => {
+      const tasks = await get<Task[]>(`/api/v2/jobs/${enc(name)}/tasks?role=${enc(role)}&from=${index}&limit=1&fields=${TASK_FIELDS}`, signal)
+      return tasks[0]?.taskIndex === index ? tasks[0] : null
+    },
   })
 
 export const attemptsQuery = (name: string) =>
@@ -159,6 +174,11 @@ export const quotaQuery = (of: string) =>
 export const exitSpecsQuery = queryOptions({
   queryKey: ['exit-specs'],
   queryFn: ({ signal }) => get<Schema['ExitRow'][]>('/api/v2/exit-specs', signal),
+})
+
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: ({ signal }) => get<Schema['Settings']>('/api/v2/settings', signal),
 })
 
 export const tokensQuery = queryOptions({

@@ -10,6 +10,10 @@ export interface RoleForm {
   memoryMB: string
   gpu: string
   commands: string
+  retries: string
+  shmMB: string
+  minFailed: string
+  minSucceeded: string
 }
 
 export interface JobForm {
@@ -21,6 +25,7 @@ export interface JobForm {
   roles: RoleForm[]
   parameters: [string, string][]
   secrets: [string, string][]
+  storages: string[] // by name, of extras.storages
 }
 
 export interface SyntaxProblem {
@@ -73,14 +78,44 @@ export function formOf(source: string): JobForm | null {
         memoryMB: at('resourcePerInstance', 'memoryMB'),
         gpu: at('resourcePerInstance', 'gpu'),
         commands: isSeq(commands) ? commands.items.map((line) => text((line as Scalar).value)).join('\n') : '',
+        retries: at('taskRetryCount'),
+        shmMB: at('extraContainerOptions', 'shmMB'),
+        minFailed: at('completion', 'minFailedInstances'),
+        minSucceeded: at('completion', 'minSucceededInstances'),
       }
     }),
     parameters: pairs(document, 'parameters'),
     secrets: pairs(document, 'secrets'),
+    storages: storageItems(document).map((item) => text(item.get('name'))),
   }
 }
 
 type Path = (string | number)[]
+
+const STORAGES = ['extras', 'storages']
+
+function storageItems(document: Document): YAMLMap[] {
+  const list = document.getIn(STORAGES)
+  return isSeq(list) ? list.items.filter((item): item is YAMLMap => isMap(item)) : []
+}
+
+/** Has a storage mounted at its usual place, or no more; the others stay as they are. */
+export function storageSet(source: string, name: string, isWanted: boolean): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const list = document.getIn(STORAGES)
+  if (isWanted) {
+    const item = document.createNode({ name, mountPath: `/mnt/${name}` })
+    if (isSeq(list)) list.add(item)
+    else document.setIn(STORAGES, document.createNode([item]))
+  } else if (isSeq(list)) {
+    list.items = list.items.filter((item) => !isMap(item) || text(item.get('name')) !== name)
+    if (!list.items.length) document.deleteIn(STORAGES)
+    const extras = document.get('extras')
+    if (isMap(extras) && !extras.items.length) document.delete('extras')
+  }
+  return print(document)
+}
 
 /** Changes one field; null removes it. A text that looks like a number gets quotes. */
 export function fieldSet(source: string, path: Path, value: string | number | null): string {

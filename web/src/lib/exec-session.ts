@@ -15,14 +15,15 @@ export interface ExecTarget {
 }
 
 export interface ExecListener {
-  onOutput: (bytes: Uint8Array) => void
+  /** `isAnswered`: another terminal has drawn it before, so that what it asks the terminal has been answered. */
+  onOutput: (bytes: Uint8Array, isAnswered: boolean) => void
   /** So many bytes of output are lost: the server keeps the last 64 KiB for who is away. */
   onGap: (bytes: number) => void
   onState: () => void
 }
 
 type Reply = Schema['ExecSession']
-type Control = { type: 'attached'; terminal: boolean; from: number } | { type: 'end'; reason: string; message: string; code?: number }
+type Control = { type: 'attached'; terminal: boolean; from: number; seen?: number } | { type: 'end'; reason: string; message: string; code?: number }
 
 const PROTOCOL = 'skep.exec.v1'
 const CHANNEL_INPUT = 0
@@ -50,6 +51,8 @@ export class ExecSession {
   private listener: ExecListener | null = null
   private socket: WebSocket | null = null
   private received = 0
+  private answered = 0 // output before this byte is answered; what only this terminal was sent is not
+  private isAlone = true // nobody else has been connected since this terminal was
   private size = { rows: 24, columns: 80 }
   private tries = 0
   private timer: ReturnType<typeof setTimeout> | undefined
@@ -71,12 +74,14 @@ export class ExecSession {
   /** Connect to a program that this browser started before the page was loaded again. */
   resume(id: string) {
     this.id = id
+    this.isAlone = false
     void this.reconnect()
   }
 
   /** Take it back from the other window. */
   take() {
     this.tries = 0
+    this.isAlone = false
     this.become({ kind: 'lost' }) // it cannot be taken twice
     void this.reconnect()
   }
@@ -151,6 +156,9 @@ export class ExecSession {
     if (message.type === 'attached') {
       if (message.from > this.received) this.listener?.onGap(message.from - this.received)
       this.received = message.from
+      // what was on its way to this terminal when its connection broke is still to be answered
+      if (!this.isAlone) this.answered = message.seen ?? 0
+      this.isAlone = true
       this.tries = 0
       this.become({ kind: 'open' })
       this.sizeSend()
@@ -158,8 +166,11 @@ export class ExecSession {
   }
 
   private outputTake(message: Uint8Array) {
-    this.received += message.length - 1
-    this.listener?.onOutput(message.subarray(1))
+    const bytes = message.subarray(1)
+    const answered = Math.min(bytes.length, Math.max(0, this.answered - this.received))
+    this.received += bytes.length
+    if (answered) this.listener?.onOutput(bytes.subarray(0, answered), true)
+    if (answered < bytes.length) this.listener?.onOutput(bytes.subarray(answered), false)
   }
 
   private lost() {

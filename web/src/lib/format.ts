@@ -1,4 +1,5 @@
 // Times, durations and sizes as people read them.
+import { t } from '../i18n/i18n'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -6,11 +7,13 @@ const DAY = 24 * HOUR
 
 export function duration(ms: number): string {
   if (ms < 0) ms = 0
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`
-  if (ms < MINUTE) return `${Math.floor(ms / 1000)} s`
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / 1000)} s`
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`
-  return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`
+  const whole = (unit: number) => Math.floor(ms / unit)
+  const rest = (unit: number, of: number) => Math.floor((ms % of) / unit)
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} ${t('s')}`
+  if (ms < MINUTE) return `${whole(1000)} ${t('s')}`
+  if (ms < HOUR) return `${whole(MINUTE)} ${t('min')} ${rest(1000, MINUTE)} ${t('s')}`
+  if (ms < DAY) return `${whole(HOUR)} ${t('h')} ${rest(MINUTE, HOUR)} ${t('min')}`
+  return `${whole(DAY)} ${t('d')} ${rest(HOUR, DAY)} ${t('h')}`
 }
 
 export function ago(ms: number, now: number, language: string): string {

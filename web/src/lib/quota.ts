@@ -3,7 +3,7 @@ import type { Schema } from '../api/client'
 import { t } from '../i18n/i18n'
 
 export type QuotaKind = keyof Schema['UserQuotas']
-export const QUOTAS: QuotaKind[] = ['liveJobs', 'gpus', 'storedJobs', 'submitsPerMinute', 'requestsPerSecond', 'streams']
+export const QUOTAS: QuotaKind[] = ['liveJobs', 'gpus', 'storedJobs', 'submitsPerMinute', 'requestsPerSecond', 'streams', 'gpuHoursPerMonth', 'keptJobs']
 
 export function quotaName(kind: QuotaKind): string {
   switch (kind) {
@@ -19,5 +19,9 @@ export function quotaName(kind: QuotaKind): string {
       return t('Requests in a second')
     case 'streams':
       return t('Logs and events followed at once')
+    case 'gpuHoursPerMonth':
+      return t('GPU hours in this calendar month (UTC)')
+    case 'keptJobs':
+      return t('Ended jobs that stay when room gets short')
   }
 }

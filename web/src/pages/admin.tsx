@@ -14,6 +14,7 @@ import { NodeState } from './cluster'
 const Audit = lazy(() => import('./admin/audit'))
 const ExitCodes = lazy(() => import('./admin/exit-codes'))
 const Granted = lazy(() => import('./admin/granted'))
+const Settings = lazy(() => import('./admin/settings'))
 
 const names = (form: FormData, key: string) => form.getAll(key).map(String)
 
@@ -357,7 +358,7 @@ function Groups() {
             <th scope="row">
               {group.groupname} {group.extension?.acls?.admin && <span className="tag">{t('administrators')}</span>}
             </th>
-            <td>{group.description}</td>
+            <td lang="">{group.description}</td>
             <td>{group.extension?.acls?.virtualClusters?.join(', ')}</td>
             <td>
               {members(group)
@@ -428,7 +429,9 @@ function AdminNodes() {
           </td>
           <td className="number">{(node.blame ?? 0).toFixed(1)}</td>
           <td className="number">{node.refusals}</td>
-          <td className="anywhere">{node.reason}</td>
+          <td className="anywhere" lang="en">
+            {node.reason}
+          </td>
           <td>
             <Button small aria-label={t('Pardon {node}', { node: node.name ?? '' })} disabled={!node.blame && !node.refusals && !node.avoidedUntil} onClick={() => void pardon(node.name ?? '')}>
               {t('Pardon')}
@@ -465,7 +468,7 @@ function MyGroups() {
           return (
             <tr key={name}>
               <th scope="row">{name}</th>
-              <td>{group?.description}</td>
+              <td lang="">{group?.description}</td>
               <td>{group?.extension?.acls?.virtualClusters?.join(', ')}</td>
               <td className="nowrap">
                 <Button small aria-label={t('Members of {name}', { name })} onClick={() => ask({ kind: 'members', name })}>
@@ -505,7 +508,7 @@ export default function Admin() {
 function AdminTabs() {
   const [search] = useSearch()
   const tab = search.get('tab') ?? 'users'
-  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', nodes: 'skep pardon NODE', exits: 'skep exits', audit: 'skep audit' }
+  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', nodes: 'skep pardon NODE', exits: 'skep exits', audit: 'skep audit', settings: 'skep admin settings' }
   return (
     <>
       <Tabs
@@ -518,6 +521,7 @@ function AdminTabs() {
           { id: 'nodes', title: t('Nodes') },
           { id: 'exits', title: t('Exit codes') },
           { id: 'audit', title: t('Audit') },
+          { id: 'settings', title: t('Settings') },
         ]}
       />
       {tab === 'users' && <Users />}
@@ -527,6 +531,7 @@ function AdminTabs() {
         {tab === 'clusters' && <Granted />}
         {tab === 'exits' && <ExitCodes />}
         {tab === 'audit' && <Audit />}
+        {tab === 'settings' && <Settings />}
       </Suspense>
       <Cli command={commands[tab] ?? 'skep user list'} />
     </>

@@ -8,7 +8,7 @@ import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../
 import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
-import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, Said, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 
 const UseOverTime = lazy(() => import('../ui/use').then((module) => ({ default: module.UseOverTime })))
 
@@ -205,14 +205,14 @@ function NodeRow({ node, use, jobs }: { node: ClusterNode; use: NodeUse | undefi
       <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
       <td>
         {jobs.slice(0, 6).map((job) => (
-          <div key={job}>
+          <div key={job} className="line">
             <Link href={`/jobs/${job}`}>{job}</Link>
           </div>
         ))}
         {jobs.length > 6 && <div className="quiet small">{t('and {n} more', { n: jobs.length - 6 })}</div>}
       </td>
       <td className="anywhere small">
-        {node.reason}
+        <Said>{node.reason}</Said>
         {(node.blame ?? 0) >= 0.5 && <div>{t('{n} failures count against it', { n: Math.round(node.blame ?? 0) })}</div>}
         {node.avoidedUntil && (
           <div>

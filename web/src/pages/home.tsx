@@ -7,7 +7,7 @@ import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
-import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
+import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, Said, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
 
 const SHOWN = 6
 
@@ -75,7 +75,13 @@ function Failed({ job }: { job: JobSummary }) {
         </span>
       </div>
       <p className="small anywhere">
-        {status?.appExitSpec?.phrase ?? t('Failed')} · {t('exit code {code}', { code: String(status?.appOriginalExitCode ?? job.appExitCode ?? '?') })}
+        {!status ? (
+          '…'
+        ) : (
+          <>
+            {status.appExitSpec?.phrase ? <Said>{status.appExitSpec.phrase}</Said> : t('Failed')} · {t('exit code {code}', { code: String(status.appOriginalExitCode ?? job.appExitCode ?? '?') })}
+          </>
+        )}
       </p>
       {lines && <pre className="home-lines small">{lines}</pre>}
     </>

@@ -3,9 +3,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useState, type FormEvent } from 'react'
 import { ARCHIVED, jobDelete, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
 import { enc, sessionGet, type JobDetail } from '../api/client'
-import { jobQuery, pollMs } from '../api/queries'
+import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
+import { TaskStates } from '../lib/task-states'
 import { navigate, useSearch } from '../router'
 import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
 import { Attempts } from './job/attempts'
@@ -17,6 +18,14 @@ const JobUse = lazy(() => import('./job/use'))
 const PortDialog = lazy(() => import('./job/ports'))
 const JobTerminal = lazy(() => import('./job/terminal'))
 const Configuration = lazy(() => import('./job/configuration'))
+
+/** What the person may do with the job of `owner`; the server decides, this only offers nothing that it would refuse. */
+function useRights(owner: string | undefined) {
+  const { data: info } = useQuery(infoQuery)
+  const session = sessionGet()
+  const mayChange = !!session && (session.admin || session.user === owner)
+  return { mayChange, mayReadFile: mayChange || !!info?.sharedConfigurations, mayReadLogs: mayChange || !!info?.sharedLogs }
+}
 
 type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | null
 
@@ -105,14 +114,14 @@ function TagDialog({ name, onClose, onDone }: { name: string; onClose: () => voi
 
 function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: JobDetail; onClose: () => void; onDone: (text: string) => Promise<void> }) {
   const [error, setError] = useState<unknown>(null)
-  const roles = Object.entries(detail.taskRoles ?? {})
+  const { roles } = TaskStates.of(detail)
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
     try {
-      for (const [role, { taskStatuses }] of roles) {
+      for (const { name: role, letters } of roles) {
         const wanted = Number(form.get(role))
-        if (wanted !== taskStatuses?.length) await roleScale(name, role, wanted)
+        if (wanted !== letters.length) await roleScale(name, role, wanted)
       }
       await onDone(t('The number of tasks changes.'))
       onClose()
@@ -125,8 +134,8 @@ function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: 
       <form className="stack" onSubmit={(event) => void submit(event)}>
         {error !== null && <ErrorNote error={error} />}
         <p className="quiet">{t('Fewer: the tasks with the highest numbers are ended. More: new ones wait for room.')}</p>
-        {roles.map(([role, { taskStatuses }]) => (
-          <TextField key={role} label={role} name={role} type="number" min={0} max={10000} required defaultValue={taskStatuses?.length} />
+        {roles.map(({ name: role, letters }) => (
+          <TextField key={role} label={role} name={role} type="number" min={0} max={10000} required defaultValue={letters.length} />
         ))}
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
@@ -139,7 +148,7 @@ function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: 
   )
 }
 
-function Actions({ name, detail, ask }: { name: string; detail: JobDetail; ask: (asked: Asked) => void }) {
+function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; detail: JobDetail; mayClone: boolean; mayChange: boolean; ask: (asked: Asked) => void }) {
   const queries = useQueryClient()
   const toast = useToast()
   const status = detail.jobStatus!
@@ -156,14 +165,15 @@ function Actions({ name, detail, ask }: { name: string; detail: JobDetail; ask: 
   const isArchived = detail.tags?.includes(ARCHIVED)
   return (
     <div className="row push">
-      <LinkButton href={`/submit?clone=${enc(name)}`}>{t('Clone')}</LinkButton>
-      {live && (
+      {mayClone && <LinkButton href={`/submit?clone=${enc(name)}`}>{t('Clone')}</LinkButton>}
+      {mayChange && live && (
         <Button kind="danger" disabled={status.state === 'STOPPING' || status.executionType === 'STOP'} onClick={() => ask('stop')}>
           {t('Stop')}
         </Button>
       )}
-      {!live && <Button onClick={() => run(jobStart(name), t('{name} starts again.', { name }))}>{t('Start again')}</Button>}
-      <Menu label="⋯" name={t('More actions')}>
+      {mayChange && !live && <Button onClick={() => run(jobStart(name), t('{name} starts again.', { name }))}>{t('Start again')}</Button>}
+      {mayChange && (
+        <Menu label="⋯" name={t('More actions')}>
         {(close) => {
           const item = (title: string, action: () => void) => (
             <Button
@@ -189,11 +199,12 @@ function Actions({ name, detail, ask }: { name: string; detail: JobDetail; ask: 
           )
         }}
       </Menu>
+      )}
     </div>
   )
 }
 
-function Tags({ name, tags }: { name: string; tags: string[] }) {
+function Tags({ name, tags, mayChange }: { name: string; tags: string[]; mayChange: boolean }) {
   const queries = useQueryClient()
   const toast = useToast()
   const remove = (tag: string) => {
@@ -208,9 +219,11 @@ function Tags({ name, tags }: { name: string; tags: string[] }) {
       {tags.map((tag) => (
         <li key={tag} className="tag">
           {tag}
-          <button type="button" aria-label={t('Take the tag {tag} away', { tag })} onClick={() => remove(tag)}>
-            ✕
-          </button>
+          {mayChange && (
+            <button type="button" aria-label={t('Take the tag {tag} away', { tag })} onClick={() => remove(tag)}>
+              ✕
+            </button>
+          )}
         </li>
       ))}
     </ul>
@@ -227,6 +240,7 @@ export default function Job({ name: given }: { name: string }) {
   })
   const tab = search.get('tab') ?? 'overview'
   const status = detail?.jobStatus
+  const { mayChange, mayReadFile, mayReadLogs } = useRights(status?.username)
   usePageTitle(given)
 
   if (!detail || !status)
@@ -258,19 +272,19 @@ export default function Job({ name: given }: { name: string }) {
           {status.name}
         </h1>
         <StateBadge state={status.state} />
-        <Actions name={name} detail={detail} ask={ask} />
+        <Actions name={name} detail={detail} mayClone={mayReadFile} mayChange={mayChange} ask={ask} />
       </div>
       {error && <ErrorNote error={error} />}
-      <Tags name={name} tags={detail.tags ?? []} />
+      <Tags name={name} tags={detail.tags ?? []} mayChange={mayChange} />
       <Tabs
         name="tab"
         label={t('Views of the job')}
         tabs={[
           { id: 'overview', title: t('Overview') },
-          { id: 'logs', title: t('Logs') },
+          ...(mayReadLogs || tab === 'logs' ? [{ id: 'logs', title: t('Logs') }] : []),
           { id: 'use', title: t('Use') },
-          ...(isLive(status.state) || tab === 'terminal' ? [{ id: 'terminal', title: t('Terminal') }] : []),
-          { id: 'config', title: t('Configuration') },
+          ...((isLive(status.state) && mayChange) || tab === 'terminal' ? [{ id: 'terminal', title: t('Terminal') }] : []),
+          ...(mayReadFile || tab === 'config' ? [{ id: 'config', title: t('Configuration') }] : []),
           { id: 'attempts', title: t('Attempts') },
         ]}
       />

@@ -10,7 +10,7 @@ import { fileSave } from '../lib/csv'
 import { templatesOf } from '../lib/templates'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
-import { Button, Cli, ErrorNote, Loading, Reason, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, ErrorNote, LinkButton, Loading, Reason, Said, usePageTitle, useToast } from '../ui/ui'
 import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
 
@@ -45,8 +45,18 @@ export default function Submit() {
   const template = search.get('template')
   const start = useStart(search.get('clone'), template)
   usePageTitle(t('Submit'))
-  if (start.error) return <div className="page"><ErrorNote error={start.error} /></div>
-  if (start.text === null) return <div className="page"><Loading /></div>
+  if (start.error || start.text === null)
+    return (
+      <div className="page">
+        <h1>{t('Submit a job')}</h1>
+        {start.error ? <ErrorNote error={start.error} /> : <Loading />}
+        {start.error && (
+          <div>
+            <LinkButton href="/submit">{t('Begin with an empty form')}</LinkButton>
+          </div>
+        )}
+      </div>
+    )
   const source = search.has('clone') ? 'clone' : template ? 'template' : 'new'
   return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} />
 }
@@ -172,7 +182,9 @@ function TrialNote({ trial }: { trial: Schema['Trial'] }) {
           {t('These jobs would be ended for it:')} <Reason text={trial.preempts.join(', ')} />
         </p>
       )}
-      {trial.warnings && <p className="small anywhere">{trial.warnings}</p>}
+      {trial.warnings && <p className="small anywhere" lang="en">
+          {trial.warnings}
+        </p>}
     </div>
   )
 }
@@ -188,8 +200,13 @@ function Problems({ problems, onGo }: { problems: Problem[]; onGo: (line: number
             <Button small kind="plain" onClick={() => onGo(problem.line ?? 1)}>
               {t('line {line}', { line: String(problem.line ?? '?') })}
             </Button>{' '}
-            {problem.path && <code>{problem.path}</code>} {problem.message}
-            {problem.hint && <span className="quiet"> ({problem.hint})</span>}
+            {problem.path && <code>{problem.path}</code>} <Said>{problem.message}</Said>
+            {problem.hint && (
+              <span className="quiet" lang="en">
+                {' '}
+                ({problem.hint})
+              </span>
+            )}
           </li>
         ))}
       </ul>

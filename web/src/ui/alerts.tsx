@@ -16,8 +16,10 @@ export function Alerts() {
             const node = alert.labels?.['node_name']
             return (
               <li key={alert.fingerprint}>
-                <strong>{alert.labels?.['alertname']}</strong>
-                <div className="anywhere">{alert.annotations?.['summary']}</div>
+                <strong lang="en">{alert.labels?.['alertname']}</strong>
+                <div className="anywhere" lang="en">
+                  {alert.annotations?.['summary']}
+                </div>
                 {node && (
                   <Link href={`/cluster?tab=nodes&node=${encodeURIComponent(node)}`} onClick={close}>
                     {node}

@@ -1,6 +1,6 @@
 // The log of one attempt of a task: the end first, earlier parts when one asks for them, new lines as they come.
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type ReactNode } from 'react'
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { ApiError, backoffMs, request } from '../api/client'
 import { t } from '../i18n/i18n'
 import { plainOf, spansOf } from '../lib/ansi'
@@ -52,6 +52,14 @@ async function logPart(url: string, offset: number, length: number): Promise<Uin
   }
   stop.abort()
   return parts.subarray(0, at)
+}
+
+/** The byte at which begins what was written at a time; null: only the last lines are left. */
+async function offsetAt(url: string, ms: number): Promise<number | null> {
+  const reply = await request('GET', `${url}?since=${ms}`)
+  void reply.body?.cancel()
+  const offset = reply.headers.get('X-Skep-Offset')
+  return offset === null ? null : Number(offset)
 }
 
 function useLog(source: Source) {
@@ -168,7 +176,39 @@ const Line = memo(function Line({ text, mark }: { text: string; mark: string }) 
   )
 })
 
-export function Log({ url, isLive, name, at = null, onEnd }: { url: string; isLive: boolean; name: string; at?: number | null; onEnd?: () => void }) {
+/** A time of this machine's clock, to which the log is opened. */
+function Jump({ url, onJump }: { url: string; onJump: (offset: number) => void }) {
+  const toast = useToast()
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const ms = new Date(String(new FormData(event.currentTarget).get('time'))).getTime()
+    if (Number.isNaN(ms)) return
+    try {
+      const offset = await offsetAt(url, ms)
+      if (offset === null) toast(t('The log itself has been removed. These are the last lines that the history kept.'), 'error')
+      else onJump(offset)
+    } catch (failure) {
+      toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
+  }
+  return (
+    <form className="row" onSubmit={(event) => void submit(event)}>
+      <input type="datetime-local" name="time" step={1} required className="input" aria-label={t('Jump to a time')} title={t('Jump to a time')} />
+      <Button type="submit">{t('Jump')}</Button>
+    </form>
+  )
+}
+
+interface LogProps {
+  url: string
+  isLive: boolean
+  name: string
+  at?: number | null
+  onEnd?: () => void
+  onJump?: (offset: number) => void
+}
+
+export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   const source = useMemo(() => ({ url, isLive, at }), [url, isLive, at])
   const { buffer, error, isLastLines, isConnected, draw } = useLog(source)
   const [isFollowing, setFollowing] = useState(at === null)
@@ -280,6 +320,7 @@ export function Log({ url, isLive, name, at = null, onEnd }: { url: string; isLi
           </>
         )}
         <span className="push" />
+        {onJump && <Jump url={url} onJump={onJump} />}
         <Check checked={isWrapped} onChange={(event) => setWrapped(event.target.checked)}>
           {t('Wrap lines')}
         </Check>

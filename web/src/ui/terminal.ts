@@ -83,6 +83,7 @@ export class TaskTerminal {
   private readonly fit = new FitAddon()
   private readonly sizes = new ResizeObserver(() => this.fitPlace())
   private undrawn = 0
+  private answeredUndrawn = 0 // bytes of it whose questions are answered
   private leftOut = 0
 
   constructor(target: ExecTarget, onState: () => void) {
@@ -100,10 +101,10 @@ export class TaskTerminal {
     this.terminal.onResize(({ rows, cols }) => this.session.resize(rows, cols))
     this.terminal.attachCustomKeyEventHandler((event) => this.keyIsForProgram(event))
     this.session.listen({
-      onOutput: (bytes) => this.draw(bytes),
+      onOutput: (bytes, isAnswered) => this.draw(bytes, isAnswered),
       onGap: (bytes) => this.say(t('{size} of output were not kept while this window was away', { size: bytesText(bytes) })),
       onState: () => {
-        this.terminal.options.disableStdin = this.session.state.kind !== 'open'
+        this.inputSwitch()
         onState()
       },
     })
@@ -145,14 +146,23 @@ export class TaskTerminal {
     if (this.place.isConnected && this.place.clientWidth) this.fit.fit()
   }
 
-  private draw(bytes: Uint8Array) {
+  /** What asks the terminal something (where is the cursor?) is answered as if it were typed, so not a second time. */
+  private inputSwitch() {
+    this.terminal.options.disableStdin = this.session.state.kind !== 'open' || this.answeredUndrawn > 0
+  }
+
+  private draw(bytes: Uint8Array, isAnswered: boolean) {
     if (this.undrawn > UNDRAWN_MAX) {
       this.leftOut += bytes.length
       return
     }
     this.undrawn += bytes.length
+    if (isAnswered) this.answeredUndrawn += bytes.length
+    this.inputSwitch()
     this.terminal.write(bytes, () => {
       this.undrawn -= bytes.length
+      if (isAnswered) this.answeredUndrawn -= bytes.length
+      this.inputSwitch()
       if (this.undrawn || !this.leftOut) return
       this.say(t('{size} of output came too fast and were left out', { size: bytesText(this.leftOut) }))
       this.leftOut = 0

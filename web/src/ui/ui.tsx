@@ -203,11 +203,16 @@ export function ErrorNote({ error, children }: { error: unknown; children?: Reac
   const advice = adviceOf(error)
   return (
     <div className="note" data-kind="error" role="alert">
-      <strong>{error instanceof Error ? error.message : String(error)}</strong>
+      <strong lang={error instanceof ApiError ? 'en' : undefined}>{error instanceof Error ? error.message : String(error)}</strong>
       {advice && <div>{advice}</div>}
       {children}
     </div>
   )
+}
+
+/** What the server, or a program, has said: English, whatever the language of the page. */
+export function Said({ children }: { children: ReactNode }) {
+  return <span lang="en">{children}</span>
 }
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -401,7 +406,7 @@ export function Reason({ text }: { text: string | null | undefined }) {
     at = match.index + match[0].length
   }
   parts.push((text ?? '').slice(at))
-  return <>{parts}</>
+  return <Said>{parts}</Said>
 }
 
 // ---- small parts ----

@@ -5,7 +5,7 @@ import { get, type Schema } from '../../api/client'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { useSearch } from '../../router'
-import { Button, Check, Empty, ErrorNote, Loading, TableCard, TextField } from '../../ui/ui'
+import { Button, Check, Empty, ErrorNote, Loading, Said, TableCard, TextField } from '../../ui/ui'
 
 type AuditRecord = Schema['AuditRecord']
 interface AuditPage {
@@ -32,15 +32,21 @@ function Row({ record }: { record: AuditRecord }) {
         <td className="nowrap">{clock(record.time, languageGet())}</td>
         <td>
           {record.username || t('nobody known')}
-          <div className="small quiet">{record.address}</div>
+          <div className="small quiet" lang="en">
+            {record.address}
+          </div>
         </td>
         <td className="anywhere">
           <code>{record.route}</code>
         </td>
-        <td className="anywhere">{[record.subjectKind, record.subject].filter(Boolean).join(' ')}</td>
         <td className="anywhere">
-          {record.outcome === 'done' ? t('done') : record.outcome}
-          {record.reason && <div className="small quiet">{record.reason}</div>}
+          <Said>{[record.subjectKind, record.subject].filter(Boolean).join(' ')}</Said>
+        </td>
+        <td className="anywhere">
+          {record.outcome === 'done' ? t('done') : <Said>{record.outcome}</Said>}
+          {record.reason && <div className="small quiet" lang="en">
+              {record.reason}
+            </div>}
         </td>
         <td>
           {lines.length > 0 && (
@@ -53,7 +59,7 @@ function Row({ record }: { record: AuditRecord }) {
       {isOpen && (
         <tr>
           <td colSpan={6}>
-            <ul className="mono small anywhere">
+            <ul className="mono small anywhere" lang="en">
               {lines.map((line) => (
                 <li key={line}>{line}</li>
               ))}

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { exitSpecsQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { Check, Empty, ErrorNote, Loading, TableCard } from '../../ui/ui'
+import { Check, Empty, ErrorNote, Loading, Said, TableCard } from '../../ui/ui'
 
 function behaviour(name: string | undefined): string {
   switch (name) {
@@ -47,16 +47,20 @@ export default function ExitCodes() {
             <tr key={row.code}>
               <td className="number">{row.code}</td>
               <th scope="row">
-                {row.phrase} {row.operator && <span className="tag">{t('the operator’s')}</span>}
+                <Said>{row.phrase}</Said> {row.operator && <span className="tag">{t('the operator’s')}</span>}
               </th>
-              <td>{row.type}</td>
+              <td>
+                <Said>{row.type}</Said>
+              </td>
               <td>{behaviour(row.behavior)}</td>
               <td className="number">{row.patterns}</td>
               <td className="anywhere">
-                {row.reason}
+                <Said>{row.reason}</Said>
                 <ul className="small quiet">
                   {(row.solution ?? []).map((line) => (
-                    <li key={line}>{line}</li>
+                    <li key={line} lang="en">
+                      {line}
+                    </li>
                   ))}
                 </ul>
               </td>

@@ -50,14 +50,14 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
                   <>
                     <Button
                       small
-                      aria-label={groupAdmin ? t('{name} no longer says who is in the group', { name: username }) : t('{name} says who is in the group', { name: username })}
+                      aria-label={groupAdmin ? t('No administrator of it: {name}', { name: username }) : t('Administrator of it: {name}', { name: username })}
                       onClick={() => void change('PUT', username, { admin: !groupAdmin })}
                     >
                       {groupAdmin ? t('No administrator of it') : t('Administrator of it')}
                     </Button>{' '}
                   </>
                 )}
-                <Button small kind="danger" aria-label={t('Take {name} out of the group', { name: username })} onClick={() => void change('DELETE', username)}>
+                <Button small kind="danger" aria-label={t('Take out {name}', { name: username })} onClick={() => void change('DELETE', username)}>
                   {t('Take out')}
                 </Button>
               </td>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { attemptsQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { Ago, Duration, ErrorNote, Loading, StateBadge } from '../../ui/ui'
+import { Ago, Duration, ErrorNote, Loading, Said, StateBadge } from '../../ui/ui'
 import { Advice } from './exit'
 
 /** Every attempt of the job, the newest first, with how it ended. */
@@ -41,7 +41,7 @@ export function Attempts({ name }: { name: string }) {
               <div>
                 <dt>{t('Exit')}</dt>
                 <dd>
-                  {attempt.originalExitCode ?? attempt.exitCode} {attempt.exitPhrase}
+                  {attempt.originalExitCode ?? attempt.exitCode} <Said>{attempt.exitPhrase}</Said>
                 </dd>
               </div>
             )}

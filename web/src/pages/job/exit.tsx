@@ -4,17 +4,19 @@ import type { ExitSpec, JobDetail, TaskAttempt } from '../../api/client'
 import { taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { plainOf } from '../../lib/ansi'
-import { LinkButton } from '../../ui/ui'
+import { LinkButton, Said } from '../../ui/ui'
 
 export function Advice({ spec }: { spec: ExitSpec | null | undefined }) {
   if (!spec) return null
   return (
     <>
-      {spec.reason && <p>{spec.reason}</p>}
+      {spec.reason && <p lang="en">{spec.reason}</p>}
       {!!spec.solution?.length && (
         <ul className="bullets">
           {spec.solution.map((line) => (
-            <li key={line}>{line}</li>
+            <li key={line} lang="en">
+              {line}
+            </li>
           ))}
         </ul>
       )}
@@ -27,7 +29,7 @@ export function Rule({ attempt }: { attempt: TaskAttempt | undefined }) {
   if (!rule) return null
   return (
     <div className="small">
-      <span className="quiet">{t('Recognised by the rule {name}, {file} line {line}', { name: rule.name ?? '', file: rule.file ?? '', line: rule.line ?? 0 })}</span>
+      <span className="quiet">{t('Recognised by the rule {name}, {file} line {line}', { name: rule.name ?? '', file: rule.file === 'built-in' ? t('built in') : (rule.file ?? ''), line: rule.line ?? 0 })}</span>
       {rule.text && <pre className="code">{plainOf(rule.text)}</pre>}
     </div>
   )
@@ -45,11 +47,13 @@ export function Failure({ name, detail, logHref }: { name: string; detail: JobDe
   return (
     <section className="note stack" data-kind="error" aria-label={t('Why it failed')}>
       <div>
-        <strong>{spec?.phrase ?? t('Failed')}</strong> · {t('exit code {code}', { code: String(status.appOriginalExitCode ?? status.appExitCode ?? '?') })}
-        {status.appExitType && <span className="quiet"> · {status.appExitType}</span>}
+        <strong>{spec?.phrase ? <Said>{spec.phrase}</Said> : t('Failed')}</strong> · {t('exit code {code}', { code: String(status.appOriginalExitCode ?? status.appExitCode ?? '?') })}
+        {status.appExitType && <span className="quiet" lang="en"> · {status.appExitType}</span>}
       </div>
       <Advice spec={spec} />
-      {status.appExitTriggerMessage && <p className="quiet small anywhere">{status.appExitTriggerMessage}</p>}
+      {status.appExitTriggerMessage && <p className="quiet small anywhere" lang="en">
+          {status.appExitTriggerMessage}
+        </p>}
       <Rule attempt={attempt} />
       {attempt?.containerLogTail && (
         <details open={!attempt.matchedRule}>

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { enc, type JobDetail } from '../../api/client'
-import { taskQuery } from '../../api/queries'
+import { pollMs, taskQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { TaskStates } from '../../lib/task-states'
 import { useSearch } from '../../router'
 import '../../style/log.css'
 import { Log } from '../../ui/log'
-import { Button, Empty, SelectField, StateBadge, stateName } from '../../ui/ui'
+import { Button, Empty, ErrorNote, Loading, SelectField, StateBadge, stateName } from '../../ui/ui'
 import { isLive } from '../jobs'
 import { LogSearch } from './log-search'
 
@@ -16,25 +18,28 @@ const STREAMS = ['all', 'stdout', 'stderr', 'runtime'] as const
 /** Which task, which attempt of it, which stream; all of it in the address. */
 export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
   const [search, change] = useSearch()
-  const roles = Object.keys(detail.taskRoles ?? {})
+  const states = useMemo(() => TaskStates.of(detail), [detail])
+  const roles = states.roles.map(({ name: one }) => one)
   const role = search.get('role') ?? roles[0] ?? ''
-  const tasks = detail.taskRoles?.[role]?.taskStatuses ?? []
-  const index = Number(search.get('index') ?? 0)
-  const task = tasks.find((one) => one.taskIndex === index) ?? tasks[0]
+  const count = states.countOf(role)
+  const wanted = Number(search.get('index') ?? 0)
+  const index = wanted < count ? wanted : 0
+  const { data: task, error } = useQuery({ ...taskRowQuery(name, role, index), enabled: count > 0, refetchInterval: () => (isLive(states.stateOf({ role, index })) ? pollMs() : false) })
   const latest = detail.jobStatus?.attemptId ?? 0
   const jobAttempt = Number(search.get('run') ?? latest)
   const at = search.get('at')
-  const { data: history } = useQuery({ ...taskQuery(name, jobAttempt, role, task?.taskIndex ?? 0), enabled: !!task && ((task.retries ?? 0) > 0 || jobAttempt !== latest) })
+  const { data: history } = useQuery({ ...taskQuery(name, jobAttempt, role, index), enabled: !!task && ((task.retries ?? 0) > 0 || jobAttempt !== latest) })
   const attempts = history?.attempts ?? []
   const attempt = Number(search.get('attempt') ?? task?.attemptId ?? 0)
   const stream = search.get('stream') ?? 'all'
 
-  if (!task) return <Empty title={t('The job has no task of this name')} />
+  if (error) return <ErrorNote error={error} />
+  if (!count || task === null) return <Empty title={t('The job has no task of this name')} />
   const shown = attempts.find((one) => one.attemptId === attempt) ?? task
-  const hasLog = jobAttempt !== latest || attempt !== task.attemptId || task.containerLog
+  const hasLog = jobAttempt !== latest || attempt !== task?.attemptId || task.containerLog
   const beside = besideOf(search.get('beside')).filter((one) => detail.taskRoles?.[one.role])
-  const here = `${role}.${task.taskIndex}`
-  const url = `/api/v2/jobs/${enc(name)}/attempts/${jobAttempt}/taskRoles/${enc(role)}/taskIndex/${task.taskIndex}/attempts/${attempt}/logs/${stream}`
+  const here = `${role}.${index}`
+  const url = `/api/v2/jobs/${enc(name)}/attempts/${jobAttempt}/taskRoles/${enc(role)}/taskIndex/${index}/attempts/${attempt}/logs/${stream}`
   const streamNames: Record<string, string> = { all: t('All output'), stdout: 'stdout', stderr: 'stderr', runtime: t('Set-up') }
   return (
     <div className="stack">
@@ -45,24 +50,24 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
             <option key={one}>{one}</option>
           ))}
         </SelectField>
-        {tasks.length <= 500 ? (
-          <SelectField label={t('Task')} value={task.taskIndex} onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}>
-            {tasks.map((one) => (
-              <option key={one.taskIndex} value={one.taskIndex}>
-                {one.taskIndex} · {stateName(one.taskState ?? '')}
+        {count <= 500 ? (
+          <SelectField label={t('Task')} value={index} onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}>
+            {Array.from({ length: count }, (_, one) => (
+              <option key={one} value={one}>
+                {one} · {stateName(states.stateOf({ role, index: one }) ?? '')}
               </option>
             ))}
           </SelectField>
         ) : (
           <div className="field">
-            <label htmlFor="task-number">{t('Task, 0 to {last}', { last: tasks.length - 1 })}</label>
+            <label htmlFor="task-number">{t('Task, 0 to {last}', { last: count - 1 })}</label>
             <input
               id="task-number"
               className="input"
               type="number"
               min={0}
-              max={tasks.length - 1}
-              value={task.taskIndex}
+              max={count - 1}
+              value={index}
               onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}
             />
           </div>
@@ -86,21 +91,23 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
         {jobAttempt !== latest && (
           <Button onClick={() => change({ run: null, ...elsewhere })}>{t('This is attempt {n} of the job: show the latest', { n: jobAttempt })}</Button>
         )}
-        {tasks.length + beside.length > 1 && (
+        {count + beside.length > 1 && (
           <Button disabled={beside.length >= BESIDE_MAX || beside.some((one) => one.key === here)} title={t('At most {n} logs stand beside each other', { n: BESIDE_MAX + 1 })} onClick={() => change({ beside: [...beside.map((one) => one.key), here].join(',') })}>
             {t('Keep it beside')}
           </Button>
         )}
         <div className="push">
-          <StateBadge state={shown.attemptState} />
+          <StateBadge state={shown?.attemptState} />
         </div>
       </div>
       <div className="logs" data-many={beside.length > 0 || undefined}>
         <Beside detail={detail} name={name} entries={beside} onClose={(key) => change({ beside: beside.flatMap((one) => (one.key === key ? [] : [one.key])).join(',') })} />
-      {hasLog ? (
-        <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${task.taskIndex}]` })}>
-          {beside.length > 0 && <h2>{`${role}[${task.taskIndex}]`}</h2>}
-          <Log key={`${url} ${at}`} url={url} at={at === null ? null : Number(at)} onEnd={() => change({ at: null })} isLive={isLive(shown.attemptState)} name={`${name}-${role}-${task.taskIndex}-${attempt}-${stream}.log`} />
+      {!task ? (
+        <Loading />
+      ) : hasLog ? (
+        <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
+          {beside.length > 0 && <h2>{`${role}[${index}]`}</h2>}
+          <Log key={`${url} ${at}`} url={url} at={at === null ? null : Number(at)} onEnd={() => change({ at: null })} onJump={(offset) => change({ at: String(offset) })} isLive={isLive(shown?.attemptState)} name={`${name}-${role}-${index}-${attempt}-${stream}.log`} />
         </section>
       ) : (
         <div className="card">
@@ -129,22 +136,24 @@ export function besideOf(text: string | null): BesideEntry[] {
 
 /** Logs of other tasks, each as it grows. */
 function Beside({ detail, name, entries, onClose }: { detail: JobDetail; name: string; entries: BesideEntry[]; onClose: (key: string) => void }) {
-  return entries.map(({ key, role, index }) => {
-    const task = detail.taskRoles?.[role]?.taskStatuses?.find((one) => one.taskIndex === index)
-    if (!task) return null
-    const url = `/api/v2/jobs/${enc(name)}/attempts/${detail.jobStatus?.attemptId ?? 0}/taskRoles/${enc(role)}/taskIndex/${index}/attempts/${task.attemptId}/logs/all`
-    return (
-      <section key={key} className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
-        <div className="row">
-          <h2>{`${role}[${index}]`}</h2>
-          <StateBadge state={task.taskState} />
-          <span className="push" />
-          <Button small aria-label={t('Close the log of {task}', { task: `${role}[${index}]` })} onClick={() => onClose(key)}>
-            ✕
-          </Button>
-        </div>
-        {task.containerLog ? <Log key={url} url={url} isLive={isLive(task.taskState)} name={`${name}-${role}-${index}.log`} /> : <Empty title={t('There is no log yet')} />}
-      </section>
-    )
-  })
+  return entries.map(({ key, ...place }) => <BesideLog key={key} detail={detail} name={name} {...place} onClose={() => onClose(key)} />)
+}
+
+function BesideLog({ detail, name, role, index, onClose }: { detail: JobDetail; name: string; role: string; index: number; onClose: () => void }) {
+  const { data: task } = useQuery(taskRowQuery(name, role, index))
+  if (!task) return null
+  const url = `/api/v2/jobs/${enc(name)}/attempts/${detail.jobStatus?.attemptId ?? 0}/taskRoles/${enc(role)}/taskIndex/${index}/attempts/${task.attemptId}/logs/all`
+  return (
+    <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
+      <div className="row">
+        <h2>{`${role}[${index}]`}</h2>
+        <StateBadge state={task.taskState} />
+        <span className="push" />
+        <Button small aria-label={t('Close the log of {task}', { task: `${role}[${index}]` })} onClick={onClose}>
+          ✕
+        </Button>
+      </div>
+      {task.containerLog ? <Log key={url} url={url} isLive={isLive(task.taskState)} name={`${name}-${role}-${index}.log`} /> : <Empty title={t('There is no log yet')} />}
+    </section>
+  )
 }

@@ -4,7 +4,7 @@ import { storyQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { Link, navigate } from '../../router'
-import { Ago, Duration, Empty, Reason, usePageTitle } from '../../ui/ui'
+import { Ago, Duration, Empty, Reason, Said, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
@@ -65,11 +65,13 @@ function Story({ name }: { name: string }) {
                   </td>
                   <td className="nowrap">
                     {event.type === 'Warning' && <span aria-label={t('Warning')}>⚠ </span>}
-                    {event.reason}
+                    <Said>{event.reason}</Said>
                     {(event.count ?? 1) > 1 && <span className="quiet"> ×{event.count}</span>}
                   </td>
                   <td className="nowrap">{event.taskroleName ? `${event.taskroleName}[${event.taskIndex}]` : ''}</td>
-                  <td className="anywhere">{event.message}</td>
+                  <td className="anywhere" lang="en">
+                    {event.message}
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -97,7 +99,9 @@ export function Overview({ name, detail }: { name: string; detail: JobDetail }) 
       {status.state === 'FAILED' && <Failure name={name} detail={detail} logHref={logHref} />}
       {status.state === 'STOPPED' && status.appExitSpec && (
         <section className="note">
-          <strong>{status.appExitSpec.phrase}</strong>
+          <strong>
+            <Said>{status.appExitSpec.phrase}</Said>
+          </strong>
           <Advice spec={status.appExitSpec} />
         </section>
       )}

@@ -1,11 +1,13 @@
 // What a running task serves on one of its ports, in a tab of its own: the server gives a way in, on an origin of the port's own.
 import { useQuery } from '@tanstack/react-query'
-import { useState, type FormEvent } from 'react'
+import { useMemo, useState, type FormEvent } from 'react'
 import { call, enc, type JobDetail, type Schema } from '../../api/client'
-import { infoQuery } from '../../api/queries'
+import { infoQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { Button, Dialog, Empty, ErrorNote, SelectField, TextField } from '../../ui/ui'
-import { tasksOf } from './tasks'
+import { TaskStates } from '../../lib/task-states'
+import { Button, Dialog, Empty, ErrorNote, Loading, SelectField, TextField } from '../../ui/ui'
+
+const SHOWN_MAX = 1000 // running tasks to choose among
 
 interface Place {
   label: string
@@ -21,22 +23,24 @@ export const placesOf = (ports: Record<string, string> | undefined): Place[] =>
 
 export default function PortDialog({ name, detail, onClose }: { name: string; detail: JobDetail; onClose: () => void }) {
   const { data: info } = useQuery(infoQuery)
-  const running = tasksOf(detail).filter((task) => task.taskState === 'RUNNING')
+  const states = useMemo(() => TaskStates.of(detail), [detail])
+  const running = useMemo(() => states.numbers('RUNNING').slice(0, SHOWN_MAX), [states])
   const [chosen, setChosen] = useState(0)
   const [way, setWay] = useState<string | null>(null)
   const [error, setError] = useState<unknown>(null)
-  const task = running[Math.min(chosen, running.length - 1)]
+  const place = states.place(running[Math.min(chosen, running.length - 1)] ?? -1)
+  const { data: task, isLoading } = useQuery({ ...taskRowQuery(name, place?.role ?? '', place?.index ?? 0), enabled: !!place })
   const places = placesOf(task?.containerPorts ?? undefined)
   const open = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
-    const place = places[Number(form.get('place'))]!
+    const port = places[Number(form.get('place'))]!
     // now, as a browser opens tabs for who has just pressed something; what is shown there never gets hold of this page
     const tab = window.open('about:blank', '_blank')
     if (tab) tab.opener = null
     try {
       const { uri } = await call<Schema['WebPort']>('POST', `/api/v2/jobs/${enc(name)}/webPorts`, {
-        json: { role: task!.role, index: task!.taskIndex, label: place.label, offset: place.offset, path: String(form.get('path')) || '/' },
+        json: { ...place!, label: port.label, offset: port.offset, path: String(form.get('path')) || '/' },
       })
       if (!/^https?:\/\//.test(uri)) throw new Error(t('The server named no address.'))
       if (!tab) {
@@ -54,6 +58,8 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
     <Dialog title={t('Open a port')} onClose={onClose}>
       {info?.webPorts === false ? (
         <Empty title={t('The administrator has not set up web ports.')}>{t('A program that listens on a port of a task cannot be shown here.')}</Empty>
+      ) : isLoading ? (
+        <Loading />
       ) : !task || !places.length ? (
         <Empty title={t('No task of this job runs')}>{t('A port can be opened while its task runs.')}</Empty>
       ) : (
@@ -61,16 +67,19 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
           {error !== null && <ErrorNote error={error} />}
           <p className="quiet">{t('A notebook, TensorBoard or another page that a task serves. It opens in a tab of its own, for you alone and for 8 hours at most.')}</p>
           <SelectField label={t('Task')} value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>
-            {running.slice(0, 1000).map((one, index) => (
-              <option key={`${one.role} ${one.taskIndex}`} value={index}>
-                {one.role}[{one.taskIndex}]
-              </option>
-            ))}
+            {running.map((number, index) => {
+              const { role, index: task } = states.place(number)!
+              return (
+                <option key={number} value={index}>
+                  {role}[{task}]
+                </option>
+              )
+            })}
           </SelectField>
           <SelectField label={t('Port')} name="place">
-            {places.map((place, index) => (
-              <option key={place.number} value={index}>
-                {place.label} · {place.number}
+            {places.map(({ label, number }, index) => (
+              <option key={number} value={index}>
+                {label} · {number}
               </option>
             ))}
           </SelectField>

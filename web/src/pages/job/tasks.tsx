@@ -1,97 +1,200 @@
-// The tasks of a job: a strip with one cell for each, and a table. Both take tens of thousands.
+// The tasks of a job: a strip with one cell for each, and a table. The states of all come with the job; rows are read where one looks.
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useMemo, useRef, useState } from 'react'
-import type { JobDetail, Task } from '../../api/client'
+import { memo, useEffect, useMemo, useReducer, useRef, useState } from 'react'
+import { enc, get, type JobDetail, type Task } from '../../api/client'
+import { pollMs, TASK_FIELDS, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
+import { useSettings } from '../../lib/settings'
+import { stateOfLetter, stretchesOf, TaskStates } from '../../lib/task-states'
 import { Link } from '../../router'
-import { Ago, Button, Duration, StateBadge, STATES, stateName } from '../../ui/ui'
+import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
+import { isLive } from '../jobs'
 
-interface Row extends Task {
-  role: string
-}
+// ---- strip ----
 
-export function tasksOf(detail: JobDetail): Row[] {
-  return Object.entries(detail.taskRoles ?? {}).flatMap(([role, { taskStatuses }]) => (taskStatuses ?? []).map((task) => ({ ...task, role })))
-}
-
-const CELL = 11
-const GAP = 2
 const VARIABLES: Record<string, string> = { WAITING: '--cell-free', RUNNING: '--running', STOPPING: '--stopping', SUCCEEDED: '--succeeded', FAILED: '--failed', STOPPED: '--stopped' }
+const STRIP_PX = 260 // as high, while a cell can still be seen
+const CELLS = [
+  { size: 11, gap: 2 },
+  { size: 5, gap: 1 },
+  { size: 3, gap: 1 },
+  { size: 3, gap: 0 },
+]
 
-function Strip({ rows, onPick, describe }: { rows: Row[]; onPick: (row: Row) => void; describe: (row: Row) => string }) {
+interface Grid {
+  size: number
+  step: number
+  across: number
+  height: number
+}
+
+export function gridOf(count: number, width: number): Grid {
+  const grids = CELLS.map(({ size, gap }) => {
+    const step = size + gap
+    const across = Math.max(1, Math.floor(width / step))
+    return { size, step, across, height: Math.ceil(count / across) * step }
+  })
+  return grids.find(({ height }) => height <= STRIP_PX) ?? grids.at(-1)!
+}
+
+/** Computed colours: a canvas knows no light-dark(). */
+function coloursOf(place: HTMLElement): Map<string, string> {
+  const probe = document.createElement('span')
+  place.append(probe)
+  const colours = new Map<string, string>()
+  for (const [state, variable] of Object.entries(VARIABLES)) {
+    probe.style.color = `var(${variable})`
+    colours.set(state, getComputedStyle(probe).color)
+  }
+  probe.remove()
+  return colours
+}
+
+const Cells = memo(function Cells({ letters, grid, width }: { letters: string; grid: Grid; width: number }) {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const [width, setWidth] = useState(600)
-  const [hover, setHover] = useState<Row | null>(null)
-  const size = rows.length > 4000 ? 5 : CELL
-  const gap = rows.length > 4000 ? 1 : GAP
-  const across = Math.max(1, Math.floor(width / (size + gap)))
-  const height = Math.ceil(rows.length / across) * (size + gap)
-
+  useSettings() // the theme may change
+  const [, redraw] = useReducer((count: number) => count + 1, 0)
   useEffect(() => {
-    const element = canvas.current!.parentElement!
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
-    observer.observe(element)
-    return () => observer.disconnect()
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    dark.addEventListener('change', redraw)
+    return () => dark.removeEventListener('change', redraw)
   }, [])
   useEffect(() => {
     const element = canvas.current!
     const scale = devicePixelRatio || 1
     element.width = width * scale
-    element.height = height * scale
+    element.height = grid.height * scale
     const context = element.getContext('2d')!
     context.scale(scale, scale)
-    const probe = document.createElement('span') // computed colours: a canvas knows no light-dark()
-    element.parentElement!.append(probe)
-    const colours = new Map<string, string>()
-    for (const [state, variable] of Object.entries(VARIABLES)) {
-      probe.style.color = `var(${variable})`
-      colours.set(state, getComputedStyle(probe).color)
+    const colours = coloursOf(element.parentElement!)
+    let shown = ''
+    for (let i = 0; i < letters.length; i++) {
+      const letter = letters[i]!
+      if (letter !== shown) context.fillStyle = colours.get(stateOfLetter(letter) ?? '') ?? '#888'
+      shown = letter
+      context.fillRect((i % grid.across) * grid.step, Math.floor(i / grid.across) * grid.step, grid.size, grid.size)
     }
-    probe.remove()
-    rows.forEach((row, index) => {
-      context.fillStyle = colours.get(row.taskState ?? '') ?? '#888'
-      context.fillRect((index % across) * (size + gap), Math.floor(index / across) * (size + gap), size, size)
-    })
   })
-  const rowAt = (event: React.MouseEvent) => {
-    const box = canvas.current!.getBoundingClientRect()
-    const column = Math.floor((event.clientX - box.left) / (size + gap))
-    const line = Math.floor((event.clientY - box.top) / (size + gap))
-    return column < across ? rows[line * across + column] : undefined
+  return <canvas ref={canvas} className="strip" role="img" aria-label={t('One cell for each task; the table below says the same')} style={{ width, height: grid.height }} />
+})
+
+function Strip({ states, onPick }: { states: TaskStates; onPick: (role: string, index: number) => void }) {
+  const box = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(600)
+  const [hover, setHover] = useState(-1)
+  const letters = states.letters
+  const grid = useMemo(() => gridOf(letters.length, width), [letters.length, width])
+  useEffect(() => {
+    const element = box.current!
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+  const numberAt = (event: React.MouseEvent) => {
+    const place = box.current!.getBoundingClientRect()
+    const column = Math.floor((event.clientX - place.left) / grid.step)
+    const line = Math.floor((event.clientY - place.top) / grid.step)
+    return column < grid.across ? line * grid.across + column : -1
   }
+  const over = states.place(hover)
   return (
     <div>
-      <canvas
-        ref={canvas}
-        className="strip"
-        role="img"
-        aria-label={t('One cell for each task; the table below says the same')}
-        style={{ width, height }}
-        onMouseMove={(event) => setHover(rowAt(event) ?? null)}
-        onMouseLeave={() => setHover(null)}
+      <div
+        ref={box}
+        onMouseMove={(event) => setHover(numberAt(event))}
+        onMouseLeave={() => setHover(-1)}
         onClick={(event) => {
-          const row = rowAt(event)
-          if (row) onPick(row)
+          const place = states.place(numberAt(event))
+          if (place) onPick(place.role, place.index)
         }}
-      />
-      <p className="small quiet strip-text">{hover ? describe(hover) : ' '}</p>
+      >
+        <Cells letters={letters} grid={grid} width={width} />
+      </div>
+      <p className="small quiet strip-text">{over ? `${over.role}[${over.index}] · ${stateName(states.stateOf(over) ?? '')}` : ' '}</p>
     </div>
   )
 }
 
-const portsOf = (row: Row) =>
+// ---- rows ----
+
+const PAGE = 100 // rows of the table that are read at once
+const FOUND_MAX = 1000 // tasks that a text finds
+
+const keyOf = (role: string | undefined, index: number | undefined) => `${role}[${index}]`
+
+function taskFilter(words: Record<string, string | number | undefined>) {
+  const given = Object.entries(words).filter(([, value]) => value !== undefined && value !== '')
+  return new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString()
+}
+
+/** The rows of the pages of `numbers` in which `first` … `last` are, beside those that are `known`. */
+function useRows({ name, isJobLive, states, numbers, state, known }: TableProps, first: number, last: number) {
+  const rows = new Map(known.map((task) => [keyOf(task.taskRoleName, task.taskIndex), task]))
+  const isUnknown = (number: number) => {
+    const place = states.place(number)
+    return !rows.has(keyOf(place?.role, place?.index))
+  }
+  const pages = []
+  for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) pages.push(numbers.slice(page * PAGE, (page + 1) * PAGE).filter(isUnknown))
+  const stretches = pages.flatMap((page) => stretchesOf(states, page, state !== ''))
+  const results = useQueries({
+    queries: stretches.map(({ role, from, count }) => ({
+      ...tasksQuery(name, taskFilter({ role, from, limit: count, state })),
+      refetchInterval: isJobLive ? pollMs : (false as const),
+    })),
+  })
+  for (const { data } of results) for (const task of data ?? []) rows.set(keyOf(task.taskRoleName, task.taskIndex), task)
+  return { rows, error: results.find((result) => result.error)?.error ?? null }
+}
+
+/** What the server finds by a text, beside the tasks that it names. */
+function useFound(name: string, isJobLive: boolean, states: TaskStates, text: string, state: string) {
+  const { data, error } = useQuery({
+    ...tasksQuery(name, taskFilter({ keyword: text, state, limit: FOUND_MAX })),
+    refetchInterval: isJobLive ? pollMs : false,
+    enabled: !!text,
+    placeholderData: keepPreviousData,
+  })
+  const tasks = text ? (data ?? []) : []
+  const named = text ? states.named(text).filter((number) => !state || states.state(number) === state) : []
+  const found = tasks.map((task) => states.number({ role: task.taskRoleName ?? '', index: task.taskIndex ?? -1 })).filter((number) => number >= 0)
+  return { numbers: [...new Set([...named, ...found])], tasks, isCut: tasks.length >= FOUND_MAX, error }
+}
+
+/** `value` when it has not changed for a moment. */
+function useSettled(value: string) {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 200)
+    return () => clearTimeout(timer)
+  }, [value])
+  return value ? settled : value
+}
+
+async function tasksAll(name: string, filter: Record<string, string>): Promise<Task[]> {
+  const tasks: Task[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: { data: Task[]; cursor: string | null } = await get(`/api/v2/jobs/${enc(name)}/tasks?${taskFilter(filter)}&limit=5000&fields=${TASK_FIELDS}&cursor=${enc(cursor)}`)
+    tasks.push(...page.data)
+    cursor = page.cursor
+  }
+  return tasks
+}
+
+const portsOf = (row: Task) =>
   Object.entries(row.containerPorts ?? {})
     .map(([label, ports]) => `${label} ${ports}`)
     .join('; ')
 
-function csvRows(rows: Row[]) {
+function csvRows(rows: Task[]) {
   const head = ['Role', 'Task Index', 'State', 'Retries', 'IP', 'Ports', 'Exit Type', 'Exit Code', 'Started', 'Ended', 'Node', 'Container ID']
   const time = (ms: number | null | undefined) => (ms ? new Date(ms).toISOString() : '')
   return csvOf([
     head,
     ...rows.map((row) => [
-      row.role,
+      row.taskRoleName,
       row.taskIndex,
       row.taskState,
       row.retries,
@@ -110,72 +213,104 @@ function csvRows(rows: Row[]) {
 const ROW_PX = 31
 const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 84px 110px 104px 92px minmax(120px, 1.4fr)'
 
-function TaskTable({ rows, logHref }: { rows: Row[]; logHref: (role: string, index: number) => string }) {
+function RowCells({ name, state, row, href }: { name: string; state: string | undefined; row: Task | undefined; href: string }) {
+  const exit = row?.containerExitCode
+  return (
+    <>
+      <div role="cell">
+        <Link href={href} title={t('Log of {task}', { task: name })}>
+          {name}
+        </Link>
+      </div>
+      <div role="cell">
+        <StateBadge state={state} />
+      </div>
+      <div role="cell" title={row && [row.containerIp, portsOf(row)].filter(Boolean).join(' · ')}>
+        {row ? (row.containerNodeName ?? '–') : '…'}
+      </div>
+      <div role="cell">{row?.containerGpus || '–'}</div>
+      <div role="cell">
+        <Ago ms={row?.launchedTime} />
+      </div>
+      <div role="cell">
+        <Duration from={row?.launchedTime} to={row?.completedTime} />
+      </div>
+      <div role="cell">{row?.retries}</div>
+      <div role="cell" lang="en" title={row?.containerExitSpec?.reason}>
+        {exit === null || exit === undefined ? '–' : `${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}
+      </div>
+    </>
+  )
+}
+
+interface TableProps {
+  name: string
+  isJobLive: boolean
+  states: TaskStates
+  numbers: number[]
+  state: string // the one that all of them have, and nobody else; '' when there is more to it
+  known: Task[] // rows that have been read
+  logHref: (role: string, index: number) => string
+}
+
+function TaskTable(props: TableProps) {
+  const { numbers, states, logHref } = props
   const box = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
+  const virtual = useVirtualizer({ count: numbers.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
+  const items = virtual.getVirtualItems()
+  const { rows, error } = useRows(props, items[0]?.index ?? 0, items.at(-1)?.index ?? 0)
   const titles = [t('Task'), t('State'), t('Node'), t('GPUs'), t('Started'), t('Ran'), t('Retries'), t('Exit')]
   return (
-    <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={rows.length + 1} tabIndex={0} style={{ height: Math.min(460, (rows.length + 1) * ROW_PX + 4) }}>
-      <div role="rowgroup">
-        <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: TEMPLATE }}>
-          {titles.map((title) => (
-            <div key={title} role="columnheader">
-              {title}
-            </div>
-          ))}
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={numbers.length + 1} tabIndex={0} style={{ height: Math.min(460, (numbers.length + 1) * ROW_PX + 4) }}>
+        <div role="rowgroup">
+          <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: TEMPLATE }}>
+            {titles.map((title) => (
+              <div key={title} role="columnheader">
+                {title}
+              </div>
+            ))}
+          </div>
+        </div>
+        <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+          {items.map((item) => {
+            const place = states.place(numbers[item.index] ?? -1)
+            if (!place) return null
+            const key = keyOf(place.role, place.index)
+            return (
+              <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: TEMPLATE, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
+                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} />
+              </div>
+            )
+          })}
         </div>
       </div>
-      <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map((item) => {
-          const row = rows[item.index]!
-          const exit = row.containerExitCode
-          return (
-            <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: TEMPLATE, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
-              <div role="cell">
-                <Link href={logHref(row.role, row.taskIndex ?? 0)} title={t('Log of {task}', { task: `${row.role}[${row.taskIndex}]` })}>
-                  {row.role}[{row.taskIndex}]
-                </Link>
-              </div>
-              <div role="cell">
-                <StateBadge state={row.taskState} />
-              </div>
-              <div role="cell" title={[row.containerIp, portsOf(row)].filter(Boolean).join(' · ')}>
-                {row.containerNodeName ?? '–'}
-              </div>
-              <div role="cell">{row.containerGpus || '–'}</div>
-              <div role="cell">
-                <Ago ms={row.launchedTime} />
-              </div>
-              <div role="cell">
-                <Duration from={row.launchedTime} to={row.completedTime} />
-              </div>
-              <div role="cell">{row.retries}</div>
-              <div role="cell" title={row.containerExitSpec?.reason}>
-                {exit === null || exit === undefined ? '–' : `${row.containerOriginalExitCode ?? exit} ${row.containerExitSpec?.phrase ?? ''}`}
-              </div>
-            </div>
-          )
-        })}
-      </div>
-    </div>
+    </>
   )
 }
 
 export function Tasks({ name, detail, logHref, onPick }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void }) {
-  const all = useMemo(() => tasksOf(detail), [detail])
+  const states = useMemo(() => TaskStates.of(detail), [detail])
   const [state, setState] = useState('')
   const [text, setText] = useState('')
-  const counts = new Map<string, number>()
-  for (const row of all) counts.set(row.taskState ?? '', (counts.get(row.taskState ?? '') ?? 0) + 1)
-  const rows = useMemo(() => {
-    const fits = (row: Row) =>
-      (!state || row.taskState === state) &&
-      (!text ||
-        [`${row.role}[${row.taskIndex}]`, row.containerNodeName, row.containerIp, row.containerId, row.containerExitSpec?.phrase, String(row.containerExitCode ?? '')].some((part) => part?.includes(text)))
-    return state || text ? all.filter(fits) : all
-  }, [all, state, text])
-  const describe = (row: Row) =>
-    [`${row.role}[${row.taskIndex}]`, stateName(row.taskState ?? ''), row.containerNodeName, row.containerExitSpec?.phrase].filter(Boolean).join(' · ')
+  const [isBusy, setBusy] = useState(false)
+  const toast = useToast()
+  const settled = useSettled(text.trim())
+  const isJobLive = isLive(detail.jobStatus?.state)
+  const found = useFound(name, isJobLive, states, settled, state)
+  const counts = useMemo(() => states.counts(), [states])
+  const inState = useMemo(() => states.numbers(state), [states, state])
+  const numbers = settled ? found.numbers : inState
+  const csvSave = () => {
+    setBusy(true)
+    tasksAll(name, { keyword: settled, state })
+      .then(
+        (tasks) => fileSave(`${name}-tasks.csv`, 'text/csv', csvRows(tasks)),
+        (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
+      )
+      .finally(() => setBusy(false))
+  }
   return (
     <section className="card" aria-label={t('Tasks')}>
       <div className="card-head">
@@ -188,12 +323,14 @@ export function Tasks({ name, detail, logHref, onPick }: { name: string; detail:
           ))}
         </div>
         <input type="search" className="input push" aria-label={t('Task, node, address or exit')} placeholder={t('Task, node, address or exit')} value={text} onChange={(event) => setText(event.target.value)} />
-        <Button small onClick={() => fileSave(`${name}-tasks.csv`, 'text/csv', csvRows(rows))}>
+        <Button small disabled={isBusy} onClick={csvSave}>
           CSV
         </Button>
       </div>
-      {all.length > 1 && <Strip rows={rows} describe={describe} onPick={(row) => onPick(row.role, row.taskIndex ?? 0)} />}
-      <TaskTable rows={rows} logHref={logHref} />
+      {states.count > 1 && <Strip states={states} onPick={onPick} />}
+      {found.error !== null && <ErrorNote error={found.error} />}
+      {settled && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}
+      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} />
     </section>
   )
 }

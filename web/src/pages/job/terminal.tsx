@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState, type FormEvent, type KeyboardEven
 import type { JobDetail } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { settingsChange, useSettings } from '../../lib/settings'
+import { TaskStates } from '../../lib/task-states'
 import { useSearch } from '../../router'
 import '../../style/log.css'
 import '../../style/terminal.css'
@@ -10,7 +11,6 @@ import type { ExecState } from '../../lib/exec-session'
 import type { TaskTerminal } from '../../ui/terminal'
 import { terminalOpen, terminalRemove, useTerminals } from '../../ui/terminals'
 import { Button, Check, Empty, ErrorNote, SelectField, TextField, useToast } from '../../ui/ui'
-import { tasksOf } from './tasks'
 
 function stateText(state: ExecState): string {
   switch (state.kind) {
@@ -108,11 +108,11 @@ function TerminalTabs({ terminals, chosen, choose }: { terminals: TaskTerminal[]
 
 function Opener({ name, detail, onOpen }: { name: string; detail: JobDetail; onOpen: (terminal: TaskTerminal) => void }) {
   const [search] = useSearch()
-  const running = useMemo(() => tasksOf(detail).filter((task) => task.taskState === 'RUNNING'), [detail])
-  const roles = [...new Set(running.map((task) => task.role))]
+  const states = useMemo(() => TaskStates.of(detail), [detail])
+  const roles = states.roles.flatMap(({ name: one, letters }) => (letters.includes('R') ? [one] : []))
   const [picked, setPicked] = useState(search.get('role') ?? '')
   const role = roles.includes(picked) ? picked : (roles[0] ?? '')
-  const indexes = running.filter((task) => task.role === role).map((task) => task.taskIndex ?? 0)
+  const indexes = states.indexes(role, 'RUNNING')
   const [index, setIndex] = useState(Number(search.get('index') ?? -1))
   // of few tasks one chooses; of many one writes the number, and the server says when it does not run
   const isChoice = indexes.length <= 500
@@ -163,7 +163,7 @@ export default function JobTerminal({ name, detail }: { name: string; detail: Jo
   const terminals = useTerminals().filter((one) => one.session.target.job === name)
   const [picked, choose] = useState<TaskTerminal | null>(null)
   const chosen = terminals.find((one) => one === picked) ?? terminals.at(-1)
-  const runs = tasksOf(detail).some((task) => task.taskState === 'RUNNING')
+  const runs = TaskStates.of(detail).letters.includes('R')
   const section = useRef<HTMLElement>(null)
   const remove = (terminal: TaskTerminal) => {
     terminalRemove(terminal)

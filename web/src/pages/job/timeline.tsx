@@ -35,7 +35,7 @@ export function Timeline({ name, detail }: { name: string; detail: JobDetail }) 
               stateName(attempt.state ?? ''),
               t('waited {time}', { time: duration(waited) }),
               ...(launched ? [t('ran {time}', { time: duration(ran) })] : []),
-              ...(attempt.exitCode !== null && attempt.exitCode !== undefined ? [t('exit code {code}', { code: String(attempt.exitCode) })] : []),
+              ...(attempt.exitCode !== null && attempt.exitCode !== undefined ? [t('exit code {code}', { code: String(attempt.originalExitCode ?? attempt.exitCode) })] : []),
             ].join(', ')
             return (
               <li key={attempt.attemptIndex} title={text}>

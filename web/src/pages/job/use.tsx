@@ -1,6 +1,7 @@
 // What a job used over time: all its tasks, those of a role, or one.
 import { enc, type JobDetail } from '../../api/client'
 import { t } from '../../i18n/i18n'
+import { TaskStates } from '../../lib/task-states'
 import { navigate, useSearch } from '../../router'
 import { SelectField } from '../../ui/ui'
 import { UseOverTime } from '../../ui/use'
@@ -13,7 +14,7 @@ export default function JobUse({ name, detail }: { name: string; detail: JobDeta
   const roles = Object.entries(detail.taskRoles ?? {})
   const role = search.get('role') ?? ''
   const index = search.get('index') ?? ''
-  const tasks = detail.taskRoles?.[role]?.taskStatuses?.length ?? 0
+  const tasks = TaskStates.of(detail).countOf(role)
   const go = (nextRole: string, nextIndex: string) => {
     const next = new URLSearchParams({ tab: 'use' })
     if (nextRole) next.set('role', nextRole)

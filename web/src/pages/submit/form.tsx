@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { skusQuery } from '../../api/queries'
-import { commandsSet, fieldSet, imageSet, keyRename, numberBegun, pairAdd, parameterNumbers, removeAt, roleAdd, type JobForm, type RoleForm } from '../../editor/job-file'
+import { skusQuery, storagesQuery } from '../../api/queries'
+import { commandsSet, fieldSet, imageSet, keyRename, numberBegun, pairAdd, parameterNumbers, removeAt, roleAdd, storageSet, type JobForm, type RoleForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
-import { Button, Field, SelectField, TextField } from '../../ui/ui'
+import { Button, Check, Field, SelectField, TextField } from '../../ui/ui'
 
 interface Props {
   form: JobForm
@@ -74,16 +74,36 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
       <div className="row">
         <Button onClick={() => setText(roleAdd(text))}>{t('Add a role')}</Button>
       </div>
+      <Storages form={form} text={text} setText={setText} />
       {!asks && <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />}
       <Pairs title={t('Secrets')} name="secrets" hint="<% $secrets.name %>" isSecret pairs={form.secrets} text={text} setText={setText} />
     </>
   )
 }
 
+/** What may be mounted into its tasks; a storage that the text names and nobody offers is shown as well. */
+function Storages({ form, text, setText }: { form: JobForm; text: string; setText: (text: string) => void }) {
+  const { data } = useQuery(storagesQuery)
+  const names = [...new Set([...(data ?? []).map((storage) => storage.name ?? ''), ...form.storages])]
+  if (!names.length) return null
+  return (
+    <section className="card" aria-label={t('Storages')}>
+      <h2>{t('Storages')}</h2>
+      <div className="row">
+        {names.map((name) => (
+          <Check key={name} checked={form.storages.includes(name)} onChange={(event) => setText(storageSet(text, name, event.target.checked))}>
+            {name}
+          </Check>
+        ))}
+      </div>
+    </section>
+  )
+}
+
 function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; text: string; setText: (text: string) => void }) {
   const at = (...path: string[]) => ['taskRoles', role.name, ...path]
-  const number = (label: string, value: string, ...path: string[]) => (
-    <TextField label={label} type="number" min={0} value={value} onChange={(event) => setText(fieldSet(text, at(...path), numberOf(event.target.value)))} />
+  const number = (label: string, value: string, min: number, ...path: string[]) => (
+    <TextField label={label} type="number" min={min} value={value} onChange={(event) => setText(fieldSet(text, at(...path), numberOf(event.target.value)))} />
   )
   return (
     <section className="card" aria-label={t('Role {name}', { name: role.name })}>
@@ -97,10 +117,10 @@ function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; te
       </div>
       <div className="fields fields-narrow">
         <Renamed label={t('Name')} value={role.name} onRename={(name) => setText(keyRename(text, at(), name))} />
-        {number(t('Instances'), role.instances, 'instances')}
-        {number(t('GPUs'), role.gpu, 'resourcePerInstance', 'gpu')}
-        {number(t('CPUs'), role.cpu, 'resourcePerInstance', 'cpu')}
-        {number(t('Memory, MB'), role.memoryMB, 'resourcePerInstance', 'memoryMB')}
+        {number(t('Instances'), role.instances, 0, 'instances')}
+        {number(t('GPUs'), role.gpu, 0, 'resourcePerInstance', 'gpu')}
+        {number(t('CPUs'), role.cpu, 0, 'resourcePerInstance', 'cpu')}
+        {number(t('Memory, MB'), role.memoryMB, 0, 'resourcePerInstance', 'memoryMB')}
         {form.images.length > 1 && (
           <SelectField label={t('Image')} value={role.image} onChange={(event) => setText(fieldSet(text, at('dockerImage'), event.target.value))}>
             {form.images.map((image) => (
@@ -109,6 +129,15 @@ function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; te
           </SelectField>
         )}
       </div>
+      <details className="small">
+        <summary>{t('Retries, shared memory, and when the job ends')}</summary>
+        <div className="fields fields-narrow">
+          {number(t('Retries of a task'), role.retries, -2, 'taskRetryCount')}
+          {number(t('Shared memory, MB'), role.shmMB, 1, 'extraContainerOptions', 'shmMB')}
+          {number(t('Failed tasks that end the job'), role.minFailed, -1, 'completion', 'minFailedInstances')}
+          {number(t('Succeeded tasks that end the job'), role.minSucceeded, -1, 'completion', 'minSucceededInstances')}
+        </div>
+      </details>
       <Field label={t('Commands, one a line')}>
         {(props) => (
           <textarea {...props} className="input mono" rows={Math.min(10, Math.max(3, role.commands.split('\n').length))} spellCheck={false} value={role.commands} onChange={(event) => setText(commandsSet(text, role.name, event.target.value))} />

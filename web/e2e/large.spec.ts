@@ -1,0 +1,76 @@
+// A job of 20,000 tasks: the page holds a letter of each, and the rows that one looks at. Only where the test has room for it
+// (tests/system/portal/test_portal_large.py).
+import type { Page } from '@playwright/test'
+import { axePath, barriers, expect, picture, signIn, submit, test } from './portal'
+
+const LARGE = process.env['PORTAL_LARGE_JOB'] ?? ''
+const RUNNING = 15_000
+const WAITING = 5000
+
+test.describe('a job of 20,000 tasks', () => {
+  test.skip(!LARGE, 'there is no room for it')
+  test.describe.configure({ mode: 'serial' })
+
+  const card = (page: Page) => page.getByRole('region', { name: 'Tasks', exact: true })
+  const rowsOf = (page: Page) => card(page).getByRole('table', { name: 'Tasks' })
+  const stateOf = (page: Page, state: string) => card(page).getByRole('group', { name: 'State' }).getByRole('button', { name: state })
+
+  test('is read a stretch at a time, and fills as its tasks start', async ({ page }) => {
+    await page.addInitScript({ path: axePath })
+    await signIn(page)
+    await submit(page, LARGE)
+    const sizes: number[] = []
+    page.on('response', (reply) => {
+      if (/\/api\/v2\/jobs\/admin~large(\/tasks)?\?/.test(reply.url())) void reply.body().then((body) => sizes.push(body.length), () => undefined)
+    })
+    await page.goto('/jobs/admin~large')
+    // no reload: the stream of changes tells
+    await expect(stateOf(page, 'Running')).toContainText(String(RUNNING), { timeout: 120_000 })
+    await expect(stateOf(page, 'Waiting')).toContainText(String(WAITING))
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '20001')
+    await expect(rowsOf(page).getByRole('row').filter({ hasText: 'first[0]' })).toContainText('fake')
+    await rowsOf(page).evaluate((grid) => (grid.scrollTop = grid.scrollHeight))
+    await expect(rowsOf(page).getByRole('row').filter({ hasText: 'second[9999]' })).toContainText('Waiting')
+    expect(await rowsOf(page).getByRole('row').count()).toBeLessThan(60) // the others are not in the document
+    expect(Math.max(...sizes)).toBeLessThan(200_000) // all of them would be some 20 MB
+    await picture(page, 'large')
+    expect(await barriers(page)).toEqual([])
+  })
+
+  test('is filtered by state, and a task is found by its number', async ({ page }) => {
+    await signIn(page)
+    await page.goto('/jobs/admin~large')
+    await stateOf(page, 'Waiting').click()
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', String(WAITING + 1))
+    await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('Waiting')
+    await stateOf(page, 'Waiting').click()
+    const search = card(page).getByRole('searchbox')
+    await search.fill('second[1234]')
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '2')
+    await search.fill('1234')
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '3')
+    await search.fill('fake99')
+    await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('fake99')
+    // those that are named so, and those that are on a node of this name: each row is read
+    await search.fill('42')
+    await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('first[42]')
+    await expect(rowsOf(page).getByRole('row').nth(2)).toContainText('second[42]')
+    await expect.poll(async () => (await rowsOf(page).getByRole('row').allInnerTexts()).filter((row) => row.includes('…'))).toEqual([])
+    await search.fill('no such task')
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '1')
+    await search.fill('second[1234]')
+    await rowsOf(page).getByRole('link', { name: 'second[1234]' }).click()
+    await expect(page).toHaveURL(/tab=logs&role=second&index=1234/)
+    await expect(page.getByRole('region', { name: 'Log of second[1234]' })).toBeVisible()
+    await expect(page.getByLabel('Task, 0 to 9,999')).toHaveValue('1234')
+  })
+
+  test('is counted anew when it is stopped', async ({ page }) => {
+    await signIn(page)
+    await page.goto('/jobs/admin~large')
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
+    await expect(stateOf(page, 'Stopped')).toContainText('20000', { timeout: 120_000 })
+    await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('Stopped')
+  })
+})

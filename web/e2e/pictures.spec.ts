@@ -1,0 +1,64 @@
+// Pictures of every page for docs/user/portal.md: PORTAL_PICTURES names the folder; without it nothing is done.
+import { expect, picture, signIn, test } from './portal'
+import { ANN, GRETA, settled, stageSet } from './stage'
+
+const PICTURES: [string, string][] = [
+  ['home', '/'],
+  ['jobs', '/jobs'],
+  ['failed', '/jobs/admin~resnet-49'],
+  ['running', '/jobs/admin~resnet-50'],
+  ['log', '/jobs/admin~resnet-50?tab=logs'],
+  ['use', '/jobs/admin~resnet-50?tab=use'],
+  ['configuration', '/jobs/admin~resnet-50?tab=config&with=admin~resnet-48'],
+  ['attempts', '/jobs/admin~resnet-49?tab=attempts'],
+  ['submit', '/submit'],
+  ['map', '/cluster'],
+  ['nodes', '/cluster?tab=nodes'],
+  ['queue', '/cluster?tab=queue'],
+  ['virtual-clusters', '/cluster?tab=quotas'],
+  ['storages', '/storages'],
+  ['users', '/admin'],
+  ['groups', '/admin?tab=groups'],
+  ['granted', '/admin?tab=clusters'],
+  ['admin-nodes', '/admin?tab=nodes'],
+  ['exit-codes', '/admin?tab=exits'],
+  ['audit', '/admin?tab=audit'],
+  ['settings', '/admin?tab=settings'],
+  ['profile', '/profile'],
+  ['design', '/design'],
+]
+
+test('pictures of every page', async ({ page, browser }) => {
+  test.skip(!process.env['PORTAL_PICTURES'], 'only when somebody wants them')
+  test.setTimeout(300_000)
+  await page.goto('/')
+  await expect(page.getByLabel('Password')).toBeVisible()
+  await picture(page, 'sign-in')
+  await signIn(page)
+  await stageSet(page)
+  for (const [name, path] of PICTURES) {
+    await page.goto(path)
+    await settled(page)
+    await picture(page, name)
+  }
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.goto('/')
+  await settled(page)
+  await picture(page, 'dark')
+  await page.setViewportSize({ width: 320, height: 640 })
+  await page.goto('/jobs')
+  await settled(page)
+  await picture(page, 'narrow')
+  for (const [name, who, path] of [
+    ['group-administrator', GRETA, '/admin'],
+    ['user', ANN, '/jobs/admin~resnet-50'],
+  ] as const) {
+    const context = await browser.newContext()
+    const other = await context.newPage()
+    await signIn(other, who)
+    await other.goto(path)
+    await settled(other)
+    await picture(other, name)
+    await context.close()
+  }
+})

@@ -1,0 +1,89 @@
+// A cluster as people find it, for the walks over all pages: a user, the administrator of a group, and jobs in every state.
+import { expect, type Page } from '@playwright/test'
+import { jobFile, roomMake, submit } from './portal'
+
+export const ANN = { name: 'ann', password: 'ann-password' } // an ordinary user
+export const GRETA = { name: 'greta', password: 'greta-password' } // says who is in the group lab
+
+/** Every view that has an address; those of a job are of `job`. */
+export const pagesOf = (job: string) => [
+  '/',
+  '/jobs',
+  '/jobs?keyword=no-such-job',
+  `/jobs/${job}`,
+  `/jobs/${job}?tab=logs`,
+  `/jobs/${job}?tab=use`,
+  `/jobs/${job}?tab=terminal`,
+  `/jobs/${job}?tab=config`,
+  `/jobs/${job}?tab=attempts`,
+  '/jobs/admin~none',
+  '/submit',
+  `/submit?clone=${job}`,
+  '/cluster',
+  '/cluster?tab=nodes',
+  '/cluster?tab=queue',
+  '/cluster?tab=quotas',
+  '/admin',
+  '/admin?tab=groups',
+  '/admin?tab=clusters',
+  '/admin?tab=nodes',
+  '/admin?tab=exits',
+  '/admin?tab=audit',
+  '/admin?tab=settings',
+  '/storages',
+  '/profile',
+  '/design',
+]
+
+export async function settled(page: Page) {
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+  await expect(page.getByText(/^(Loading …|正在载入……)$/)).toHaveCount(0)
+}
+
+/** A call of the API as the person who is signed in; its status. */
+export async function ask(page: Page, method: string, path: string, json?: unknown): Promise<number> {
+  return page.evaluate(
+    async ({ method, path, body }) => {
+      const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+      return (await fetch(path, { method, headers, ...(body ? { body } : {}) })).status
+    },
+    { method, path, body: json === undefined ? '' : JSON.stringify(json) },
+  )
+}
+
+const stateOf = (page: Page, job: string) =>
+  page.evaluate(async (name) => {
+    const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+    const reply = await fetch(`/api/v2/jobs/${name}`, { headers: { Authorization: `Bearer ${token}` } })
+    return ((await reply.json()) as { jobStatus?: { state?: string } }).jobStatus?.state ?? ''
+  }, job)
+
+/** Submitted, or started again where another test has stopped it, until it is in `state`. */
+async function live(page: Page, job: string, file: string, state: string) {
+  if (await stateOf(page, job)) expect(await ask(page, 'PUT', `/api/v2/jobs/${job}/executionType`, { value: 'START' })).toBe(202)
+  else await submit(page, file)
+  await expect.poll(() => stateOf(page, job)).toBe(state)
+}
+
+const TRAIN = [
+  'for i in $(seq 1 40); do echo "step $i of 4000  loss 0.$((900 - i * 7))  lr 3e-4"; done',
+  'while true; do sleep 1; done',
+]
+
+/** By the administrator, who is signed in. What is there already is taken. */
+export async function stageSet(page: Page) {
+  for (const who of [ANN, GRETA]) await ask(page, 'POST', '/api/v2/users', { username: who.name, password: who.password, email: `${who.name}@example.org` })
+  await ask(page, 'POST', '/api/v2/groups', { groupname: 'lab', description: 'The vision laboratory', extension: { acls: { virtualClusters: ['default'] } } })
+  for (const username of [ANN.name, GRETA.name]) expect(await ask(page, 'PUT', `/api/v2/users/${username}/group`, { groupname: 'lab', admin: username === GRETA.name })).toBe(201)
+  if ((await stateOf(page, 'admin~resnet-50')) === 'RUNNING') return
+  await roomMake(page)
+  const ended = ['admin~resnet-49', 'admin~resnet-48']
+  for (const job of ended) if (!(await stateOf(page, job))) {
+    const fails = job.endsWith('49')
+    await submit(page, jobFile(job.slice(6), fails ? ['echo loading checkpoint', 'echo "Traceback (most recent call last):" >&2', 'nosuchprogram --resume'] : ['echo done'], 'parameters:\n  rate: 0.1\n'))
+  }
+  await live(page, 'admin~resnet-50', jobFile('resnet-50', TRAIN, 'parameters:\n  rate: 0.3\n'), 'RUNNING')
+  await live(page, 'admin~resnet-51', jobFile('resnet-51', ['true']).replace('cpu: 1,', 'cpu: 8,'), 'WAITING')
+  for (const job of ended) await expect.poll(() => stateOf(page, job)).toMatch(/FAILED|SUCCEEDED/)
+}

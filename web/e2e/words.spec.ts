@@ -1,0 +1,57 @@
+// Two languages: with Chinese chosen, no page and no dialog has a word of English that is ours.
+import type { Page } from '@playwright/test'
+import { expect, signIn, test } from './portal'
+import { pagesOf, settled, stageSet } from './stage'
+
+// Names, which are the same in all languages; what programs, people and the server say is marked with lang="en" or lang="", or stands in code.
+const NAMES = /^(Skep|OpenPAI|YAML|CSV|JSON|GPUs?|CPUs?|SIM|MB|GB|GiB|MiB|KiB|kB|TensorBoard|notebook|RE2|ssh|SSH|API|Tab|Ctrl|Escape|Esc|Enter|Shift|Space|Home|End|PageUp|PageDown|English|HTTP|URL|IP|id|shell|admin|ann|greta|lab|default|resnet|example|org|rate|image|main|local|crit|prod|test|oppo|dockerimage|sweep|vc|admingroup|vm|UTC|nvidia|smi|http|stdout|stderr|none|SIGHUP|UserCommandExitWithError)$/
+
+/** The names that people have given: what the tests before have left, also in the history. */
+const given = (page: Page) =>
+  page.evaluate(async () => {
+    const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+    const names = new Set<string>()
+    const take = (value: unknown) => {
+      if (typeof value === 'string') names.add(value)
+      else if (value && typeof value === 'object') Object.values(value).forEach(take)
+    }
+    for (const path of ['jobs?limit=1000&fields=username,name', 'users?fields=username', 'groups?fields=groupname', 'audit?limit=1000&fields=user,subject']) {
+      const reply = await fetch(`/api/v2/${path}`, { headers: { Authorization: `Bearer ${token}` } })
+      if (!reply.ok) throw new Error(await reply.text())
+      take(await reply.json())
+    }
+    return [...names]
+  })
+
+/** Words in Latin letters of everything that is shown or read aloud, where they stand. */
+const words = (page: Page, names: string, given: string[]) =>
+  page.evaluate(({ source, given }) => {
+    const own = new Set(given)
+    const name = new RegExp(source)
+    const found = new Map<string, string>()
+    const take = (text: string, element: Element) => {
+      if (element.closest('[lang="en"], [lang=""], code, pre, kbd, textarea, noscript, .cm-editor, .xterm, [role="log"], svg title')) return
+      for (const [word] of text.matchAll(/[A-Za-z0-9][A-Za-z0-9_.~-]*/g))
+        if (!/^[0-9a-f]{8}$/.test(word) && !word.split('~').every((part) => own.has(part)) && !word.split(/[^A-Za-z]+/).every((part) => part.length < 2 || name.test(part))) found.set(word, `${word}: ${text.trim().slice(0, 90)} <${element.className}>`)
+    }
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) take(texts.currentNode.textContent ?? '', texts.currentNode.parentElement!)
+    for (const element of document.querySelectorAll('[aria-label], [title], [placeholder]'))
+      for (const key of ['aria-label', 'title', 'placeholder']) take(element.getAttribute(key) ?? '', element)
+    return [...found.values()]
+  }, { source: names, given })
+
+test('in Chinese no page has a word of English left', async ({ page }) => {
+  test.setTimeout(900_000)
+  await signIn(page)
+  await stageSet(page)
+  await page.evaluate(() => localStorage.setItem('skep.language', 'zh-CN'))
+  const names = await given(page)
+  const wrong: string[] = []
+  for (const path of pagesOf('admin~resnet-49').concat(pagesOf('admin~resnet-50').filter((path) => path.includes('resnet')))) {
+    await page.goto(path)
+    await settled(page)
+    for (const one of await words(page, NAMES.source, names)) wrong.push(`${path}: ${one}`)
+  }
+  expect(wrong).toEqual([])
+})
