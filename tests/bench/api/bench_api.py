@@ -6,23 +6,11 @@ usage: bench_api.py [--jobs 100000] [--submits 20000]     (SKEPD, SKEP, SKEP_INI
 import argparse
 import json
 import os
-import pathlib
 import subprocess
 import time
 
 import world
-
-
-def memory_mib(process):
-    for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) // 1024
-    return 0
-
-
-def cpu_s(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+from process_use import cpu_s, status_kib
 
 
 class Bench:
@@ -60,7 +48,7 @@ def main():
         rest = given.jobs - given.submits - min(5000, given.submits)
         if rest > 0:
             bench.ask("submit, the rest", "POST", "/api/v2/jobs", rest, 64, 0, body, 2000000)
-        print(f"memory of skepd with {given.jobs} jobs: {memory_mib(server.process)} MiB")
+        print(f"memory of skepd with {given.jobs} jobs: {status_kib(server.process, 'VmRSS') // 1024} MiB")
         big = server.file(world.job("big", ["true"], instances=2000), "big.yaml")
         assert server.skep("submit", big).returncode == 0
         for name, target in (("detail of a job of 2,000 tasks", "/api/v2/jobs/big"),

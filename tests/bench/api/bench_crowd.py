@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What a department costs the server: open streams, mixed reads, slow and oversized clients, all at the same time, over many users and groups.
 
-usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--reads 20000] [--tasks 20000] [--slow 50]
+usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--reads 20000] [--singles 500] [--tasks 20000] [--slow 50]
 (SKEPD, SKEP, SKEP_INIT, LOAD and PYTHONPATH as `meson compile bench-crowd` sets them)
 
-Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server. Reads go as fast as they are answered, --reads
-of each kind over four connections. Of the streams a third follows logs (768 at most), a tenth events, the others all changes; at the end a job is
-submitted, and each stream of changes must tell of it. Figures, no verdict.
+Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server, so what each of both took of them is printed
+apart. Reads go as fast as they are answered, --singles of each kind over one connection, then --reads of each kind at the same time over four. Of
+the streams a tenth follows events, and so do those that are more than the server gives to logs and changes (768); of the others a third follows
+logs, the rest all changes: at the end a job is submitted, and each stream of changes must tell of it. Figures, no verdict.
 """
 import argparse
 import concurrent.futures
@@ -22,17 +23,17 @@ import threading
 import time
 
 import world
+from process_use import cpu_s
 
 LAST = b"admin~last-of-all"
-LOGS_MAX = 768  # followed at one time
+FOLLOWED_MAX = 768  # logs and changes at the same time; the server's other streams are events
 READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/small-1"),
          ("detail of the large job, counts alone", "/api/v2/jobs/large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
-         ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("nodes", "/api/v2/nodes?limit=20"),
-         ("events of a job", "/api/v2/jobs/small-1/events"))
-SINGLE = (("detail of the large job, all tasks", "/api/v2/jobs/large"), ("… counts alone", "/api/v2/jobs/large?tasks=count"),
-          ("… without tasks", "/api/v2/jobs/large?tasks=none"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
-          ("its tasks that failed (none)", "/api/v2/jobs/large/tasks?state=FAILED"), ("page of 50 users", "/api/v2/users?limit=50&cursor="),
-          ("all users", "/api/v2/users"))
+         ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("page of 50 groups", "/api/v2/groups?limit=50&cursor="),
+         ("page of 20 nodes", "/api/v2/nodes?limit=20"), ("virtual clusters", "/api/v2/virtual-clusters"), ("events of a job", "/api/v2/jobs/small-1/events"))
+WHOLE = (("detail of the large job, all tasks", "/api/v2/jobs/large"), ("its tasks that failed (none)", "/api/v2/jobs/large/tasks?state=FAILED"),
+         ("all users", "/api/v2/users"))
+
 
 
 def memory(server, when):
@@ -69,7 +70,8 @@ class Streams:
 
     def __init__(self, server, count):
         self.server, self.selector, self.heard, self.cut, self.bytes = server, selectors.DefaultSelector(), 0, 0, 0
-        logs, events = min(count // 3, LOGS_MAX), count // 10
+        followed = min(count * 9 // 10, FOLLOWED_MAX)
+        logs, events = followed // 3, count - followed
         targets = ["/api/v2/jobs/small-%d/logs?follow=true" % (i % 20) for i in range(logs)]
         targets += ["/api/v2/jobs/small-%d/events?follow=true" % (i % 20) for i in range(events)]
         targets += ["/api/v2/changes"] * (count - logs - events)
@@ -81,7 +83,7 @@ class Streams:
                 raise SystemExit(f"a stream was refused: {target}")
             one.setblocking(False)
             self.selector.register(one, selectors.EVENT_READ, {"tail": b"", "is_changes": target.endswith("changes"), "has_heard": False})
-        self.ending, self.end_of = threading.Event(), threading.Thread(target=self.run)
+        self.ending, self.end_of, self.all_heard = threading.Event(), threading.Thread(target=self.run), threading.Event()
         self.end_of.start()
 
     def run(self):
@@ -97,7 +99,12 @@ class Streams:
                 if key.data["is_changes"] and not key.data["has_heard"] and LAST in text:
                     key.data["has_heard"] = True
                     self.heard += 1
+                    if self.heard == self.changes:
+                        self.all_heard.set()
                 key.data["tail"] = text[-len(LAST):]
+
+    def wait_heard(self, seconds):
+        self.all_heard.wait(seconds)
 
     def end(self):
         self.ending.set()
@@ -156,19 +163,29 @@ def load(server, target, count, connections):
     return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
 
 
-def told(name, result):
-    print(f"{name:46} {result['per_second']:>8.0f}/s  p50 {result['p50_ms']:8.2f} ms  p99 {result['p99_ms']:8.2f} ms  max {result['max_ms']:8.1f} ms  "
-          f"{result['kib']:8.1f} KiB" + (f"  BAD {result['bad']}" if result["bad"] else ""), flush=True)
+def told(name, result, also=""):
+    print(f"{name:40} {result['per_second']:>7.0f}/s  p50 {result['p50_ms']:8.2f}  p99 {result['p99_ms']:8.2f}  max {result['max_ms']:8.1f} ms  "
+          f"{result['kib']:8.1f} KiB{also}" + (f"  BAD {result['bad']}" if result["bad"] else ""), flush=True)
+
+
+def single(server, name, target, reads):
+    """One kind alone, over one connection: what a read costs the server."""
+    before = cpu_s(server.process)
+    result = json.loads(load(server, target, reads, 1).communicate()[0])
+    told(name, result, f"  server {(cpu_s(server.process) - before) * 1e6 / reads:8.0f} us, client {result['cpu_s'] * 1e6 / reads:6.0f} us a read")
 
 
 def mixed(server, reads):
     """All kinds at once."""
+    before = cpu_s(server.process)
     running = [(name, load(server, target, reads, 4)) for name, target in READS]
     results = [(name, json.loads(one.communicate()[0])) for name, one in running]
+    used = cpu_s(server.process) - before
     for name, result in results:
         told(name, result)
-    longest = max(result["seconds"] for _, result in results)
-    print(f"mixed reads: {len(results) * reads / longest:.0f} a second over {longest:.1f} s", flush=True)
+    longest, count = max(result["seconds"] for _, result in results), len(results) * reads
+    print(f"mixed reads: {count / longest:.0f} a second over {longest:.1f} s; the server took {used:.1f} s of processors, so {count / used:.0f} reads a second "
+          f"of one; the clients took {sum(result['cpu_s'] for _, result in results):.1f} s", flush=True)
 
 
 def large_job(tasks):
@@ -183,20 +200,24 @@ def running(server):
     return sum(role["taskRoleStatus"]["taskCounts"].get("RUNNING", 0) for role in roles)
 
 
-def wait_for(what, seconds):
-    end = time.monotonic() + seconds
-    while not what() and time.monotonic() < end:
-        time.sleep(0.05)
+def wait_running(server, tasks):
+    """Each change is told by the stream; how far the job is, is asked then."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    connection.request("GET", "/api/v2/changes", headers={"Authorization": f"Bearer {server.token()}"})
+    stream = connection.getresponse()
+    while running(server) < tasks and stream.readline():
+        pass
+    connection.close()
 
 
 def main():
     options = argparse.ArgumentParser()
     for name, usual, what in (("users", 10000, "accounts"), ("groups", 500, "of them"), ("streams", 1000, "open at the same time"),
-                              ("reads", 20000, "of each kind"), ("tasks", 20000, "of the large job"), ("slow", 50, "clients that send slowly")):
+                              ("reads", 20000, "of each kind, all at once"), ("singles", 500, "of each kind alone"), ("tasks", 20000, "of the large job"), ("slow", 50, "clients that send slowly")):
         options.add_argument(f"--{name}", type=int, default=usual, help=f"{what} ({usual})")
     given = options.parse_args()
-    if min(given.users, given.groups, given.reads, given.tasks) < 100 or given.streams > 1000:
-        options.error("at least 100 users, groups, reads and tasks; at most 1000 streams")
+    if min(given.users, given.groups, given.reads, given.singles, given.tasks) < 100 or given.streams > 1000:
+        options.error("at least 100 users, groups, reads, singles and tasks; at most 1000 streams")
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, max(8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     server = world.World(run_ms=3600000)
     config = server.folder / "skepd.yaml"
@@ -208,11 +229,13 @@ def main():
             assert server.skep("submit", server.file(world.job(f"small-{i}", ["true"]))).returncode == 0
         done = server.skep("submit", server.file(large_job(given.tasks)))
         assert done.returncode == 0, done.stderr
-        wait_for(lambda: running(server) == given.tasks, 300)
+        wait_running(server, given.tasks)
         memory(server, "with these, and a job of %d tasks" % given.tasks)
         print("alone, one connection:")
-        for name, target in SINGLE:
-            told(name, json.loads(load(server, target, 20, 1).communicate()[0]))
+        for name, target in READS:
+            single(server, name, target, given.singles)
+        for name, target in WHOLE:
+            single(server, name, target, 20)
         streams = Streams(server, given.streams)
         memory(server, f"with {given.streams} streams")
         nuisance = Nuisance(server, given.slow)
@@ -221,7 +244,7 @@ def main():
             mixed(server, given.reads)
             memory(server, "after them")
             assert server.skep("submit", server.file(world.job(LAST.decode().split("~")[1], ["true"]))).returncode == 0
-            wait_for(lambda: streams.heard == streams.changes, 60)
+            streams.wait_heard(60)
         finally:
             nuisance.end()
             streams.end()

@@ -6,26 +6,13 @@ usage: bench_follow.py [--followers 700] [--idle 10]     (SKEPD, SKEP, SKEP_INIT
 Fake engine, real HTTP. Each follower has a connection of its own. Figures, no verdict.
 """
 import argparse
-import os
-import pathlib
 import resource
 import selectors
 import socket
 import time
 
 import world
-
-
-def status(process, key):
-    for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1])
-    return 0
-
-
-def cpu_s(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+from process_use import cpu_s, status_kib
 
 
 def follow(port, token, job):
@@ -69,13 +56,13 @@ def main():
         token, process = server.token(), server.process
         submitted = server.skep("submit", server.file(world.job("followed", ["run"])))
         assert submitted.returncode == 0, submitted.stderr
-        threads, memory = status(process, "Threads"), status(process, "VmRSS")
+        threads, memory = status_kib(process, "Threads"), status_kib(process, "VmRSS")
         followers = [follow(server.port, token, "admin~followed") for _ in range(given.followers)]
         before = cpu_s(process)
         time.sleep(given.idle)
         idle = (cpu_s(process) - before) / given.idle * 100
-        print(f"{given.followers} followers: threads {threads} -> {status(process, 'Threads')}, "
-              f"memory +{(status(process, 'VmRSS') - memory) / given.followers:.1f} KiB each, "
+        print(f"{given.followers} followers: threads {threads} -> {status_kib(process, 'Threads')}, "
+              f"memory +{(status_kib(process, 'VmRSS') - memory) / given.followers:.1f} KiB each, "
               f"CPU while nothing is written {idle:.1f} %", flush=True)
         stopped = server.skep("stop", "followed")
         assert stopped.returncode == 0, stopped.stderr

@@ -3,7 +3,8 @@
  * usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY-FILE]
  *
  * RATE: requests a second over all connections, 0 as fast as answers come. "%d" in the body is
- * replaced by the request's number (from START=… in the environment). Prints one JSON object.
+ * replaced by the request's number (from START=… in the environment). Prints one JSON object, with
+ * the processor's time that it took itself: client and server share a machine.
  * Latency counts from when a request was due, so that a slow server cannot hide behind its queue.
  */
 #include "../arguments.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,6 +135,14 @@ static void *client_run(void *context)
     return NULL;
 }
 
+static double cpu_s(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -170,11 +180,11 @@ int main(int argc, char **argv)
     double seconds = (double)(now_ns() - load.begin_ns) / 1e9;
     qsort(load.latency_ms, (size_t)load.count, sizeof *load.latency_ms, compare);
     printf("{\"count\":%ld,\"bad\":%ld,\"seconds\":%.3f,\"per_second\":%.0f,\"p50_ms\":%.3f,"
-           "\"p99_ms\":%.3f,\"max_ms\":%.3f,\"kib\":%.1f}\n",
+           "\"p99_ms\":%.3f,\"max_ms\":%.3f,\"kib\":%.1f,\"cpu_s\":%.3f}\n",
            load.count, atomic_load(&load.bad), seconds, (double)load.count / seconds,
            load.latency_ms[load.count / 2], load.latency_ms[load.count * 99 / 100],
            load.latency_ms[load.count - 1],
-           (double)atomic_load(&load.bytes) / 1024 / (double)load.count);
+           (double)atomic_load(&load.bytes) / 1024 / (double)load.count, cpu_s());
     free(load.latency_ms);
     free(threads);
     return 0;

@@ -1,4 +1,4 @@
-"""Whose network a job gets while accounts are made and removed: networks.py SKEPD
+"""Whose network a job gets while accounts are made and removed: networks.py SKEPD SKEP
 
 The configuration names no mode and the store is new, so that the number of accounts decides.
 
@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -15,7 +16,7 @@ import unittest
 import skepd as server
 import waits
 
-SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
+SKEPD, SKEP = (sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "")
 MACHINES = os.readlink("/proc/self/ns/net")
 IN_MACHINES = f'test "$(readlink /proc/self/ns/net)" = "{MACHINES}"'
 IN_OWN = f'test "$(readlink /proc/self/ns/net)" != "{MACHINES}"'
@@ -71,6 +72,13 @@ class Networks(unittest.TestCase):
     def network(self):
         return self.skepd.call("GET", "/readyz?verbose")
 
+    def user_add(self, name):
+        """What the command line says of it."""
+        variables = {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token, "HOME": self.folder.name}
+        done = subprocess.run([SKEP, "user", "add", name, "--password-stdin"], input="a-password\n", capture_output=True, text=True, check=True,
+                              env=os.environ | variables, timeout=server.PATIENCE_S)
+        return done.stdout.splitlines()
+
     def restart(self, **engine):
         self.skepd.stop()
         self.skepd.write_config(self.config | {"engine": self.config["engine"] | engine})
@@ -84,8 +92,11 @@ class Networks(unittest.TestCase):
         self.assertEqual(self.skepd.wait_final(["admin~paused"])["admin~paused"], "STOPPED")
         self.submit("tries", TWO_TRIES, {"storages": [{"name": "sync"}]}, jobRetryCount=1)
         waits.until((self.sync / "tried").exists, "the first try began", server.PATIENCE_S)
-        self.put("POST", "users", {"username": "ann", "password": "a-password"})
+        added, note = self.user_add("ann")
+        self.assertEqual(added, "added user ann")
+        self.assertIn("each job that is submitted has a network of its own", note)
         self.assertIn("several accounts", self.network())
+        self.assertEqual(self.user_add("bob"), ["added user bob"])  # nothing has changed
         ann = self.put("POST", "tokens", {"username": "ann", "password": "a-password"})["token"]
         # what was accepted goes on as it was
         (self.sync / "go").touch()
@@ -103,7 +114,8 @@ class Networks(unittest.TestCase):
         self.skepd.act("admin~paused", "START")
         self.succeeds("admin~paused")
         # an account that has gone changes nothing
-        self.put("DELETE", "users/ann")
+        for name in ("ann", "bob"):
+            self.put("DELETE", f"users/{name}")
         self.runs("behind", IN_OWN)
         self.refused("still")
         # and the operator's word counts

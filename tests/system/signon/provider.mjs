@@ -10,13 +10,15 @@
 //   {"device": false}        it gives out no device codes
 //   {"deviceReply": {…}}     what a reply with a device code says instead; null: nothing
 //   {"claimsInToken": true}  all claims stand in the ID token, none need be asked for
+//   {"userinfo": false}      there is no place to ask for claims
+//   {"says": {…}}            what it says of itself instead; null: nothing
 // and answers with {"requests": {PATH: COUNT}}, how often each of its paths was asked.
 import { createServer } from 'node:http';
 import * as jose from 'jose';
 import Provider from 'oidc-provider';
 
 const SECRET = 'a secret of ours, which is long enough: 0123456789';
-const state = { people: {}, tamper: '', alg: 'RS256', claimsInToken: false, device: true, keyId: 'key-1' };
+const state = { people: {}, tamper: '', alg: 'RS256', claimsInToken: false, device: true, userinfo: true, keyId: 'key-1' };
 let requests = {};
 let keys, handler;
 
@@ -65,7 +67,7 @@ function makeProvider(port) {
       post_logout_redirect_uris: ['https://skep.test/bye'], id_token_signed_response_alg: state.alg,
       grant_types: ['authorization_code', ...(state.device ? ['urn:ietf:params:oauth:grant-type:device_code'] : [])],
     }],
-    features: { deviceFlow: { enabled: true } },
+    features: { deviceFlow: { enabled: true }, userinfo: { enabled: state.userinfo } },
     pkce: { methods: ['S256'], required: () => true },
     claims: { openid: ['sub'], profile: ['preferred_username', 'groups'], email: ['email'] },
     conformIdTokenClaims: !state.claimsInToken,
@@ -86,6 +88,7 @@ function makeProvider(port) {
     if (state.tamper && ctx.path === '/token' && ctx.body?.id_token) {
       ctx.body = { ...ctx.body, id_token: await tampered(ctx.body.id_token) };
     }
+    if (state.says && ctx.path === '/.well-known/openid-configuration') ctx.body = { ...ctx.body, ...state.says };
     if (state.deviceReply && ctx.body?.user_code) ctx.body = { ...ctx.body, ...state.deviceReply };
   });
   handler = provider.callback();
@@ -101,7 +104,7 @@ async function control(request, reply, port) {
     state.keyId = rotate;
     await makeKeys();
   }
-  if (rotate || 'alg' in changes || 'claimsInToken' in changes || 'device' in changes) makeProvider(port);
+  if (rotate || 'alg' in changes || 'claimsInToken' in changes || 'device' in changes || 'userinfo' in changes) makeProvider(port);
   reply.setHeader('Content-Type', 'application/json');
   reply.end(JSON.stringify({ requests }));
   requests = {};

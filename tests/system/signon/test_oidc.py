@@ -364,6 +364,34 @@ api:
         finally:
             self.restart("createUsers: true")
 
+    def test_a_provider_without_a_place_for_claims(self):
+        """Then it puts all that it knows into the token."""
+        try:
+            self.provider.control(people=PEOPLE | {"nameless": {"groups": ["ml-team"]}}, userinfo=False)
+            self.restart()  # what it said of itself before is forgotten
+            self.assertEqual(self.login("alice")["user"], "alice")
+            self.fails("nameless", "it gives no claim preferred_username")
+            self.assertNotIn("/me", self.provider.control())
+        finally:
+            self.provider.control(userinfo=True)
+            self.restart()
+
+    def test_a_provider_that_names_its_places_wrongly(self):
+        try:
+            for says, message in (({"issuer": "https://other.example.org"}, "calls itself https://other.example.org"),
+                                  ({"token_endpoint": "http://other.example.org/token"}, "token_endpoint is no URL that may be asked"),
+                                  ({"userinfo_endpoint": 5}, "userinfo_endpoint is no URL that may be asked")):
+                with self.subTest(says):
+                    self.provider.control(says=says)
+                    self.restart()
+                    status, _, body = self.browser().ask("GET", f"{PUBLIC}/api/v2/authn/oidc/login?redirect_uri={HOME}")
+                    self.assertEqual(status, 503, body)
+                    self.assertIn(message, body)
+                    self.world.login("admin", self.world.admin_password)
+        finally:
+            self.provider.control(says=None)
+            self.restart()
+
     def test_a_provider_that_is_away(self):
         other = Provider(PUBLIC + "/api/v2/authn/oidc/return")
         other.stop()
