@@ -104,12 +104,17 @@ def all_hierarchies():
     return hierarchies() + ([beside] if beside.is_dir() else [])
 
 
+def groups_below(group):
+    """The group and all below it, the deepest first. One that goes while we look is passed over, which pathlib's own walk is not."""
+    return [pathlib.Path(folder) for folder, _, _ in os.walk(group, topdown=False)]
+
+
 def group_processes(name):
     found = set()
     for root in all_hierarchies():
-        for path in (root / name).rglob("cgroup.procs"):
+        for group in groups_below(root / name):
             with contextlib.suppress(OSError):
-                found |= {int(line) for line in path.read_text().split()}
+                found |= {int(line) for line in (group / "cgroup.procs").read_text().split()}
     return found
 
 
@@ -118,16 +123,11 @@ def group_remove(name):
         for process in group_processes(name):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        groups = [root / name for root in all_hierarchies() if (root / name).exists()]
-        try:
-            for group in groups:
-                for path in sorted(group.rglob("*"), reverse=True):
-                    if path.is_dir():
-                        path.rmdir()
-                group.rmdir()
-        except OSError:  # one that is ending keeps it
-            return False
-        return True
+        for root in all_hierarchies():
+            for group in groups_below(root / name):
+                with contextlib.suppress(OSError):  # one that is ending keeps it, or it has just gone
+                    group.rmdir()
+        return not any((root / name).exists() for root in all_hierarchies())
 
     waits.until(is_gone, lambda: f"the control groups {name} do not go, nor {group_processes(name)}", 60)
 
