@@ -66,7 +66,7 @@ class Trouble(unittest.TestCase):
             self.wait_node(node.name, "READY")
 
     def tearDown(self):
-        for job in self.skepd.call("GET", "/api/v2/jobs")["data"]:  # what a test that failed has left would fail the others
+        for job in self.skepd.call("GET", "/api/v2/jobs"):  # what a test that failed has left would fail the others
             if job["state"] not in ("SUCCEEDED", "FAILED", "STOPPED"):
                 self.skepd.act(job["name"], "STOP")
         self.assertEqual(self.cluster.wait_pods(0, PATIENCE_S), {}, self.trouble())
