@@ -36,6 +36,8 @@ struct init {
     struct log_times times;
     int relay_fd; /* the container's own output, when it gets the logs as well; -1: it does not */
     uint64_t relay_offsets[PIPES], relay_all_offset;
+    uint64_t relay_bytes;        /* of lines, so far */
+    int taken_fd;                /* of the pipe LAYOUT_TAKEN_NAME; -1: there is none */
     int64_t began_ms, use_at_ms; /* monotonic; when the container's use is told next, 0 = never */
     int read_ends[PIPES], write_ends[PIPES]; /* -1: closed */
     enum pipe_kind unfinished;               /* whose line `all` is in the middle of */
@@ -70,7 +72,8 @@ void note(struct init *init, const char *format, ...) __attribute__((format(prin
 /* --- relay.c --- */
 void relay_open(struct init *init); /* before the output is redirected */
 void relay_write(struct init *init, enum pipe_kind kind, const char *bytes, size_t length);
-void relay_close(struct init *init);             /* nothing more will be written */
+/* Nothing more will be written. Waits until long logs have been taken, or nobody does. */
+void relay_close(struct init *init);
 void relay_deadlines(struct init *init);         /* what is due now */
 int64_t relay_deadline(const struct init *init); /* the next; 0 = none */
 
@@ -99,6 +102,8 @@ const char *shell_find(bool *is_bash);
 int enter(struct init *init, int count, char **arguments);
 /* --- beside.c: `skep-init beside …`, likewise; returns only when it fails. */
 int beside(struct init *init, int count, char **arguments);
+/* --- fetch.c: `skep-init fetch …`, likewise; returns the exit code. */
+int fetch(struct init *init, int count, char **arguments);
 
 /* --- main.c --- */
 int task_read(struct init *init, struct err *err); /* the task file */

@@ -16,7 +16,8 @@
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
  *
  * `/skep/init enter …` starts a program beside the task's own (enter.c); `/skep/init beside …`
- * becomes one, where the engine cannot be at the other end of a socket (beside.c).
+ * becomes one, where the engine cannot be at the other end of a socket (beside.c); `/skep/init
+ * fetch …` tells what is missing of the logs (fetch.c).
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -49,6 +50,9 @@ enum {
 /* `/skep/init beside TERM COMMAND…`: TERM is "-", or $TERM; without a command the image's shell. */
 #define LAYOUT_BESIDE "beside"
 
+/* `/skep/init fetch /skep OUT ERR ALL RUNTIME`: how much of each stream is known. */
+#define LAYOUT_FETCH "fetch"
+
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME     "job"
 #define LAYOUT_TASK_NAME    "task"
@@ -62,6 +66,12 @@ enum {
 #define LAYOUT_EXIT_NAME    "exit"    /* exit_file.h, written by skep-init before it ends */
 #define LAYOUT_REASON_NAME  "reason"  /* exit_file.h, written by the engine before SIGTERM */
 #define LAYOUT_STARTED_NAME "started" /* empty; made when the user's command is about to run */
+/* Beside /skep/relay: a pipe by which skep-init hears that its logs are fetched. */
+#define LAYOUT_TAKEN_NAME "taken"
+enum {
+    LAYOUT_TAKEN_SOME = 's', /* somebody does it now */
+    LAYOUT_TAKEN_ALL = 'a',  /* the logs have ended, and all of them are where they are kept */
+};
 
 /* streams in /skep/log; the format of a segment's name */
 #define LAYOUT_STREAMS                                                                             \

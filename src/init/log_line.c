@@ -7,7 +7,9 @@
 #include "base/buf.h"
 #include "base/memory.h"
 
-static const char whole_kinds[] = "oer.u", part_kinds[] = "OER";
+static const char whole_kinds[] = "oer.u", part_kinds[] = "OER", piece_streams[] = "oear";
+
+#define WAITS "wait"
 
 void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
                      uint64_t *all_offset, struct buf *out)
@@ -29,9 +31,15 @@ void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offse
     }
 }
 
-void log_line_write_end(struct buf *out)
+void log_line_write_end(bool waits, struct buf *out)
 {
-    buf_string(out, ". 0 0 \n");
+    buf_format(out, ". 0 0 %s\n", waits ? WAITS : "");
+}
+
+bool log_line_waits(const struct log_line *line)
+{
+    assert(line->kind == LOG_LINE_END);
+    return text_is(line->text, WAITS);
 }
 
 void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct buf *out)
@@ -41,14 +49,19 @@ void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct b
                use->pids);
 }
 
-static bool offset_read(struct text *rest, uint64_t *offset)
+static bool number_read(struct text word, uint64_t *number)
 {
     int64_t value;
-    struct text word = text_cut(rest, ' ');
-    if (!rest->at || !text_to_int64(word, &value) || value < 0)
+    if (!text_to_int64(word, &value) || value < 0)
         return false;
-    *offset = (uint64_t)value;
+    *number = (uint64_t)value;
     return true;
+}
+
+static bool offset_read(struct text *rest, uint64_t *offset)
+{
+    struct text word = text_cut(rest, ' ');
+    return rest->at && number_read(word, offset);
 }
 
 bool log_line_use_read(struct text text, struct log_line_use *use)
@@ -80,4 +93,36 @@ bool log_line_read(struct text line, struct log_line *out)
         return false;
     out->text = rest;
     return rest.length <= LOG_LINE_TEXT_MAX;
+}
+
+/* --- pieces --- */
+
+void log_piece_write(unsigned stream, uint64_t offset, size_t length, struct buf *out)
+{
+    assert(stream < LOG_PIECE_STREAMS && length > 0 && length <= LOG_PIECE_MAX);
+    buf_format(out, "%c %" PRIu64 " %zu\n", piece_streams[stream], offset, length);
+}
+
+void log_piece_write_end(enum log_fetch_end end, struct buf *out)
+{
+    buf_format(out, ". %u 0\n", (unsigned)end);
+}
+
+bool log_piece_read(struct text head, struct log_piece *out)
+{
+    uint64_t length = 0;
+    *out = (struct log_piece){0};
+    if (head.length < 2 || head.at[0] == '\0' || head.at[1] != ' ')
+        return false;
+    const char *stream = strchr(piece_streams, head.at[0]);
+    struct text rest = {head.at + 2, head.length - 2};
+    if (!offset_read(&rest, &out->offset) || !number_read(rest, &length))
+        return false;
+    out->is_end = head.at[0] == '.';
+    out->end = (enum log_fetch_end)out->offset;
+    out->stream = stream ? (unsigned)(stream - piece_streams) : 0;
+    out->length = (size_t)length;
+    if (out->is_end)
+        return length == 0 && out->offset <= LOG_FETCH_BROKEN;
+    return stream && length > 0 && length <= LOG_PIECE_MAX;
 }

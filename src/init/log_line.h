@@ -8,7 +8,8 @@
  *
  * KIND: o, e, r: TEXT and the newline after it belong to stdout, stderr, runtime; O, E, R: TEXT
  * alone does. OFFSET: of the first byte of TEXT in that stream. ALL: the same in the merged log of
- * both; 0 for runtime. ". 0 0 " is the last line of all. "u AT 0 CPU MEMORY READ WRITTEN PIDS" says
+ * both; 0 for runtime. ". 0 0 " is the last line of all, and ". 0 0 wait" one that waits: skep-init
+ * ends when it hears that all has been taken (fetch.c). "u AT 0 CPU MEMORY READ WRITTEN PIDS" says
  * what the container has used AT ms after its begin (struct log_line_use).
  */
 #ifndef INIT_LOG_LINE_H
@@ -42,7 +43,8 @@ struct log_line {
 /* Append `bytes` of a stream as lines, however many they need; moves both offsets behind them. */
 void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
                      uint64_t *all_offset, struct buf *out);
-void log_line_write_end(struct buf *out);
+void log_line_write_end(bool waits, struct buf *out);
+bool log_line_waits(const struct log_line *line); /* an END */
 
 /* Of the container as a whole: what is summed up never falls. */
 struct log_line_use {
@@ -55,5 +57,35 @@ bool log_line_use_read(struct text text, struct log_line_use *use);
 
 /* A line without its newline. False: it is none of these. */
 bool log_line_read(struct text line, struct log_line *out);
+
+/* What the kubelet has no more is fetched from the segments: pieces of streams, each a head and
+ * LENGTH bytes behind it,
+ *
+ *   STREAM OFFSET LENGTH
+ *
+ * STREAM: o, e, a, r, in the order of LAYOUT_STREAMS. The last head names no stream: ". HOW 0". */
+enum {
+    LOG_PIECE_MAX = 64 << 10, /* bytes */
+    LOG_PIECE_STREAMS = 4,
+};
+
+enum log_fetch_end {
+    LOG_FETCH_PART,   /* its turn is over, or nothing more is there now */
+    LOG_FETCH_WHOLE,  /* the log has ended, and that was all of it; who took it answers */
+    LOG_FETCH_BROKEN, /* bytes could not be written to the segments: offsets are not those told */
+};
+
+struct log_piece {
+    bool is_end;
+    enum log_fetch_end end;
+    unsigned stream;
+    uint64_t offset;
+    size_t length;
+};
+
+void log_piece_write(unsigned stream, uint64_t offset, size_t length, struct buf *out);
+void log_piece_write_end(enum log_fetch_end end, struct buf *out);
+/* A head without its newline. False: it is none. */
+bool log_piece_read(struct text head, struct log_piece *out);
 
 #endif

@@ -3,6 +3,7 @@
  * usage: skep-init [ROOT]     ROOT: what else is /skep (for tests)
  *        skep-init enter TERMINAL [COMMAND…]     a program beside the task's own (enter.c)
  *        skep-init beside TERM [COMMAND…]        becomes one (beside.c)
+ *        skep-init fetch ROOT OUT ERR ALL RUNTIME    what is missing of the logs (fetch.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -229,8 +230,10 @@ int main(int argc, char **argv)
         init.root = "/skep";
         return beside(&init, argc - 2, argv + 2);
     }
+    if (argc > 1 && strcmp(argv[1], LAYOUT_FETCH) == 0)
+        return fetch(&init, argc - 2, argv + 2);
     init.root = argc > 1 ? argv[1] : "/skep";
-    init.relay_fd = -1;
+    init.relay_fd = init.taken_fd = -1;
     if (begin(&init, &err) < 0) {
         fprintf(stderr, "skep-init: %s\n", err.text);
         return EXIT_FILE_SETUP;

@@ -50,6 +50,9 @@ static void ends(struct text bytes)
     struct buf text = BUF_INIT;
     if (log_line_read(bytes, &line))
         assert(line.text.length <= LOG_LINE_TEXT_MAX && line.text.length <= bytes.length);
+    struct log_piece piece;
+    if (log_piece_read(bytes, &piece))
+        assert(piece.length <= LOG_PIECE_MAX && piece.stream < LOG_PIECE_STREAMS);
     reason_file_read(bytes, &reason);
     if (exit_file_read(bytes, &end, NULL) == 0) {
         exit_file_write(&end, &text);

@@ -335,26 +335,26 @@ static void exec_free(struct engine_exec *own)
 
 /* --- its start --- */
 
-static void path_write(const struct kube *kube, struct attempt_id attempt,
+static void words_write(const char *const *words, struct buf *path)
+{
+    for (size_t i = 0; words[i]; i++) {
+        buf_string(path, "&command=");
+        object_encode(path, words[i]);
+    }
+}
+
+static void path_write(const struct kube *kube, struct attempt_id attempt, const char *const *begin,
                        const struct engine_exec_request *request, struct buf *path)
 {
     char name[OBJECT_NAME_SIZE];
-    const char *const begin[] = {LAYOUT_INIT, LAYOUT_BESIDE,
-                                 request->has_terminal ? request->terminal : "-"};
     object_name(name, kube->settings.instance, attempt);
     buf_format(path,
                "/api/v1/namespaces/%s/pods/%s/exec?container=%s&stdin=true&stdout=true&stderr=%s"
                "&tty=%s",
                kube->settings.space, name, POD_CONTAINER_TASK,
                request->has_terminal ? "false" : "true", request->has_terminal ? "true" : "false");
-    for (size_t i = 0; i < COUNT_OF(begin); i++) {
-        buf_string(path, "&command=");
-        object_encode(path, begin[i]);
-    }
-    for (size_t i = 0; request->argv[i]; i++) {
-        buf_string(path, "&command=");
-        object_encode(path, request->argv[i]);
-    }
+    words_write(begin, path);
+    words_write(request->argv, path);
 }
 
 static int pair_make(int *theirs, int *ours, struct err *err)
@@ -387,13 +387,13 @@ static int descriptors_make(struct kube_exec *exec, struct err *err)
     return code;
 }
 
-static int exec_start(struct kube_exec *exec, const struct engine_exec_request *request,
-                      struct err *err)
+static int exec_start(struct kube_exec *exec, const char *const *begin,
+                      const struct engine_exec_request *request, struct err *err)
 {
     cleanup_buf struct buf path = BUF_INIT;
     const struct websocket_ops ops = {exec, on_read, on_write, on_message};
     const struct kube *kube = exec->kube;
-    path_write(kube, exec->attempt, request, &path);
+    path_write(kube, exec->attempt, begin, request, &path);
     int code = kube_upgrade_open(kube->client, &kube->access, buf_cstr(&path), "v5.channel.k8s.io",
                                  &exec->upgrade, err);
     if (code < 0)
@@ -419,14 +419,11 @@ static int task_check(struct kube *kube, struct attempt_id attempt, struct err *
     return code;
 }
 
-int kube_exec(struct engine *engine, struct attempt_id attempt,
-              const struct engine_exec_request *request, struct engine_exec **out, struct err *err)
+int kube_exec_words(struct kube *kube, struct attempt_id attempt, const char *const *begin,
+                    const struct engine_exec_request *request, struct engine_exec **out,
+                    struct err *err)
 {
     static const struct engine_exec_ops ops = {exec_resize, exec_ended, exec_free};
-    struct kube *kube = (struct kube *)engine;
-    int code = task_check(kube, attempt, err);
-    if (code < 0)
-        return code;
     struct kube_exec *exec = mem_zero(1, sizeof *exec);
     exec->exec =
         (struct engine_exec){.ops = &ops, .input = -1, .output = -1, .error = -1, .end = -1};
@@ -438,12 +435,22 @@ int kube_exec(struct engine *engine, struct attempt_id attempt,
     exec->columns = request->columns;
     exec->code = CODE_KILLED;
     pthread_mutex_init(&exec->lock, NULL);
-    code = descriptors_make(exec, err);
+    int code = descriptors_make(exec, err);
     if (code == 0)
-        code = exec_start(exec, request, err);
+        code = exec_start(exec, begin, request, err);
     if (code < 0)
         exec_release(exec);
     else
         *out = &exec->exec;
     return code;
+}
+
+int kube_exec(struct engine *engine, struct attempt_id attempt,
+              const struct engine_exec_request *request, struct engine_exec **out, struct err *err)
+{
+    struct kube *kube = (struct kube *)engine;
+    const char *const begin[] = {LAYOUT_INIT, LAYOUT_BESIDE,
+                                 request->has_terminal ? request->terminal : "-", NULL};
+    int code = task_check(kube, attempt, err);
+    return code < 0 ? code : kube_exec_words(kube, attempt, begin, request, out, err);
 }

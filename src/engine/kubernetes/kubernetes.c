@@ -11,6 +11,7 @@
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/state.h"
+#include "init/layout.h"
 
 enum { LIST_WAIT_S = 30, LOG_KEEP_S = 30 * 86400, LOG_KEEP_MIB = 10240 };
 
@@ -30,6 +31,7 @@ static int unknown(struct attempt_id attempt, struct err *err)
 static void kube_free(struct engine *engine)
 {
     struct kube *kube = kube_of(engine);
+    kube_fetches_end(kube); /* they ask by the client, and tell its thread */
     kube_client_free(kube->client);
     logs_close(kube);
     tasks_free(kube);
@@ -225,6 +227,14 @@ static const char *selector_encoded(struct kube *kube, const char *selector)
     return arena_copy(&kube->arena, buf_as_text(&out));
 }
 
+/* What skep-init keeps of all streams, and as much again for one that a slow disk holds up. */
+static uint64_t log_mib_of(const struct engine_kubernetes_config *config)
+{
+    const uint64_t segment_mib =
+        config->log_segment_mib ? config->log_segment_mib : LAYOUT_SEGMENT_BYTES >> 20;
+    return segment_mib * LOG_STORE_STREAMS * (LAYOUT_SEGMENTS_KEPT + 1);
+}
+
 static int settings_make(struct kube *kube, const struct engine_kubernetes_config *config,
                          struct err *err)
 {
@@ -237,6 +247,7 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
         .runtime_class = setting(kube, config->runtime_class, ""),
         .priority_class = setting(kube, config->priority_class, ""),
         .service_account = setting(kube, config->service_account, ""),
+        .log_mib = log_mib_of(config),
         .nodes = {.gpus = config->gpus,
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
                   .gpu_count_label = "nvidia.com/gpu.count",
@@ -290,7 +301,9 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&kube->synced, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int code = access_make(kube, config, err);
+    int code = kube_fetches_open(kube, err);
+    if (code == 0)
+        code = access_make(kube, config, err);
     if (code == 0)
         code = settings_make(kube, config, err);
     if (code == 0 && config->directory)

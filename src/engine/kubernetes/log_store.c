@@ -51,8 +51,30 @@ int log_store_begin(const char *directory, struct attempt_id attempt, const char
 
 /* --- one stream --- */
 
-/* What an earlier skepd wrote. Its newest segment is left as it is: the next one begins at its end.
- */
+/* "all.000000000000017" → 17 */
+static bool begin_read(const char *name, const char *stream, uint64_t *begin)
+{
+    const size_t length = strlen(stream);
+    int64_t value;
+    if (strncmp(name, stream, length) != 0 || name[length] != '.' ||
+        !text_to_int64(text_of(name + length + 1), &value) || value < 0)
+        return false;
+    *begin = (uint64_t)value;
+    return true;
+}
+
+/* Where the segment begins that ends at `end`: what comes is appended to it. */
+static uint64_t newest_begin(const char *path, const char *stream, uint64_t end)
+{
+    uint64_t newest = 0, begin;
+    cleanup_dir DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (begin_read(entry->d_name, stream, &begin) && begin > newest)
+            newest = begin;
+    return newest < end ? newest : end;
+}
+
+/* What another writer wrote: an earlier skepd, or a fetch. */
 static void ends_find(struct log_store_task *task, const char *path)
 {
     for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
@@ -60,7 +82,8 @@ static void ends_find(struct log_store_task *task, const char *path)
         uint64_t offset = UINT64_MAX;
         if (logs_read(path, (enum log_stream)i, &offset, NULL, 0, &part, NULL) < 0)
             part.end = 0;
-        task->streams[i].begin = task->streams[i].end = part.end;
+        task->streams[i].end = part.end;
+        task->streams[i].begin = newest_begin(path, stream_names[i], part.end);
     }
     cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     log_times_open(&task->times, folder);
@@ -98,14 +121,12 @@ static void segments_prune(const char *path, const char *stream, uint64_t first)
         uint64_t *items;
         size_t count, room;
     } begins = {0};
-    const size_t length = strlen(stream);
     char name[64];
     cleanup_dir DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        int64_t begin;
-        if (strncmp(entry->d_name, stream, length) == 0 && entry->d_name[length] == '.' &&
-            text_to_int64(text_of(entry->d_name + length + 1), &begin) && begin >= 0)
-            *ARRAY_ADD(&begins) = (uint64_t)begin;
+        uint64_t begin;
+        if (begin_read(entry->d_name, stream, &begin))
+            *ARRAY_ADD(&begins) = begin;
     }
     if (begins.count > 1)
         qsort(begins.items, begins.count, sizeof *begins.items, begin_order);
@@ -145,7 +166,7 @@ static int stream_append(struct log_store_task *task, size_t stream, const char 
         left = (struct text){left.at + written, left.length - (size_t)written};
         *end += (uint64_t)written;
     }
-    buf_clear(bytes);
+    buf_release(bytes); /* thousands of tasks are quiet most of the time */
     if (is_new)
         segments_prune(path, stream_names[stream],
                        *end > 2 * segment_bytes ? *end - 2 * segment_bytes : 0);
@@ -186,6 +207,12 @@ static void use_take(struct log_store_task *task, const struct log_line *line)
     task->use = use;
 }
 
+/* Are bytes missing before these? */
+static bool is_behind(const struct log_store_task *task, size_t stream, uint64_t offset)
+{
+    return offset > task->streams[stream].end + task->streams[stream].bytes.length;
+}
+
 static int line_put(struct log_store_task *task, struct text line, const char *path,
                     uint64_t segment_bytes, struct err *err)
 {
@@ -195,6 +222,7 @@ static int line_put(struct log_store_task *task, struct text line, const char *p
         return 0; /* what a process of the task wrote there itself */
     if (read.kind == LOG_LINE_END) {
         task->is_whole = true;
+        task->is_awaited = log_line_waits(&read);
         return 0;
     }
     if (read.kind == LOG_LINE_USE) {
@@ -205,11 +233,31 @@ static int line_put(struct log_store_task *task, struct text line, const char *p
     bytes[read.text.length] = '\n';
     const struct text whole = {bytes, read.text.length + read.has_newline};
     static const enum log_stream streams[] = {LOG_STDOUT, LOG_STDERR, LOG_RUNTIME};
+    task->is_torn = !task->takes_holes &&
+                    (is_behind(task, streams[read.kind], read.offset) ||
+                     (read.kind != LOG_LINE_RUNTIME && is_behind(task, LOG_ALL, read.all_offset)));
+    if (task->is_torn)
+        return 0;
     int code = stream_put(task, streams[read.kind], read.offset, whole, path, segment_bytes, err);
     if (read.kind == LOG_LINE_RUNTIME)
         return code;
     int second = stream_put(task, LOG_ALL, read.all_offset, whole, path, segment_bytes, err);
     return code < 0 ? code : second;
+}
+
+/* What has been gathered goes to the disk; what cannot be written is lost. */
+static int all_append(struct log_store_task *task, const char *path, uint64_t segment_bytes,
+                      struct err *err)
+{
+    int code = 0;
+    time_note(task, path);
+    for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
+        const int one = stream_append(task, i, path, segment_bytes, err);
+        code = code < 0 ? code : one;
+        if (one < 0)
+            buf_clear(&task->streams[i].bytes);
+    }
+    return code;
 }
 
 int log_store_take(struct log_store_task *task, const char *path, uint64_t segment_bytes,
@@ -223,7 +271,7 @@ int log_store_take(struct log_store_task *task, const char *path, uint64_t segme
         task->streams[i].holes = 0;
     buf_text(&task->rest, bytes);
     struct text left = buf_as_text(&task->rest);
-    while (left.length > 0 && memchr(left.at, '\n', left.length)) {
+    while (!task->is_torn && left.length > 0 && memchr(left.at, '\n', left.length)) {
         one = line_put(task, text_cut(&left, '\n'), path, segment_bytes, err);
         code = code < 0 ? code : one;
     }
@@ -232,19 +280,39 @@ int log_store_take(struct log_store_task *task, const char *path, uint64_t segme
         buf_text(&rest, left);
     buf_release(&task->rest);
     task->rest = rest;
-    time_note(task, path);
-    for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
-        one = stream_append(task, i, path, segment_bytes, err);
-        code = code < 0 ? code : one;
-        if (one < 0)
-            buf_clear(&task->streams[i].bytes);
-    }
-    return code;
+    one = all_append(task, path, segment_bytes, err);
+    return code < 0 ? code : one;
 }
 
-void log_store_again(struct log_store_task *task)
+int log_store_put(struct log_store_task *task, const char *path, uint64_t segment_bytes,
+                  enum log_stream stream, uint64_t offset, struct text bytes, struct err *err)
 {
-    buf_clear(&task->rest);
+    if (!task->is_known)
+        ends_find(task, path);
+    task->streams[stream].holes = 0;
+    const int code = stream_put(task, stream, offset, bytes, path, segment_bytes, err);
+    const int second = all_append(task, path, segment_bytes, err);
+    return code < 0 ? code : second;
+}
+
+void log_store_ends(struct log_store_task *task, const char *path, uint64_t ends[LOG_STORE_STREAMS])
+{
+    if (!task->is_known)
+        ends_find(task, path);
+    for (size_t i = 0; i < LOG_STORE_STREAMS; i++)
+        ends[i] = task->streams[i].end;
+}
+
+void log_store_again(struct log_store_task *task, bool takes_holes)
+{
+    buf_release(&task->rest);
+    task->is_torn = task->is_whole = task->is_awaited = false;
+    task->takes_holes = takes_holes;
+}
+
+void log_store_changed(struct log_store_task *task)
+{
+    task->is_known = false;
 }
 
 void log_store_wake(const char *path)

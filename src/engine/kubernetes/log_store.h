@@ -20,8 +20,11 @@ enum { LOG_STORE_PATH_MAX = 400, LOG_STORE_STREAMS = LOG_RUNTIME + 1, LOG_STORE_
 
 /* How far one attempt's log is known. */
 struct log_store_task {
-    bool is_known; /* `end` was read from the disk */
-    bool is_whole; /* skep-init's last line has come */
+    bool is_known;    /* `end` was read from the disk */
+    bool is_whole;    /* skep-init's last line has come */
+    bool is_awaited;  /* likewise, and it ends when it hears that all has been taken */
+    bool takes_holes; /* what was missed is lost: what is behind it is taken */
+    bool is_torn;     /* else: something was missed, and nothing is taken until log_store_again */
     struct {
         uint64_t begin, end; /* of the newest segment */
         struct buf bytes;    /* to be appended at `end` */
@@ -44,14 +47,24 @@ int log_store_begin(const char *directory, struct attempt_id attempt, const char
                     struct err *err);
 
 /* Some bytes of what skep-init wrote; the newest two pieces of `segment_bytes` of each stream stay.
- * Each hole costs a file: what is behind the first LOG_STORE_HOLES_MAX of them in `bytes` is passed
- * over, as skep-init leaves one where its lines were lost, and only a task that forges lines more.
+ * Where holes are taken each costs a file: what is behind the first LOG_STORE_HOLES_MAX of them in
+ * `bytes` is passed over, as skep-init leaves one where its lines were lost, and only a task that
+ * forges lines more.
  * ERR_IO: something could not be written, and is lost. */
 int log_store_take(struct log_store_task *task, const char *path, uint64_t segment_bytes,
                    struct text bytes, struct err *err);
 
+/* Bytes of one stream, at their offset; a hole is taken. As log_store_take. */
+int log_store_put(struct log_store_task *task, const char *path, uint64_t segment_bytes,
+                  enum log_stream stream, uint64_t offset, struct text bytes, struct err *err);
+/* How much of each stream is known. */
+void log_store_ends(struct log_store_task *task, const char *path,
+                    uint64_t ends[LOG_STORE_STREAMS]);
+
 /* A new reading begins: half a line that came is forgotten. */
-void log_store_again(struct log_store_task *task);
+void log_store_again(struct log_store_task *task, bool takes_holes);
+/* Another writer has written meanwhile. */
+void log_store_changed(struct log_store_task *task);
 
 /* Who follows it hears that it has ended. */
 void log_store_wake(const char *path);

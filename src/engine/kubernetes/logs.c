@@ -1,8 +1,10 @@
 /* logs.c — brings the logs of tasks from their kubelets into the store (log_store.h).
  *
- * One stream follows the log of each container that runs, for as long as it runs: so nothing is
- * lost when the kubelet rotates its file. A stream that breaks begins again, and what comes twice
- * is passed over. The end of a task is told when its log is whole, or after KUBE_LOG_PATIENCE_MS.
+ * One stream follows the log of each container that runs, for as long as it runs. A stream that
+ * breaks begins again, and what comes twice is passed over. Where something is missing, because the
+ * kubelet has rotated its file twice meanwhile, the stream is ended and what is missing is fetched
+ * from the pod (fetch.c); then the stream begins again. The end of a task is told when its log is
+ * whole, or after KUBE_LOG_PATIENCE_MS: docs/rfc/0017-kubernetes-engine.md, "Logs".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@
 enum {
     STATUS_SERVER = 500,
     FAILURES_MAX = 3,          /* of the kubelet of a task that has ended */
+    FETCH_FAILURES_MAX = 5,    /* then what is missing is a hole */
     PAUSE_ENDED_MAX_MS = 5000, /* its end waits for its log */
 };
 
@@ -51,6 +54,14 @@ static void use_note(struct kube *kube, struct kube_task *task)
     pthread_mutex_unlock(&kube->lock);
 }
 
+/* Something must be fetched before more is read, or skep-init waits for the word that it has been.
+ */
+static bool is_missed(const struct kube_task *task)
+{
+    return task->log.store.is_torn || (task->log.store.is_awaited && task->state < TASK_ENDED &&
+                                       task->log.fetch_failures < FETCH_FAILURES_MAX);
+}
+
 static bool log_bytes(void *context, uint64_t key, struct text bytes)
 {
     struct kube *kube = context;
@@ -68,12 +79,12 @@ static bool log_bytes(void *context, uint64_t key, struct text bytes)
     task->log.is_failing = code < 0;
     if (task->log.store.use_at_ms != use_at_ms)
         use_note(kube, task);
-    return true;
+    return !is_missed(task);
 }
 
 static void log_done(void *context, uint64_t key, const struct kube_answer *answer);
 
-static void log_send(struct kube *kube, struct kube_task *task)
+static void log_send(struct kube *kube, struct kube_task *task, bool takes_holes)
 {
     struct kube_call call = {.method = "GET",
                              .context = kube,
@@ -85,6 +96,9 @@ static void log_send(struct kube *kube, struct kube_task *task)
     buf_format(&call.path, "/api/v1/namespaces/%s/pods/%s/log?container=%s&follow=true",
                kube->settings.space, name, POD_CONTAINER_TASK);
     task->log.again_ms = 0;
+    /* nothing can be fetched from a pod that is over */
+    log_store_again(&task->log.store, takes_holes || task->state >= TASK_ENDED ||
+                                          task->log.fetch_failures >= FETCH_FAILURES_MAX);
     kube_client_send(kube->client, &call, 0);
 }
 
@@ -92,7 +106,7 @@ static void log_ask(struct kube *kube, struct kube_task *task)
 {
     task->log.is_open = true;
     kube->logs.streams++;
-    log_send(kube, task);
+    log_send(kube, task, false);
 }
 
 /* One more may have its turn: first whose end waits for it. */
@@ -136,9 +150,9 @@ void task_log_leave(struct kube *kube, struct kube_task *task)
     char path[LOG_STORE_PATH_MAX];
     task->log.is_done = true;
     task->log.is_held = false;
-    if (task->log.again_ms > 0) { /* in its pause; who comes next is seen when that is over */
+    if (task->log.again_ms > 0 || task->log.is_fetch_wanted) { /* who comes next is seen later */
         task->log.again_ms = 0;
-        task->log.is_open = false;
+        task->log.is_open = task->log.is_fetch_wanted = false;
         kube->logs.streams--;
     }
     if (!kube->logs.directory)
@@ -196,7 +210,7 @@ static void pause_over(void *context, uint64_t key, const struct kube_answer *an
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     /* an earlier pause may have been cut short */
     if (task && task->log.again_ms > 0 && kube_now_ms() >= task->log.again_ms)
-        log_send(kube, task);
+        log_send(kube, task, false);
     log_next(kube);
     pthread_mutex_unlock(&kube->lock);
 }
@@ -213,6 +227,81 @@ static void log_pause(struct kube *kube, struct kube_task *task)
     kube_client_send(kube->client, &call, pause_ms);
 }
 
+/* --- what is missing --- */
+
+static void fetch_done(void *context, uint64_t key, const struct kube_answer *answer);
+
+static void fetch_ask(struct kube *kube, struct kube_task *task)
+{
+    task->log.is_fetch_wanted = false;
+    if (task->state >= TASK_ENDED)
+        log_send(kube, task, true);
+    else if (!kube_fetch_start(kube, task->attempt, fetch_done))
+        task->log.is_fetch_wanted = true;
+}
+
+static void fetch_next(struct kube *kube)
+{
+    struct kube_task *next = NULL;
+    for (size_t i = 0; i < kube->tasks.count && !next; i++)
+        if (kube->tasks.items[i]->log.is_fetch_wanted)
+            next = kube->tasks.items[i];
+    if (next)
+        fetch_ask(kube, next);
+}
+
+/* Nothing more comes, or its turn goes to another. */
+static void log_over(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    kube->logs.streams--;
+    task->log.is_open = false;
+    if (task->state != TASK_FORGOTTEN && !task->log.is_done)
+        log_finish(kube, task, tells);
+}
+
+static void fetched(struct kube *kube, struct kube_task *task, enum fetch_result result,
+                    const char *trouble, struct tells *tells)
+{
+    const bool is_awaited = task->log.store.is_awaited;
+    log_store_changed(&task->log.store);
+    task->log.fetch_failures = result == FETCH_FAILED ? task->log.fetch_failures + 1 : 0;
+    if (task->log.fetch_failures == FETCH_FAILURES_MAX)
+        log_warning("engine",
+                    "kubernetes: what the kubelet has no more of the log of attempt %llu cannot be "
+                    "fetched from its pod: %s",
+                    (unsigned long long)task->attempt.v, trouble);
+    if (task->state == TASK_FORGOTTEN || task->log.is_done || result == FETCH_WHOLE) {
+        log_over(kube, task, tells);
+        return;
+    }
+    task->log.failures = task->log.fetch_failures;
+    if (result == FETCH_FAILED)
+        log_pause(kube, task);
+    else if (result == FETCH_PART && is_awaited)
+        fetch_ask(kube, task);
+    else /* what the pod does not have either is lost */
+        log_send(kube, task, result != FETCH_PART);
+}
+
+static void fetch_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    char trouble[200];
+    (void)answer;
+    kube_enter(kube, &tells);
+    const struct attempt_id attempt = {key};
+    const enum fetch_result result = kube_fetch_take(kube, attempt, trouble);
+    struct kube_task *task = kube_task_find(kube, attempt);
+    if (task)
+        fetched(kube, task, result, trouble, &tells);
+    else
+        kube->logs.streams--;
+    fetch_next(kube);
+    log_next(kube);
+    kube_leave(kube, &tells);
+}
+
 static void log_done(void *context, uint64_t key, const struct kube_answer *answer)
 {
     struct kube *kube = context;
@@ -220,19 +309,16 @@ static void log_done(void *context, uint64_t key, const struct kube_answer *answ
     kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     const bool is_wanted = task && task->state != TASK_FORGOTTEN && !task->log.is_done;
-    if (task) {
-        log_store_again(&task->log.store);
+    if (task && !is_missed(task))
         task->log.failures = answer->status == 200 ? 1 : task->log.failures + 1;
-    }
-    if (is_wanted && !is_over(task, answer)) {
+    if (is_wanted && is_missed(task))
+        fetch_ask(kube, task);
+    else if (is_wanted && !is_over(task, answer))
         log_pause(kube, task);
-    } else {
+    else if (task)
+        log_over(kube, task, &tells);
+    else
         kube->logs.streams--;
-        if (task)
-            task->log.is_open = false;
-        if (is_wanted)
-            log_finish(kube, task, &tells);
-    }
     log_next(kube);
     kube_leave(kube, &tells);
 }
@@ -264,7 +350,9 @@ bool task_log_hold(struct kube *kube, struct kube_task *task)
     const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = patience_over};
     kube_client_send(kube->client, &call, KUBE_LOG_PATIENCE_MS);
     if (task->log.again_ms > 0) /* its pause may be longer than that */
-        log_send(kube, task);
+        log_send(kube, task, false);
+    else if (task->log.is_fetch_wanted)
+        fetch_ask(kube, task);
     log_next(kube);
     return true;
 }

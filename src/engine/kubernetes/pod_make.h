@@ -16,6 +16,8 @@ struct pod_settings {
     const char *init_image;       /* has skep-init at /usr/lib/skep/skep-init, and /bin/sh */
     const char *runtime_class, *priority_class; /* "" none */
     const char *service_account;                /* "" the namespace's own */
+    uint64_t
+        log_mib; /* of the volume with its logs' segments: a pod with more is evicted; 0: any */
     struct node_rules nodes;
 };
 

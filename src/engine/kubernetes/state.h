@@ -22,6 +22,7 @@ enum {
     KUBE_PATH_SIZE = 400,
     KUBE_UNREACHABLE_MS = 10 * 1000,
     KUBE_LOG_STREAMS_MAX = 2000,      /* at a time; the other logs wait for one to end */
+    KUBE_FETCHES_MAX = 8,             /* likewise: each has two threads */
     KUBE_LOG_PATIENCE_MS = 30 * 1000, /* an end is told without the rest of its log after that */
     KUBE_LOG_TAIL_MAX = 10 << 20,     /* of what is judged */
     KUBE_PLATFORM_TAIL_MAX = 4096,
@@ -44,7 +45,9 @@ struct kube_log {
     bool is_open;                /* a stream runs, or will begin after a pause */
     bool is_done;                /* nothing more will come, or is waited for */
     bool is_held;                /* its end is not told before that */
+    bool is_fetch_wanted;        /* what is missing waits for a turn to be fetched */
     uint32_t failures;           /* in a row */
+    uint32_t fetch_failures;     /* likewise */
     int64_t again_ms;            /* in the pause, it is asked for again then; 0: none */
     struct log_line_use use;     /* what the store has of it, for any thread */
     int64_t use_ms;              /* it was told then; 0: not yet */
@@ -105,6 +108,18 @@ struct kube_follow {
 
 enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOWS };
 
+enum fetch_result { FETCH_FAILED, FETCH_PART, FETCH_NOTHING, FETCH_WHOLE, FETCH_BROKEN };
+
+/* What the kubelet has no more of one log is fetched from its pod: fetch.c. */
+struct kube_fetch {
+    struct kube *kube;
+    struct attempt_id attempt; /* 0: the turn is free */
+    pthread_t thread;
+    void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
+    enum fetch_result result; /* the thread's, until it has ended */
+    char trouble[200];        /* likewise; FETCH_FAILED: why */
+};
+
 struct kube {
     struct engine engine;
     struct engine_sink sink;
@@ -128,6 +143,9 @@ struct kube {
         int64_t keep_s;
         struct log_watch *watch; /* NULL: whoever follows a log looks from time to time */
         size_t streams;
+        struct kube_fetch fetches[KUBE_FETCHES_MAX];
+        int fetch_end; /* becomes readable when they are to end */
+        bool is_ending;
         struct watcher collector;
     } logs;
     struct id_map attempts;
@@ -222,8 +240,23 @@ int kube_log_time(struct engine *engine, struct attempt_id attempt, enum log_str
 int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                    struct err *err);
 
+/* --- fetch.c; under the lock --- */
+
+/* False: no turn is free. `done` is called on the client's thread when it has ended. */
+bool kube_fetch_start(struct kube *kube, struct attempt_id attempt,
+                      void (*done)(void *context, uint64_t key, const struct kube_answer *answer));
+/* It has ended: what came of it. Its turn is free. */
+enum fetch_result kube_fetch_take(struct kube *kube, struct attempt_id attempt, char trouble[200]);
+int kube_fetches_open(struct kube *kube, struct err *err); /* before anything else; no lock */
+void kube_fetches_end(struct kube *kube); /* waits for all; takes the lock itself */
+
 /* --- exec.c --- */
 
+/* Starts a program in a pod: `begin`, then what is asked for; waits as kube_exec. It does not look
+ * whether the task runs. */
+int kube_exec_words(struct kube *kube, struct attempt_id attempt, const char *const *begin,
+                    const struct engine_exec_request *request, struct engine_exec **out,
+                    struct err *err);
 /* engine_ops.exec */
 int kube_exec(struct engine *engine, struct attempt_id attempt,
               const struct engine_exec_request *request, struct engine_exec **out, struct err *err);

@@ -15,7 +15,7 @@ static void lines_are_written(void **state)
     log_lines_write(LOG_LINE_STDERR, TEXT("\n"), &offset, &all, &out);
     log_lines_write(LOG_LINE_RUNTIME, TEXT("r\n"), &runtime, &all, &out);
     log_lines_write(LOG_LINE_STDOUT, TEXT(""), &offset, &all, &out);
-    log_line_write_end(&out);
+    log_line_write_end(false, &out);
     assert_string_equal(buf_cstr(&out), "o 10 100 one\no 14 104 \nO 15 105 two\ne 18 108 \n"
                                         "r 7 0 r\n. 0 0 \n");
     assert_int_equal(offset, 19);
@@ -113,12 +113,50 @@ static void what_a_container_uses_is_a_line(void **state)
         assert_false(log_line_use_read(text_of(wrong[i]), &back));
 }
 
+static void an_end_that_waits(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT;
+    struct log_line line;
+    log_line_write_end(true, &out);
+    assert_true(log_line_read((struct text){out.at, out.length - 1}, &line));
+    assert_int_equal(line.kind, LOG_LINE_END);
+    assert_true(log_line_waits(&line));
+    assert_true(log_line_read(TEXT(". 0 0 "), &line));
+    assert_false(log_line_waits(&line));
+}
+
+static void pieces(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT;
+    struct log_piece piece;
+    log_piece_write(2, 77, LOG_PIECE_MAX, &out);
+    assert_string_equal(buf_cstr(&out), "a 77 65536\n");
+    assert_true(log_piece_read(TEXT("a 77 65536"), &piece));
+    assert_true(!piece.is_end && piece.stream == 2 && piece.offset == 77);
+    assert_int_equal(piece.length, LOG_PIECE_MAX);
+    buf_clear(&out);
+    log_piece_write_end(LOG_FETCH_WHOLE, &out);
+    assert_string_equal(buf_cstr(&out), ". 1 0\n");
+    assert_true(log_piece_read(TEXT(". 1 0"), &piece));
+    assert_true(piece.is_end && piece.end == LOG_FETCH_WHOLE);
+    static const char *const others[] = {"",          "a",      "a 1",   "a 1 0",
+                                         "a 1 65537", "x 1 1",  ". 3 0", ". 1 1",
+                                         "a 1 1 1",   "a -1 1", "a 1 -1"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (log_piece_read(text_of(others[i]), &piece))
+            fail_msg("\"%s\" is no head of a piece", others[i]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_a_container_uses_is_a_line),
     cmocka_unit_test(lines_are_written),
     cmocka_unit_test(long_lines_are_cut),
     cmocka_unit_test(lines_are_read),
     cmocka_unit_test(nothing_else_is_read),
+    cmocka_unit_test(an_end_that_waits),
+    cmocka_unit_test(pieces),
 };
 
 UNIT_FILE(tests, NULL, NULL);

@@ -25,6 +25,7 @@ static int setup(void **state)
     log_store_path(folder, (struct attempt_id){7}, path);
     assert_int_equal(log_store_begin(folder, (struct attempt_id){7}, "alice~j", NULL), 0);
     assert_int_equal(log_store_begin(folder, (struct attempt_id){7}, "alice~j", NULL), 0);
+    log_store_again(&task, true);
     return 0;
 }
 
@@ -86,7 +87,7 @@ static void what_comes_twice(void **state)
 {
     (void)state;
     take("o 0 0 one\no 4 4 tw");
-    log_store_again(&task);
+    log_store_again(&task, true);
     take("o 0 0 one\no 4 4 two\n");
     stream_is(LOG_STDOUT, 0, "one\ntwo\n");
     take("O 6 6 o\nthis is no line of skep-init\n");
@@ -99,13 +100,46 @@ static void another_skepd_goes_on(void **state)
     take("o 0 0 one\n");
     log_store_task_release(&task);
     task = (struct log_store_task){0};
+    assert_false(task.takes_holes);
     take("o 0 0 one\no 4 4 two\n");
     char first[16];
     struct log_part part;
     uint64_t offset = 0;
-    assert_int_equal(logs_read(path, LOG_STDOUT, &offset, first, sizeof first, &part, NULL), 4);
+    /* in the same segment: many restarts make no more files */
+    assert_int_equal(logs_read(path, LOG_STDOUT, &offset, first, sizeof first, &part, NULL), 8);
     assert_int_equal(part.end, 8);
     stream_is(LOG_STDOUT, 4, "two\n");
+}
+
+/* What is missing can be fetched: nothing behind it is taken before. */
+static void what_is_missing(void **state)
+{
+    (void)state;
+    uint64_t ends[LOG_STORE_STREAMS];
+    log_store_again(&task, false);
+    take("o 0 0 one\nr 0 0 note\n");
+    assert_false(task.is_torn);
+    take("e 0 8 bad\no 8 12 three\n"); /* of `all` alone something is missing */
+    assert_true(task.is_torn);
+    stream_is(LOG_ALL, 0, "one\n");
+    stream_is(LOG_STDERR, 0, "");
+    struct log_store_task other = {0}; /* who fetches it */
+    log_store_ends(&other, path, ends);
+    assert_int_equal(ends[LOG_STDOUT], 4);
+    assert_int_equal(ends[LOG_ALL], 4);
+    assert_int_equal(ends[LOG_RUNTIME], 5);
+    assert_int_equal(log_store_put(&other, path, 1 << 20, LOG_STDOUT, 4, TEXT("two\n"), NULL), 0);
+    assert_int_equal(log_store_put(&other, path, 1 << 20, LOG_ALL, 4, TEXT("two\nb"), NULL), 0);
+    assert_int_equal(log_store_put(&other, path, 1 << 20, LOG_ALL, 2, TEXT("e\nt"), NULL), 0);
+    log_store_task_release(&other);
+    log_store_changed(&task);
+    log_store_again(&task, false);
+    take("o 0 0 one\no 4 4 two\ne 0 8 bad\no 8 12 three\n. 0 0 wait\n");
+    assert_false(task.is_torn);
+    assert_true(task.is_whole && task.is_awaited);
+    stream_is(LOG_ALL, 0, "one\ntwo\nbad\nthree\n");
+    stream_is(LOG_STDERR, 0, "bad\n");
+    stream_is(LOG_STDOUT, 0, "one\ntwo\nthree\n");
 }
 
 /* What was rotated away before it was read is a hole, in which readers go on behind it. */
@@ -240,6 +274,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_comes_in_pieces, setup, teardown),
     cmocka_unit_test_setup_teardown(what_comes_twice, setup, teardown),
     cmocka_unit_test_setup_teardown(another_skepd_goes_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_is_missing, setup, teardown),
     cmocka_unit_test_setup_teardown(what_was_missed, setup, teardown),
     cmocka_unit_test_setup_teardown(times_are_noted, setup, teardown),
     cmocka_unit_test_setup_teardown(only_the_newest_stays, setup, teardown),
