@@ -2,14 +2,32 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 
-static const char whole_kinds[] = "oer.u", part_kinds[] = "OER", piece_streams[] = "oear";
+static const char whole_kinds[] = "oer.ut", part_kinds[] = "OER", piece_streams[] = "oear";
 
 #define WAITS "wait"
+
+enum { SUM_DIGITS = 6, SUM_MASK = 0xffffff };
+
+unsigned log_line_sum(char kind, uint64_t offset, uint64_t all_offset, struct text text)
+{
+    const uint64_t seed = offset ^ all_offset << 20 ^ (uint64_t)(unsigned char)kind << 56;
+    return (unsigned)(text_hash(text, seed) & SUM_MASK);
+}
+
+static void line_put(char kind, uint64_t offset, uint64_t all_offset, struct text text,
+                     struct buf *out)
+{
+    buf_format(out, "%c %" PRIu64 " %" PRIu64 " %06x ", kind, offset, all_offset,
+               log_line_sum(kind, offset, all_offset, text));
+    buf_text(out, text);
+    buf_char(out, '\n');
+}
 
 void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offset,
                      uint64_t *all_offset, struct buf *out)
@@ -20,10 +38,8 @@ void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offse
         const size_t most = bytes.length < LOG_LINE_TEXT_MAX ? bytes.length : LOG_LINE_TEXT_MAX;
         const char *newline = memchr(bytes.at, '\n', most);
         const size_t length = newline ? (size_t)(newline - bytes.at) : most;
-        buf_format(out, "%c %llu %llu ", newline ? whole_kinds[kind] : part_kinds[kind],
-                   (unsigned long long)*offset, (unsigned long long)(is_merged ? *all_offset : 0));
-        buf_add(out, bytes.at, length);
-        buf_char(out, '\n');
+        line_put(newline ? whole_kinds[kind] : part_kinds[kind], *offset,
+                 is_merged ? *all_offset : 0, (struct text){bytes.at, length}, out);
         const size_t taken = length + (newline != NULL);
         bytes = (struct text){bytes.at + taken, bytes.length - taken};
         *offset += taken;
@@ -33,7 +49,7 @@ void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offse
 
 void log_line_write_end(bool waits, struct buf *out)
 {
-    buf_format(out, ". 0 0 %s\n", waits ? WAITS : "");
+    line_put('.', 0, 0, text_of(waits ? WAITS : ""), out);
 }
 
 bool log_line_waits(const struct log_line *line)
@@ -44,9 +60,18 @@ bool log_line_waits(const struct log_line *line)
 
 void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct buf *out)
 {
-    buf_format(out, "u %" PRIu64 " 0 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-               at_ms, use->cpu_ns, use->memory_bytes, use->read_bytes, use->written_bytes,
-               use->pids);
+    cleanup_buf struct buf text = BUF_INIT;
+    buf_format(&text, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, use->cpu_ns,
+               use->memory_bytes, use->read_bytes, use->written_bytes, use->pids);
+    line_put('u', at_ms, 0, buf_as_text(&text), out);
+}
+
+void log_line_write_told(uint64_t offset, uint64_t all_offset, uint64_t err_offset,
+                         uint64_t runtime_offset, struct buf *out)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    buf_format(&text, "%" PRIu64 " %" PRIu64, err_offset, runtime_offset);
+    line_put('t', offset, all_offset, buf_as_text(&text), out);
 }
 
 static bool number_read(struct text word, uint64_t *number)
@@ -78,6 +103,11 @@ bool log_line_use_read(struct text text, struct log_line_use *use)
     return text.length == 0;
 }
 
+bool log_line_told_read(struct text text, uint64_t *err_offset, uint64_t *runtime_offset)
+{
+    return offset_read(&text, err_offset) && number_read(text, runtime_offset);
+}
+
 bool log_line_read(struct text line, struct log_line *out)
 {
     *out = (struct log_line){0};
@@ -91,8 +121,13 @@ bool log_line_read(struct text line, struct log_line *out)
     struct text rest = {line.at + 2, line.length - 2};
     if (!offset_read(&rest, &out->offset) || !offset_read(&rest, &out->all_offset))
         return false;
+    char sum[SUM_DIGITS + 1];
+    const struct text told = text_cut(&rest, ' ');
+    if (!rest.at || rest.length > LOG_LINE_TEXT_MAX)
+        return false;
+    snprintf(sum, sizeof sum, "%06x", log_line_sum(line.at[0], out->offset, out->all_offset, rest));
     out->text = rest;
-    return rest.length <= LOG_LINE_TEXT_MAX;
+    return text_is(told, sum);
 }
 
 /* --- pieces --- */

@@ -4,13 +4,19 @@
  * writes can be read by the API of the cluster, both streams mixed, until the kubelet rotates it
  * away, and again from the begin after each interruption. So a line says where its bytes belong:
  *
- *   KIND OFFSET ALL TEXT
+ *   KIND OFFSET ALL SUM TEXT
  *
  * KIND: o, e, r: TEXT and the newline after it belong to stdout, stderr, runtime; O, E, R: TEXT
  * alone does. OFFSET: of the first byte of TEXT in that stream. ALL: the same in the merged log of
- * both; 0 for runtime. ". 0 0 " is the last line of all, and ". 0 0 wait" one that waits: skep-init
- * ends when it hears that all has been taken (fetch.c). "u AT 0 CPU MEMORY READ WRITTEN PIDS" says
- * what the container has used AT ms after its begin (struct log_line_use).
+ * both; 0 for runtime. SUM: six hexadecimal digits of all the rest. Where a kubelet rotates its
+ * file, a runtime cuts a line in two, and a reader who comes late gets the halves of two lines as
+ * one.
+ *
+ *   u AT 0 SUM CPU MEMORY READ WRITTEN PIDS   what the container has used AT ms after its begin
+ *   t OUT ALL SUM ERR RUNTIME                 how long the streams are: nothing of them comes later
+ *   . 0 0 SUM                                 the last line
+ *   . 0 0 SUM wait                            likewise; skep-init ends when it hears that all has
+ *                                             been taken (fetch.c), and says so again until then
  */
 #ifndef INIT_LOG_LINE_H
 #define INIT_LOG_LINE_H
@@ -22,7 +28,7 @@ struct buf;
 
 enum {
     LOG_LINE_TEXT_MAX = 8 << 10, /* runtimes cut lines of 16 KiB */
-    LOG_LINE_HEAD_MAX = 48,
+    LOG_LINE_HEAD_MAX = 56,
 };
 
 enum log_line_kind {
@@ -30,12 +36,13 @@ enum log_line_kind {
     LOG_LINE_STDERR,
     LOG_LINE_RUNTIME,
     LOG_LINE_END,
-    LOG_LINE_USE
+    LOG_LINE_USE,
+    LOG_LINE_TOLD,
 };
 
 struct log_line {
     enum log_line_kind kind;
-    uint64_t offset, all_offset; /* USE: offset is AT */
+    uint64_t offset, all_offset; /* USE: offset is AT; TOLD: OUT and ALL */
     struct text text;
     bool has_newline; /* one follows the text in its stream */
 };
@@ -46,6 +53,12 @@ void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offse
 void log_line_write_end(bool waits, struct buf *out);
 bool log_line_waits(const struct log_line *line); /* an END */
 
+/* `err_offset` and `runtime` of what log_lines_write has moved. */
+void log_line_write_told(uint64_t offset, uint64_t all_offset, uint64_t err_offset,
+                         uint64_t runtime_offset, struct buf *out);
+/* The text of such a line. False: it is none. */
+bool log_line_told_read(struct text text, uint64_t *err_offset, uint64_t *runtime_offset);
+
 /* Of the container as a whole: what is summed up never falls. */
 struct log_line_use {
     uint64_t cpu_ns, memory_bytes, read_bytes, written_bytes, pids;
@@ -54,6 +67,9 @@ struct log_line_use {
 void log_line_use_write(uint64_t at_ms, const struct log_line_use *use, struct buf *out);
 /* The text of such a line. False: it is none. */
 bool log_line_use_read(struct text text, struct log_line_use *use);
+
+/* Of a line, of which KIND is the first character. */
+unsigned log_line_sum(char kind, uint64_t offset, uint64_t all_offset, struct text text);
 
 /* A line without its newline. False: it is none of these. */
 bool log_line_read(struct text line, struct log_line *out);

@@ -19,8 +19,10 @@
 #include "init/own_group.h"
 
 enum {
-    /* Whoever asks what a task uses does not ask more often than twice this. */
+    /* Whoever asks what a task uses does not ask more often than twice this; and whoever reads
+     * its log, but hears nothing for some times this, has been left behind (client.h). */
     USE_EVERY_MS = 10 * 1000,
+    WAIT_EVERY_MS = 1000,
     /* Less than that stays in the kubelet's newest file: by default that has 10 MiB. */
     SURE_BYTES = 256 << 10,
     TAKEN_MS = 60 * 1000,         /* nobody has taken anything for so long: nobody will */
@@ -113,18 +115,18 @@ int64_t relay_deadline(const struct init *init)
 
 void relay_deadlines(struct init *init)
 {
-    cleanup_buf struct buf line = BUF_INIT;
+    cleanup_buf struct buf lines = BUF_INIT;
     struct log_line_use use;
     const int64_t now_ms = clock_monotonic_ms();
-    if (init->relay_fd < 0 || init->use_at_ms == 0 || now_ms < init->use_at_ms)
+    if (init->relay_fd < 0 || now_ms < init->use_at_ms)
         return;
-    if (!own_group_use(init->root, &use)) {
-        init->use_at_ms = 0;
-        return;
-    }
     init->use_at_ms = now_ms + USE_EVERY_MS;
-    log_line_use_write((uint64_t)(now_ms - init->began_ms), &use, &line);
-    lines_send(init, buf_as_text(&line));
+    if (own_group_use(init->root, &use))
+        log_line_use_write((uint64_t)(now_ms - init->began_ms), &use, &lines);
+    log_line_write_told(init->relay_offsets[PIPE_STDOUT], init->relay_all_offset,
+                        init->relay_offsets[PIPE_STDERR], init->relay_offsets[PIPE_RUNTIME],
+                        &lines);
+    lines_send(init, buf_as_text(&lines));
 }
 
 static int64_t taken_limit(const struct init *init)
@@ -132,15 +134,27 @@ static int64_t taken_limit(const struct init *init)
     return clock_monotonic_ms() + (init->is_stopping ? TAKEN_STOPPED_MS : TAKEN_MS);
 }
 
+/* It is said again until somebody has heard: the kubelet may have rotated it away. */
+static void end_send(struct init *init, bool waits)
+{
+    cleanup_buf struct buf line = BUF_INIT;
+    log_line_write_end(waits, &line);
+    lines_send(init, buf_as_text(&line));
+}
+
 /* Until all has been taken, or nobody has taken anything for long. */
 static void taken_await(struct init *init)
 {
     bool was_stopping = init->is_stopping;
-    int64_t until_ms = taken_limit(init);
-    while (clock_monotonic_ms() < until_ms) {
+    int64_t until_ms = taken_limit(init), again_ms = 0;
+    while (clock_monotonic_ms() < until_ms && init->relay_fd >= 0) {
         char signs[64];
         ssize_t got = 0;
-        if (loop_turn(init, init->taken_fd, POLLIN, until_ms))
+        if (clock_monotonic_ms() >= again_ms) {
+            end_send(init, true);
+            again_ms = clock_monotonic_ms() + WAIT_EVERY_MS;
+        }
+        if (loop_turn(init, init->taken_fd, POLLIN, again_ms))
             got = read(init->taken_fd, signs, sizeof signs);
         if (got > 0 && memchr(signs, LAYOUT_TAKEN_ALL, (size_t)got))
             return;
@@ -153,16 +167,13 @@ static void taken_await(struct init *init)
 
 void relay_close(struct init *init)
 {
-    cleanup_buf struct buf line = BUF_INIT;
     if (init->relay_fd < 0)
         return;
     losses_see(init);
-    const bool waits = init->taken_fd >= 0 && init->relay_bytes > SURE_BYTES;
-    log_line_write_end(waits, &line);
-    lines_send(init, buf_as_text(&line));
-    if (init->relay_fd < 0)
-        return;
-    relay_end(init);
-    if (waits)
+    if (init->taken_fd >= 0 && init->relay_bytes > SURE_BYTES)
         taken_await(init);
+    else
+        end_send(init, false);
+    if (init->relay_fd >= 0)
+        relay_end(init);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <curl/curl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ enum {
     TOKEN_AGE_MS = 60 * 1000,
     RETRY_AFTER_MAX_S = 300,
     WAIT_MAX_MS = 60 * 1000,
+    TRIM_CALLS = 500,
     STATUS_UNAUTHORIZED = 401,
     STATUS_TIMEOUT = 408,
     STATUS_TOO_MANY = 429,
@@ -56,6 +58,7 @@ struct kube_client {
     struct transfer *later;      /* sorted */
     struct transfer *running;
     size_t calls, opening;
+    size_t ended; /* calls since memory was given back */
     int64_t quiet_until_ms, failing_since_ms;
     char *base;                    /* what a path is put behind */
     struct curl_slist *connect_to; /* NULL: the host of `base` */
@@ -93,6 +96,14 @@ static void queue_put(struct transfer_queue *queue, struct transfer *transfer)
     transfer->next = NULL;
     *queue->last = transfer;
     queue->last = &transfer->next;
+}
+
+static void queue_put_first(struct transfer_queue *queue, struct transfer *transfer)
+{
+    transfer->next = queue->first;
+    queue->first = transfer;
+    if (!transfer->next)
+        queue->last = &transfer->next;
 }
 
 static struct transfer *queue_take(struct transfer_queue *queue)
@@ -283,10 +294,9 @@ static void times_set(const struct transfer *transfer)
         curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
         return;
     }
-    if (transfer->call.bytes)
-        return;
+    const long silence_s = transfer->call.bytes ? CLIENT_LOG_SILENCE_S : CLIENT_SILENCE_S;
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
+    curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, silence_s);
 }
 
 CURL *kube_client_easy(const struct kube_client *client, const char *path)
@@ -386,6 +396,7 @@ static void running_remove(struct kube_client *client, struct transfer *transfer
         at = &(*at)->next;
     *at = transfer->next;
     client->calls -= !is_stream(&transfer->call);
+    client->ended++;
     opened(transfer);
 }
 
@@ -424,7 +435,10 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
 
 static void due_put(struct kube_client *client, struct transfer *transfer)
 {
-    queue_put(transfer->call.bytes ? &client->opens : &client->ready, transfer);
+    if (transfer->call.is_next)
+        queue_put_first(&client->ready, transfer);
+    else
+        queue_put(transfer->call.bytes ? &client->opens : &client->ready, transfer);
 }
 
 static void inbox_take(struct kube_client *client)
@@ -454,6 +468,14 @@ static void due_take(struct kube_client *client)
     }
 }
 
+/* Its body is written now, so that those that wait have none; what is repeated is the same. */
+static bool is_wanted(struct transfer *transfer)
+{
+    const struct kube_call *call = &transfer->call;
+    return !call->write || transfer->tries > 0 ||
+           call->write(call->context, call->key, &transfer->call.body);
+}
+
 /* Start what may be started, in order; what may not stays, in order. */
 static void ready_start(struct kube_client *client)
 {
@@ -468,8 +490,10 @@ static void ready_start(struct kube_client *client)
             transfer_free(transfer);
         } else if (is_quiet || (!is_stream(&transfer->call) && client->calls >= CLIENT_CALLS_MAX)) {
             queue_put(&left, transfer);
-        } else {
+        } else if (is_wanted(transfer)) {
             transfer_start(client, transfer);
+        } else {
+            transfer_free(transfer);
         }
     }
     client->ready = left;
@@ -490,6 +514,16 @@ static void ended_take(struct kube_client *client)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         transfer_ended(client, transfer, message->data.result);
     }
+}
+
+/* What a burst has taken goes back to the machine when it is over: what malloc keeps of it would
+ * stay for as long as skepd runs. */
+static void memory_give_back(struct kube_client *client)
+{
+    if (client->calls > 0 || client->ready.first || client->ended < TRIM_CALLS)
+        return;
+    client->ended = 0;
+    malloc_trim(0);
 }
 
 static int wait_ms(struct kube_client *client)
@@ -518,6 +552,7 @@ static void *client_run(void *argument)
         ready_start(client);
         curl_multi_perform(client->multi, &running);
         ended_take(client);
+        memory_give_back(client);
         curl_multi_poll(client->multi, NULL, 0, wait_ms(client), NULL);
     }
     return NULL;

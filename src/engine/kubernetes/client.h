@@ -28,7 +28,8 @@ enum {
     CLIENT_IDLE_MAX = 64, /* connections that are kept for what comes next */
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
-    CLIENT_SILENCE_S = 180, /* a stream that brings nothing for so long is dead */
+    CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is dead */
+    CLIENT_LOG_SILENCE_S = 35, /* the same, of bytes */
 };
 
 struct kube_answer {
@@ -42,12 +43,18 @@ struct kube_answer {
 struct kube_call {
     const char *method;    /* NULL: nothing is asked, `done` is called when it is due */
     struct buf path, body; /* path: with its query; the body is JSON, and wiped */
+    /* Not NULL: the body is written when the call's turn has come. False: it is not wanted any
+     * more, and `done` is not called. */
+    bool (*write)(void *context, uint64_t key, struct buf *body);
+    bool is_next; /* it goes before the calls that wait */
     void *context;
     uint64_t key; /* the caller's */
     /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
     bool (*line)(void *context, uint64_t key, struct text line);
-    /* The same without regard to lines, for a stream that may be silent for as long as it likes:
-     * the API server only hands it on, so that its failures say nothing of the API server. */
+    /* The same without regard to lines, for a log of skep-init, which says something every ten
+     * seconds: the API server only hands it on, so that its failures say nothing of the API server.
+     * It can be silent for ever, as a kubelet that has rotated its file twice while it was read may
+     * go on looking at the old one. */
     bool (*bytes)(void *context, uint64_t key, struct text bytes);
     void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
 };

@@ -107,9 +107,7 @@ static int kube_create(struct engine *engine, const struct container *container,
     if (!task && code == 0) {
         task = kube_task_add(kube, container->attempt, container->node);
         task_log_begin(kube, container->attempt, container->job);
-        pod_secret_write(container, &kube->settings, &task->secret);
-        pod_write(container, &kube->settings, &task->pod);
-        kube_task_begin(kube, task);
+        kube_task_begin(kube, task, container);
     }
     pthread_mutex_unlock(&kube->lock);
     return code;

@@ -213,6 +213,17 @@ static bool is_behind(const struct log_store_task *task, size_t stream, uint64_t
     return offset > task->streams[stream].end + task->streams[stream].bytes.length;
 }
 
+/* So long are the streams, and no more of that comes. */
+static void told_take(struct log_store_task *task, const struct log_line *line)
+{
+    uint64_t err_offset, runtime_offset;
+    if (log_line_told_read(line->text, &err_offset, &runtime_offset) && !task->takes_holes)
+        task->is_torn = is_behind(task, LOG_STDOUT, line->offset) ||
+                        is_behind(task, LOG_ALL, line->all_offset) ||
+                        is_behind(task, LOG_STDERR, err_offset) ||
+                        is_behind(task, LOG_RUNTIME, runtime_offset);
+}
+
 static int line_put(struct log_store_task *task, struct text line, const char *path,
                     uint64_t segment_bytes, struct err *err)
 {
@@ -227,6 +238,10 @@ static int line_put(struct log_store_task *task, struct text line, const char *p
     }
     if (read.kind == LOG_LINE_USE) {
         use_take(task, &read);
+        return 0;
+    }
+    if (read.kind == LOG_LINE_TOLD) {
+        told_take(task, &read);
         return 0;
     }
     memcpy(bytes, read.text.at, read.text.length);

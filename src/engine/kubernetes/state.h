@@ -14,6 +14,7 @@
 #include "engine/kubernetes/feed.h"
 #include "engine/kubernetes/log_store.h"
 #include "engine/kubernetes/pod_make.h"
+#include "engine/kubernetes/pod_order.h"
 #include "sys/watcher.h"
 #include <pthread.h>
 
@@ -68,8 +69,8 @@ struct kube_task {
     enum task_state state;
     char uid[KUBE_UID_SIZE]; /* of its pod; "" not known yet, or none was made */
     char *node;
-    struct buf secret, pod; /* until they have been taken */
-    bool is_kill_wanted;    /* Skep has asked, or gives it up: the end is ours */
+    struct pod_order *order; /* until its pod has been taken; NULL */
+    bool is_kill_wanted;     /* Skep has asked, or gives it up: the end is ours */
     uint32_t grace_ms;
     bool is_preparing_told, is_started_told;
     uint32_t mark;               /* the list that it was in, or that was being made when it came */
@@ -148,6 +149,7 @@ struct kube {
         bool is_ending;
         struct watcher collector;
     } logs;
+    struct pod_shares shares; /* of the orders */
     struct id_map attempts;
     struct {
         struct kube_task **items;
@@ -265,7 +267,8 @@ int kube_exec(struct engine *engine, struct attempt_id attempt,
 
 struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt);
 struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, const char *node);
-void kube_task_begin(struct kube *kube, struct kube_task *task); /* its objects are written */
+void kube_task_begin(struct kube *kube, struct kube_task *task,
+                     const struct container *container); /* which is copied */
 void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
 void kube_task_forget(struct kube *kube, struct kube_task *task);
 /* What is known, again. */

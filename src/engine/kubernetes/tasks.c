@@ -44,17 +44,16 @@ struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, co
     return task;
 }
 
-static void bytes_wipe(struct buf *buf)
+/* What its pod is made of is not needed any more. */
+static void order_drop(struct kube *kube, struct kube_task *task)
 {
-    if (buf->at)
-        explicit_bzero(buf->at, buf->room);
-    buf_release(buf);
+    pod_order_free(task->order, &kube->shares);
+    task->order = NULL;
 }
 
-static void task_free(struct kube_task *task)
+static void task_free(struct kube *kube, struct kube_task *task)
 {
-    bytes_wipe(&task->secret);
-    bytes_wipe(&task->pod);
+    order_drop(kube, task);
     mem_free(task->node);
     mem_free(task->waits_for);
     mem_free(task->gives_up);
@@ -73,14 +72,15 @@ static void task_drop(struct kube *kube, struct kube_task *task)
     id_map_set(&kube->attempts, last->attempt.v, at);
     id_map_remove(&kube->attempts, task->attempt.v);
     kube->tasks.count--;
-    task_free(task);
+    task_free(kube, task);
 }
 
 void tasks_free(struct kube *kube)
 {
     for (size_t i = 0; i < kube->tasks.count; i++)
-        task_free(kube->tasks.items[i]);
+        task_free(kube, kube->tasks.items[i]);
     ARRAY_FREE(&kube->tasks);
+    pod_shares_release(&kube->shares);
     id_map_release(&kube->attempts);
 }
 
@@ -160,8 +160,7 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
     task->exit.log_tail = task->exit.platform_tail = TEXT("");
     task->end_reason = mem_copy(exit->reason ? exit->reason : "");
     task->end_text = mem_copy(exit->message ? exit->message : "");
-    bytes_wipe(&task->secret);
-    bytes_wipe(&task->pod);
+    order_drop(kube, task);
     if (!task_log_hold(kube, task) && !task->is_word_awaited && kube->is_listed)
         end_tell(kube, task, tells);
 }
@@ -281,8 +280,7 @@ static void pod_taken(struct kube *kube, struct kube_task *task, const struct do
     snprintf(task->uid, sizeof task->uid, "%s", object_string(object, "metadata.uid"));
     task->state = TASK_WAITS;
     task->mark = kube->follows[FOLLOW_PODS].mark;
-    bytes_wipe(&task->secret);
-    bytes_wipe(&task->pod);
+    order_drop(kube, task);
     preparing(kube, task, tells);
     if (task->is_kill_wanted)
         pod_kill(kube, task);
@@ -368,13 +366,28 @@ static void pod_got(void *context, uint64_t key, const struct kube_answer *answe
     pod_done(context, key, false, answer);
 }
 
+static bool pod_body(void *context, uint64_t key, struct buf *body)
+{
+    struct kube *kube = context;
+    pthread_mutex_lock(&kube->lock);
+    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    const bool is_wanted = task && task->state == TASK_POD_ASKED && task->order;
+    if (is_wanted)
+        pod_write(&task->order->container, &kube->settings, body);
+    pthread_mutex_unlock(&kube->lock);
+    return is_wanted;
+}
+
+/* Before the secrets of others: what a pod is made of is kept until it is there. */
 static void pod_send(struct kube *kube, struct kube_task *task)
 {
-    struct kube_call call = {
-        .method = "POST", .context = kube, .key = task->attempt.v, .done = pod_created};
+    struct kube_call call = {.method = "POST",
+                             .context = kube,
+                             .key = task->attempt.v,
+                             .write = pod_body,
+                             .is_next = true,
+                             .done = pod_created};
     path_make(kube, "pods", NULL, &call.path);
-    call.body = task->pod; /* the client repeats it, and wipes it */
-    task->pod = (struct buf)BUF_INIT;
     task->state = TASK_POD_ASKED;
     kube_client_send(kube->client, &call, 0);
 }
@@ -401,13 +414,27 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
     kube_leave(kube, &tells);
 }
 
-void kube_task_begin(struct kube *kube, struct kube_task *task)
+static bool secret_body(void *context, uint64_t key, struct buf *body)
 {
-    struct kube_call call = {
-        .method = "POST", .context = kube, .key = task->attempt.v, .done = secret_done};
+    struct kube *kube = context;
+    pthread_mutex_lock(&kube->lock);
+    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    const bool is_wanted = task && task->state == TASK_SECRET_ASKED && task->order;
+    if (is_wanted)
+        pod_secret_write(&task->order->container, &kube->settings, body);
+    pthread_mutex_unlock(&kube->lock);
+    return is_wanted;
+}
+
+void kube_task_begin(struct kube *kube, struct kube_task *task, const struct container *container)
+{
+    struct kube_call call = {.method = "POST",
+                             .context = kube,
+                             .key = task->attempt.v,
+                             .write = secret_body,
+                             .done = secret_done};
+    task->order = pod_order_new(container, &kube->shares);
     path_make(kube, "secrets", NULL, &call.path);
-    call.body = task->secret;
-    task->secret = (struct buf)BUF_INIT;
     kube_client_send(kube->client, &call, 0);
 }
 

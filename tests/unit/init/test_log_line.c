@@ -6,6 +6,29 @@
 #include "base/buf.h"
 #include "init/log_line.h"
 
+/* "KIND OFFSET ALL TEXT" with its sum put in. */
+static struct text summed(const char *line, struct buf *out)
+{
+    struct text rest = text_of(line);
+    int64_t offset, all;
+    const struct text kind = text_cut(&rest, ' ');
+    assert_int_equal(kind.length, 1);
+    assert_true(text_to_int64(text_cut(&rest, ' '), &offset));
+    assert_true(text_to_int64(text_cut(&rest, ' '), &all));
+    const unsigned sum = log_line_sum(kind.at[0], (uint64_t)offset, (uint64_t)all, rest);
+    const size_t begin = out->length;
+    buf_format(out, "%c %lld %lld %06x %.*s", kind.at[0], (long long)offset, (long long)all, sum,
+               TEXT_ARG(rest));
+    return (struct text){out->at + begin, out->length - begin};
+}
+
+static bool is_read(const char *line, struct log_line *out)
+{
+    static struct buf summed_line; /* what is read points there */
+    buf_release(&summed_line);
+    return log_line_read(summed(line, &summed_line), out);
+}
+
 static void lines_are_written(void **state)
 {
     (void)state;
@@ -16,8 +39,14 @@ static void lines_are_written(void **state)
     log_lines_write(LOG_LINE_RUNTIME, TEXT("r\n"), &runtime, &all, &out);
     log_lines_write(LOG_LINE_STDOUT, TEXT(""), &offset, &all, &out);
     log_line_write_end(false, &out);
-    assert_string_equal(buf_cstr(&out), "o 10 100 one\no 14 104 \nO 15 105 two\ne 18 108 \n"
-                                        "r 7 0 r\n. 0 0 \n");
+    static const char *const wanted[] = {"o 10 100 one", "o 14 104 ", "O 15 105 two",
+                                         "e 18 108 ",    "r 7 0 r",   ". 0 0 "};
+    cleanup_buf struct buf lines = BUF_INIT;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        summed(wanted[i], &lines);
+        buf_char(&lines, '\n');
+    }
+    assert_string_equal(buf_cstr(&out), buf_cstr(&lines));
     assert_int_equal(offset, 19);
     assert_int_equal(all, 109);
     assert_int_equal(runtime, 9);
@@ -50,18 +79,18 @@ static void lines_are_read(void **state)
 {
     (void)state;
     struct log_line line;
-    assert_true(log_line_read(TEXT("e 5 17  a b "), &line));
+    assert_true(is_read("e 5 17  a b ", &line));
     assert_int_equal(line.kind, LOG_LINE_STDERR);
     assert_int_equal(line.offset, 5);
     assert_int_equal(line.all_offset, 17);
     assert_true(line.has_newline);
     assert_true(text_is(line.text, " a b "));
-    assert_true(log_line_read(TEXT("R 0 0 x"), &line));
+    assert_true(is_read("R 0 0 x", &line));
     assert_int_equal(line.kind, LOG_LINE_RUNTIME);
     assert_false(line.has_newline);
-    assert_true(log_line_read(TEXT("o 0 0 "), &line));
+    assert_true(is_read("o 0 0 ", &line));
     assert_int_equal(line.text.length, 0);
-    assert_true(log_line_read(TEXT(". 0 0 "), &line));
+    assert_true(is_read(". 0 0 ", &line));
     assert_int_equal(line.kind, LOG_LINE_END);
 }
 
@@ -83,13 +112,24 @@ static void nothing_else_is_read(void **state)
         "o 0",
     };
     static char bytes[LOG_LINE_TEXT_MAX + 10] = "o 0 0 ";
+    cleanup_buf struct buf good = BUF_INIT;
     struct log_line line;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_false(log_line_read(text_of(others[i]), &line));
     assert_false(log_line_read((struct text){"\0 0 0 a", 7}, &line));
     memset(bytes + 6, 'x', LOG_LINE_TEXT_MAX + 1);
-    assert_false(log_line_read((struct text){bytes, LOG_LINE_TEXT_MAX + 7}, &line));
-    assert_true(log_line_read((struct text){bytes, LOG_LINE_TEXT_MAX + 6}, &line));
+    assert_false(is_read(bytes, &line));
+    bytes[LOG_LINE_TEXT_MAX + 6] = '\0';
+    assert_true(is_read(bytes, &line));
+    /* another text, another place, a part of it: it is none */
+    struct text whole = summed("o 12 34 hello", &good);
+    assert_true(log_line_read(whole, &line));
+    assert_false(log_line_read((struct text){whole.at, whole.length - 1}, &line));
+    for (size_t i = 0; i < whole.length; i++) {
+        good.at[i] ^= 1;
+        assert_false(log_line_read(whole, &line));
+        good.at[i] ^= 1;
+    }
 }
 
 static void what_a_container_uses_is_a_line(void **state)
@@ -100,7 +140,10 @@ static void what_a_container_uses_is_a_line(void **state)
     struct log_line line;
     cleanup_buf struct buf out = BUF_INIT;
     log_line_use_write(10000, &use, &out);
-    assert_string_equal(buf_cstr(&out), "u 10000 0 1 2 3 4 5\n");
+    cleanup_buf struct buf wanted = BUF_INIT;
+    summed("u 10000 0 1 2 3 4 5", &wanted);
+    buf_char(&wanted, '\n');
+    assert_string_equal(buf_cstr(&out), buf_cstr(&wanted));
     struct text left = buf_as_text(&out);
     assert_true(log_line_read(text_cut(&left, '\n'), &line));
     assert_int_equal(line.kind, LOG_LINE_USE);
@@ -113,6 +156,24 @@ static void what_a_container_uses_is_a_line(void **state)
         assert_false(log_line_use_read(text_of(wrong[i]), &back));
 }
 
+static void how_long_the_streams_are(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT;
+    struct log_line line;
+    uint64_t err_offset, runtime_offset;
+    log_line_write_told(1, 3, 2, 9, &out);
+    assert_true(log_line_read((struct text){out.at, out.length - 1}, &line));
+    assert_int_equal(line.kind, LOG_LINE_TOLD);
+    assert_int_equal(line.offset, 1);
+    assert_int_equal(line.all_offset, 3);
+    assert_true(log_line_told_read(line.text, &err_offset, &runtime_offset));
+    assert_int_equal(err_offset, 2);
+    assert_int_equal(runtime_offset, 9);
+    assert_false(log_line_told_read(TEXT("1"), &err_offset, &runtime_offset));
+    assert_false(log_line_told_read(TEXT("1 2 3"), &err_offset, &runtime_offset));
+}
+
 static void an_end_that_waits(void **state)
 {
     (void)state;
@@ -122,7 +183,7 @@ static void an_end_that_waits(void **state)
     assert_true(log_line_read((struct text){out.at, out.length - 1}, &line));
     assert_int_equal(line.kind, LOG_LINE_END);
     assert_true(log_line_waits(&line));
-    assert_true(log_line_read(TEXT(". 0 0 "), &line));
+    assert_true(is_read(". 0 0 ", &line));
     assert_false(log_line_waits(&line));
 }
 
@@ -155,6 +216,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(long_lines_are_cut),
     cmocka_unit_test(lines_are_read),
     cmocka_unit_test(nothing_else_is_read),
+    cmocka_unit_test(how_long_the_streams_are),
     cmocka_unit_test(an_end_that_waits),
     cmocka_unit_test(pieces),
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/kubernetes/log_store.h"
 #include "engine/local/logs.h"
 #include "folder.h"
@@ -35,9 +36,40 @@ static int teardown(void **state)
     return folder_teardown(state);
 }
 
+/* Lines of skep-init have a sum, which is put into those that look like one. */
+static void lines_sum(const char *bytes, struct buf *out)
+{
+    const char *const kinds = "oerOER.ut";
+    struct text left = text_of(bytes);
+    while (left.length > 0) {
+        struct text line = text_cut(&left, '\n'), rest = line;
+        const bool is_whole = left.at != NULL;
+        const struct text kind = text_cut(&rest, ' '), offset = text_cut(&rest, ' '),
+                          all = text_cut(&rest, ' ');
+        int64_t number, all_number;
+        if (kind.length == 1 && strchr(kinds, kind.at[0]) && text_to_int64(offset, &number) &&
+            text_to_int64(all, &all_number) && rest.at)
+            buf_format(out, "%c %lld %lld %06x %.*s", kind.at[0], (long long)number,
+                       (long long)all_number,
+                       log_line_sum(kind.at[0], (uint64_t)number, (uint64_t)all_number, rest),
+                       TEXT_ARG(rest));
+        else
+            buf_text(out, line);
+        if (is_whole)
+            buf_char(out, '\n');
+    }
+}
+
+static void take_as(const char *bytes, uint64_t segment_bytes)
+{
+    cleanup_buf struct buf lines = BUF_INIT;
+    lines_sum(bytes, &lines);
+    assert_int_equal(log_store_take(&task, path, segment_bytes, buf_as_text(&lines), NULL), 0);
+}
+
 static void take(const char *bytes)
 {
-    assert_int_equal(log_store_take(&task, path, 1 << 20, text_of(bytes), NULL), 0);
+    take_as(bytes, 1 << 20);
 }
 
 static void stream_is(enum log_stream stream, uint64_t offset, const char *wanted)
@@ -74,10 +106,14 @@ static void what_it_uses_is_told_beside_its_logs(void **state)
 static void what_comes_in_pieces(void **state)
 {
     (void)state;
-    take("o 0 ");
-    take("0 a\no 2 2");
-    stream_is(LOG_STDOUT, 0, "a\n");
-    take(" b\n");
+    cleanup_buf struct buf lines = BUF_INIT;
+    lines_sum("o 0 0 a\no 2 2 b\n", &lines);
+    const size_t cuts[] = {4, lines.length - 6, lines.length};
+    for (size_t i = 0, from = 0; i < COUNT_OF(cuts); from = cuts[i++]) {
+        const struct text part = {lines.at + from, cuts[i] - from};
+        assert_int_equal(log_store_take(&task, path, 1 << 20, part, NULL), 0);
+        stream_is(LOG_STDOUT, 0, i == 0 ? "" : i == 1 ? "a\n" : "a\nb\n");
+    }
     stream_is(LOG_STDOUT, 0, "a\nb\n");
     assert_false(task.is_whole);
 }
@@ -86,7 +122,7 @@ static void what_comes_in_pieces(void **state)
 static void what_comes_twice(void **state)
 {
     (void)state;
-    take("o 0 0 one\no 4 4 tw");
+    take("o 0 0 one\no 4 4");
     log_store_again(&task, true);
     take("o 0 0 one\no 4 4 two\n");
     stream_is(LOG_STDOUT, 0, "one\ntwo\n");
@@ -109,6 +145,33 @@ static void another_skepd_goes_on(void **state)
     assert_int_equal(logs_read(path, LOG_STDOUT, &offset, first, sizeof first, &part, NULL), 8);
     assert_int_equal(part.end, 8);
     stream_is(LOG_STDOUT, 4, "two\n");
+}
+
+/* Also where nothing more comes: skep-init tells how long each stream is. */
+static void what_is_missing_at_the_end(void **state)
+{
+    (void)state;
+    log_store_again(&task, false);
+    take("o 0 0 one\nr 0 0 note\nt 4 4 0 5\n");
+    assert_false(task.is_torn);
+    take("t 4 4 0 6\no 4 4 two\n");
+    assert_true(task.is_torn);
+    stream_is(LOG_ALL, 0, "one\n");
+}
+
+/* A runtime cuts a line where its kubelet rotates the file, and a reader may miss its end. */
+static void halves_are_no_line(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf lines = BUF_INIT, halves = BUF_INIT;
+    log_store_again(&task, false);
+    lines_sum("o 0 0 one\no 4 4 two\n", &lines);
+    buf_add(&halves, lines.at, lines.length / 2 - 2);
+    buf_add(&halves, lines.at + lines.length - 3, 3);
+    assert_int_equal(log_store_take(&task, path, 1 << 20, buf_as_text(&halves), NULL), 0);
+    stream_is(LOG_STDOUT, 0, "");
+    take("o 4 4 two\n");
+    assert_true(task.is_torn);
 }
 
 /* What is missing can be fetched: nothing behind it is taken before. */
@@ -163,7 +226,7 @@ static void only_the_newest_stays(void **state)
     char line[64];
     for (int i = 0; i < 10; i++) {
         snprintf(line, sizeof line, "o %d %d 1234567\n", i * 8, i * 8);
-        assert_int_equal(log_store_take(&task, path, 16, text_of(line), NULL), 0);
+        take_as(line, 16);
     }
     struct log_part part;
     uint64_t offset = 0;
@@ -239,7 +302,9 @@ static void a_folder_that_is_not_there(void **state)
     (void)state;
     struct err err = {0};
     assert_int_equal(rmdir(path), 0);
-    assert_int_equal(log_store_take(&task, path, 1 << 20, TEXT("o 0 0 a\n"), &err), ERR_IO);
+    cleanup_buf struct buf lines = BUF_INIT;
+    lines_sum("o 0 0 a\n", &lines);
+    assert_int_equal(log_store_take(&task, path, 1 << 20, buf_as_text(&lines), &err), ERR_IO);
     assert_non_null(strstr(err.text, path));
     assert_int_equal(log_store_begin("/nowhere", (struct attempt_id){7}, "alice~j", &err), ERR_IO);
 }
@@ -275,6 +340,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(what_comes_twice, setup, teardown),
     cmocka_unit_test_setup_teardown(another_skepd_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_missing, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_is_missing_at_the_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(halves_are_no_line, setup, teardown),
     cmocka_unit_test_setup_teardown(what_was_missed, setup, teardown),
     cmocka_unit_test_setup_teardown(times_are_noted, setup, teardown),
     cmocka_unit_test_setup_teardown(only_the_newest_stays, setup, teardown),
