@@ -38,6 +38,13 @@ void log_store_task_release(struct log_store_task *task)
     buf_release(&task->rest);
 }
 
+void log_store_task_free(struct log_store_task *task)
+{
+    if (task)
+        log_store_task_release(task);
+    mem_free(task);
+}
+
 int log_store_begin(const char *directory, struct attempt_id attempt, const char *job,
                     struct err *err)
 {

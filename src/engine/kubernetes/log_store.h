@@ -37,6 +37,7 @@ struct log_store_task {
 };
 
 void log_store_task_release(struct log_store_task *task);
+void log_store_task_free(struct log_store_task *task); /* one on the heap; NULL is fine */
 
 /* The folder of an attempt. */
 void log_store_path(const char *directory, struct attempt_id attempt,

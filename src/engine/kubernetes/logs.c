@@ -49,7 +49,7 @@ static struct kube_task *task_followed(struct kube *kube, uint64_t key)
 static void use_note(struct kube *kube, struct kube_task *task)
 {
     pthread_mutex_lock(&kube->lock);
-    task->log.use = task->log.store.use;
+    task->log.use = task->log.store->use;
     task->log.use_ms = kube_now_ms();
     pthread_mutex_unlock(&kube->lock);
 }
@@ -58,7 +58,7 @@ static void use_note(struct kube *kube, struct kube_task *task)
  */
 static bool is_missed(const struct kube_task *task)
 {
-    return task->log.store.is_torn || (task->log.store.is_awaited && task->state < TASK_ENDED &&
+    return task->log.store->is_torn || (task->log.store->is_awaited && task->state < TASK_ENDED &&
                                        task->log.fetch_failures < FETCH_FAILURES_MAX);
 }
 
@@ -70,14 +70,14 @@ static bool log_bytes(void *context, uint64_t key, struct text bytes)
     struct err err = {0};
     if (!task)
         return false;
-    const uint64_t use_at_ms = task->log.store.use_at_ms;
+    const uint64_t use_at_ms = task->log.store->use_at_ms;
     path_of(kube, task->attempt, path);
-    const int code = log_store_take(&task->log.store, path, kube->logs.segment_bytes, bytes, &err);
+    const int code = log_store_take(task->log.store, path, kube->logs.segment_bytes, bytes, &err);
     if (code < 0 && !task->log.is_failing) /* a full disk is told once, not with every piece */
         log_error("engine", "kubernetes: the log of attempt %llu: %s", (unsigned long long)key,
                   err.text);
     task->log.is_failing = code < 0;
-    if (task->log.store.use_at_ms != use_at_ms)
+    if (task->log.store->use_at_ms != use_at_ms)
         use_note(kube, task);
     return !is_missed(task);
 }
@@ -97,7 +97,7 @@ static void log_send(struct kube *kube, struct kube_task *task, bool takes_holes
                kube->settings.space, name, POD_CONTAINER_TASK);
     task->log.again_ms = 0;
     /* nothing can be fetched from a pod that is over */
-    log_store_again(&task->log.store, takes_holes || task->state >= TASK_ENDED ||
+    log_store_again(task->log.store, takes_holes || task->state >= TASK_ENDED ||
                                           task->log.fetch_failures >= FETCH_FAILURES_MAX);
     kube_client_send(kube->client, &call, 0);
 }
@@ -105,8 +105,18 @@ static void log_send(struct kube *kube, struct kube_task *task, bool takes_holes
 static void log_ask(struct kube *kube, struct kube_task *task)
 {
     task->log.is_open = true;
+    task->log.store = mem_zero(1, sizeof *task->log.store);
     kube->logs.streams++;
     log_send(kube, task, false);
+}
+
+/* No stream of it is open any more, nor will be. */
+static void log_close(struct kube *kube, struct kube_task *task)
+{
+    kube->logs.streams--;
+    task->log.is_open = false;
+    log_store_task_free(task->log.store);
+    task->log.store = NULL;
 }
 
 /* One more may have its turn: first whose end waits for it. */
@@ -152,8 +162,8 @@ void task_log_leave(struct kube *kube, struct kube_task *task)
     task->log.is_held = false;
     if (task->log.again_ms > 0 || task->log.is_fetch_wanted) { /* who comes next is seen later */
         task->log.again_ms = 0;
-        task->log.is_open = task->log.is_fetch_wanted = false;
-        kube->logs.streams--;
+        task->log.is_fetch_wanted = false;
+        log_close(kube, task);
     }
     if (!kube->logs.directory)
         return;
@@ -191,7 +201,7 @@ static void log_finish(struct kube *kube, struct kube_task *task, struct tells *
 /* Was that all of it? */
 static bool is_over(const struct kube_task *task, const struct kube_answer *answer)
 {
-    if (task->log.store.is_whole)
+    if (task->log.store->is_whole)
         return true;
     if (task->state < TASK_ENDED)
         return false;
@@ -253,8 +263,7 @@ static void fetch_next(struct kube *kube)
 /* Nothing more comes, or its turn goes to another. */
 static void log_over(struct kube *kube, struct kube_task *task, struct tells *tells)
 {
-    kube->logs.streams--;
-    task->log.is_open = false;
+    log_close(kube, task);
     if (task->state != TASK_FORGOTTEN && !task->log.is_done)
         log_finish(kube, task, tells);
 }
@@ -262,8 +271,8 @@ static void log_over(struct kube *kube, struct kube_task *task, struct tells *te
 static void fetched(struct kube *kube, struct kube_task *task, enum fetch_result result,
                     const char *trouble, struct tells *tells)
 {
-    const bool is_awaited = task->log.store.is_awaited;
-    log_store_changed(&task->log.store);
+    const bool is_awaited = task->log.store->is_awaited;
+    log_store_changed(task->log.store);
     task->log.fetch_failures = result == FETCH_FAILED ? task->log.fetch_failures + 1 : 0;
     if (task->log.fetch_failures == FETCH_FAILURES_MAX)
         log_warning("engine",

@@ -40,7 +40,7 @@ enum {
 
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
-    struct log_store_task store; /* the client's thread alone */
+    struct log_store_task *store; /* the client's thread alone; NULL: nothing is brought now */
     bool is_failing;             /* likewise: what came last could not be written */
     bool is_wanted;              /* its container has begun */
     bool is_open;                /* a stream runs, or will begin after a pause */

@@ -60,7 +60,7 @@ static void task_free(struct kube *kube, struct kube_task *task)
     mem_free(task->gives_why);
     mem_free(task->end_reason);
     mem_free(task->end_text);
-    log_store_task_release(&task->log.store);
+    log_store_task_free(task->log.store);
     mem_free(task);
 }
 

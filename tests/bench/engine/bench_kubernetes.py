@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """How the Kubernetes engine does at scale: a real API server and etcd, and kwok in the place of the kubelets.
 
-usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N]
+usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--without-jobs]
 
 Prints how fast pods come to run and go, what skepd asks of the API server for each, what memory and processor time that costs it, and
-how long it takes to adopt all of them after a kill. The components are made by tests/system/kubernetes/build-components. What kubelets
+how long it takes to adopt all of them after a kill; beside it, how fast the same cluster runs as many pods as Jobs of Kubernetes, with
+its own job controller and its default scheduler. etcd writes to a folder of /tmp and without fsync, for both. The components are made by tests/system/kubernetes/build-components. What kubelets
 do for logs is played: each asks once, and the answer is the last line of an empty log.
 
 Variable: SKEPD.
@@ -108,9 +109,6 @@ class Bench:
                 found[key] = found.get(key, 0) + float(match[2])
         return found
 
-    def made(self, before):
-        return self.requests().get(("POST", "pods"), 0) - before.get(("POST", "pods"), 0)
-
     def memory_mib(self):
         return status_kib(self.skepd.process, "VmRSS") / 1024
 
@@ -147,6 +145,41 @@ class Bench:
             job = server.job_file(f"j{number}", {"main": (each, "true", {})}, "registry.invalid/task:1", {})
             self.skepd.submit(job)
 
+    def wait_running(self):
+        """Until all pods are there, and kwok has told of each that it runs."""
+        path = f"/api/v1/namespaces/{self.cluster.NAMESPACE}/pods?limit=1"
+
+        def all_run():
+            answer = self.cluster.call("GET", path)
+            if len(answer["items"]) + answer["metadata"].get("remainingItemCount", 0) < self.options.pods:
+                return False
+            return not self.cluster.call("GET", f"{path}&fieldSelector=status.phase%21%3DRunning")["items"]
+
+        waits.until(all_run, lambda: self.skepd.tail() + self.cluster.tail("apiserver"), PATIENCE_S)
+
+    def run_jobs(self):
+        """As many pods as Jobs of Kubernetes."""
+        nodes, pods, jobs = self.options.nodes, self.options.pods, self.options.jobs
+        each, space = pods // jobs, f"/apis/batch/v1/namespaces/{self.cluster.NAMESPACE}/jobs"
+        self.cluster.start_controllers("--controllers=job-controller", "--kube-api-qps=5000", "--kube-api-burst=10000", "--concurrent-job-syncs=20")
+        self.cluster.start_scheduler()
+        pod = {"restartPolicy": "Never", "hostNetwork": True, "terminationGracePeriodSeconds": 30,
+               "containers": [{"name": "task", "image": "registry.invalid/task:1", "command": ["true"],
+                               "resources": {"limits": {"cpu": "1", "memory": "32Mi"}}}]}
+        before, begin = self.requests(), time.monotonic()
+        schedulers = [self.cluster.processes[name] for name in ("controllers", "scheduler")]
+        for number in range(jobs):
+            self.cluster.create(space, {"metadata": {"name": f"k{number}"}, "spec": {
+                "parallelism": each, "completions": each, "template": {"spec": pod}}})
+        self.wait_running()
+        passed, cpu = time.monotonic() - begin, sum(cpu_s(process) for process in schedulers)
+        print(f"as Jobs: submit to Running         {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
+        print(f"as Jobs: processor time            {cpu:8.1f} s, {cpu / pods * 1000:.2f} ms a pod; of the controllers and the scheduler")
+        print(f"as Jobs: memory of both            {sum(status_kib(process, 'VmRSS') for process in schedulers) / 1024:8.1f} MiB")
+        after = self.requests()
+        asked = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= pods / 2}
+        print("as Jobs: requests                  " + ", ".join(f"{verb} {what} {count / pods:.2f}" for (verb, what), count in sorted(asked.items())) + " a pod")
+
     def run(self):
         nodes, pods = self.options.nodes, self.options.pods
         print(f"{nodes} nodes, {nodes * GPUS} GPUs, {pods} pods in {self.options.jobs} jobs; load average {os.getloadavg()[0]:.1f}", flush=True)
@@ -155,14 +188,13 @@ class Bench:
         self.kwok.start()
         before, memory, cpu, begin = self.requests(), self.memory_mib(), self.cpu_s(), time.monotonic()
         self.submit()
-        waits.until(lambda: self.made(before) >= pods, self.skepd.tail, PATIENCE_S)
-        passed = time.monotonic() - begin
-        print(f"submit to created                  {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
+        self.wait_running()
         self.wait_states("RUNNING")
         passed = time.monotonic() - begin
         print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
         print(f"skepd's processor time             {self.cpu_s() - cpu:8.1f} s, {(self.cpu_s() - cpu) / pods * 1000:.2f} ms a pod")
-        print(f"skepd's memory                     {self.memory_mib():8.1f} MiB, {(self.memory_mib() - memory) / pods * 10000:.1f} for 10,000 pods")
+        print(f"skepd's memory                     {self.memory_mib():8.1f} MiB, {(self.memory_mib() - memory) / pods * 10000:.1f} for 10,000 pods;"
+              f" at most {status_kib(self.skepd.process, 'VmHWM') / 1024:.1f} MiB")
         answered, all_known = self.adopted()
         print(f"adopted after a kill               {all_known:8.1f} s; the API was served after {answered:.1f} s")
         self.wait_states("RUNNING")
@@ -177,7 +209,9 @@ class Bench:
         for key in (("POST", "pods"), ("POST", "secrets"), ("DELETE", "pods"), ("DELETE", "secrets"), ("GET", "pods"), ("CONNECT", "pods/log"),
                     ("LIST", "pods"), ("LIST", "nodes")):
             count = after.get(key, 0) - before.get(key, 0)
-            print(f"requests {key[0] + ' ' + key[1]:25} {count:8.0f}, {count / pods:.2f} a pod" + ("; kwok's one a pod among them" if key == ("DELETE", "pods") else ""))
+            print(f"requests {key[0] + ' ' + key[1]:25} {count:8.0f}, {count / pods:.2f} a pod" + ("; kwok's one a pod among them" if key == ("DELETE", "pods") else ""), flush=True)
+        if not self.options.without_jobs:
+            self.run_jobs()
 
 
 def main():
@@ -186,8 +220,9 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000, help="how many nodes (%(default)s)")
     parser.add_argument("--pods", type=int, default=4000, help="how many pods at a time (%(default)s)")
     parser.add_argument("--jobs", type=int, default=20, help="of how many jobs (%(default)s)")
+    parser.add_argument("--without-jobs", action="store_true", help="skepd alone, not Jobs of Kubernetes beside it")
     options = parser.parse_args()
-    api.need("kube-apiserver", "kwok")
+    api.need("kube-apiserver", "kwok", *([] if options.without_jobs else ["kube-controller-manager", "kube-scheduler"]))
     with Bench(options) as bench:
         bench.run()
     return 0
