@@ -8,7 +8,18 @@
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
 
-enum { STATUS_GONE = 410, STATUS_OK = 200, FAILURES_MAX = 1000 };
+enum {
+    STATUS_OK = 200,
+    STATUS_BAD = 400,
+    STATUS_UNAUTHORIZED = 401,
+    STATUS_TIMEOUT = 408,
+    STATUS_GONE = 410,
+    STATUS_TOO_MANY = 429,
+    STATUS_SERVER = 500,
+    FAILURES_MAX = 1000
+};
+
+#define LIST_END "k8s.io/initial-events-end"
 
 void feed_init(struct feed *feed, const char *path, const char *selector)
 {
@@ -26,11 +37,23 @@ void feed_request(const struct feed *feed, uint64_t chance, struct buf *out)
         object_encode(out, feed->version);
         return;
     }
+    if (!feed->is_paged) {
+        buf_format(out,
+                   "watch=1&allowWatchBookmarks=true&sendInitialEvents=true&"
+                   "resourceVersionMatch=NotOlderThan&timeoutSeconds=%d",
+                   FEED_LIST_S);
+        return;
+    }
     buf_format(out, "limit=%d", FEED_PAGE_LIMIT);
     if (feed->next_page[0]) {
         buf_string(out, "&continue=");
         object_encode(out, feed->next_page);
     }
+}
+
+bool feed_is_stream(const struct feed *feed)
+{
+    return feed->state == FEED_WATCHES || !feed->is_paged;
 }
 
 bool feed_is_first_page(const struct feed *feed)
@@ -71,13 +94,21 @@ bool feed_page_took(struct feed *feed, const struct doc *metadata)
     return true;
 }
 
+static bool has_list_end(const struct doc *object)
+{
+    return strcmp(object_note(object, LIST_END), "true") == 0;
+}
+
 enum feed_event feed_line(struct feed *feed, const struct doc *line, const struct doc **object)
 {
     const char *type = object_string(line, "type");
     *object = doc_get_kind(line, "object", DOC_MAP);
     if (strcmp(type, "ERROR") == 0) {
-        if (doc_get_int(*object, "code", 0) != STATUS_GONE)
+        const bool is_gone = doc_get_int(*object, "code", 0) == STATUS_GONE;
+        if (!is_gone && (feed->state == FEED_WATCHES || feed->is_paged))
             return FEED_BROKEN;
+        /* what stands behind the server may be too old for such lists (an etcd of 3.4) */
+        feed->is_paged = feed->is_paged || !is_gone;
         list_again(feed);
         return FEED_EXPIRED;
     }
@@ -86,11 +117,18 @@ enum feed_event feed_line(struct feed *feed, const struct doc *line, const struc
     const bool is_removed = strcmp(type, "DELETED") == 0;
     if (!is_bookmark && !is_removed && strcmp(type, "ADDED") != 0 && strcmp(type, "MODIFIED") != 0)
         return FEED_BROKEN;
+    const bool is_list_end = feed->state == FEED_LISTS && is_bookmark && has_list_end(*object);
+    if (feed->state == FEED_LISTS && !is_list_end) /* in no order: none is where a watch begins */
+        return is_bookmark ? FEED_NOTHING : is_removed ? FEED_REMOVED : FEED_OBJECT;
     if (!version[0] || !string_take(feed->version, sizeof feed->version, version))
         return FEED_BROKEN;
+    feed->state = FEED_WATCHES;
     feed->failures = 0;
     feed->is_watch_fresh = false;
-    return is_bookmark ? FEED_NOTHING : is_removed ? FEED_REMOVED : FEED_OBJECT;
+    return is_list_end   ? FEED_LISTED
+           : is_bookmark ? FEED_NOTHING
+           : is_removed  ? FEED_REMOVED
+                         : FEED_OBJECT;
 }
 
 const char *feed_refusal(const struct feed *feed, int status, struct text body, struct arena *arena)
@@ -115,8 +153,20 @@ uint32_t feed_backoff_ms(uint32_t failures, uint64_t chance)
     return ms + (uint32_t)(chance % (ms / 5));
 }
 
+/* A watch that was to begin with a list has ended without one: the server has none of that kind. */
+static bool is_no_list(int status)
+{
+    return status == STATUS_OK ||
+           (status >= STATUS_BAD && status < STATUS_SERVER && status != STATUS_UNAUTHORIZED &&
+            status != STATUS_TIMEOUT && status != STATUS_GONE && status != STATUS_TOO_MANY);
+}
+
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance)
 {
+    if (feed->state == FEED_LISTS && !feed->is_paged && is_no_list(status)) {
+        feed->is_paged = true;
+        return 0;
+    }
     const bool is_useful = feed->state == FEED_WATCHES && !feed->is_watch_fresh;
     if (status == STATUS_GONE)
         list_again(feed);

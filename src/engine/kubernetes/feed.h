@@ -3,7 +3,10 @@
  * Pure: it says what to ask next and takes what was answered; who asks, and when, is the caller's
  * business. The rules (Kubernetes documents no algorithm; these are client-go's):
  *
- *   - LIST by pages with resourceVersion unset; the version of the list is where the WATCH begins.
+ *   - A list is the begin of a WATCH with sendInitialEvents, which goes on as the watch: one object
+ *     at a time, out of the server's cache. A bookmark with a note of its own ends the list.
+ *   - Where the server has no such lists (it says so, or never ends one): LIST by pages with
+ *     resourceVersion unset; the version of the list is where the WATCH begins.
  *   - Each event and each bookmark moves that version; a watch that ends goes on from the last one.
  *   - 410 comes as a status or as an ERROR event in the stream: then all is listed again, with the
  *     version unset. It comes for a `continue` as well: then the list begins anew.
@@ -21,10 +24,11 @@ struct buf;
 struct doc;
 
 enum {
-    FEED_PAGE_LIMIT = 250,
+    FEED_PAGE_LIMIT = 500,
     FEED_VERSION_MAX = 64,
     FEED_CONTINUE_MAX = 4096,
     FEED_WATCH_MIN_S = 300, /* the server ends a watch after this to twice this, by chance */
+    FEED_LIST_S = 120, /* and one that begins with a list after this: it may know no end of it */
     FEED_BACKOFF_FIRST_MS = 800,
     FEED_BACKOFF_MAX_MS = 30000,
 };
@@ -35,6 +39,7 @@ struct feed {
     const char *path;     /* "/api/v1/nodes" */
     const char *selector; /* of labels, "" all; encoded already */
     enum feed_state state;
+    bool is_paged;       /* the server has no lists that are the begin of a watch */
     bool is_watch_fresh; /* nothing has come by this watch */
     uint32_t failures;   /* since a watch last brought something */
     char version[FEED_VERSION_MAX];
@@ -43,10 +48,12 @@ struct feed {
 
 void feed_init(struct feed *feed, const char *path, const char *selector);
 
-/* Append path and query of the next request; a watch when the state is FEED_WATCHES. */
+/* Append path and query of the next request. */
 void feed_request(const struct feed *feed, uint64_t chance, struct buf *out);
 
-/* True: this page is the first of a list. */
+/* True: the next request is a watch, perhaps one that begins with a list; else it is a page. */
+bool feed_is_stream(const struct feed *feed);
+/* True: a list begins with it. */
 bool feed_is_first_page(const struct feed *feed);
 
 /* A page's "metadata" came. True: the list is complete, and a watch is next. False: another page
@@ -58,6 +65,7 @@ enum feed_event {
     FEED_OBJECT,  /* ADDED or MODIFIED */
     FEED_REMOVED, /* DELETED, with the last state */
     FEED_NOTHING, /* a bookmark */
+    FEED_LISTED,  /* the list is complete */
     FEED_EXPIRED, /* 410: the stream is over, and a list is next */
     FEED_BROKEN,  /* another error, or no event: the stream is over */
 };

@@ -122,6 +122,8 @@ static bool watch_line(void *context, uint64_t which, struct text line)
     enum feed_event event = doc ? feed_line(&follow->feed, doc, &object) : FEED_BROKEN;
     if (event == FEED_OBJECT || event == FEED_REMOVED)
         object_seen(kube, which, object, event == FEED_REMOVED, &tells);
+    if (event == FEED_LISTED)
+        list_complete(kube, which, &tells);
     if (event != FEED_EXPIRED && event != FEED_BROKEN)
         trouble_set(kube, "");
     follow->is_expired = event == FEED_EXPIRED;
@@ -136,12 +138,14 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
     cleanup_arena struct arena arena;
     arena_init(&arena);
     pthread_mutex_lock(&kube->lock);
-    const int status = follow->is_expired ? 200 : answer->status;
+    const int status = follow->is_expired ? 410 : answer->status;
     const char *trouble = answer_trouble(&follow->feed, answer, &arena);
-    /* that it has expired is no trouble; an end without one has ended none */
-    if (!follow->is_expired && status != 410 && trouble[0])
-        trouble_set(kube, trouble);
+    const bool was_paged = follow->feed.is_paged;
     uint32_t delay_ms = feed_ended(&follow->feed, status, kube->chance++);
+    /* that it has expired is no trouble, nor that it has no lists of the one kind; an end without
+     * one has ended none */
+    if (status != 410 && was_paged == follow->feed.is_paged && trouble[0])
+        trouble_set(kube, trouble);
     follow->is_expired = false;
     pthread_mutex_unlock(&kube->lock);
     follow_ask(kube, which, delay_ms);
@@ -154,7 +158,7 @@ static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
     /* what comes while the list is made need not be in it: it has the list's mark from here on */
     kube->follows[which].mark += feed_is_first_page(feed);
     struct kube_call call = {.method = "GET", .context = kube, .key = which, .done = list_done};
-    if (feed->state == FEED_WATCHES) {
+    if (feed_is_stream(feed)) {
         call.line = watch_line;
         call.done = watch_done;
     }

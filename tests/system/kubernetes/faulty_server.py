@@ -158,6 +158,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with self.server.changed:
                 item = self.server.objects[kind].get(name)
             self.answer(200, item) if item else self.fail(404)
+        elif self.query.get("sendInitialEvents"):  # as a server that has no such lists
+            self.fail(422)
         elif self.query.get("watch"):
             self.watch(kind)
         else:

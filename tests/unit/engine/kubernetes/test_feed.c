@@ -50,20 +50,85 @@ static enum feed_event line(struct feed *feed, const char *text)
     "/api/v1/"                                                                                     \
     "pods?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&timeoutSeconds=307&"                \
     "resourceVersion="
-#define LIST "/api/v1/pods?labelSelector=a%3Db&limit=250"
+#define LIST "/api/v1/pods?labelSelector=a%3Db&limit=500"
+
+/* Of a server whose lists are pages. */
+static void feed_paged(struct feed *feed, const char *path, const char *selector)
+{
+    feed_init(feed, path, selector);
+    feed->is_paged = true;
+}
 
 static void feed_watching(struct feed *feed, const char *version)
 {
-    feed_init(feed, "/api/v1/pods", "a%3Db");
+    feed_paged(feed, "/api/v1/pods", "a%3Db");
     const char *metadata = arena_format(&arena, "{\"resourceVersion\":\"%s\"}", version);
     assert_true(feed_page_took(feed, json(metadata)));
+}
+
+#define LIST_STREAM                                                                                \
+    "/api/v1/"                                                                                     \
+    "pods?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&sendInitialEvents=true&"            \
+    "resourceVersionMatch=NotOlderThan&timeoutSeconds=120"
+
+static void a_list_is_the_begin_of_a_watch(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    assert_true(feed_is_stream(&feed) && feed_is_first_page(&feed));
+    asks(&feed, LIST_STREAM);
+    assert_int_equal(
+        line(&feed, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"39\"}}}"),
+        FEED_OBJECT);
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"30\"}}}"),
+        FEED_NOTHING);
+    assert_true(feed_is_first_page(&feed));
+    /* it breaks before its end: all of it again */
+    assert_int_equal(feed_ended(&feed, 0, 0), 800);
+    asks(&feed, LIST_STREAM);
+    assert_int_equal(feed_ended(&feed, 429, 0), 1600);
+    assert_int_equal(
+        line(&feed, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"40\","
+                    "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}"),
+        FEED_LISTED);
+    assert_false(feed_is_first_page(&feed));
+    asks(&feed, WATCH "40");
+    assert_int_equal(
+        line(&feed, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}"),
+        FEED_OBJECT);
+    assert_int_equal(feed_ended(&feed, 200, 0), 0);
+    asks(&feed, WATCH "41");
+    assert_int_equal(feed_ended(&feed, 410, 0), 0);
+    asks(&feed, LIST_STREAM);
+}
+
+static void a_server_without_such_lists(void **state)
+{
+    (void)state;
+    static const int statuses[] = {400, 403, 422, 200}; /* 200: it began an ordinary watch */
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        struct feed feed;
+        feed_init(&feed, "/api/v1/pods", "a%3Db");
+        assert_int_equal(feed_ended(&feed, statuses[i], 0), 0);
+        assert_true(feed_is_first_page(&feed) && !feed_is_stream(&feed));
+        asks(&feed, LIST);
+    }
+    /* or its etcd is too old for them */
+    struct feed feed;
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    assert_int_equal(line(&feed, "{\"type\":\"ERROR\",\"object\":{\"code\":500}}"), FEED_EXPIRED);
+    assert_int_equal(feed_ended(&feed, 410, 0), 0);
+    asks(&feed, LIST);
 }
 
 static void a_list_goes_by_pages_and_a_watch_from_its_version(void **state)
 {
     (void)state;
     struct feed feed;
-    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    feed_paged(&feed, "/api/v1/pods", "a%3Db");
     assert_true(feed_is_first_page(&feed));
     asks(&feed, LIST);
     assert_false(feed_page_took(&feed, json("{\"resourceVersion\":\"40\",\"continue\":\"x/y=\"}")));
@@ -78,8 +143,8 @@ static void without_a_selector_all_is_asked_for(void **state)
 {
     (void)state;
     struct feed feed;
-    feed_init(&feed, "/api/v1/nodes", "");
-    asks(&feed, "/api/v1/nodes?limit=250");
+    feed_paged(&feed, "/api/v1/nodes", "");
+    asks(&feed, "/api/v1/nodes?limit=500");
 }
 
 static void each_event_moves_the_version(void **state)
@@ -130,7 +195,7 @@ static void what_has_expired_is_listed_again(void **state)
     assert_int_equal(feed_ended(&feed, 200, 0), 0);
     asks(&feed, LIST);
     /* at a page that is not the first */
-    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    feed_paged(&feed, "/api/v1/pods", "a%3Db");
     assert_false(feed_page_took(&feed, json("{\"resourceVersion\":\"40\",\"continue\":\"x\"}")));
     assert_int_equal(feed_ended(&feed, 410, 0), 0);
     assert_true(feed_is_first_page(&feed));
@@ -205,7 +270,7 @@ static void a_page_without_a_version_is_asked_for_again(void **state)
 {
     (void)state;
     struct feed feed;
-    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    feed_paged(&feed, "/api/v1/pods", "a%3Db");
     const char *long_token =
         arena_format(&arena, "{\"continue\":\"%05000d\",\"resourceVersion\":\"%0100d\"}", 1, 1);
     assert_false(feed_page_took(&feed, json(long_token)));
@@ -217,7 +282,7 @@ static void a_page_whose_next_cannot_be_named_is_not_the_last(void **state)
 {
     (void)state;
     struct feed feed;
-    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    feed_paged(&feed, "/api/v1/pods", "a%3Db");
     const char *metadata =
         arena_format(&arena, "{\"continue\":\"%05000d\",\"resourceVersion\":\"9\"}", 1);
     assert_false(feed_page_took(&feed, json(metadata)));
@@ -233,12 +298,14 @@ static void a_refusal_is_told_in_the_servers_words(void **state)
     struct text body = TEXT("{\"kind\":\"Status\",\"message\":\"pods is forbidden\"}");
     assert_string_equal(feed_refusal(&feed, 403, body, &arena),
                         "/api/v1/pods (watch) answers 403: pods is forbidden");
-    feed_init(&feed, "/api/v1/pods", "");
+    feed_paged(&feed, "/api/v1/pods", "");
     assert_string_equal(feed_refusal(&feed, 502, TEXT("<html>"), &arena),
                         "/api/v1/pods answers 502");
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_list_is_the_begin_of_a_watch),
+    cmocka_unit_test(a_server_without_such_lists),
     cmocka_unit_test(a_list_goes_by_pages_and_a_watch_from_its_version),
     cmocka_unit_test(without_a_selector_all_is_asked_for),
     cmocka_unit_test(each_event_moves_the_version),
