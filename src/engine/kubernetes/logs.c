@@ -59,7 +59,7 @@ static void use_note(struct kube *kube, struct kube_task *task)
 static bool is_missed(const struct kube_task *task)
 {
     return task->log.store->is_torn || (task->log.store->is_awaited && task->state < TASK_ENDED &&
-                                       task->log.fetch_failures < FETCH_FAILURES_MAX);
+                                        task->log.fetch_failures < FETCH_FAILURES_MAX);
 }
 
 static bool log_bytes(void *context, uint64_t key, struct text bytes)
@@ -98,7 +98,7 @@ static void log_send(struct kube *kube, struct kube_task *task, bool takes_holes
     task->log.again_ms = 0;
     /* nothing can be fetched from a pod that is over */
     log_store_again(task->log.store, takes_holes || task->state >= TASK_ENDED ||
-                                          task->log.fetch_failures >= FETCH_FAILURES_MAX);
+                                         task->log.fetch_failures >= FETCH_FAILURES_MAX);
     kube_client_send(kube->client, &call, 0);
 }
 

@@ -64,27 +64,27 @@ void pod_shares_release(struct pod_shares *shares)
 /* --- one block --- */
 
 /* Where the next copy goes; without a block only its size is counted. */
-struct place {
-    char *block;
+struct copy_place {
+    char *at;
     size_t used;
 };
 
-static void *put(struct place *place, const void *bytes, size_t size, size_t alignment)
+static void *put(struct copy_place *place, const void *bytes, size_t size, size_t alignment)
 {
     place->used = (place->used + alignment - 1) / alignment * alignment;
-    char *at = place->block ? place->block + place->used : NULL;
+    char *at = place->at ? place->at + place->used : NULL;
     if (at && size > 0)
         memcpy(at, bytes, size);
     place->used += size;
     return at;
 }
 
-static const char *word_put(struct place *place, const char *word)
+static const char *word_put(struct copy_place *place, const char *word)
 {
     return word ? put(place, word, strlen(word) + 1, 1) : NULL;
 }
 
-static void files_put(struct place *place, const struct container *from, struct pod_order *to,
+static void files_put(struct copy_place *place, const struct container *from, struct pod_order *to,
                       struct pod_shared *const *shared)
 {
     struct engine_file *files =
@@ -105,7 +105,7 @@ static void files_put(struct place *place, const struct container *from, struct 
     to->shared = users;
 }
 
-static void mounts_put(struct place *place, const struct container *from, struct container *to)
+static void mounts_put(struct copy_place *place, const struct container *from, struct container *to)
 {
     struct engine_mount *mounts =
         put(place, from->mounts, from->mount_count * sizeof *mounts, alignof(struct engine_mount));
@@ -121,8 +121,8 @@ static void mounts_put(struct place *place, const struct container *from, struct
 }
 
 /* All that a container points to; `order` is the begin of the block. */
-static void order_put(struct place *place, const struct container *from, struct pod_order *order,
-                      struct pod_shared *const *shared)
+static void order_put(struct copy_place *place, const struct container *from,
+                      struct pod_order *order, struct pod_shared *const *shared)
 {
     struct container *to = &order->container;
     const struct {
@@ -151,7 +151,7 @@ struct pod_order *pod_order_new(const struct container *container, struct pod_sh
     /* order_put copies what a container points to: a new pointer must be copied there as well */
     _Static_assert(sizeof(struct container) == 168, "look whether order_put copies all of it");
     struct pod_order counted;
-    struct place place = {NULL, sizeof counted};
+    struct copy_place place = {NULL, sizeof counted};
     struct pod_shared **shared = mem_zero(container->file_count + 1, sizeof(struct pod_shared *));
     for (size_t i = 0; i < container->file_count; i++)
         if (container->files[i].content.length >= SHARED_MIN)
@@ -159,7 +159,7 @@ struct pod_order *pod_order_new(const struct container *container, struct pod_sh
     order_put(&place, container, &counted, shared);
     struct pod_order *order = mem_alloc(place.used);
     order->bytes = place.used;
-    place = (struct place){(char *)order, sizeof *order};
+    place = (struct copy_place){(char *)order, sizeof *order};
     order_put(&place, container, order, shared);
     assert(place.used == order->bytes);
     mem_free(shared);

@@ -41,17 +41,17 @@ enum {
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
     struct log_store_task *store; /* the client's thread alone; NULL: nothing is brought now */
-    bool is_failing;             /* likewise: what came last could not be written */
-    bool is_wanted;              /* its container has begun */
-    bool is_open;                /* a stream runs, or will begin after a pause */
-    bool is_done;                /* nothing more will come, or is waited for */
-    bool is_held;                /* its end is not told before that */
-    bool is_fetch_wanted;        /* what is missing waits for a turn to be fetched */
-    uint32_t failures;           /* in a row */
-    uint32_t fetch_failures;     /* likewise */
-    int64_t again_ms;            /* in the pause, it is asked for again then; 0: none */
-    struct log_line_use use;     /* what the store has of it, for any thread */
-    int64_t use_ms;              /* it was told then; 0: not yet */
+    bool is_failing;              /* likewise: what came last could not be written */
+    bool is_wanted;               /* its container has begun */
+    bool is_open;                 /* a stream runs, or will begin after a pause */
+    bool is_done;                 /* nothing more will come, or is waited for */
+    bool is_held;                 /* its end is not told before that */
+    bool is_fetch_wanted;         /* what is missing waits for a turn to be fetched */
+    uint32_t failures;            /* in a row */
+    uint32_t fetch_failures;      /* likewise */
+    int64_t again_ms;             /* in the pause, it is asked for again then; 0: none */
+    struct log_line_use use;      /* what the store has of it, for any thread */
+    int64_t use_ms;               /* it was told then; 0: not yet */
 };
 
 /* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
