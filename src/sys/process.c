@@ -186,7 +186,7 @@ static bool stream_drain(int fd, struct buf *into)
     return true;
 }
 
-/* Read both streams until they end. False: the time ran out. */
+/* Read both streams until they end. False: the time ran out, or the third is readable. */
 static bool streams_read(struct pollfd *streams, struct buf *const *into, uint32_t timeout_ms)
 {
     int64_t due = clock_ms() + timeout_ms;
@@ -194,7 +194,12 @@ static bool streams_read(struct pollfd *streams, struct buf *const *into, uint32
         int64_t left = timeout_ms ? due - clock_ms() : -1;
         if (timeout_ms && left <= 0)
             return false;
-        if (poll(streams, 2, (int)left) < 0 && errno != EINTR)
+        if (poll(streams, 3, (int)left) < 0) {
+            if (errno == EINTR)
+                continue;
+            return false;
+        }
+        if (streams[2].revents)
             return false;
         for (int i = 0; i < 2; i++)
             if (streams[i].fd >= 0 && streams[i].revents &&
@@ -219,17 +224,19 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
     cleanup_close int out_read = pipes[0][0], err_read = pipes[1][0];
     struct process child = *process;
     child.out = pipes[0][1];
-    child.err = pipes[1][1];
+    const bool shows = !complaint && process->err == STDERR_FILENO;
+    child.err = shows ? STDERR_FILENO : pipes[1][1];
     pid_t pid = 0;
     int code = process_spawn(&child, &pid, err);
     if (child.out >= 0)
         close(child.out);
-    if (child.err >= 0)
+    if (child.err >= 0 && !shows)
         close(child.err);
     if (code < 0)
         return code;
-    struct pollfd streams[2] = {{.fd = out_read, .events = POLLIN},
-                                {.fd = err_read, .events = POLLIN}};
+    struct pollfd streams[3] = {{.fd = out_read, .events = POLLIN},
+                                {.fd = err_read, .events = POLLIN},
+                                {.fd = child.stop > 0 ? child.stop : -1, .events = POLLIN}};
     cleanup_close int watch = out ? -1 : process_watch(pid, NULL);
     if (!out)
         streams[0].fd = watch; /* the time counts without a stream, too */
@@ -240,6 +247,8 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
     code = process_wait(pid, &status, err);
     if (code < 0)
         return code;
+    if (is_late && streams[2].revents)
+        return err_fail(err, ERR_UNAVAILABLE, "", "%s was stopped", child.argv[0]);
     if (is_late)
         return err_fail(err, ERR_UNAVAILABLE, "", "%s did not end within %u ms", child.argv[0],
                         timeout_ms);

@@ -20,6 +20,7 @@ struct process {
     /* The kernel kills it when the thread that started it ends, however that comes about. Only for
      * a thread that waits for the process itself. What the process starts is not killed. */
     bool is_bound;
+    int stop; /* of process_run: it is killed once this descriptor becomes readable; 0: none */
 };
 
 /* Start it: 0 and its pid, or ERR_NOT_FOUND when there is no such program, ERR_IO. */
@@ -34,8 +35,10 @@ int process_exit_code(int status);
 enum { PROCESS_TEXT_MAX = 1 << 20 };
 
 /* Run to the end and keep what it writes, at most PROCESS_TEXT_MAX of each (the rest is read and
- * dropped). `out` and `complaint` may be NULL: /dev/null. After timeout_ms (0: never) it is killed
- * and the result is ERR_UNAVAILABLE. *exit_code, 0 or not, is set when 0 is returned. */
+ * dropped). `out` and `complaint` may be NULL: /dev/null, or our standard error when process->err
+ * is that. After timeout_ms (0: never) it is killed
+ * and the result is ERR_UNAVAILABLE, as after `stop`. *exit_code, 0 or not, is set when 0 is
+ * returned. */
 int process_run(const struct process *process, uint32_t timeout_ms, struct buf *out,
                 struct buf *complaint, int *exit_code, struct err *err);
 

@@ -10,13 +10,13 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "engine/kubernetes/access.h"
 #include "engine/kubernetes/feed.h"
+#include "kube/access.h"
+#include "kube/login.h"
+#include "kube/route.h"
 
 enum {
-    CONNECT_MS = 10 * 1000,
     CALL_MS = 60 * 1000,
-    TOKEN_AGE_MS = 60 * 1000,
     RETRY_AFTER_MAX_S = 300,
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
@@ -35,8 +35,9 @@ struct transfer {
     struct buf answer; /* of a stream: what is left of a line */
     int64_t due_ms;
     uint32_t tries;
-    bool is_cut;     /* its reader wants no more, or it was too long */
-    bool is_opening; /* a stream of bytes that has no connection yet */
+    uint64_t credential; /* with which it is asked */
+    bool is_cut;         /* its reader wants no more, or it was too long */
+    bool is_opening;     /* a stream of bytes that has no connection yet */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -52,6 +53,7 @@ struct kube_client {
     pthread_mutex_t lock; /* of `inbox` */
     struct transfer_queue inbox;
     atomic_bool is_ending;
+    atomic_bool has_login; /* the plugin has ended */
     /* the thread's own */
     struct transfer_queue ready; /* due */
     struct transfer_queue opens; /* likewise, streams of bytes */
@@ -60,10 +62,9 @@ struct kube_client {
     size_t calls, opening;
     size_t ended; /* calls since memory was given back */
     int64_t quiet_until_ms, failing_since_ms;
-    char *base;                    /* what a path is put behind */
-    struct curl_slist *connect_to; /* NULL: the host of `base` */
-    struct buf token_header;
-    int64_t token_ms;
+    struct kube_route route;
+    struct kube_login *login;
+    int64_t login_ms; /* when it is worth to ask for a credential again; 0: there is one */
     uint64_t chance;
 };
 
@@ -152,23 +153,6 @@ static void transfer_free(struct transfer *transfer)
     mem_free(transfer);
 }
 
-/* --- the token --- */
-
-static void token_read(struct kube_client *client)
-{
-    const struct kube_access *access = client->access;
-    struct buf header = BUF_INIT;
-    if (client->token_header.length > 0 &&
-        (!access->token_path[0] || kube_now_ms() < client->token_ms + TOKEN_AGE_MS))
-        return;
-    /* what cannot be read now is what it was: the answer 401 says it if that is wrong */
-    if (kube_access_header(access, &header) < 0)
-        return;
-    client->token_ms = kube_now_ms();
-    bytes_wipe(&client->token_header);
-    client->token_header = header;
-}
-
 /* --- one transfer --- */
 
 static bool is_stream(const struct kube_call *call)
@@ -247,33 +231,11 @@ static size_t header_take(char *bytes, size_t size, size_t count, void *context)
     return length;
 }
 
-static void tls_set(CURL *easy, const struct kube_access *access)
+static void headers_set(struct transfer *transfer, struct kube_credential *credential)
 {
-    struct curl_blob ca = {(void *)(uintptr_t)access->ca.at, access->ca.length, CURL_BLOB_NOCOPY};
-    struct curl_blob certificate = {(void *)(uintptr_t)access->certificate.at,
-                                    access->certificate.length, CURL_BLOB_NOCOPY};
-    struct curl_blob key = {(void *)(uintptr_t)access->key.at, access->key.length,
-                            CURL_BLOB_NOCOPY};
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (access->ca.length > 0)
-        curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
-    if (certificate.len > 0) {
-        curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
-        curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
-    }
-    if (access->is_unchecked) {
-        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-}
-
-static void headers_set(struct transfer *transfer)
-{
-    struct kube_client *client = transfer->client;
-    token_read(client);
     transfer->headers = curl_slist_append(NULL, "Accept: application/json");
-    if (client->token_header.length > 0)
-        transfer->headers = curl_slist_append(transfer->headers, buf_cstr(&client->token_header));
+    if (credential->header.length > 0)
+        transfer->headers = curl_slist_append(transfer->headers, buf_cstr(&credential->header));
     if (transfer->call.body.length > 0)
         transfer->headers = curl_slist_append(transfer->headers, "Content-Type: application/json");
     curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
@@ -299,28 +261,11 @@ static void times_set(const struct transfer *transfer)
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_TIME, silence_s);
 }
 
-CURL *kube_client_easy(const struct kube_client *client, const char *path)
+static void transfer_start(struct kube_client *client, struct transfer *transfer,
+                           struct kube_credential *credential)
 {
-    cleanup_buf struct buf url = BUF_INIT;
-    CURL *easy = curl_easy_init();
-    if (!easy)
-        abort(); /* as of malloc: the event log makes that safe */
-    buf_format(&url, "%s%s", client->base, path);
-    curl_easy_setopt(easy, CURLOPT_URL, buf_cstr(&url));
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PROXY, client->access->proxy);
-    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    tls_set(easy, client->access);
-    return easy;
-}
-
-static void transfer_start(struct kube_client *client, struct transfer *transfer)
-{
-    CURL *easy = kube_client_easy(client, buf_cstr(&transfer->call.path));
+    CURL *easy = kube_route_easy(&client->route, credential, buf_cstr(&transfer->call.path));
+    transfer->credential = credential->number;
     transfer->easy = easy;
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
@@ -333,7 +278,7 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     body_set(transfer);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method);
     times_set(transfer);
-    headers_set(transfer);
+    headers_set(transfer, credential);
     transfer->is_cut = false;
     transfer->failure[0] = '\0';
     transfer->next = client->running;
@@ -352,16 +297,20 @@ static bool is_passing(int status)
            status == STATUS_TOO_MANY || status >= STATUS_SERVER;
 }
 
-static void watcher_tell(struct kube_client *client, const struct kube_answer *answer)
+static void trouble_tell(struct kube_client *client, const char *trouble)
 {
-    if (!is_passing(answer->status)) {
-        good_tell(client);
-        return;
-    }
     if (client->failing_since_ms == 0)
         client->failing_since_ms = kube_now_ms();
-    client->watcher.failed(client->watcher.context, answer->trouble,
+    client->watcher.failed(client->watcher.context, trouble,
                            kube_now_ms() - client->failing_since_ms);
+}
+
+static void watcher_tell(struct kube_client *client, const struct kube_answer *answer)
+{
+    if (is_passing(answer->status))
+        trouble_tell(client, answer->trouble);
+    else
+        good_tell(client);
 }
 
 /* How long the server wants to be left alone. */
@@ -422,7 +371,7 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
         watcher_tell(client, &answer);
     quiet_set(client, transfer->easy, answer.status);
     if (answer.status == STATUS_UNAUTHORIZED)
-        client->token_ms = -TOKEN_AGE_MS;
+        kube_login_refused(client->login, transfer->credential);
     if (!is_stream(&transfer->call) && is_passing(answer.status) && !transfer->is_cut) {
         again(client, transfer);
         return;
@@ -476,22 +425,46 @@ static bool is_wanted(struct transfer *transfer)
            call->write(call->context, call->key, &transfer->call.body);
 }
 
+/* What is started now is asked with this. False: there is none yet, and all calls wait. */
+static bool credential_take(struct kube_client *client, struct kube_credential *credential)
+{
+    uint32_t again_ms;
+    struct err why = {0};
+    if (client->login_ms > kube_now_ms())
+        return false;
+    int code = kube_login_take(client->login, credential, &again_ms, &why);
+    client->login_ms = code == 0 ? 0 : kube_now_ms() + (code == ERR_BUSY ? WAIT_MAX_MS : again_ms);
+    if (code < 0 && code != ERR_BUSY)
+        trouble_tell(client, why.text);
+    return code == 0;
+}
+
+static bool is_asking(const struct transfer *first)
+{
+    while (first && !first->call.method)
+        first = first->next;
+    return first != NULL;
+}
+
 /* Start what may be started, in order; what may not stays, in order. */
 static void ready_start(struct kube_client *client)
 {
     struct transfer_queue left;
     struct transfer *transfer;
-    const bool is_quiet = kube_now_ms() < client->quiet_until_ms;
+    cleanup_credential struct kube_credential credential = {0};
+    bool is_held = kube_now_ms() < client->quiet_until_ms;
+    if (!is_held && (is_asking(client->ready.first) || client->opens.first))
+        is_held = !credential_take(client, &credential);
     queue_init(&left);
     while ((transfer = queue_take(&client->ready))) {
         if (!transfer->call.method) {
             static const struct kube_answer due = {.trouble = ""};
             transfer->call.done(transfer->call.context, transfer->call.key, &due);
             transfer_free(transfer);
-        } else if (is_quiet || (!is_stream(&transfer->call) && client->calls >= CLIENT_CALLS_MAX)) {
+        } else if (is_held || (!is_stream(&transfer->call) && client->calls >= CLIENT_CALLS_MAX)) {
             queue_put(&left, transfer);
         } else if (is_wanted(transfer)) {
-            transfer_start(client, transfer);
+            transfer_start(client, transfer, &credential);
         } else {
             transfer_free(transfer);
         }
@@ -499,8 +472,8 @@ static void ready_start(struct kube_client *client)
     client->ready = left;
     if (!left.first)
         queue_init(&client->ready);
-    while (!is_quiet && client->opens.first && client->opening < CLIENT_OPENING_MAX)
-        transfer_start(client, queue_take(&client->opens));
+    while (!is_held && client->opens.first && client->opening < CLIENT_OPENING_MAX)
+        transfer_start(client, queue_take(&client->opens), &credential);
 }
 
 static void ended_take(struct kube_client *client)
@@ -532,9 +505,11 @@ static int wait_ms(struct kube_client *client)
     int64_t due = now + WAIT_MAX_MS;
     if (client->later && client->later->due_ms < due)
         due = client->later->due_ms;
-    if ((client->ready.first || client->opens.first) && client->quiet_until_ms > now) {
-        if (client->quiet_until_ms < due)
-            due = client->quiet_until_ms;
+    const int64_t held_ms =
+        client->quiet_until_ms > client->login_ms ? client->quiet_until_ms : client->login_ms;
+    if ((client->ready.first || client->opens.first) && held_ms > now) {
+        if (held_ms < due)
+            due = held_ms;
     } else if ((client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
                (client->opens.first && client->opening < CLIENT_OPENING_MAX)) {
         return 0; /* calls have ended since it was put off */
@@ -547,6 +522,8 @@ static void *client_run(void *argument)
     struct kube_client *client = argument;
     while (!atomic_load(&client->is_ending)) {
         int running;
+        if (atomic_exchange(&client->has_login, false))
+            client->login_ms = 0;
         inbox_take(client);
         due_take(client);
         ready_start(client);
@@ -560,39 +537,12 @@ static void *client_run(void *argument)
 
 /* --- doors --- */
 
-/* A certificate for another name: the URL has that name, and the connection goes where it should.
- */
-static int base_make(struct kube_client *client, struct err *err)
+/* On the thread of the login. */
+static void login_changed(void *context)
 {
-    const struct kube_access *access = client->access;
-    char *host = NULL, *port = NULL, *base = NULL;
-    int code = 0;
-    CURLU *url = curl_url();
-    if (!url || curl_url_set(url, CURLUPART_URL, access->server, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-        code = err_fail(err, ERR_INVALID, "", "%.150s is no address of a server", access->server);
-    if (code == 0 && !access->server_name[0])
-        client->base = mem_copy(access->server);
-    if (code == 0 && access->server_name[0]) {
-        cleanup_buf struct buf to = BUF_INIT;
-        buf_format(&to, "::%s:%s", host, port);
-        client->connect_to = curl_slist_append(NULL, buf_cstr(&to));
-        if (curl_url_set(url, CURLUPART_HOST, access->server_name, 0) == CURLUE_OK &&
-            curl_url_get(url, CURLUPART_URL, &base, 0) == CURLUE_OK) {
-            size_t length = strlen(base);
-            base[length - (length > 0 && base[length - 1] == '/')] = '\0';
-            client->base = mem_copy(base);
-        } else {
-            code = err_fail(err, ERR_INVALID, "", "%.150s is no name of a server",
-                            access->server_name);
-        }
-    }
-    curl_free(host);
-    curl_free(port);
-    curl_free(base);
-    curl_url_cleanup(url);
-    return code;
+    struct kube_client *client = context;
+    atomic_store(&client->has_login, true);
+    curl_multi_wakeup(client->multi);
 }
 
 int kube_client_new(const struct kube_access *access, struct kube_watcher watcher,
@@ -605,15 +555,16 @@ int kube_client_new(const struct kube_access *access, struct kube_watcher watche
     queue_init(&client->inbox);
     queue_init(&client->ready);
     queue_init(&client->opens);
-    client->token_ms = -TOKEN_AGE_MS;
     clock_gettime(CLOCK_REALTIME, &now);
     client->chance = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 32;
     pthread_mutex_init(&client->lock, NULL);
     client->multi = curl_multi_init();
     if (client->multi)
         curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_IDLE_MAX);
-    int code = client->multi ? base_make(client, err)
+    int code = client->multi ? kube_route_init(&client->route, access, err)
                              : err_fail(err, ERR_UNAVAILABLE, "", "libcurl has no memory");
+    if (code == 0)
+        code = kube_login_new(access, false, login_changed, client, &client->login, err);
     if (code == 0 && pthread_create(&client->thread, NULL, client_run, client) != 0)
         code = err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
     if (code < 0) {
@@ -647,10 +598,9 @@ void kube_client_free(struct kube_client *client)
     queue_free(client->opens.first);
     queue_free(client->later);
     queue_free(client->running);
+    kube_login_free(client->login); /* it wakes what is cleaned up next */
     curl_multi_cleanup(client->multi);
-    curl_slist_free_all(client->connect_to);
-    bytes_wipe(&client->token_header);
-    mem_free(client->base);
+    kube_route_release(&client->route);
     pthread_mutex_destroy(&client->lock);
     mem_free(client);
 }
@@ -666,4 +616,16 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
     queue_put(&client->inbox, transfer);
     pthread_mutex_unlock(&client->lock);
     curl_multi_wakeup(client->multi);
+}
+
+int kube_client_easy(const struct kube_client *client, const char *path, struct buf *header,
+                     CURL **easy, struct err *err)
+{
+    cleanup_credential struct kube_credential credential;
+    int code = kube_login_wait(client->login, &credential, err);
+    if (code < 0)
+        return code;
+    *easy = kube_route_easy(&client->route, &credential, path);
+    buf_text(header, buf_as_text(&credential.header));
+    return 0;
 }

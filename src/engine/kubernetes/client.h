@@ -2,7 +2,8 @@
  *
  * Edge. Every call ends in its `done`, on the client's thread, unless the client is stopped before.
  * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
- * that grow from 0.8 s to 30 s; 401 as well, with the token read anew. Retry-After holds back all
+ * that grow from 0.8 s to 30 s; 401 as well, with a new credential (kube/login.h). While there is
+ * none, all calls wait. Retry-After holds back all
  * calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under way;
  * streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands may be
  * asked for at once, and what else is asked must not wait for as many handshakes.
@@ -79,8 +80,10 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
 /* Of a clock that is never set; in ms. */
 int64_t kube_now_ms(void);
 
-/* For what is no call: a handle that is set up to reach `path` as calls do; the caller cleans it
- * up. Any thread. */
-CURL *kube_client_easy(const struct kube_client *client, const char *path);
+/* For what is no call: a handle that is set up to reach `path` as calls do, which the caller cleans
+ * up, and the header that says who asks, to be wiped. Waits for an exec plugin. Any thread. ERR_*:
+ * nobody says who asks. */
+int kube_client_easy(const struct kube_client *client, const char *path, struct buf *header,
+                     CURL **easy, struct err *err);
 
 #endif

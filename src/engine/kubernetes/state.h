@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "engine/engine.h"
-#include "engine/kubernetes/access.h"
+#include "kube/access.h"
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/feed.h"
 #include "engine/kubernetes/log_store.h"

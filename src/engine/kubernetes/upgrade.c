@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "doc/doc.h"
-#include "engine/kubernetes/access.h"
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/object.h"
+#include "kube/access.h"
 #include "sys/websocket.h"
 
 enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10, STATUS_SWITCHING = 101 };
@@ -189,6 +189,21 @@ static int answer_take(struct kube_upgrade *upgrade, const char *key, struct err
     return 0;
 }
 
+static int connected(struct kube_upgrade *upgrade, const struct kube_access *access,
+                     struct err *err)
+{
+    upgrade->until_ms = kube_now_ms() + UPGRADE_MS; /* a plugin may have taken some */
+    curl_easy_setopt(upgrade->easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(upgrade->easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    CURLcode answer = curl_easy_perform(upgrade->easy);
+    if (answer == CURLE_OK)
+        answer = curl_easy_getinfo(upgrade->easy, CURLINFO_ACTIVESOCKET, &upgrade->fd);
+    if (answer == CURLE_OK)
+        return 0;
+    return err_fail(err, ERR_UNAVAILABLE, "", "%.100s: %.100s", access->server,
+                    curl_easy_strerror(answer));
+}
+
 int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
                       const char *path, const char *protocol, struct kube_upgrade **out,
                       struct err *err)
@@ -196,18 +211,9 @@ int kube_upgrade_open(const struct kube_client *client, const struct kube_access
     struct buf request = BUF_INIT, header = BUF_INIT;
     char key[WEBSOCKET_KEY_SIZE];
     struct kube_upgrade *upgrade = mem_zero(1, sizeof *upgrade);
-    upgrade->until_ms = kube_now_ms() + UPGRADE_MS;
-    upgrade->easy = kube_client_easy(client, path);
-    curl_easy_setopt(upgrade->easy, CURLOPT_CONNECT_ONLY, 1L);
-    CURLcode answer = curl_easy_perform(upgrade->easy);
-    if (answer == CURLE_OK)
-        answer = curl_easy_getinfo(upgrade->easy, CURLINFO_ACTIVESOCKET, &upgrade->fd);
-    int code = 0;
-    if (answer != CURLE_OK)
-        code = err_fail(err, ERR_UNAVAILABLE, "", "%.100s: %.100s", access->server,
-                        curl_easy_strerror(answer));
-    else if (kube_access_header(access, &header) < 0)
-        code = err_fail(err, ERR_UNAVAILABLE, "", "%.150s cannot be read", access->token_path);
+    int code = kube_client_easy(client, path, &header, &upgrade->easy, err);
+    if (code == 0)
+        code = connected(upgrade, access, err);
     websocket_key(key);
     if (code == 0) {
         request_write(upgrade->easy, protocol, key, &header, &request);

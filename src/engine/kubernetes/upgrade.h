@@ -15,8 +15,8 @@ struct kube_upgrade;
 
 enum { UPGRADE_MS = 10 * 1000 };
 
-/* Waits, UPGRADE_MS at most. ERR_NOT_FOUND, ERR_CONFLICT (400, 409), ERR_UNAVAILABLE: what the
- * server answered instead, or that it did not. */
+/* Waits, UPGRADE_MS at most after an exec plugin has said who asks. ERR_NOT_FOUND, ERR_CONFLICT
+ * (400, 409), ERR_UNAVAILABLE: what the server answered instead, or that it did not. */
 int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
                       const char *path, const char *protocol, struct kube_upgrade **out,
                       struct err *err);

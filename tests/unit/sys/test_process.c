@@ -36,6 +36,24 @@ static void test_output_and_code(void **state)
     buf_release(&complaint);
 }
 
+static void test_stopped(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"sleep", "1000", NULL};
+    int stop[2], code = -1;
+    struct buf out = BUF_INIT;
+    struct err err = {0};
+    assert_int_equal(pipe(stop), 0);
+    assert_int_equal(write(stop[1], "x", 1), 1);
+    assert_int_equal(process_run(&(struct process){.argv = argv, .in = -1, .stop = stop[0]}, 0,
+                                 &out, NULL, &code, &err),
+                     ERR_UNAVAILABLE);
+    assert_string_equal(err.text, "sleep was stopped");
+    close(stop[0]);
+    close(stop[1]);
+    buf_release(&out);
+}
+
 static void on_alarm(int number)
 {
     (void)number;
@@ -234,6 +252,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
     cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
     cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
-    cmocka_unit_test(test_arguments),       cmocka_unit_test(test_interrupted),
+    cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stopped),
+    cmocka_unit_test(test_interrupted),
 };
 UNIT_FILE(tests, NULL, NULL);

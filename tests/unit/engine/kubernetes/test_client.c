@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "engine/kubernetes/access.h"
 #include "engine/kubernetes/client.h"
+#include "kube/access.h"
 
 enum { LIMIT_S = 30, REQUEST_MAX = 4096, CALLS = CLIENT_CALLS_MAX + 8 };
 
@@ -80,8 +80,14 @@ static int setup(void **state)
         getsockname(world.listener, (struct sockaddr *)&address, &length) < 0)
         return -1;
     snprintf(world.server, sizeof world.server, "http://127.0.0.1:%u", ntohs(address.sin_port));
-    world.access = (struct kube_access){
-        .server = world.server, .server_name = "", .proxy = "", .token = "", .token_path = ""};
+    world.access = (struct kube_access){.server = world.server,
+                                        .server_name = "",
+                                        .proxy = "",
+                                        .token = "",
+                                        .token_path = "",
+                                        .certificate_path = "",
+                                        .key_path = "",
+                                        .path = ""};
     atomic_store(&world.dones, 0);
     sem_init(&world.has_failed, 0, 0);
     sem_init(&world.has_answered, 0, 0);

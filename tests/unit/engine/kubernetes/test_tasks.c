@@ -116,7 +116,10 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
                                        .server_name = "",
                                        .proxy = "",
                                        .token = "",
-                                       .token_path = ""};
+                                       .token_path = "",
+                                       .certificate_path = "",
+                                       .key_path = "",
+                                       .path = ""};
     const int64_t begin_ms = kube_now_ms();
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .settings = {.space = "default", .instance = "one"},

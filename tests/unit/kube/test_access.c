@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "engine/kubernetes/access.h"
 #include "folder.h"
+#include "kube/access.h"
 
 static struct arena arena;
 
@@ -108,7 +108,8 @@ static void what_is_wrong_is_named(void **state)
         {"{server: 'https://h', certificate-authority-data: 'Y'}", "{}", "no base64", ERR_INVALID},
         {"{server: 'https://h', certificate-authority: none.pem}", "{}", "none.pem", ERR_NOT_FOUND},
         {"{server: 'https://h'}", "{client-key-data: YQ==}", "belong together", ERR_INVALID},
-        {"{server: 'https://h'}", "{exec: {command: login}}", "has exec", ERR_UNSUPPORTED},
+        {"{server: 'https://h'}", "{auth-provider: {name: x}}", "has auth-provider",
+         ERR_UNSUPPORTED},
         {"{server: 'https://h'}", "{username: a, password: b}", "has username", ERR_UNSUPPORTED},
         {"{server: 'https://h'}", "{as: root}", "has as,", ERR_UNSUPPORTED},
     };
