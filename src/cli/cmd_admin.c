@@ -4,6 +4,7 @@
 #include "cli/admin_config.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/findings.h"
 #include "cli/job.h"
 #include "cli/print.h"
 #include "sys/machine.h"
@@ -14,33 +15,6 @@
 enum { FINDINGS_MAX = MACHINE_FINDINGS_MAX + ADMIN_STORAGES_MAX + ADMIN_RIGHTS + 8 };
 
 static const char data_default[] = "/var/lib/skep";
-
-static json_t *findings_json(const struct machine_finding *findings, size_t count)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{ssssssss}", "check", findings[i].name, "state",
-                                              machine_state_words[findings[i].state], "found",
-                                              findings[i].found, "meaning", findings[i].meaning));
-    return list;
-}
-
-static void findings_print(const struct cli *cli, const struct machine_finding *findings,
-                           size_t count)
-{
-    static const char *const heads[] = {"CHECK", "STATE", "FOUND", "MEANING", NULL};
-    cleanup_buf struct buf out = BUF_INIT;
-    cleanup_table struct table table;
-    table_init(&table, cli->has_colours, heads);
-    for (size_t i = 0; i < count; i++) {
-        table_cell(&table, findings[i].name);
-        table_cell(&table, machine_state_words[findings[i].state]);
-        table_cell(&table, findings[i].found);
-        table_cell(&table, findings[i].meaning);
-    }
-    table_print(&table, &out);
-    print_flush(&out);
-}
 
 /* Of the machine, and of what a configuration wants of it when one is named. 0, or a code to end
  * with. */
@@ -71,15 +45,7 @@ static int check(const struct cli *cli)
     const int failure = findings_make(cli, &arena, findings, &count);
     if (failure)
         return failure;
-    json_t *json = findings_json(findings, count);
-    if (!print_raw(cli, json))
-        findings_print(cli, findings, count);
-    json_decref(json);
-    int code = EXIT_OK;
-    for (size_t i = 0; i < count; i++)
-        if (findings[i].state == MACHINE_MISSING)
-            code = EXIT_REFUSED;
-    return code;
+    return findings_show(cli, findings, count);
 }
 
 /* ---- settings: the configuration in force, as the server says it ---- */

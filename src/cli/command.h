@@ -167,6 +167,7 @@ int run_context(struct cli *cli);
 int run_audit(struct cli *cli);
 int run_quota(struct cli *cli);
 int run_admin(struct cli *cli);
+int run_kube(struct cli *cli);
 int run_import(struct cli *cli);
 int run_completion(struct cli *cli);
 int run_man(struct cli *cli);

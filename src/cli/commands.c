@@ -197,6 +197,24 @@ static const struct cli_option ADMIN_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option KUBE_OPTIONS[] = {
+    {"config", 0, "FILE", "the server's configuration: its engine.kubernetes says all that follows",
+     NULL, KIND_FILE},
+    {"kubeconfig", 0, "FILE", "whom to ask (default: KUBECONFIG, ~/.kube/config, or as a pod)",
+     NULL, KIND_FILE},
+    {"kube-context", 0, "NAME", "context of the kubeconfig (default: its current one)", NULL, 0},
+    {"namespace", 'n', "NAME", "of the pods (default: skep-jobs)", NULL, 0},
+    {"account", 0, "NAMESPACE/NAME",
+     "the service account whose rights are checked (default: who asks)", NULL, 0},
+    {"node-selector", 'l', "LABELS", "labels of Skep's nodes, a=b,c (default: all nodes)", NULL, 0},
+    {"gpus", 0, "WAY", "how tasks get GPUs (default: device-plugin)", "env device-plugin dra", 0},
+    {"gpu-resource", 0, "NAME", "what the device plugin offers (default: nvidia.com/gpu)", NULL, 0},
+    {"runtime-class", 0, "NAME", "of the pods", NULL, 0},
+    {"priority-class", 0, "NAME", "of the pods", NULL, 0},
+    {"taint", 0, "KEY", "of Skep's nodes (default: skep.internal/dedicated)", NULL, 0},
+    END,
+};
+
 static const struct cli_option IMPORT_OPTIONS[] = {
     {"to", 0, "FOLDER", "the new folder (default: skep-import)", NULL, KIND_FILE},
     {"engine", 0, "KIND", "where tasks run (default: kubernetes)", "kubernetes local", 0},
@@ -484,6 +502,19 @@ const struct cli_command COMMANDS[] = {
      "meaning says which. missing: no task can run. unknown: this user cannot try it.\n\n"
      "Exit code 0: tasks can run, 1: something is missing.",
      "sudo skep admin check --config /etc/skepd.yaml", ADMIN_OPTIONS, run_admin},
+    {"kube", "ACTION", KIND_CHOICE, "check", 1, 1, "look at a Kubernetes cluster",
+     "`check` says what a cluster lacks before Skep is installed in it: whether it is reached, its "
+     "version and clock, the rights of Skep's account, the namespace and what its Pod Security "
+     "level lets in, the nodes that fit and their GPUs, the kubelets, and a storage class for "
+     "skepd's own volume. Nothing is changed in the cluster: a pod is only tried (dryRun).\n\n"
+     "It asks as whom the kubeconfig names. With --account the rights of that service account are "
+     "looked at (an administrator may ask that). Some of it only an administrator can see: asked "
+     "as Skep's own account it is unknown.\n\n"
+     "good: nothing is lacking. less: tasks run, and the meaning says what does not. missing: no "
+     "task can run, or not those that are meant. unknown: who asks may not see it.\n\n"
+     "Exit code 0: nothing is missing, 1: something is, 2: wrong command line or configuration.",
+     "skep kube check --account skep/skep --node-selector skep=yes --gpus device-plugin",
+     KUBE_OPTIONS, run_kube},
     {"import", "openpai FOLDER", KIND_CHOICE, "openpai", 2, 2,
      "turn another platform's configuration into Skep's",
      "Reads services-configuration.yaml and, where they are, layout.yaml and config.yaml of an "

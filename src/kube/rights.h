@@ -1,0 +1,21 @@
+/* rights.h — what Skep's account may and must be allowed to in a cluster, and nothing beyond it.
+ *
+ * Pure. The same as deploy/kubernetes/rights.yaml; a test compares the two.
+ */
+#ifndef KUBE_RIGHTS_H
+#define KUBE_RIGHTS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kube_right {
+    const char *resource; /* "pods", "pods/log" */
+    const char *group;    /* "": the core's */
+    const char *verbs;    /* apart by a space */
+    bool is_of_cluster;   /* else of the namespace of the pods */
+    const char *without;  /* what does not work without it: a sentence */
+};
+
+extern const struct kube_right KUBE_RIGHTS[];
+extern const size_t KUBE_RIGHT_COUNT;
+
+#endif

@@ -1,0 +1,228 @@
+"""skep kube check, and kubeconfigs of every kind, against a real API server: test_check.py SKEPD SKEP
+
+Covers: src/cli/cmd_kube.c, src/cli/findings.c, src/cli/kube_ask.c, src/cli/kube_check.c, src/cli/kube_nodes.c, src/cli/kube_wants.c,
+src/kube/access.c, src/kube/login.c, src/kube/plugin.c, src/kube/route.c
+"""
+import base64
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import yaml
+
+from cluster import Cluster, Refused
+import skepd as server
+import waits
+
+SKEPD, SKEP = (sys.argv.pop(1) for _ in range(2)) if __name__ == "__main__" else ("", "")
+TAINT = {"key": "skep.internal/dedicated", "effect": "NoSchedule"}
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+class Check(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.folder = cls.cluster.directory
+        cls.certificates()
+        cls.cluster.start_etcd()
+        cls.cluster.start_server(f"--client-ca-file={cls.folder / 'users.pem'}")
+        cls.admin = cls.cluster.kubeconfig("admin.kubeconfig", {"token": "admin-token"})
+
+    @classmethod
+    def certificates(cls):
+        """Of the user `cert` in the group system:masters, and the authority that has made it."""
+        ca, key, made = (str(cls.folder / name) for name in ("users.pem", "users.key", "cert.pem"))
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=users", "-keyout", key, "-out", ca)
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/O=system:masters/CN=cert", "-keyout", str(cls.folder / "cert.key"),
+                "-out", str(cls.folder / "cert.csr"))
+        openssl("x509", "-req", "-in", str(cls.folder / "cert.csr"), "-CA", ca, "-CAkey", key, "-CAcreateserial", "-days", "2", "-out", made)
+
+    def check(self, *words, kubeconfig=None, code=None, **environment):
+        """The findings by their names; the exit code as well, unless it must be `code`."""
+        done = subprocess.run([SKEP, "kube", "check", "--kubeconfig", str(kubeconfig or self.admin), "-o", "json", *words],
+                              env=os.environ | environment, capture_output=True, text=True, timeout=300)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        found = {row["check"]: row for row in json.loads(done.stdout)}
+        if code is not None:
+            self.assertEqual(done.returncode, code, json.dumps(found, indent=1))
+        for row in found.values():
+            self.assertEqual(bool(row["meaning"]), row["state"] != "good", row)
+        return found
+
+    def state(self, found, name):
+        return found[name]["state"] if name in found else None
+
+    def test_1_a_cluster_without_skep(self):
+        found = self.check("--account", "skep/skep", code=1)
+        self.assertEqual(self.state(found, "API server"), "good")
+        self.assertEqual(self.state(found, "version"), "good")
+        self.assertEqual(self.state(found, "clock"), "good")
+        self.assertEqual(self.state(found, "namespace"), "missing")
+        self.assertIn("rights.yaml", found["namespace"]["meaning"])
+        self.assertEqual(self.state(found, "nodes"), "missing")
+        self.assertEqual(self.state(found, "storage class"), "less")
+        rights = {name: row for name, row in found.items() if name.startswith("right ")}
+        self.assertEqual({row["state"] for row in rights.values()}, {"missing"})
+        self.assertIn("get list watch create delete", rights["right pods"]["found"])
+
+    def test_2_what_skep_makes_is_enough(self):
+        cluster = self.cluster
+        cluster.apply("rights.yaml")
+        found = self.check(code=1)
+        self.assertEqual(self.state(found, "namespace"), "good")
+        self.assertIn("privileged", found["namespace"]["found"])
+        self.assertEqual(self.state(found, "pods"), "missing")  # nobody makes the account `default` here
+        cluster.create("/api/v1/namespaces/skep-jobs/serviceaccounts", {"metadata": {"name": "default"}})
+        cluster.add_node("n1", {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4"}, labels={"skep": "yes"}, taints=[TAINT])
+        cluster.create("/apis/storage.k8s.io/v1/storageclasses", {
+            "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "none"})
+        found = self.check("--account", "skep/skep", "--node-selector", "skep=yes")
+        good = {name for name, row in found.items() if row["state"] == "good"}
+        self.assertLessEqual({"pods", "nodes", "own nodes", "GPUs", "storage class", "WatchList", "right pods", "right pods/log", "right pods/exec",
+                              "right secrets", "right nodes"}, good, found)
+        self.assertIn("4 on 1 of 1 nodes", found["GPUs"]["found"])
+        self.assertEqual(self.state(found, "kubelets"), "missing")  # nobody listens there
+        self.assertIn("10250", found["kubelets"]["meaning"])
+
+    def test_3_as_skep_itself(self):
+        kubeconfig, _ = self.cluster.grant()
+        found = self.check("--node-selector", "skep=yes", kubeconfig=kubeconfig, code=0)
+        self.assertEqual({name for name, row in found.items() if row["state"] not in ("good", "unknown", "less")}, set())
+        for name in ("namespace", "kubelets", "storage class"):
+            self.assertEqual(self.state(found, name), "unknown", found)
+        self.assertEqual(self.state(found, "right nodes"), "good")
+        self.assertEqual(self.state(self.check("--account", "skep/skep", kubeconfig=kubeconfig), "right pods"), "unknown")
+
+    def test_4_what_is_lacking_is_named(self):
+        role = "/apis/rbac.authorization.k8s.io/v1/namespaces/skep-jobs/roles/skep"
+        rules = self.cluster.call("GET", role)["rules"]
+        self.cluster.merge(role, {"rules": [rules[0] | {"verbs": ["get", "list", "watch", "create"]}, *rules[1:]]})
+        found = self.check("--account", "skep/skep", code=1)
+        self.assertEqual((self.state(found, "right pods"), found["right pods"]["found"]), ("missing", "not in skep-jobs: delete"))
+        self.assertEqual(self.state(found, "right pods/log"), "good")
+        self.cluster.merge(role, {"rules": rules})
+
+        space = "/api/v1/namespaces/skep-jobs"
+        self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
+        found = self.check(code=1)
+        self.assertEqual(self.state(found, "pods"), "missing")
+        self.assertIn("enforce=privileged", found["pods"]["meaning"])
+        self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
+
+        found = self.check("--runtime-class", "nvidia", "--gpus", "env", "--node-selector", "other=yes", code=1)
+        self.assertEqual((self.state(found, "runtime class"), self.state(found, "nodes")), ("missing", "missing"))
+        found = self.check("--gpus", "dra", code=1)
+        self.assertIn("driver", found["GPUs"]["meaning"])
+        found = self.check("--gpu-resource", "lab.example/gpu", "--gpus", "device-plugin", "--taint", "lab.example/own", code=1)
+        self.assertEqual((self.state(found, "GPUs"), self.state(found, "taints"), self.state(found, "own nodes")), ("missing", "missing", "less"))
+
+    def test_5_what_is_meant_may_stand_in_the_configuration(self):
+        config = self.folder / "skepd.yaml"
+        config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
+            "kubeconfig": str(self.admin), "namespace": "nowhere", "nodeSelector": "skep=yes", "initImage": "x"}}}))
+        done = subprocess.run([SKEP, "kube", "check", "--config", str(config)], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^namespace +missing +there is no nowhere")
+        self.assertRegex(done.stdout, r"(?m)^nodes +good +1, 1 ready")
+        for words in (["--config", "/nonexistent"], ["--kubeconfig", "/nonexistent"], ["--account", "skep"], ["--gpus", "some"]):
+            done = subprocess.run([SKEP, "kube", "check", *words], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertTrue(done.stderr.startswith("skep: "), done.stderr)
+
+    def server_state(self, user, cluster=None, **environment):
+        """Of the API server, with a kubeconfig that has this user."""
+        path = self.cluster.kubeconfig("some.kubeconfig", user)
+        config = json.loads(path.read_text())
+        config["clusters"][0]["cluster"] |= cluster or {}
+        path.write_text(json.dumps(config))
+        row = self.check(kubeconfig=path, **environment)["API server"]
+        return row["state"], row["found"]
+
+    def test_6_who_asks(self):
+        def is_good(*arguments, **more):
+            self.assertEqual(self.server_state(*arguments, **more)[0], "good")
+
+        is_good({"client-certificate": "cert.pem", "client-key": "cert.key"})
+        is_good({"token": "admin-token"}, {"tls-server-name": "kubernetes.default.svc"})
+        is_good({"token": "admin-token"}, HTTPS_PROXY="http://127.0.0.1:1")  # not towards this machine
+        self.assertEqual(self.server_state({"token": "admin-token"}, {"proxy-url": "http://127.0.0.1:1"})[0], "missing")
+        self.assertEqual(self.server_state({"token": "admin-token"}, {"tls-server-name": "other.example"})[0], "missing")
+        state, found = self.server_state({"token": "nobody"})
+        self.assertEqual(state, "missing")
+        self.assertIn("Unauthorized", found)
+
+    def plugin(self, status, **more):
+        """A user whose plugin says what the file `says` has, and counts how often it does."""
+        (self.folder / "says").write_text(json.dumps({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": status}))
+        (self.folder / "runs").write_text("")
+        script = self.folder / "login"
+        script.write_text(f"#!/bin/sh\ncd {self.folder} && printf x >>runs && printf '%s' \"$KUBERNETES_EXEC_INFO\" >info && cat says\n")
+        script.chmod(0o700)
+        return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "interactiveMode": "Never", **more}}
+
+    def runs(self):
+        return len((self.folder / "runs").read_text())
+
+    def test_7_plugins(self):
+        user = self.plugin({"token": "admin-token"}, provideClusterInfo=True)
+        self.assertEqual(self.server_state(user)[0], "good")
+        self.assertEqual(self.runs(), 1)  # once for all requests
+        told = json.loads((self.folder / "info").read_text())["spec"]["cluster"]
+        self.assertEqual(told["server"], f"https://127.0.0.1:{self.cluster.port}")
+        self.assertIn(b"BEGIN CERTIFICATE", base64.b64decode(told["certificate-authority-data"]))
+        user = self.plugin({"clientCertificateData": (self.folder / "cert.pem").read_text(), "clientKeyData": (self.folder / "cert.key").read_text()})
+        self.assertEqual(self.server_state(user)[0], "good")
+        state, found = self.server_state({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-login",
+                                                   "interactiveMode": "Never"}})
+        self.assertEqual(state, "missing")
+        self.assertIn("no-such-login", found)
+
+    def is_refused(self, token):
+        try:
+            self.cluster.call("GET", "/api/v1/namespaces/skep-jobs/pods", token=token)
+            return False
+        except Refused as refused:
+            return refused.status == 401
+
+    def test_8_an_engine_that_logs_in_by_a_plugin(self):
+        old = self.cluster.token("plugin")
+        user = self.plugin({"token": old, "expirationTimestamp": "2101-01-01T00:00:00Z"})
+        skepd = server.Skepd(SKEPD, {"engine": {"kind": "kubernetes", "kubernetes": {
+            "kubeconfig": str(self.cluster.kubeconfig("plugin.kubeconfig", user)), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}}})
+        self.addCleanup(skepd.remove)
+        skepd.start()
+        self.addCleanup(skepd.stop)
+        skepd.login()
+
+        def run(name):
+            skepd.submit(server.job_file(name, {"main": (1, "true", {})}, "registry.invalid/task:1", {}))
+            (pod,) = self.cluster.wait_pods(1)
+            self.cluster.play_running(pod)
+            self.cluster.play_end(pod)
+            self.assertEqual(skepd.wait_final([f"admin~{name}"], 120)[f"admin~{name}"], "SUCCEEDED", skepd.tail())
+            self.cluster.wait_pods(0)
+
+        run("first")
+        self.assertEqual(self.runs(), 1)
+        # the token is taken back long before it expires; the plugin fails first, and is asked again
+        (self.folder / "says").unlink()
+        self.cluster.call("DELETE", "/api/v1/namespaces/skep/secrets/plugin")
+        waits.until(lambda: self.is_refused(old), "the old token is still taken", 120)
+        skepd.submit(server.job_file("second", {"main": (1, "true", {})}, "registry.invalid/task:1", {}))
+        waits.until(lambda: "the exec plugin" in skepd.tail() and "login" in skepd.tail(), lambda: f"its failure is not told: {skepd.tail()}", 120)
+        self.plugin({"token": self.cluster.token()})
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.cluster.play_end(pod)
+        self.assertEqual(skepd.wait_final(["admin~second"], 120)["admin~second"], "SUCCEEDED", skepd.tail())
+
+
+if __name__ == "__main__":
+    unittest.main()
