@@ -9,12 +9,12 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "engine/engine.h"
-#include "kube/access.h"
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/feed.h"
 #include "engine/kubernetes/log_store.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_order.h"
+#include "kube/access.h"
 #include "sys/watcher.h"
 #include <pthread.h>
 

@@ -1,7 +1,6 @@
 """skep kube check, and kubeconfigs of every kind, against a real API server: test_check.py SKEPD SKEP
 
-Covers: src/cli/cmd_kube.c, src/cli/findings.c, src/cli/kube_ask.c, src/cli/kube_check.c, src/cli/kube_nodes.c, src/cli/kube_wants.c,
-src/kube/access.c, src/kube/login.c, src/kube/plugin.c, src/kube/route.c
+Covers: src/cli/cmd_kube.c, src/cli/findings.c, src/cli/kube_ask.c, src/cli/kube_check.c, src/cli/kube_nodes.c, src/cli/kube_wants.c
 """
 import base64
 import json
