@@ -186,11 +186,19 @@ static int chain_read(const char *path, struct loaded *loaded, struct err *err)
     return answer < 0 ? tls_err(err, ERR_INVALID, answer, "the certificate", path) : 0;
 }
 
+/* A file of root's may be read by a group, which is how a cluster and a machine's own authority
+ * give a key to a server that is not root: as PostgreSQL has it. */
+static bool is_for_others(const struct stat *status)
+{
+    const bool is_given = status->st_uid == 0 && geteuid() != 0;
+    return status->st_mode & (is_given ? 037 : 077);
+}
+
 static int key_read(const char *path, struct loaded *loaded, struct err *err)
 {
     cleanup_buf struct buf pem = BUF_INIT;
     struct stat status;
-    if (stat(path, &status) == 0 && (status.st_mode & 077))
+    if (stat(path, &status) == 0 && is_for_others(&status))
         return err_fail(err, ERR_FORBIDDEN, "", "others may read %s: chmod 600 it", path);
     int code = file_read(path, PEM_MAX, &pem, err);
     if (code)

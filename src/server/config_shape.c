@@ -71,7 +71,7 @@ static const struct shape log_shape = SHAPE(log_fields);
 static const struct field tls_fields[] = {
     CHOICE("mode", config_tls_modes, "auto: unless the API listens on a loopback address."),
     STRING("certificateFile", "PEM file; without it one is made at the first start."),
-    STRING("keyFile", "PEM file of its key, mode 600."),
+    STRING("keyFile", "PEM file of its key, mode 600, or 640 of root's."),
     CHOICE("clientCertificates", config_tls_client_modes, "Whether clients are asked for one."),
     STRING("clientCaFile", "PEM file: who may vouch for clients."),
     STRING("clientRevocationFile", "PEM file of revocation lists."),

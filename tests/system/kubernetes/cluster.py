@@ -149,10 +149,11 @@ class Cluster:
         }))
         return path
 
-    def apply(self, name):
-        """The manifests that operators get, each field checked; what is there already stays."""
+    def apply(self, name, image=None):
+        """The manifests that operators get, each field checked; what is there already stays. `image`: instead of the manifest's own."""
         plurals = {"NetworkPolicy": "networkpolicies"}
-        for item in yaml.safe_load_all((DEPLOY / name).read_text()):
+        text = (DEPLOY / name).read_text()
+        for item in yaml.safe_load_all(text.replace("registry.lab/skep:0.1", image) if image else text):
             group, space = item["apiVersion"], item["metadata"].get("namespace")
             base = (f"/apis/{group}" if "/" in group else f"/api/{group}") + (f"/namespaces/{space}" if space else "")
             kind = plurals.get(item["kind"], item["kind"].lower() + "s")

@@ -83,6 +83,32 @@ static void test_refusals(void **state)
     assert_int_equal(refused("a/certificate.pem", "a/no-key.pem", "the key"), ERR_INVALID);
 }
 
+/* As a cluster mounts a secret: root's, for a group. Only root can try it. */
+static void test_a_key_that_root_gives_to_a_group(void **state)
+{
+    (void)state;
+    enum { OTHER = 10001 };
+    char fingerprint[TLS_FINGERPRINT_SIZE];
+    if (geteuid() != 0)
+        skip();
+    opened(&(struct http_tls_config){.folder = in_folder("a")}, fingerprint);
+    copy("a/certificate.pem", "a/public.pem", 0644);
+    copy("a/key.pem", "a/given.pem", 0640);
+    assert_int_equal(refused("a/public.pem", "a/given.pem", "chmod 600"), ERR_FORBIDDEN);
+    assert_int_equal(chown(in_folder("a/given.pem"), 0, OTHER), 0);
+    assert_int_equal(chmod(in_folder("a"), 0755), 0);
+    assert_int_equal(chmod(in_folder(""), 0755), 0);
+    assert_int_equal(setegid(OTHER), 0);
+    assert_int_equal(seteuid(OTHER), 0);
+    opened(&(struct http_tls_config){.certificate = in_folder("a/public.pem"),
+                                     .key = in_folder("a/given.pem")},
+           fingerprint);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(setegid(0), 0);
+    assert_int_equal(chmod(in_folder("a/given.pem"), 0644), 0);
+    assert_int_equal(refused("a/public.pem", "a/given.pem", "chmod 600"), ERR_FORBIDDEN);
+}
+
 /* A renewed certificate is shown from then on; what is no good changes nothing. */
 static void test_reload(void **state)
 {
@@ -142,6 +168,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_made_once, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_half_made, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_refusals, folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(test_a_key_that_root_gives_to_a_group, folder_setup,
+                                    folder_teardown),
     cmocka_unit_test_setup_teardown(test_reload, folder_setup, folder_teardown),
     cmocka_unit_test_setup_teardown(test_the_longest_chain, folder_setup, folder_teardown),
 };
