@@ -22,6 +22,8 @@ struct err;
 enum {
     CORE_JOBS_MAX = 1000000, /* live */
     CORE_NODES_MAX = 100000,
+    CORE_ENGINES_MAX =
+        1000, /* names in the nodes' facts, since the start; gangs are not placed on others */
     CORE_TASKS_MAX = 2000000, /* of live jobs that have been placed */
 };
 
@@ -31,6 +33,7 @@ struct core_config {
     uint32_t retry_pause_first_s;          /* before retries that no budget ends: 1, … */
     uint32_t retry_pause_max_s;            /* … doubling to 300 … */
     uint32_t retry_calm_s;                 /* … until an attempt has run for 600 */
+    bool gangs_span_engines;               /* tasks of one gang on several engines: false */
     bool is_backoff_growing;               /* the early launcher's window (job/retry.h): false */
     uint32_t gang_timeout_s;               /* a gang waiting longer ends with 251: 0, never */
     uint32_t kill_grace_ms;                /* 10,000 */

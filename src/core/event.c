@@ -10,9 +10,9 @@
 #include "core/plan.h"
 
 /* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait,
- * that of 4 no order of the queue. RESTORE had no numbers up to version 5, STARTED no node and
- * nodes no engine up to version 6. */
-enum { EVENT_VERSION = 7, EVENT_VERSION_MIN = 2 };
+ * that of 4 no order of the queue, that of 7 no gangs that span engines. RESTORE had no numbers up
+ * to version 5, STARTED no node and nodes no engine up to version 6. */
+enum { EVENT_VERSION = 8, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -99,6 +99,7 @@ static void put_config(struct buf *out, const struct core_config *config)
     buf_put_text(out, config->placement_document);
     put_string(out, config->policy);
     put_string(out, config->order);
+    buf_put_u8(out, config->gangs_span_engines);
 }
 
 static void put_recall(struct buf *out, const struct recall *recall)
@@ -310,6 +311,7 @@ static const struct core_config *take_config(struct event_reader *reader)
     config->placement_document.length = document.length;
     config->policy = take_string(reader);
     config->order = reader->version >= 5 ? take_string(reader) : "priority";
+    config->gangs_span_engines = reader->version < 8 || take_bool(reader);
     return config;
 }
 

@@ -6,6 +6,7 @@
 #include "base/utc.h"
 #include "core/capacity.h"
 #include "core/config.h"
+#include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/records.h"
@@ -81,6 +82,7 @@ static void node_changed(struct core *core, uint32_t at)
 {
     assert(at < core->nodes.count);
     capacity_update(core, at);
+    core_engine_update(core, at);
     node_tell_placer(core, core->placer, at);
     placer_renew(core);
     reserve_node(core, at);
@@ -430,6 +432,7 @@ int node_restore(struct core *core, const struct node_record *record, struct err
     if (node->avoid_ms > 0)
         refusing_add(core, at);
     capacity_update(core, at);
+    core_engine_update(core, at);
     if (record->blame > 0) {
         *ARRAY_ADD(&core->blamed) = at;
         blame_timer(core, at);
@@ -455,6 +458,7 @@ void core_nodes_copy(struct core *to, const struct core *from)
     ARRAY_COPY(&to->nodes, &from->nodes);
     ARRAY_COPY(&to->blamed, &from->blamed);
     ARRAY_COPY(&to->refusing, &from->refusing);
+    core_engines_copy(to, from);
     for (uint32_t i = 0; i < core_node_count(to); i++) {
         const struct core_node *old = core_node_at(from, i);
         struct core_node *new = core_node_at(to, i);
@@ -474,5 +478,6 @@ void core_nodes_release(struct core *core)
     ARRAY_FREE(&core->nodes);
     ARRAY_FREE(&core->blamed);
     ARRAY_FREE(&core->refusing);
+    core_engines_release(core);
     text_map_release(&core->node_names);
 }

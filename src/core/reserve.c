@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -55,8 +56,9 @@ static bool request_fits(struct placer *shadow, struct request *request, struct 
     return *is_committed;
 }
 
-/* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
-static bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
+/* On the nodes of this engine; 0: on any. */
+static bool shadow_fits_on(struct core *core, struct placer *shadow, struct core_job *job,
+                           uint16_t engine)
 {
     assert(shadow != core->placer && job->id.v);
     const struct plan *plan = job->plan;
@@ -86,12 +88,25 @@ static bool shadow_fits(struct core *core, struct placer *shadow, struct core_jo
             request_of_task(core, job, (struct task_ref){i, (uint16_t)j},
                             task ? task->task_attempt : 0, &arena, &request);
         }
+        request.placement.engine = core_engine_name(core, engine);
         fits = request_fits(shadow, &request, &arena, &is_committed);
         if (is_committed)
             committed[count++] = request.placement.group;
     }
     while (count > 0)
         shadow->ops->release_group(shadow, committed[--count]);
+    return fits;
+}
+
+/* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
+static bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
+{
+    assert(job->id.v);
+    if (!core_engine_matters(core, job))
+        return shadow_fits_on(core, shadow, job, 0);
+    bool fits = false;
+    for (uint16_t engine = 0; !fits && (engine = core_engine_next(core, engine));)
+        fits = shadow_fits_on(core, shadow, job, engine);
     return fits;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/engines.h"
 #include "core/gang_ports.h"
 #include "core/gang_start.h"
 #include "core/jobs.h"
@@ -139,8 +140,9 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     bool is_paused = core->now_ms < job->life.preempt_after_ms;
     /* one task of a job at a time: what it ends may be enough for the others */
     bool is_after = parts->is_task && job->hold_count;
+    const bool spares = !parts->is_task && job->engine_try.spares_others;
     /* what was found and has failed meanwhile is a hold as well, that has ended nobody yet */
-    bool may_preempt = !is_paused && (is_holding || !is_after);
+    bool may_preempt = !is_paused && !spares && (is_holding || !is_after);
     request->may_preempt = may_preempt && (is_holding || !reserve_count(core));
     int code = placer_ask(core, part, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
@@ -181,6 +183,8 @@ static void part_make(struct core *core, const struct core_job *job, struct gang
 {
     if (!part->is_made)
         request_of_part(core, job, part->first_role, &core->scratch, &part->request);
+    if (!part->is_made)
+        part->request.placement.engine = core_engine_name(core, job->engine_try.engine);
     part->is_made = true;
 }
 
@@ -571,26 +575,13 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
     }
 }
 
-static struct start_outcome gang_start(struct core *core, struct core_job *job)
+static struct parts gang_parts(struct core *core, const struct core_job *job)
 {
-    assert(job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct plan *plan = job->plan;
-    struct placing *placing = placing_of(core, job);
-    if (placing && placing->stage == PLACING_TELL)
-        return gang_tell(core, job, placing);
-    if (placing && placing->stage != PLACING_SEARCH)
-        return gang_start_go_on(core, job);
     struct parts parts = {
         .items = ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u),
         .work_end = core->pass.work + core->slice,
     };
-    if (placing) {
-        parts.first = placing->next;
-        parts.avoid_count = placing->avoid_count;
-        memcpy(parts.avoid, placing->avoid, sizeof parts.avoid);
-    } else {
-        victims_clear(core, job);
-    }
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->roles[i].part != i)
             continue;
@@ -599,9 +590,65 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
         parts.count += tasks > 0;
         parts.task_count += tasks;
     }
-    struct start_outcome outcome = parts_start(core, job, &parts);
-    if (!outcome.is_cut)
+    return parts;
+}
+
+/* On one engine after the other, where the gang must lie on one. What it holds is on one already:
+ * then a failure is one. */
+static struct start_outcome gang_search(struct core *core, struct core_job *job,
+                                        struct parts *parts)
+{
+    const uint32_t work_end = parts->work_end;
+    struct engine_told told = {0};
+    for (;;) {
+        const struct placing *placing = placing_of(core, job);
+        const bool had_holds = placing ? !placing->is_fresh : job->hold_count > 0;
+        struct start_outcome outcome = parts_start(core, job, parts);
+        if (outcome.is_cut)
+            return outcome;
         placing_forget(core, job);
+        if (outcome.kind == PLACEMENT_BIND || job->hold_count || had_holds ||
+            !engine_try_next(core, job, &told, &outcome))
+            return outcome;
+        *parts = gang_parts(core, job);
+        parts->work_end = work_end;
+        if (holdovers_are_left(core) || core->pass.work >= work_end)
+            return parts_cut(core, job, parts, 0);
+    }
+}
+
+/* Where there are no ports, another engine may have some. */
+static struct start_outcome gang_begin_go_on(struct core *core, struct core_job *job,
+                                             bool may_search)
+{
+    struct start_outcome outcome = gang_start_go_on(core, job);
+    if (!may_search || outcome.kind != PLACEMENT_WAIT || outcome.is_cut ||
+        !outcome.is_port_conflict ||
+        !engine_try_next(core, job, &(struct engine_told){0}, &outcome))
+        return outcome;
+    struct parts parts = gang_parts(core, job);
+    return parts_cut(core, job, &parts, 0);
+}
+
+static struct start_outcome gang_start(struct core *core, struct core_job *job)
+{
+    assert(job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
+    struct placing *placing = placing_of(core, job);
+    if (placing && placing->stage == PLACING_TELL)
+        return gang_tell(core, job, placing);
+    if (placing && placing->stage != PLACING_SEARCH)
+        return gang_begin_go_on(core, job, placing->stage == PLACING_PORTS && placing->is_fresh);
+    struct parts parts = gang_parts(core, job);
+    if (placing) {
+        parts.first = placing->next;
+        parts.avoid_count = placing->avoid_count;
+        memcpy(parts.avoid, placing->avoid, sizeof parts.avoid);
+    } else {
+        victims_clear(core, job);
+        if (!job->hold_count)
+            engine_try_begin(core, job);
+    }
+    struct start_outcome outcome = gang_search(core, job, &parts);
     if (outcome.kind != PLACEMENT_BIND || gang_is_large(core, parts.task_count))
         return outcome;
     core_trace(core, "job %s: placed %zu tasks -> bind", job->full_name, parts.task_count);

@@ -116,6 +116,21 @@ struct victim {
     uint64_t number;
 };
 
+/* An engine that nodes have told of; see engines.h. */
+struct node_engine {
+    char *name;
+    uint32_t nodes; /* that are not lost */
+};
+
+/* The search for a gang that must lie on one engine: which one's turn it is. */
+struct engine_try {
+    uint16_t engine;    /* 0: any will do */
+    bool spares_others; /* first an engine is looked for on which nobody has to be ended */
+    bool could_preempt; /* there is one on which others could be */
+    bool is_never;      /* of all so far, no end of jobs can make room on any */
+    bool is_held_back;  /* on one of them */
+};
+
 struct core_job {
     struct job_id id; /* 0: free entry */
     struct plan *plan;
@@ -134,10 +149,11 @@ struct core_job {
     uint32_t hold_count;
     struct victim *victims; /* of a gang that has holds: some have ended, but not the last … */
     uint32_t victim_count, victim_room;
-    int64_t victims_ms;         /* … and they were named then */
-    uint32_t preempt_rounds;    /* others were told to end so often since it waits */
-    enum waiting_state waiting; /* as of the last waiting_changed */
-    bool is_alone;              /* a class of its own: what hinders it does not hinder its like */
+    int64_t victims_ms;           /* … and they were named then */
+    uint32_t preempt_rounds;      /* others were told to end so often since it waits */
+    struct engine_try engine_try; /* while it is searched for, and has holds */
+    enum waiting_state waiting;   /* as of the last waiting_changed */
+    bool is_alone;                /* a class of its own: what hinders it does not hinder its like */
     bool is_changed;
     bool is_going_on; /* in going_jobs */
     bool is_finished; /* in finished_jobs: forgotten at the end of the step */
@@ -152,6 +168,7 @@ struct core_node {
     struct blame blame;
     uint32_t refusals; /* of tasks, in a row: none has started since … */
     int64_t avoid_ms;  /* … so it is taken last until then */
+    uint16_t engine;   /* as in engines.h, where it is counted; 0: lost */
     struct ports ports;
     uint32_t first_task, task_count, gpus_used, cpus_used;
     uint64_t memory_used_mib;
@@ -288,6 +305,10 @@ struct core {
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 
+    struct {
+        struct node_engine *items;
+        size_t count, room;
+    } engines;
     struct capacity capacity;
     struct pass pass;
     struct placing placing;

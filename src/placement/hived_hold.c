@@ -76,14 +76,17 @@ static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *er
     assert(p->decided && p->decision.part_count > 0);
     struct decision *decision = &p->decision;
     struct attempt attempt = {
-        .p = p, .request = &(struct placement_request){.group = p->decided, .now_ms = now_ms}};
+        .p = p,
+        .request = &(struct placement_request){.group = p->decided, .now_ms = now_ms},
+        .scope = decision->scope};
     for (uint32_t i = 0; i < decision->part_count; i++) {
         struct type_part *part = &decision->parts[i];
         struct hived_group_view view;
         bool is_reserved = hived_group_find(p->hived, part->request.group, &view);
         int code = 0;
-        if (decision->part_count > 1 && !is_reserved && !part->request.uses_suggested)
-            code = placer_part_schedule(&attempt, part, HIVED_FILTERING, NULL, err);
+        if (decision->part_count > 1 && !is_reserved &&
+            (!part->request.uses_suggested || decision->scope))
+            code = placer_part_schedule(&attempt, part, HIVED_FILTERING, err);
         if (!code)
             code = hived_commit_gang(p->hived, &part->request, &part->placement, now_ms, err);
         for (uint32_t k = 0; code && k <= i; k++)

@@ -50,9 +50,16 @@ struct type_part { /* the members of a request on one leaf type */
     struct hived_found *found; /* of a search in pieces, by FILTERING: PREEMPTING finds it again */
 };
 
+/* Of the nodes, those that are looked at. */
+enum scope_kind {
+    SCOPE_WHOLE,  /* all that the request may have */
+    SCOPE_AVOIDS, /* less those that it should avoid */
+};
+
 struct decision { /* a way to place a request */
     struct type_part *parts;
     uint32_t part_count;
+    const struct hived_scope *scope; /* by which it was found, when it is of one engine; or NULL */
 };
 
 /* A search in pieces runs from its beginning with each call, and is cut where it has come to the
@@ -61,7 +68,8 @@ struct decision { /* a way to place a request */
 struct search_call {
     struct hived_request request; /* what was asked, … */
     enum hived_phase phase;
-    bool has_scope, is_done; /* … and it was answered */
+    enum scope_kind scope;
+    bool is_done; /* … and it was answered */
     int code;
     const struct err *err;
     struct hived_result result;
@@ -151,6 +159,8 @@ struct attempt {
     const struct placement_request *request;
     struct arena *arena; /* the caller's */
     bool is_in_pieces;
+    enum scope_kind scope_kind;
+    const struct hived_scope *scope; /* in the placer's arena; NULL: all nodes */
 };
 
 enum { PLACER_CUT = 1 }; /* not an error: the search goes on with the next call */
@@ -168,7 +178,8 @@ bool search_defers(struct placer_hived *p, enum told_kind kind, const char *grou
 /* It has come to the end of a piece. True: it goes on with the next call. */
 bool search_piece_end(struct placer_hived *p);
 /* The question, which may have been answered; NULL: there are too many, no answer is kept. */
-struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask);
+struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask,
+                                   enum scope_kind scope);
 void search_copy(struct placer_hived *p, const struct placer_hived *from);
 void placer_hived_forget(struct placer *placer);
 
@@ -197,7 +208,7 @@ bool placer_decision_make(const struct split *split, struct decision *decision);
 
 /* Ask HiveD about one part. */
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
-                         const struct hived_scope *scope, struct err *err);
+                         struct err *err);
 
 /* What runs: forget it, or copy all of it. */
 void placer_held_drop(struct placer_hived *p, uint32_t at);

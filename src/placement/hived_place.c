@@ -28,11 +28,12 @@ static int call_end(struct placer_hived *p, struct search_call *call, uint32_t b
 }
 
 /* Ask HiveD the next question of a search in pieces, unless the answer is known. */
-static int piece_schedule(struct placer_hived *p, struct type_part *part,
+static int piece_schedule(const struct attempt *attempt, struct type_part *part,
                           const struct hived_ask *ask, struct hived_result *result, struct err *err)
 {
+    struct placer_hived *p = attempt->p;
     struct placer_search *search = &p->search;
-    struct search_call *call = search_call_of(p, ask);
+    struct search_call *call = search_call_of(p, ask, attempt->scope_kind);
     const uint32_t before = search->passed;
     int code = 0;
     if (!call)
@@ -54,25 +55,25 @@ static int piece_schedule(struct placer_hived *p, struct type_part *part,
         search->passed += call->passed;
         code = call->code;
     }
-    if (ask->phase == HIVED_FILTERING && !ask->scope)
+    if (ask->phase == HIVED_FILTERING && attempt->scope_kind == SCOPE_WHOLE)
         part->found = call->found;
     *result = call->result;
     return code < 0 ? err_fail(err, code, call->err->path, "%s", call->err->text) : code;
 }
 
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
-                         const struct hived_scope *scope, struct err *err)
+                         struct err *err)
 {
     assert(part->leaf_type);
     struct hived_result result;
-    part->request.uses_suggested = scope != NULL;
+    part->request.uses_suggested = attempt->scope != NULL;
     const struct hived_ask ask = {.request = &part->request,
                                   .pod = attempt->request->group,
                                   .phase = phase,
-                                  .scope = scope,
+                                  .scope = attempt->scope,
                                   .now_ms = attempt->request->now_ms};
     int code = attempt->is_in_pieces
-                   ? piece_schedule(attempt->p, part, &ask, &result, err)
+                   ? piece_schedule(attempt, part, &ask, &result, err)
                    : hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
     if (code)
         return code;
@@ -88,14 +89,13 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
 
 /* The worst of the parts: a wait of one is a wait of all. */
 static int decision_schedule(struct attempt *attempt, struct decision *decision,
-                             enum hived_phase phase, const struct hived_scope *scope,
-                             enum hived_kind *kind, struct err *err)
+                             enum hived_phase phase, enum hived_kind *kind, struct err *err)
 {
     assert(decision->part_count > 0);
     *kind = HIVED_BIND;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         struct type_part *part = &decision->parts[i];
-        int code = placer_part_schedule(attempt, part, phase, scope, err);
+        int code = placer_part_schedule(attempt, part, phase, err);
         if (code)
             return code;
         if (part->kind == HIVED_WAIT) {
@@ -201,6 +201,7 @@ static void decision_keep(struct attempt *attempt, const struct decision *decisi
     p->decided_count = count;
     p->decided = arena_copy(&p->arena, text_of(attempt->request->group));
     p->decision = *decision;
+    p->decision.scope = attempt->request->engine ? attempt->scope : NULL;
 }
 
 static int result_bind(struct attempt *attempt, const struct decision *decision,
@@ -266,7 +267,7 @@ static const struct type_part *waiting_part(const struct decision *decision)
 static int preempt_start(struct attempt *attempt, struct decision *decision, enum hived_kind *kind,
                          struct err *err)
 {
-    return decision_schedule(attempt, decision, HIVED_PREEMPTING, NULL, kind, err);
+    return decision_schedule(attempt, decision, HIVED_PREEMPTING, kind, err);
 }
 
 /* A preemption under way may be of another combination of leaf types: its parts have other tasks.
@@ -296,8 +297,8 @@ struct combos_outcome { /* over all combinations */
     uint64_t topic;
 };
 
-static int combos_try(struct attempt *attempt, struct split *split, const struct hived_scope *scope,
-                      struct combos_outcome *outcome, struct err *err)
+static int combos_try(struct attempt *attempt, struct split *split, struct combos_outcome *outcome,
+                      struct err *err)
 {
     struct err last = {0};
     bool is_any_good = false;
@@ -314,8 +315,8 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
         if (!placer_decision_make(split, &decision) ||
             (is_known && strcmp(decision.parts[0].leaf_type, view.leaf_type)))
             continue;
-        int code = decision_schedule(
-            attempt, &decision, is_check ? HIVED_CHECKING : HIVED_FILTERING, scope, &kind, &last);
+        int code = decision_schedule(attempt, &decision,
+                                     is_check ? HIVED_CHECKING : HIVED_FILTERING, &kind, &last);
         if (code && code != ERR_INVALID)
             return err_fail(err, code, last.path, "%s", last.text);
         if (code || !decision_is_whole(&decision))
@@ -350,17 +351,52 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
                                 PLACEMENT_GPUS_MAX);
 }
 
-static struct hived_scope avoid_scope(struct attempt *attempt)
+static bool is_to_avoid(const struct placement_request *request, uint32_t id)
 {
+    for (size_t i = 0; i < request->avoid_count; i++)
+        if (request->avoid[i].v == id)
+            return true;
+    return false;
+}
+
+/* The nodes of an engine: those to be used. */
+static void engine_scope(struct attempt *attempt, struct hived_scope *scope, const char **names)
+{
+    const struct placer_hived *p = attempt->p;
     const struct placement_request *request = attempt->request;
-    const char **names = ARENA_ARRAY(attempt->arena, const char *, request->avoid_count + 1);
-    struct hived_scope scope = {.nodes = names, .is_avoid = true};
-    for (size_t i = 0; i < request->avoid_count; i++) {
-        const struct known_node *node = placer_known_node(attempt->p, request->avoid[i]);
-        if (node)
-            names[scope.count++] = node->facts.name;
+    const bool avoids = attempt->scope_kind == SCOPE_AVOIDS;
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        const struct known_node *node = &p->nodes.items[i];
+        if (!strcmp(node->facts.engine, request->engine) &&
+            !(avoids && is_to_avoid(request, node->id)))
+            names[scope->count++] = node->facts.name;
     }
-    return scope;
+}
+
+/* It lives as long as a decision that was found by it. */
+static void scope_set(struct attempt *attempt, enum scope_kind kind)
+{
+    const struct placer_hived *p = attempt->p;
+    const struct placement_request *request = attempt->request;
+    attempt->scope_kind = kind;
+    attempt->scope = NULL;
+    if (!request->engine && kind == SCOPE_WHOLE)
+        return;
+    struct arena *arena = &attempt->p->arena;
+    const size_t room = request->engine ? p->nodes.count : request->avoid_count;
+    const char **names = ARENA_ARRAY(arena, const char *, room + 1);
+    struct hived_scope *scope = ARENA_NEW(arena, struct hived_scope);
+    *scope = (struct hived_scope){.nodes = names, .is_avoid = !request->engine};
+    attempt->scope = scope;
+    if (request->engine) {
+        engine_scope(attempt, scope, names);
+        return;
+    }
+    for (size_t i = 0; i < request->avoid_count; i++) {
+        const struct known_node *node = placer_known_node(p, request->avoid[i]);
+        if (node)
+            names[scope->count++] = node->facts.name;
+    }
 }
 
 static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outcome,
@@ -403,12 +439,13 @@ static int request_try(struct attempt *attempt, struct split *split, struct comb
     struct hived_group_view view;
     if (request->avoid_count && !request->is_check &&
         !hived_group_find(attempt->p->hived, request->group, &view)) {
-        struct hived_scope scope = avoid_scope(attempt);
-        int code = combos_try(attempt, split, &scope, outcome, err);
+        scope_set(attempt, SCOPE_AVOIDS);
+        int code = combos_try(attempt, split, outcome, err);
         if (code || outcome->has_bind)
             return code;
     }
-    return combos_try(attempt, split, NULL, outcome, err);
+    scope_set(attempt, SCOPE_WHOLE);
+    return combos_try(attempt, split, outcome, err);
 }
 
 static bool is_cluster_known(const struct hived *hived, const char *name)
@@ -472,6 +509,8 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
         .p = p, .request = &asked, .arena = arena, .is_in_pieces = request->slice > 0};
     *result = (struct placement_result){0};
     id_map_release(&p->expected);
+    if (request->is_check)
+        asked.engine = NULL;
     if (request->is_check && p->search.group)
         return request_check(&attempt, result, err);
     if (request->is_check) {

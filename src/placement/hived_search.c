@@ -111,14 +111,15 @@ static bool requests_equal(const struct hived_request *a, const struct hived_req
     return true;
 }
 
-struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask)
+struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask,
+                                   enum scope_kind scope)
 {
     struct placer_search *search = &p->search;
     if (!search->calls)
         search->calls = ARENA_ARRAY(&p->arena, struct search_call, CALLS_MAX);
     for (uint32_t i = 0; i < search->call_count; i++) {
         struct search_call *call = &search->calls[i];
-        if (call->phase == ask->phase && call->has_scope == (ask->scope != NULL) &&
+        if (call->phase == ask->phase && call->scope == scope &&
             requests_equal(&call->request, ask->request))
             return call;
     }
@@ -127,7 +128,7 @@ struct search_call *search_call_of(struct placer_hived *p, const struct hived_as
     struct search_call *call = &search->calls[search->call_count++];
     call->request = *ask->request;
     call->phase = ask->phase;
-    call->has_scope = ask->scope != NULL;
+    call->scope = scope;
     return call;
 }
 

@@ -46,6 +46,8 @@ struct placement_request {
     const char *within_one_cell;
     const struct placement_member *members;
     size_t member_count;
+    /* only nodes of this engine (node_facts); NULL: of any. Not read by checks and commits */
+    const char *engine;
     /* nodes to avoid while others fit (blamed for platform failures); may be NULL */
     const struct node_id *avoid;
     size_t avoid_count;

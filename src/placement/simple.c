@@ -274,6 +274,23 @@ struct free_room {
     size_t healthy, suitable;
 };
 
+/* The sums of a kind are of all engines. False: it is another one's. */
+static bool room_of_engine(const struct simple *simple, size_t at, const char *engine,
+                           struct free_room *room)
+{
+    const struct node_facts *facts = &simple->nodes.items[at].facts;
+    if (strcmp(facts->engine, engine) != 0)
+        return false;
+    room->suitable++;
+    if (!(simple->traits[at] & NODE_HEALTHY))
+        return true;
+    room->healthy++;
+    room->all_cpu += facts->cpu;
+    room->all_mib += facts->memory_mib;
+    room->all_gpu += simple->whole[at].gpu_count;
+    return true;
+}
+
 /* What is free on the nodes of the types asked for. */
 static struct free_room room_of(const struct simple *simple,
                                 const struct placement_request *request, struct arena *arena)
@@ -283,7 +300,7 @@ static struct free_room room_of(const struct simple *simple,
     for (size_t i = 0; i < simple->kinds.count; i++) {
         const struct simple_kind *kind = &simple->kinds.items[i];
         suits[i] = kind_suits(kind, request);
-        if (!suits[i])
+        if (!suits[i] || request->engine)
             continue;
         room.suitable += kind->suitable;
         room.healthy += kind->healthy;
@@ -293,7 +310,12 @@ static struct free_room room_of(const struct simple *simple,
     }
     for (size_t i = 0; i < simple->nodes.count; i++) {
         const struct simple_view *view = &simple->free[i];
-        if (!(simple->traits[i] & NODE_HEALTHY) || !suits[simple->kind_of[i]])
+        const bool is_healthy = simple->traits[i] & NODE_HEALTHY;
+        if (!(simple->traits[i] & NODE_KNOWN) || !suits[simple->kind_of[i]])
+            continue;
+        if (request->engine && !room_of_engine(simple, i, request->engine, &room))
+            continue;
+        if (!is_healthy)
             continue;
         room.cpu += view->cpu;
         room.mib += view->memory_mib;

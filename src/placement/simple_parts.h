@@ -149,7 +149,7 @@ void simple_views_keep(const struct simple *simple, const char *except);
 bool simple_gang_is_possible(const struct simple_search *search);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct simple_search *search);
-/* Is it of the type that the member wants, and none to avoid? */
+/* Is it of the type that the member wants and of the engine, and none to avoid? */
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member);
 /* May a task of the member be on the node, if there is room? */
@@ -159,7 +159,8 @@ static inline bool simple_node_may(const struct simple_search *search, size_t at
     const uint8_t want = search->ignores_health ? NODE_KNOWN : NODE_KNOWN | NODE_HEALTHY;
     assert(at < search->simple->nodes.count);
     return (search->simple->traits[at] & want) == want &&
-           ((!*member->sku_type && !search->avoids) || simple_node_suits(search, at, member));
+           ((!*member->sku_type && !search->avoids && !search->request->engine) ||
+            simple_node_suits(search, at, member));
 }
 /* For so many tasks there is room, up to the limit. */
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,

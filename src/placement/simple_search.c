@@ -104,7 +104,10 @@ static bool is_avoided(const struct placement_request *request, size_t node)
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member)
 {
-    return simple_type_fits(member->sku_type, search->simple->nodes.items[at].facts.gpu_type) &&
+    const struct node_facts *facts = &search->simple->nodes.items[at].facts;
+    const char *engine = search->request->engine;
+    return simple_type_fits(member->sku_type, facts->gpu_type) &&
+           (!engine || strcmp(facts->engine, engine) == 0) &&
            !(search->avoids && is_avoided(search->request, at));
 }
 

@@ -113,6 +113,7 @@ static void test_event_codec(void **state)
     core_config_default(&config);
     config.placement_document = TEXT("a: b\n");
     config.order = "fifo";
+    config.gangs_span_engines = true;
     event = (struct event){.kind = EVENT_CONFIG, .config = &config};
     assert_event_survives(&event);
     plan_free(plan);
@@ -138,15 +139,36 @@ static void test_event_of_version_4(void **state)
     struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
     struct buf bytes = BUF_INIT;
     event_encode(&event, &bytes);
-    assert_int_equal(bytes.at[0], 7);
+    assert_int_equal(bytes.at[0], 8);
     bytes.at[0] = 4;
     struct arena arena;
     arena_init(&arena);
     assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
-    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - strlen(config.order)};
+    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - strlen(config.order) - 1};
     assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
     assert_int_equal(back.config->kill_grace_ms, 4321);
     assert_string_equal(back.config->order, "priority");
+    arena_release(&arena);
+    buf_release(&bytes);
+}
+
+/* Up to version 7 a gang could have tasks on several engines, with nothing that said so. */
+static void test_event_of_version_7(void **state)
+{
+    (void)state;
+    struct core_config config;
+    core_config_default(&config);
+    assert_false(config.gangs_span_engines);
+    struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
+    struct buf bytes = BUF_INIT;
+    event_encode(&event, &bytes);
+    bytes.at[0] = 7;
+    struct arena arena;
+    arena_init(&arena);
+    assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
+    struct text old = {bytes.at, bytes.length - 1};
+    assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
+    assert_true(back.config->gangs_span_engines);
     arena_release(&arena);
     buf_release(&bytes);
 }
@@ -170,7 +192,7 @@ static void test_event_of_version_5(void **state)
     assert_true(back.last_attempt.v == 1ull << 40);
     bytes.at[0] = 5;
     assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
-    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - sizeof(uint64_t)};
+    struct text old = {bytes.at, bytes.length - 1 - sizeof(uint32_t) - sizeof(uint64_t)};
     assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
     assert_int_equal(back.last_job.v, 0);
     assert_string_equal(back.config->order, config.order);
@@ -183,5 +205,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_event_codec),
     cmocka_unit_test(test_event_names),
     cmocka_unit_test(test_event_of_version_4),
+    cmocka_unit_test(test_event_of_version_7),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,38 @@
+/* engines.h — a gang lies on the nodes of one engine, and on which is tried in turn:
+ * docs/rfc/0019-several-engines.md. Inside src/core only.
+ *
+ * Owns core->engines: the names that nodes have told of, in the order in which they first did. The
+ * core knows nothing else of engines. A place in the table is told as a number, from 1; 0: none,
+ * any engine will do.
+ */
+#ifndef CORE_ENGINES_H
+#define CORE_ENGINES_H
+#include "core/start.h"
+
+/* The node has appeared, has changed or is lost. */
+void core_engine_update(struct core *core, uint32_t node);
+void core_engines_copy(struct core *to, const struct core *from); /* `to` has none yet */
+void core_engines_release(struct core *core);
+
+/* NULL: any. */
+const char *core_engine_name(const struct core *core, uint16_t number);
+/* The first engine behind `number` that has nodes; 0: there is none. */
+uint16_t core_engine_next(const struct core *core, uint16_t number);
+/* Must all tasks of the job lie on one engine, and are there several? */
+bool core_engine_matters(struct core *core, const struct core_job *job);
+
+/* The search for a gang begins anew: with the first engine, and without ending anybody. */
+void engine_try_begin(struct core *core, struct core_job *job);
+/* What is said of it when no engine takes it: all zero at first, in each step. */
+struct engine_told {
+    uint16_t engine;
+    bool is_never;
+    uint64_t topic;
+    const char *reason;
+};
+/* It has failed there. True: now it is another engine's turn, or the first one's again, where
+ * others may be ended from now on. False: all have been tried, and *outcome says so. */
+bool engine_try_next(struct core *core, struct core_job *job, struct engine_told *told,
+                     struct start_outcome *outcome);
+
+#endif
