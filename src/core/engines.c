@@ -65,28 +65,46 @@ uint16_t core_engine_next(const struct core *core, uint16_t number)
     return 0;
 }
 
-bool core_engine_matters(struct core *core, const struct core_job *job)
+static bool engines_are_several(const struct core *core)
 {
-    assert(job->id.v);
     const uint16_t first = core_engine_next(core, 0);
+    return first && core_engine_next(core, first);
+}
+
+static bool has_peers(struct core *core, const struct core_job *job)
+{
     uint32_t tasks = 0;
-    if (!job->plan->is_gang || core->config.gangs_span_engines || !first ||
-        !core_engine_next(core, first))
-        return false;
     for (uint16_t i = 0; i < job->plan->role_count && tasks < 2; i++)
         if (job->plan->roles[i].part == i)
             tasks += part_task_count(core, job, i);
     return tasks > 1;
 }
 
+static bool is_bound(struct core *core, const struct core_job *job)
+{
+    assert(job->id.v);
+    return job->plan->is_gang && !core->config.gangs_span_engines && has_peers(core, job);
+}
+
+bool core_engine_matters(struct core *core, const struct core_job *job)
+{
+    return engines_are_several(core) && is_bound(core, job);
+}
+
 /* --- a try --- */
 
+/* Also where there is one engine so far: nodes of another may appear before the search ends. */
 void engine_try_begin(struct core *core, struct core_job *job)
 {
-    const bool matters = core_engine_matters(core, job);
-    job->engine_try = (struct engine_try){.engine = matters ? core_engine_next(core, 0) : 0,
-                                          .spares_others = matters,
-                                          .is_never = true};
+    job->engine_try =
+        (struct engine_try){.engine = is_bound(core, job) ? core_engine_next(core, 0) : 0,
+                            .spares_others = core_engine_matters(core, job),
+                            .is_never = true};
+}
+
+const char *engine_try_name(const struct core *core, const struct core_job *job)
+{
+    return engines_are_several(core) ? core_engine_name(core, job->engine_try.engine) : NULL;
 }
 
 /* Said of one engine is what ends of jobs may still change there; of the first of these. */
@@ -111,7 +129,7 @@ bool engine_try_next(struct core *core, struct core_job *job, struct engine_told
 {
     struct engine_try *try = &job->engine_try;
     const bool is_never = outcome->kind == PLACEMENT_WAIT && outcome->is_never;
-    if (!try->engine)
+    if (!try->engine || !engines_are_several(core))
         return false;
     if (outcome->kind == PLACEMENT_WAIT || !try->spares_others)
         outcome_keep(core, try, outcome, told);

@@ -23,6 +23,9 @@ bool core_engine_matters(struct core *core, const struct core_job *job);
 
 /* The search for a gang begins anew: with the first engine, and without ending anybody. */
 void engine_try_begin(struct core *core, struct core_job *job);
+/* The engine whose turn it is, when there are others; NULL: any will do. */
+const char *engine_try_name(const struct core *core, const struct core_job *job);
+
 /* What is said of it when no engine takes it: all zero at first, in each step. */
 struct engine_told {
     uint16_t engine;

@@ -184,7 +184,7 @@ static void part_make(struct core *core, const struct core_job *job, struct gang
     if (!part->is_made)
         request_of_part(core, job, part->first_role, &core->scratch, &part->request);
     if (!part->is_made)
-        part->request.placement.engine = core_engine_name(core, job->engine_try.engine);
+        part->request.placement.engine = engine_try_name(core, job);
     part->is_made = true;
 }
 

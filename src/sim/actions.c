@@ -231,6 +231,7 @@ void action_fault(struct sim *sim)
                             : "",
             .is_healthy = chance(sim, 3) != 0,
             .address = "127.0.0.1",
+            .engine = sim_node_engine(sim, name),
             .reason = "disk",
         };
         sim_step(sim, &event, NULL);

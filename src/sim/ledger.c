@@ -26,14 +26,15 @@ struct ledger_attempt { /* by its number; job 0: never seen */
 
 struct ledger_job {
     struct plan *plan;
-    uint32_t placed, placed_attempt; /* tasks that got a place in the latest attempt */
+    uint32_t placed, placed_attempt; /* tasks that got a place in the latest attempt, … */
+    uint32_t first_node;             /* … and the place of the first of them */
     bool is_final;
 };
 
 struct ledger {
     struct {
         struct {
-            char *name;
+            char *name, *engine;
             uint32_t cpu, gpu_count;
             uint64_t memory_mib; /* the most that it ever had: what runs keeps its own */
             bool is_usable;
@@ -62,8 +63,10 @@ void ledger_free(struct ledger *ledger)
 {
     if (!ledger)
         return;
-    for (size_t i = 0; i < ledger->nodes.count; i++)
+    for (size_t i = 0; i < ledger->nodes.count; i++) {
         mem_free(ledger->nodes.items[i].name);
+        mem_free(ledger->nodes.items[i].engine);
+    }
     for (size_t i = 0; i < ledger->jobs.count; i++)
         plan_free(ledger->jobs.items[i].plan);
     ARRAY_FREE(&ledger->nodes);
@@ -108,6 +111,8 @@ static void node_enter(struct ledger *ledger, const struct node_record *record)
         ARRAY_ADD(&ledger->nodes);
     uint64_t most_mib = ledger->nodes.items[record->id.v].memory_mib;
     mem_free(ledger->nodes.items[record->id.v].name);
+    mem_free(ledger->nodes.items[record->id.v].engine);
+    ledger->nodes.items[record->id.v].engine = mem_copy(record->facts.engine);
     ledger->nodes.items[record->id.v].name = mem_copy(record->facts.name);
     ledger->nodes.items[record->id.v].cpu = record->facts.cpu;
     ledger->nodes.items[record->id.v].gpu_count = record->facts.gpu_count;
@@ -122,6 +127,11 @@ static bool is_equal(const struct ledger_attempt *a, const struct ledger_attempt
     return a->job == b->job && a->job_attempt == b->job_attempt && a->node == b->node &&
            a->task.role == b->task.role && a->task.index == b->task.index && a->gpus == b->gpus &&
            a->port_count == b->port_count && memcmp(a->ports, b->ports, sizeof a->ports) == 0;
+}
+
+static bool are_of_one_engine(const struct ledger *ledger, uint32_t a, uint32_t b)
+{
+    return strcmp(ledger->nodes.items[a].engine, ledger->nodes.items[b].engine) == 0;
 }
 
 static int task_enter(struct ledger *ledger, const struct task_record *record, struct err *err)
@@ -168,8 +178,13 @@ static int task_enter(struct ledger *ledger, const struct task_record *record, s
         struct ledger_job *job = &ledger->jobs.items[now.job];
         if (job->placed_attempt != now.job_attempt)
             job->placed = 0;
+        if (!job->placed)
+            job->first_node = now.node;
         job->placed_attempt = now.job_attempt;
         job->placed++;
+        if (plan->is_gang && now.is_live && !are_of_one_engine(ledger, now.node, job->first_node))
+            return err_fail(err, ERR_INTERNAL, "task", "the gang of job %u is on two engines",
+                            now.job);
     }
     *attempt = now;
     return 0;

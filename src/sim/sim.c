@@ -58,6 +58,18 @@ static struct completion judge(const struct exit_report *exit)
     return completion;
 }
 
+const char *sim_node_engine(const struct sim *sim, const char *node)
+{
+    static const char *const names[] = {"here", "there", "beyond"};
+    const size_t engines =
+        sim->config->engines < COUNT_OF(names) ? sim->config->engines : COUNT_OF(names);
+    const char *end = node + strlen(node);
+    uint32_t number = 0, place = 1;
+    for (; end > node && end[-1] >= '0' && end[-1] <= '9'; place *= 10)
+        number += (uint32_t)(*--end - '0') * place;
+    return engines > 1 ? names[number % engines] : "";
+}
+
 static void sim_hear(void *context, const struct engine_event *event)
 {
     struct sim *sim = context;
@@ -69,6 +81,8 @@ static void sim_hear(void *context, const struct engine_event *event)
                                         event->exit->is_missing || event->exit->is_lost};
     engine_event_translate(event, event->kind == ENGINE_EXITED ? &meaning : NULL, &mail->arena,
                            &mail->event);
+    if (mail->event.kind == EVENT_NODE)
+        mail->event.node.engine = sim_node_engine(sim, mail->event.node.name);
     *ARRAY_ADD(&sim->mails) = mail;
 }
 

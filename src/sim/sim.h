@@ -22,8 +22,9 @@ struct sim_config {
     uint64_t memory_mib;
     const char *gpu_type, *node_prefix;      /* NULL: the fake engine's */
     uint32_t gpus_per_numa, gpus_per_switch; /* 0: not known */
-    uint32_t jobs;                           /* submissions */
-    uint32_t restarts;                       /* in a thousand events; 0 = never */
+    uint32_t engines;  /* the nodes are of so many, in turn; 0 and 1: of one */
+    uint32_t jobs;     /* submissions */
+    uint32_t restarts; /* in a thousand events; 0 = never */
     uint32_t starvation_s;
     bool has_faults;     /* nodes fail, containers vanish, messages are lost */
     bool has_gpu_faults; /* with faults: single GPUs are lost and come back */

@@ -53,6 +53,9 @@ struct sim {
     struct err *err;
 };
 
+/* sim.c: whose node it is, by its number. */
+const char *sim_node_engine(const struct sim *sim, const char *node);
+
 /* sim.c: one event through the core, and all that follows at once; returns the answer's code, and
  * the job that it is of (may be NULL). */
 int sim_step(struct sim *sim, struct event *event, uint32_t *job);

@@ -1,7 +1,8 @@
 /* Random worlds: every job ends, every invariant holds after every step, a replay of the event log
  * says the same words, a restart loses nothing.
  *
- * usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] [--slices] [--trace]
+ * usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] [--slices] [--engines] [--trace]
+ * --engines: the nodes are of two or three engines, and a gang lies on one of them.
  * --slices: a gang is placed in many small steps, and anything happens between them.
  * Exit 0: all worlds were good. Exit 1: prints the seed and what was wrong.
  *
@@ -41,7 +42,7 @@ static void print(void *context, const char *text)
 struct options {
     uint64_t worlds, seed;
     const char *policy;
-    bool is_traced, has_slices;
+    bool is_traced, has_slices, has_engines;
 };
 
 struct totals {
@@ -115,6 +116,10 @@ static struct sim_config config_of(uint64_t seed, const struct options *options)
         config.has_interruptions = true;
         config.events_max = EVENTS_MAX;
         config.has_priorities = random_below(&random, 4) != 0;
+    }
+    if (options->has_engines) {
+        config.engines = 2 + seed % 2;
+        config.node_count += config.placement_document ? 0 : 3;
     }
     if (seed % 2) {
         config.gpus_per_switch = seed % 4 == 1 ? 2 : 1;
@@ -216,6 +221,8 @@ static int options_read(int count, char **words, struct options *options)
             options->is_traced = true;
         } else if (strcmp(words[i], "--slices") == 0) {
             options->has_slices = true;
+        } else if (strcmp(words[i], "--engines") == 0) {
+            options->has_engines = true;
         } else if (strcmp(words[i], "--worlds") == 0 && i + 1 < count) {
             options->worlds = strtoull(words[++i], NULL, 10);
             has_worlds = true;
@@ -226,7 +233,7 @@ static int options_read(int count, char **words, struct options *options)
             options->policy = words[++i];
         } else {
             fprintf(stderr, "usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] "
-                            "[--slices] [--trace]\n");
+                            "[--slices] [--engines] [--trace]\n");
             return 2;
         }
     }
