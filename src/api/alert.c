@@ -135,11 +135,11 @@ static void server_alerts(struct call *call, struct alerts *alerts)
     size_t count = service->ready(service->context, checks);
     for (size_t i = 0; i < count; i++) {
         struct alert alert = {.name = "PaiServicePodNotReady",
-                              .severity = "error",
+                              .severity = checks[i].is_ok ? "warn" : "error",
                               .label = "name",
                               .value = checks[i].name,
                               .summary = checks[i].text};
-        if (!checks[i].is_ok)
+        if (!checks[i].is_ok || checks[i].is_degraded)
             alert_add(alerts, alert);
     }
 }

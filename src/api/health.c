@@ -74,10 +74,17 @@ int handle_readyz(struct call *call)
     cleanup_buf struct buf text = BUF_INIT;
     for (size_t i = 0; i < count; i++) {
         is_ready = is_ready && checks[i].is_ok;
+        const bool is_degraded = checks[i].is_ok && checks[i].is_degraded;
         if (is_verbose || !checks[i].is_ok)
-            buf_format(&text, "[%c] %s %s%s%s\n", checks[i].is_ok ? '+' : '-', checks[i].name,
-                       checks[i].is_ok ? "ok" : "failed", checks[i].text[0] ? ": " : "",
-                       checks[i].text);
+            buf_format(&text, "[%c] %s %s%s%s\n",
+                       !checks[i].is_ok ? '-'
+                       : is_degraded    ? '!'
+                                        : '+',
+                       checks[i].name,
+                       !checks[i].is_ok ? "failed"
+                       : is_degraded    ? "degraded"
+                                        : "ok",
+                       checks[i].text[0] ? ": " : "", checks[i].text);
     }
     buf_string(&text, is_ready ? "ready\n" : "not ready\n");
     call_text(call, is_ready ? 200 : 503, "text/plain; charset=utf-8", buf_as_text(&text));

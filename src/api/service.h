@@ -74,11 +74,12 @@ struct service_barrier {
     bool is_waiting; /* answered when all have come, else at once */
 };
 
-enum { SERVICE_CHECKS_MAX = 8 };
+enum { SERVICE_CHECKS_MAX = 8 + 16 /* one for each of several engines */ };
 
 struct service_check { /* one line of /readyz?verbose */
-    const char *name;
+    const char *name;  /* as long as the service lives */
     bool is_ok;
+    bool is_degraded; /* it is ok, as requests are welcome, but a person should look at it */
     char text[200];
 };
 

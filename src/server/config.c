@@ -201,6 +201,7 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
     get_u32(doc, "retryPauseMaxSeconds", &core->retry_pause_max_s);
     get_u32(doc, "retryCalmSeconds", &core->retry_calm_s);
     core->is_backoff_growing = doc_get_bool(doc, "backoffGrows", core->is_backoff_growing);
+    core->gangs_span_engines = doc_get_bool(doc, "gangsSpanEngines", core->gangs_span_engines);
     get_u32(doc, "gangTimeoutSeconds", &core->gang_timeout_s);
     core->kill_grace_ms =
         (uint32_t)(get_int(doc, "killGraceSeconds", core->kill_grace_ms / 1000) * 1000);

@@ -1,6 +1,9 @@
 /* config_compare.c — server_config_compare of config.h: what a reload cannot change. */
 #include "base/buf.h"
+#include "base/text.h"
+#include "doc/doc.h"
 #include "server/config.h"
+#include <stdio.h>
 #include <string.h>
 
 static void note_if(bool is_different, const char *key, struct buf *keys)
@@ -65,13 +68,95 @@ static bool ldap_differs(const struct server_config *old_config, const struct se
                         now_rules->allowed_count);
 }
 
-static bool engines_differ(const struct server_config *old, const struct server_config *now)
+static bool docs_equal(const struct doc *a, const struct doc *b)
 {
-    bool is_different = old->engine_count != now->engine_count;
-    for (size_t i = 0; !is_different && i < now->engine_count; i++)
-        is_different = old->engines[i].kind != now->engines[i].kind ||
-                       strcmp(old->engines[i].name, now->engines[i].name) != 0;
-    return is_different;
+    if (!a || !b || a->kind != b->kind)
+        return a == b;
+    bool is_equal = true;
+    switch (a->kind) {
+    case DOC_LIST:
+        is_equal = a->as.list.count == b->as.list.count;
+        for (size_t i = 0; is_equal && i < a->as.list.count; i++)
+            is_equal = docs_equal(a->as.list.items[i], b->as.list.items[i]);
+        return is_equal;
+    case DOC_MAP:
+        is_equal = a->as.map.count == b->as.map.count;
+        for (size_t i = 0; is_equal && i < a->as.map.count; i++)
+            is_equal =
+                docs_equal(a->as.map.entries[i].value, doc_find(b, a->as.map.entries[i].key));
+        return is_equal;
+    case DOC_STRING:
+        return text_equal(a->as.string, b->as.string);
+    case DOC_NULL:
+    case DOC_BOOL:
+    case DOC_INT:
+    case DOC_REAL:
+        break;
+    }
+    return text_equal(a->source, b->source);
+}
+
+/* Where an engine stands in its file; NULL: nowhere. */
+static const struct doc *engine_doc(const struct server_config *config, size_t number)
+{
+    const struct doc *list = doc_get(config->doc, "engines");
+    return list ? list->as.list.items[number] : doc_get(config->doc, "engine");
+}
+
+/* The keys of `to` whose values are others in `from`, or (`is_gone`) are not there; `name` and
+ * `kind`, which have defaults, are compared as they are in force. */
+static void section_note(const struct doc *from, const struct doc *to, const char *path,
+                         bool is_gone, struct buf *keys)
+{
+    char key[400];
+    for (size_t i = 0; i < doc_count(to); i++) {
+        const struct doc_entry *entry = &to->as.map.entries[i];
+        const struct doc *other = doc_find(from, entry->key);
+        const bool is_told = text_is(entry->key, "name") || text_is(entry->key, "kind");
+        snprintf(key, sizeof key, "%s.%.*s", path, TEXT_ARG(entry->key));
+        if (entry->value->kind == DOC_MAP)
+            section_note(other, entry->value, key, is_gone, keys);
+        else
+            note_if(!is_told && (is_gone ? !other : !docs_equal(other, entry->value)), key, keys);
+    }
+}
+
+static size_t engine_find(const struct server_config *config, const char *name)
+{
+    size_t i = 0;
+    while (i < config->engine_count && strcmp(config->engines[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* By their names: each setting of an engine takes effect when it is opened. */
+static void engines_note(const struct server_config *old, const struct server_config *now,
+                         struct buf *keys)
+{
+    const bool is_list = doc_get(now->doc, "engines") != NULL;
+    for (size_t i = 0; i < now->engine_count; i++) {
+        const struct engine_config *engine = &now->engines[i];
+        const size_t before = engine_find(old, engine->name);
+        char path[300];
+        snprintf(path, sizeof path, "engine%s%s", is_list ? "s." : "", is_list ? engine->name : "");
+        if (before == old->engine_count) {
+            note_if(true, path, keys);
+            buf_format(keys, " (%s is new)", engine->name);
+            continue;
+        }
+        if (engine->kind != old->engines[before].kind) {
+            note_if(true, path, keys);
+            buf_string(keys, ".kind");
+            continue;
+        }
+        section_note(engine_doc(old, before), engine_doc(now, i), path, false, keys);
+        section_note(engine_doc(now, i), engine_doc(old, before), path, true, keys);
+    }
+    for (size_t i = 0; i < old->engine_count; i++)
+        if (engine_find(now, old->engines[i].name) == now->engine_count) {
+            note_if(true, "engines.", keys);
+            buf_format(keys, "%s (removed)", old->engines[i].name);
+        }
 }
 
 static bool storages_differ(const struct storage_list *old, const struct storage_list *now)
@@ -82,7 +167,8 @@ static bool storages_differ(const struct storage_list *old, const struct storage
         is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||
                        strcmp(a->type, b->type) != 0 || strcmp(a->server, b->server) != 0 ||
                        strcmp(a->path, b->path) != 0 || a->is_shared != b->is_shared ||
-                       a->is_read_only != b->is_read_only;
+                       a->is_read_only != b->is_read_only ||
+                       a->is_root_squashed != b->is_root_squashed;
     }
     return is_different;
 }
@@ -118,7 +204,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
     note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
     note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
-    note_if(engines_differ(old, now), "engine.kind", keys);
+    engines_note(old, now, keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
     note_if(old->core.port_first != now->core.port_first ||
                 old->core.port_last != now->core.port_last,

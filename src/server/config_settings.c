@@ -221,6 +221,7 @@ static void scheduling_rows(const struct section *top, const struct server_confi
     row_int(&rows, "retryPauseMaxSeconds", core->retry_pause_max_s);
     row_int(&rows, "retryCalmSeconds", core->retry_calm_s);
     row_bool(&rows, "backoffGrows", core->is_backoff_growing);
+    row_bool(&rows, "gangsSpanEngines", core->gangs_span_engines);
     row_int(&rows, "gangTimeoutSeconds", core->gang_timeout_s);
     row_int(&rows, "killGraceSeconds", core->kill_grace_ms / 1000);
     row_int(&rows, "preemptionGraceSeconds", core->preemption_grace_ms / 1000);

@@ -153,6 +153,8 @@ static const struct field scheduling_fields[] = {
         "Pause before the second retry in a row that no budget ends; it doubles. 0: none."),
     INT("retryPauseMaxSeconds", 0, SECONDS_MAX, "Longest such pause."),
     INT("retryCalmSeconds", 1, SECONDS_MAX, "An attempt that ran so long begins a new row."),
+    BOOL("gangsSpanEngines",
+         "A gang may have tasks on several engines, whose networks must reach each other."),
     BOOL("backoffGrows", "The window of the pause grows with each conflict, as early PAI's did."),
     INT("gangTimeoutSeconds", 0, SECONDS_MAX,
         "A gang that waits longer ends with 251 and backs off, as in early PAI; 0: never."),

@@ -80,7 +80,10 @@ static bool node_seen(struct server_engine *own, const struct engine_event *even
         node_facts_copy(&known->facts, node);
         known->is_gpu_simulated = node->is_gpu_simulated;
         known->is_seen = true;
+        known->is_lost = false;
     }
+    if (is_own && event->kind == ENGINE_NODE_LOST)
+        known->is_lost = true;
     pthread_mutex_unlock(&server->state_lock);
     if (is_own && event->kind == ENGINE_NODE && !node->is_healthy)
         log_warning("engine", "node %s is not healthy: %s", node->name,

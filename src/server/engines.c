@@ -50,6 +50,7 @@ void engines_init(struct server *server)
         own->number = (uint8_t)i;
         own->config = &table->config->engines[i];
         own->name = mem_copy(own->config->name);
+        snprintf(own->check, sizeof own->check, "engine %.80s", own->name);
         own->log_segment_bytes = own->config->log_segment_mib << 20;
     }
     pthread_mutex_init(&table->lock, NULL);

@@ -27,6 +27,7 @@ struct server_engine {
     struct server *server;
     uint8_t number; /* its place in the configuration */
     char *name;
+    char check[100];                    /* "engine NAME": its line in /readyz */
     const struct engine_config *config; /* as at the start; the table's */
     uint64_t log_segment_bytes;
     _Atomic(struct engine *) engine; /* NULL until it is open */

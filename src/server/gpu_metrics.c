@@ -5,35 +5,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void label_write(struct buf *out, const char *name, const char *value)
-{
-    buf_format(out, "%s=\"", name);
-    for (; *value; value++) {
-        if (*value == '\n') {
-            buf_string(out, "\\n");
-            continue;
-        }
-        if (*value == '"' || *value == '\\')
-            buf_char(out, '\\');
-        buf_char(out, *value);
-    }
-    buf_char(out, '"');
-}
-
 static void gpu_labels(struct buf *out, const struct engine_gpu *gpu)
 {
-    label_write(out, "node", gpu->node);
+    metric_label_write(out, "node", gpu->node);
     buf_format(out, ",gpu=\"%u\",", gpu->index);
-    label_write(out, "uuid", gpu->uuid);
+    metric_label_write(out, "uuid", gpu->uuid);
 }
 
 static void task_labels(struct buf *out, const struct engine_gpu *gpu)
 {
-    label_write(out, "job", gpu->job);
+    metric_label_write(out, "job", gpu->job);
     buf_char(out, ',');
-    label_write(out, "role", gpu->role);
+    metric_label_write(out, "role", gpu->role);
     buf_format(out, ",task=\"%u\",", gpu->task_index);
-    label_write(out, "node", gpu->node);
+    metric_label_write(out, "node", gpu->node);
     buf_format(out, ",gpu=\"%u\"", gpu->index);
 }
 

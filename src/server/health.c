@@ -23,6 +23,7 @@ static void check_fill(struct service_check *check, const char *name, bool is_ok
 {
     check->name = name;
     check->is_ok = is_ok;
+    check->is_degraded = false;
     snprintf(check->text, sizeof check->text, "%s", text);
 }
 
@@ -82,9 +83,10 @@ size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MA
     check_fill(&checks[3], "clock", true, text); /* requests are served all the same */
     job_network_text(server, text, sizeof text);
     check_fill(&checks[4], "network", true, text);
-    check_fill(&checks[5], "running", !atomic_load(&server->is_draining),
+    const size_t count = 5 + engine_checks(server, &checks[5]);
+    check_fill(&checks[count], "running", !atomic_load(&server->is_draining),
                atomic_load(&server->is_draining) ? "the server is ending" : "taking requests");
-    return 6;
+    return count + 1;
 }
 
 static void write_core_metrics(struct server *server, struct buf *out)
@@ -193,5 +195,6 @@ void server_metrics(void *context, struct buf *out)
                     "From the mailbox to the durable answer.", out);
     histogram_write(&metrics->commit, "skep_commit_seconds", "One transaction.", out);
     histogram_write(&metrics->launch, "skep_launch_seconds", "Handing one container over.", out);
+    engine_metrics_write(server, out);
     write_gpu_metrics(server, out);
 }

@@ -33,6 +33,7 @@ struct launcher {
     bool is_running;
     struct { /* of each engine, until it is open */
         struct mail *first, **last;
+        _Atomic size_t count;
     } waiting[ENGINES_MAX];
     bool is_open[ENGINES_MAX];
     struct store_reader *reader;
@@ -282,6 +283,7 @@ static void engine_opened(struct launcher *launcher, uint8_t engine)
     struct mail *waiting = launcher->waiting[engine].first;
     launcher->waiting[engine].first = NULL;
     launcher->waiting[engine].last = &launcher->waiting[engine].first;
+    atomic_store(&launcher->waiting[engine].count, 0);
     launcher->is_open[engine] = true;
     mails_run(launcher, waiting);
 }
@@ -295,6 +297,7 @@ static void mails_run(struct launcher *launcher, struct mail *mails)
             mail->mail.next = NULL;
             *launcher->waiting[mail->engine].last = &mail->mail;
             launcher->waiting[mail->engine].last = &mail->mail.next;
+            atomic_fetch_add(&launcher->waiting[mail->engine].count, 1);
             continue;
         }
         if (mail->is_opening)
@@ -359,4 +362,10 @@ void launcher_free(struct launcher *launcher)
 size_t launcher_count(struct launcher *launcher)
 {
     return mailbox_count(&launcher->mailbox);
+}
+
+size_t launcher_held_count(const struct launcher *launcher, uint8_t engine)
+{
+    assert(engine < ENGINES_MAX);
+    return atomic_load(&launcher->waiting[engine].count);
 }

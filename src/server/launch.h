@@ -8,6 +8,7 @@
 #define SERVER_LAUNCH_H
 #include "core/output.h"
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct launcher;
@@ -29,7 +30,8 @@ void launcher_forget(struct launcher *launcher, uint8_t engine, struct attempt_i
 void launcher_stop(struct launcher *launcher);
 void launcher_free(struct launcher *launcher);
 
-/* Commands that wait for the engine; any thread. */
+/* Commands that wait for their turn, and those that wait until the engine is open; any thread. */
 size_t launcher_count(struct launcher *launcher);
+size_t launcher_held_count(const struct launcher *launcher, uint8_t engine);
 
 #endif

@@ -15,11 +15,31 @@ void histogram_add(struct histogram *histogram, int64_t us)
     atomic_fetch_add_explicit(&histogram->sum_us, us > 0 ? (uint64_t)us : 0, memory_order_relaxed);
 }
 
+void metric_head_write(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metric_label_write(struct buf *out, const char *name, const char *value)
+{
+    buf_format(out, "%s=\"", name);
+    for (; *value; value++) {
+        if (*value == '\n') {
+            buf_string(out, "\\n");
+            continue;
+        }
+        if (*value == '"' || *value == '\\')
+            buf_char(out, '\\');
+        buf_char(out, *value);
+    }
+    buf_char(out, '"');
+}
+
 void metric_write(struct buf *out, const char *name, const char *type, const char *help,
                   uint64_t value)
 {
-    buf_format(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
-               (unsigned long long)value);
+    metric_head_write(out, name, type, help);
+    buf_format(out, "%s %llu\n", name, (unsigned long long)value);
 }
 
 void histogram_write(struct histogram *histogram, const char *name, const char *help,

@@ -33,6 +33,8 @@ void histogram_add(struct histogram *histogram, int64_t us);
 /* Append in the text format with HELP and TYPE; `type` is "counter" or "gauge". */
 void histogram_write(struct histogram *histogram, const char *name, const char *help,
                      struct buf *out);
+void metric_head_write(struct buf *out, const char *name, const char *type, const char *help);
+void metric_label_write(struct buf *out, const char *name, const char *value); /* name="value" */
 void metric_write(struct buf *out, const char *name, const char *type, const char *help,
                   uint64_t value);
 

@@ -17,6 +17,7 @@ static void node_restore_known(struct server *server, const struct node_record *
     struct node_known *known = server_node(server, row->facts.name);
     node_facts_copy(&known->facts, &row->facts);
     known->is_engine_guessed = !*row->facts.engine;
+    known->is_lost = row->is_lost;
     if (row->is_lost)
         return;
     known->engine = engine_named(server, row->facts.engine);

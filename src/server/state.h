@@ -41,6 +41,7 @@ struct node_known {
     bool is_contested;       /* another engine told of one of this name, which was said once */
     bool is_gpu_simulated;
     bool is_seen; /* the engine has spoken of it since the start */
+    bool is_lost; /* and said last that it is gone for good; or its row does */
 };
 
 struct reader_pool {
@@ -188,6 +189,20 @@ int server_room(struct server *server, struct err *err);
 bool event_grows(enum event_kind kind);
 
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
+
+/* engine_health.c: what is known of an engine and its nodes. */
+struct engine_health {
+    bool is_open, is_degraded;
+    uint32_t nodes, healthy; /* that are not lost; of these */
+    uint64_t gpus;           /* of the healthy ones */
+    size_t held;             /* commands that wait until it is open */
+    char trouble[200]; /* "" none: why it is not open, what it does not hear, or why a node is not
+                          healthy */
+};
+void engine_health_of(struct server *server, uint8_t engine, struct engine_health *health);
+/* Checks of each engine, when there are several; how many. */
+size_t engine_checks(struct server *server, struct service_check *checks);
+void engine_metrics_write(struct server *server, struct buf *out);
 
 /* health.c: of the service, whose context is the server. */
 bool server_is_alive(void *context);

@@ -181,6 +181,7 @@ static void lose_unseen_nodes(struct server *server, struct mail_list *list)
         if (node->is_seen || (node->engine != ENGINE_NONE && !has_told(server, node->engine)))
             continue;
         node->is_seen = true; /* once */
+        node->is_lost = true;
         mail = mail_event(EVENT_NODE_LOST, "");
         mail->event.node.name = arena_copy(&mail->arena, text_of(node->facts.name));
         mail->event.node.gpu_type = mail->event.node.address = "";

@@ -43,7 +43,8 @@ static void every_key_is_read(void **state)
             "backoffMaxSeconds: 6, starvationAfterSeconds: 7, finishedKeepSeconds: 8, "
             "debugHoldSeconds: 9, blameHalfLifeSeconds: 10, blameAvoid: 2, blameCordon: 4,\n"
             "  retryPauseFirstSeconds: 11, retryPauseMaxSeconds: 12, retryCalmSeconds: 13, "
-            "backoffGrows: true, gangTimeoutSeconds: 14, hangAfterSeconds: 600}\n"
+            "backoffGrows: true, gangsSpanEngines: true, gangTimeoutSeconds: 14, hangAfterSeconds: "
+            "600}\n"
             "retention: {jobDays: 1, eventLogDays: 2, databaseMB: 3, useMB: 4, auditDays: 5, "
             "auditRecords: 6}\n"
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
@@ -90,6 +91,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(core->retry_calm_s, 13);
     assert_int_equal(core->gang_timeout_s, 14);
     assert_true(core->is_backoff_growing);
+    assert_true(core->gangs_span_engines);
     assert_true(core->blame_avoid == 2 && core->blame_cordon == 4);
     assert_int_equal(config->hang_after_s, 600);
     assert_string_equal(config->admin_name, "root");
@@ -189,6 +191,47 @@ static void wrong_keys_and_values_are_told_with_place_and_hint(void **state)
     buf_release(&report);
 }
 
+/* What a reload says of the engines: each key that waits for a restart, by the engine's name. */
+static void a_change_of_engines_is_told_key_by_key(void **state)
+{
+    static const struct {
+        const char *first, *second, *keys;
+    } cases[] = {
+        {"engine: {cpu: 4}\n", "engine: {cpu: 4}\n", ""},
+        {"engine: {cpu: 4}\n", "engine: {cpu: 5}\n", "engine.cpu"},
+        {"engine: {cpu: 4}\n", "# none\n", "engine.cpu"},
+        {"# none\n", "engine: {disk: {taskMB: 900}}\n", "engine.disk.taskMB"},
+        {"engine: {cpu: 4}\n", "engines: [{name: local, kind: local, cpu: 4}]\n", ""},
+        {"engine: {cpu: 4}\n", "engine: {kind: fake}\n",
+         "engine (fake is new), engines.local (removed)"},
+        {"engine: {name: a, kind: local}\n", "engine: {name: a, kind: fake}\n", "engine.kind"},
+        {"engine: {rights: {fuse: [a, b]}}\n", "engine: {rights: {fuse: [a]}}\n",
+         "engine.rights.fuse"},
+        {"engines: [{name: a}, {name: b, kind: fake, fake: {nodes: 2}}]\n",
+         "engines: [{name: b, kind: fake, fake: {nodes: 3}}, {name: a}]\n", "engines.b.fake.nodes"},
+        {"engines: [{name: a}]\n", "engines: [{name: a}, {name: b, kind: fake}]\n",
+         "engines.b (b is new)"},
+        {"engines: [{name: a}, {name: b, kind: fake}]\n", "engines: [{name: a}]\n",
+         "engines.b (removed)"},
+    };
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct server_config *first, *second;
+        assert_int_equal(read_config(cases[i].first, &first, &report, &err), 0);
+        assert_int_equal(read_config(cases[i].second, &second, &report, &err), 0);
+        buf_clear(&keys);
+        server_config_compare(first, second, &keys);
+        assert_string_equal(buf_cstr(&keys), cases[i].keys);
+        server_config_free(first);
+        server_config_free(second);
+    }
+    buf_release(&report);
+    buf_release(&keys);
+}
+
 static void several_engines_are_read(void **state)
 {
     struct server_config *config, *other;
@@ -213,7 +256,7 @@ static void several_engines_are_read(void **state)
         read_config("engines:\n- {name: here}\n- {name: far, kind: fake}\n", &other, &report, &err),
         0);
     server_config_compare(config, other, &keys);
-    assert_string_equal(buf_cstr(&keys), "engine.kind");
+    assert_string_equal(buf_cstr(&keys), "engines.far.logSegmentMB, engines.fake (removed)");
     server_config_free(config);
     server_config_free(other);
     buf_release(&report);
@@ -556,6 +599,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
     cmocka_unit_test(several_engines_are_read),
+    cmocka_unit_test(a_change_of_engines_is_told_key_by_key),
     cmocka_unit_test(a_cluster_is_read),
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(web_ports_have_an_origin),

@@ -1,6 +1,7 @@
 /* Two engines under one server: the fake one, and one that refuses, moves, lies and is not there.
  *
- * Covers: src/server/engines.c, src/server/engine_make.c */
+ * Covers: src/server/engines.c, src/server/engine_health.c,
+ * src/server/engine_make.c */
 #include "rogue.h"
 #include "unit.h"
 #include "world.h"
@@ -8,6 +9,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "server/state.h"
 #include "store/read.h"
@@ -109,6 +111,75 @@ static bool is_engine_told(struct world *world, const char *part)
         if (strcmp(checks[i].name, "engine") == 0)
             return checks[i].is_ok && strstr(checks[i].text, part);
     return false;
+}
+
+static struct service_check check_of(struct world *world, const char *name)
+{
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    size_t count = world->service->ready(world->service->context, checks);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(checks[i].name, name) == 0)
+            return checks[i];
+    fail_msg("there is no check %s", name);
+    return (struct service_check){0};
+}
+
+static bool are_figures(struct world *world, const char *const *lines)
+{
+    struct buf text = BUF_INIT;
+    bool are_there = true;
+
+    world->service->metrics(world->service->context, &text);
+    for (; *lines; lines++)
+        are_there = are_there && strstr(buf_cstr(&text), *lines);
+    buf_release(&text);
+    return are_there;
+}
+
+/* A gang that has room on both together, and on none alone. */
+static void a_gang_does_not_span_them(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = job_of_cpu(world, "wide", 3); /* tame has 4 CPUs, rogue room for both */
+
+    wait_until_tasks_run(world, job);
+    assert_string_equal(tasks_of(world, job).items[0].node, "rogue0");
+    assert_string_equal(tasks_of(world, job).items[1].node, "rogue0");
+    stop(world, job);
+}
+
+static void each_engine_has_a_line_of_its_own(void **state)
+{
+    static const char *const figures[] = {"skep_engine_open{engine=\"tame\"} 1\n",
+                                          "skep_engine_open{engine=\"rogue\"} 0\n",
+                                          "skep_engine_nodes{engine=\"rogue\"} 1\n",
+                                          "skep_engine_nodes_healthy{engine=\"rogue\"} 0\n",
+                                          "skep_engine_nodes_healthy{engine=\"tame\"} 1\n",
+                                          NULL};
+    struct world *world = *state;
+    struct job_id job = job_on_rogue(world, "a");
+
+    wait_until_tasks_run(world, job);
+    assert_false(check_of(world, "engine tame").is_degraded);
+    assert_string_equal(check_of(world, "engine rogue").text, "1 node, 1 healthy");
+    world_stop(world);
+    rogue_away(true);
+    world_start(world);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    while (!strstr(check_of(world, "engine rogue").text, "2 commands wait for it"))
+        settle(world);
+    assert_true(check_of(world, "engine rogue").is_degraded &&
+                check_of(world, "engine rogue").is_ok);
+    assert_string_equal(check_of(world, "engine rogue").text,
+                        "not open; 1 node, 0 healthy, 2 commands wait for it: the cluster does not "
+                        "answer");
+    assert_string_equal(check_of(world, "engine tame").text, "1 node, 1 healthy");
+    assert_true(are_figures(world, figures));
+    rogue_away(false);
+    wait_until(world, job, PUBLIC_STOPPED);
+    while (check_of(world, "engine rogue").is_degraded)
+        sched_yield();
 }
 
 static void each_task_goes_to_the_engine_of_its_node(void **state)
@@ -265,6 +336,8 @@ static void what_is_found_later_is_compared_then(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_engines, teardown_engines)
 static const struct CMUnitTest tests[] = {
     WORLD(each_task_goes_to_the_engine_of_its_node),
+    WORLD(a_gang_does_not_span_them),
+    WORLD(each_engine_has_a_line_of_its_own),
     WORLD(what_is_refused_or_moved_costs_nothing),
     WORLD(a_node_of_another_engine_is_not_taken),
     WORLD(an_engine_has_no_say_in_the_tasks_of_another),
