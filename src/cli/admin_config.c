@@ -6,6 +6,7 @@
 #include "doc/doc.h"
 #include "sys/file.h"
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,26 @@ static void storages_read(const struct doc *root, struct arena *arena, struct ad
     }
 }
 
+static void cluster_read(const struct doc *engine, struct arena *arena, struct admin_config *config)
+{
+    if (!text_is(doc_get_text(engine, "kind", "local"), "kubernetes") ||
+        config->cluster_count == ADMIN_CLUSTERS_MAX)
+        return;
+    config->clusters[config->cluster_count++] = (struct admin_cluster){
+        .name = string_of(engine, "name", "kubernetes", arena),
+        .kubeconfig = string_of(doc_get(engine, "kubernetes"), "kubeconfig", "", arena),
+    };
+}
+
+static void clusters_read(const struct doc *root, struct arena *arena, struct admin_config *config)
+{
+    const struct doc *list = doc_get_list(root, "engines");
+    for (size_t i = 0; i < list->as.list.count; i++)
+        cluster_read(list->as.list.items[i], arena, config);
+    if (list->as.list.count == 0)
+        cluster_read(doc_get(root, "engine"), arena, config);
+}
+
 static void config_fill(const struct doc *root, struct arena *arena, struct admin_config *config)
 {
     bool is_local;
@@ -94,6 +115,7 @@ static void config_fill(const struct doc *root, struct arena *arena, struct admi
     for (size_t i = 0; i < ADMIN_RIGHTS; i++)
         config->rights[i] = names_of(doc_get_list(given, rights[i].name), arena);
     storages_read(root, arena, config);
+    clusters_read(root, arena, config);
 }
 
 int admin_config_read(const char *path, struct arena *arena, struct admin_config *config,
@@ -117,8 +139,17 @@ int admin_config_read(const char *path, struct arena *arena, struct admin_config
     return 0;
 }
 
+static void cluster_try(struct admin_cluster *cluster)
+{
+    if (cluster->kubeconfig[0] && access(cluster->kubeconfig, R_OK) < 0)
+        snprintf(cluster->why_not, sizeof cluster->why_not, "%.80s: %s", cluster->kubeconfig,
+                 strerror(errno));
+}
+
 void admin_config_try(struct admin_config *config)
 {
+    for (size_t i = 0; i < config->cluster_count; i++)
+        cluster_try(&config->clusters[i]);
     for (size_t i = 0; i < config->storage_count && geteuid() == 0; i++) {
         struct admin_storage *storage = &config->storages[i];
         struct err err = {0};
@@ -276,12 +307,28 @@ static void judge_web_ports(struct config_judge *judge)
         "%.110s", origin);
 }
 
+/* Whether a cluster answers now is for the server to say. */
+static void judge_clusters(struct config_judge *judge)
+{
+    for (size_t i = 0; i < judge->config->cluster_count; i++) {
+        const struct admin_cluster *cluster = &judge->config->clusters[i];
+        add(judge, arena_format(judge->arena, "engine %s", cluster->name),
+            cluster->why_not[0] ? MACHINE_MISSING : MACHINE_GOOD,
+            "the engine does not open: the server goes on with the others, if there are any",
+            "%.110s",
+            cluster->why_not[0]      ? cluster->why_not
+            : cluster->kubeconfig[0] ? cluster->kubeconfig
+                                     : "as a pod of the cluster");
+    }
+}
+
 size_t admin_config_judge(const struct admin_config *config, struct arena *arena,
                           struct machine_finding *findings, size_t count, size_t room)
 {
     struct config_judge judge = {config, arena, findings, count, count, room};
     assert(count <= room);
     judge_web_ports(&judge);
+    judge_clusters(&judge);
     if (!config->is_local) {
         add(&judge, "engine", MACHINE_GOOD, "", "no containers run on this machine");
         return judge.count;

@@ -13,13 +13,18 @@
 
 struct err;
 
-enum { ADMIN_STORAGES_MAX = 256, ADMIN_RIGHTS = 6 };
+enum { ADMIN_STORAGES_MAX = 256, ADMIN_RIGHTS = 6, ADMIN_CLUSTERS_MAX = 16 };
 
 struct admin_storage {
     const char *name, *directory;
     bool is_squashed;
     bool can_map; /* its files can be shown with other ids */
     char why_not[120];
+};
+
+struct admin_cluster {             /* an engine whose tasks are pods */
+    const char *name, *kubeconfig; /* "": as a pod of it */
+    char why_not[120];             /* "": the file can be read */
 };
 
 struct admin_config {           /* of the engine of this machine; strings live in the arena */
@@ -32,13 +37,16 @@ struct admin_config {           /* of the engine of this machine; strings live i
     const char *rights[ADMIN_RIGHTS]; /* whose they are, "hpc, lab"; "": nobody's */
     struct admin_storage storages[ADMIN_STORAGES_MAX];
     size_t storage_count;
+    struct admin_cluster clusters[ADMIN_CLUSTERS_MAX];
+    size_t cluster_count;
 };
 
 /* ERR_IO, ERR_NOT_FOUND, ERR_INVALID: no YAML; then the text has the first problem. */
 int admin_config_read(const char *path, struct arena *arena, struct admin_config *config,
                       struct err *err);
 
-/* Finds out whether its storages can be shown with other ids; only root can. */
+/* Finds out whether its storages can be shown with other ids, and whether the files that say where
+ * its clusters are can be read; only root can. */
 void admin_config_try(struct admin_config *config);
 
 /* Adds a finding for each thing that is configured, after what was found on the machine. Returns

@@ -18,6 +18,10 @@ static void test_alerts(void **state)
     assert_body(world, "\"status\":{\"state\":\"active\",");
     assert_no_body(world, "NodeNotReady");
     assert_no_body(world, "PaiServicePodNotReady");
+    world->is_degraded = true;
+    assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
+    assert_body(world,
+                "\"alertname\":\"PaiServicePodNotReady\",\"severity\":\"warn\",\"name\":\"store\"");
     world->refuse = ERR_UNAVAILABLE; /* one of the server's checks fails */
     assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
     assert_body(

@@ -30,6 +30,7 @@ struct world {
     int64_t now_ms;
     bool cannot_follow; /* the engine cannot follow logs */
     bool can_watch;     /* logs wake who follows them: world_log_wake */
+    bool is_degraded;   /* one of the server's checks */
     int refuse;         /* not 0: changes are refused with this ERR_* */
     struct service_watch *watch;
     struct {

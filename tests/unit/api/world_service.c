@@ -387,7 +387,8 @@ static void on_unwatch(void *context, struct service_watch *watch)
 static size_t on_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
 {
     struct world *world = context;
-    checks[0] = (struct service_check){.name = "store", .is_ok = !world->refuse};
+    checks[0] = (struct service_check){
+        .name = "store", .is_ok = !world->refuse, .is_degraded = world->is_degraded};
     snprintf(checks[0].text, sizeof checks[0].text, "of the test");
     return 1;
 }

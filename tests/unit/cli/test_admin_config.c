@@ -174,6 +174,38 @@ static void what_is_wanted_is_held_against_what_is_there(void **state)
     assert_null(judged("engine: {kind: fake}\n", good, COUNT_OF(good), "engine.network"));
 }
 
+/* Of each engine whose tasks are pods, whether the file that says where its cluster is is there. */
+static void a_cluster_without_its_file_is_told(void **state)
+{
+    struct err err = {0};
+    struct admin_config *config = ARENA_NEW(&arena, struct admin_config);
+    (void)state;
+    folder_put("kubeconfig", "{}");
+    const char *text =
+        arena_format(&arena,
+                     "engines:\n- {kind: local}\n"
+                     "- {name: lab, kind: kubernetes, kubernetes: {kubeconfig: %s}}\n"
+                     "- {name: far, kind: kubernetes, kubernetes: {kubeconfig: /no/such}}\n"
+                     "- {kind: kubernetes}\n",
+                     in_folder("kubeconfig"));
+    assert_int_equal(read_it(text, config, &err), 0);
+    assert_true(config->is_local);
+    assert_int_equal(config->cluster_count, 3);
+    admin_config_try(config);
+    const size_t count = admin_config_judge(config, &arena, findings, 0, ROOM);
+    assert_true(count > 3);
+    assert_string_equal(findings[0].name, "engine lab");
+    assert_int_equal(findings[0].state, MACHINE_GOOD);
+    assert_string_equal(findings[1].name, "engine far");
+    assert_int_equal(findings[1].state, MACHINE_MISSING);
+    assert_string_equal(findings[1].found, "/no/such: No such file or directory");
+    assert_string_equal(findings[2].name, "engine kubernetes");
+    assert_string_equal(findings[2].found, "as a pod of the cluster");
+    assert_int_equal(
+        judged("engine: {kind: kubernetes, name: one}\n", NULL, 0, "engine one")->state,
+        MACHINE_GOOD);
+}
+
 static void a_relay_in_the_clear_is_told(void **state)
 {
     (void)state;
@@ -242,6 +274,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_empty_file_has_the_defaults),
     cmocka_unit_test(what_is_no_configuration_is_told),
     cmocka_unit_test(what_is_wanted_is_held_against_what_is_there),
+    cmocka_unit_test(a_cluster_without_its_file_is_told),
     cmocka_unit_test(a_relay_in_the_clear_is_told),
     cmocka_unit_test(a_storage_that_cannot_be_mounted_says_what_follows),
     cmocka_unit_test(storages_are_tried),
