@@ -201,10 +201,8 @@ static void test_event_of_version_5(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_event_of_version_5),
-    cmocka_unit_test(test_event_codec),
-    cmocka_unit_test(test_event_names),
-    cmocka_unit_test(test_event_of_version_4),
+    cmocka_unit_test(test_event_of_version_5), cmocka_unit_test(test_event_codec),
+    cmocka_unit_test(test_event_names),        cmocka_unit_test(test_event_of_version_4),
     cmocka_unit_test(test_event_of_version_7),
 };
 UNIT_FILE(tests, NULL, NULL);
