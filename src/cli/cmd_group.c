@@ -80,7 +80,7 @@ static int group_members(struct cli *cli, struct client *client)
 static int fields_of(struct cli *cli, json_t *body)
 {
     const char *description = cli_value(cli, "description"), *clusters = cli_value(cli, "vc");
-    const char *external = cli_value(cli, "external-name");
+    const char *external = cli_value(cli, "external-name"), *storages = cli_value(cli, "storages");
     if (description)
         json_object_set_new(body, "description", json_string(description));
     if (external)
@@ -88,6 +88,8 @@ static int fields_of(struct cli *cli, json_t *body)
     json_t *acls = json_object();
     if (clusters)
         json_object_set_new(acls, "virtualClusters", names_split(clusters));
+    if (storages)
+        json_object_set_new(acls, "storageConfigs", names_split(storages));
     int code = account_choice(cli, "admin", acls, "admin");
     if (!code && json_object_size(acls))
         json_object_set_new(body, "extension", json_pack("{s:O}", "acls", acls));

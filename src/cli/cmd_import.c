@@ -106,6 +106,8 @@ static int output_write(const char *folder, const struct openpai_output *output)
     if (!code)
         code = file_put(folder, "oidc-secret", 0600, &output->secret);
     if (!code)
+        code = file_put(folder, "nodes.sh", 0700, &output->nodes);
+    if (!code)
         code = file_put(folder, "users.csv", 0600, &output->users);
     return code ? code : file_put(folder, "report.txt", 0600, &report);
 }
@@ -178,6 +180,8 @@ static int import_openpai(const struct cli *cli, const char *from, const char *t
         code = document_read(from, "layout.yaml", false, &arena, &input.layout);
     if (!code)
         code = document_read(from, "config.yaml", false, &arena, &input.config);
+    if (!code)
+        code = document_read(from, "volumes.yaml", false, &arena, &input.volumes);
     if (!code)
         code = groups_read(from, &arena, &input.groups);
     json_t *users __attribute__((cleanup(json_release))) = NULL;

@@ -152,6 +152,8 @@ static const struct cli_option USER_OPTIONS[] = {
 static const struct cli_option GROUP_OPTIONS[] = {
     {"description", 0, "TEXT", "what the group is for", NULL, 0},
     {"vc", 0, "NAMES", "virtual clusters that members may use (comma list; replaces)", NULL, 0},
+    {"storages", 0, "NAMES", "storages of members, the first by default (comma list; replaces)",
+     NULL, 0},
     {"external-name", 0, "NAME", "what the provider of the sign-on calls the group", NULL, 0},
     {"admin", 0, "YES|NO", "add, set: members are administrators; join: of the group", "yes no", 0},
     END,
@@ -518,8 +520,10 @@ const struct cli_command COMMANDS[] = {
     {"import", "openpai FOLDER", KIND_CHOICE, "openpai", 2, 2,
      "turn another platform's configuration into Skep's",
      "Reads services-configuration.yaml and, where they are, layout.yaml and config.yaml of an "
-     "OpenPAI cluster in FOLDER, and writes into a new folder: skepd.yaml, cells.yaml (HiveD's "
-     "configuration as it was), groups.sh, which makes the groups, and report.txt. The report, "
+     "OpenPAI cluster in FOLDER, with its users (users.json), groups (groups.json) and storages "
+     "(volumes.yaml), and writes into a new folder: skepd.yaml, cells.yaml (HiveD's configuration "
+     "as it was), groups.sh, which makes the groups, nodes.sh, which prepares the nodes, "
+     "users.csv, and report.txt. The report, "
      "which is printed as well, says of each setting what became of it: taken, to do, or left out "
      "and why. No server is needed, and nothing is changed but the new folder.",
      "skep import openpai ~/cluster-configuration --to /etc/skep/openpai", IMPORT_OPTIONS,

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "cli/openpai_rules.h"
+#include "cli/openpai_volumes.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,8 +73,7 @@ static const char *in_folder(struct importer *importer, const char *name)
                   text_of(arena_format(importer->arena, "%s/%s", importer->input->folder, name)));
 }
 
-/* OpenPAI reads "true", "True" and true alike. */
-static bool is_true(const struct doc *doc)
+bool openpai_is_true(const struct doc *doc)
 {
     return doc && (doc->kind == DOC_BOOL
                        ? doc->as.boolean
@@ -110,7 +110,7 @@ static const char *master_address(struct importer *importer)
     for (size_t i = 0; i < machines->as.list.count; i++) {
         const struct doc *machine = machines->as.list.items[i];
         struct text address = doc_get_text(machine, "hostip", "");
-        if (is_true(doc_get(machine, "pai-master")) && address.length)
+        if (openpai_is_true(doc_get(machine, "pai-master")) && address.length)
             return arena_copy(importer->arena, address);
     }
     return NULL;
@@ -122,7 +122,7 @@ static void oidc_take(struct importer *importer, const char *path, const struct 
         doc_get_map(doc_get(importer->input->services, "authentication"), "AAD");
     const char *master = master_address(importer);
     struct text secret = doc_get_text(aad, "clientSecret", "");
-    if (!is_true(doc)) {
+    if (!openpai_is_true(doc)) {
         note_add(importer, NOTE_TAKEN, SERVICES, path, "users log in with passwords");
         return;
     }
@@ -220,7 +220,7 @@ static void group_put(struct importer *importer, const struct doc *group, bool i
 {
     struct buf *out = &importer->output->groups;
     const struct doc *acls = doc_get_map(doc_get_map(group, "extension"), "acls");
-    cleanup_buf struct buf clusters = BUF_INIT;
+    cleanup_buf struct buf clusters = BUF_INIT, storages = BUF_INIT;
     struct text name = doc_get_text(group, "groupname", "");
     if (!name.length || is_put(importer, name))
         return;
@@ -232,14 +232,11 @@ static void group_put(struct importer *importer, const struct doc *group, bool i
     shell_option(out, "--description", doc_get_text(group, "description", ""));
     shell_option(out, "--external-name", doc_get_text(group, "externalName", ""));
     shell_option(out, "--vc", buf_as_text(&clusters));
-    if (is_admin || is_true(doc_get(acls, "admin")))
+    joined(doc_get_list(acls, "storageConfigs"), &storages);
+    shell_option(out, "--storages", buf_as_text(&storages));
+    if (is_admin || openpai_is_true(doc_get(acls, "admin")))
         buf_string(out, " --admin yes");
     buf_char(out, '\n');
-    if (doc_count(doc_get_list(acls, "storageConfigs")))
-        note_add(
-            importer, NOTE_TO_DO, SERVICES,
-            arena_format(importer->arena, "authentication.group-manager: %.*s", TEXT_ARG(name)),
-            "give the group its storages when they stand in storages");
 }
 
 static void groups_take(struct importer *importer, const char *path, const struct doc *doc)
@@ -347,7 +344,7 @@ static void layout_take(struct importer *importer)
         const struct doc *machine = machines->as.list.items[i];
         struct text name = doc_get_text(machine, "hostname", "");
         struct text node = doc_get_text(machine, "nodename", "");
-        if (!is_true(doc_get(machine, "pai-worker")))
+        if (!openpai_is_true(doc_get(machine, "pai-worker")))
             continue;
         workers++;
         if (importer->has_hived && cells && !cells_name(cells, name) &&
@@ -503,6 +500,25 @@ static void settings_write(struct importer *importer, struct buf *out)
     }
 }
 
+/* With HiveD OpenPAI named the GPUs of each task in a variable and had no device plugin. */
+static void gpu_settings(struct importer *importer)
+{
+    const struct text device = openpai_device(importer->input->layout);
+    const bool is_nvidia = !device.length || text_is(device, "nvidia.com/gpu");
+    const bool are_named = importer->has_hived && is_nvidia;
+    setting_text(importer, "engine.kubernetes.gpus", are_named ? "env" : "device-plugin");
+    if (!is_nvidia)
+        setting_add(importer, "engine.kubernetes.gpuResource", quoted(importer, device));
+    if (importer->has_hived && !is_nvidia)
+        note_add(importer, NOTE_TO_DO, LAYOUT, "machine-sku",
+                 arena_format(importer->arena,
+                              "a device plugin must offer %.*s; it chooses which of a node's "
+                              "devices a task gets",
+                              TEXT_ARG(device)));
+    if (importer->input->layout)
+        openpai_nodes(importer->input->layout, are_named, importer->arena, importer->output);
+}
+
 static void engine_settings(struct importer *importer)
 {
     const struct openpai_input *input = importer->input;
@@ -511,6 +527,7 @@ static void engine_settings(struct importer *importer)
         return;
     setting_text(importer, "engine.kubernetes.namespace", "skep-jobs");
     setting_text(importer, "engine.kubernetes.nodeSelector", "pai-worker=true");
+    gpu_settings(importer);
     if (input->init_image)
         setting_text(importer, "engine.kubernetes.initImage", input->init_image);
     else
@@ -539,7 +556,7 @@ void openpai_import(const struct openpai_input *input, struct arena *arena,
     struct importer importer = {.input = input, .output = output, .arena = arena};
     const struct doc *enabled = doc_get(input->config, "enable_hived_scheduler");
     *output = (struct openpai_output){0};
-    importer.has_hived = !enabled || is_true(enabled);
+    importer.has_hived = !enabled || openpai_is_true(enabled);
     importer.cells = importer.has_hived ? cells_parse(&importer) : NULL;
     setting_text(&importer, "api.listen", "0.0.0.0:9186");
     setting_text(&importer, "scheduling.policy", importer.has_hived ? "hived" : "spread");
@@ -558,9 +575,13 @@ void openpai_import(const struct openpai_input *input, struct arena *arena,
         note_add(&importer, NOTE_TO_DO, "users", "",
                  "users, their passwords and groups are in the cluster's secrets: put them beside "
                  "these files as users.json and groups.json");
-    note_add(&importer, NOTE_TO_DO, "storages", "",
-             "storages are volumes of the cluster, and not in these files");
     settings_write(&importer, &output->skepd);
+    if (input->volumes)
+        openpai_storages(input->volumes, arena, output);
+    else
+        note_add(&importer, NOTE_TO_DO, "storages", "",
+                 "storages are volumes of the cluster: put what kubectl get pvc,pv -n default -o "
+                 "yaml prints beside these files as volumes.yaml");
 }
 
 void openpai_output_release(struct openpai_output *output)
@@ -569,6 +590,7 @@ void openpai_output_release(struct openpai_output *output)
     buf_release(&output->cells);
     buf_release(&output->groups);
     buf_release(&output->secret);
+    buf_release(&output->nodes);
     if (output->users.at)
         explicit_bzero(output->users.at, output->users.length); /* hashes of passwords */
     buf_release(&output->users);

@@ -34,7 +34,7 @@ authentication:
     admin-group: {groupname: admingroup, description: "the admins' $(touch here)", externalName: ''}
     default-group: {groupname: default, description: everybody, externalName: ''}
     grouplist:
-    - {groupname: readers, description: who reads, externalName: Readers, extension: {acls: {virtualClusters: [vision, default]}}}
+    - {groupname: readers, description: who reads, externalName: Readers, extension: {acls: {virtualClusters: [vision, default], storageConfigs: [team]}}}
 hivedscheduler:
   config: |
     physicalCluster:
@@ -48,10 +48,16 @@ hivedscheduler:
       default: {virtualCells: [{cellType: SIM-POOL.SIM-NODE, cellNumber: 1}]}
       vision: {virtualCells: [{cellType: SIM-POOL.SIM-NODE, cellNumber: 3}]}
 """
+VOLUMES = """\
+items:
+- {kind: PersistentVolumeClaim, metadata: {name: team}, spec: {volumeName: v1}}
+- {kind: PersistentVolume, metadata: {name: v1}, spec: {nfs: {server: 192.0.2.9, path: /team}}}
+"""
 LAYOUT = """\
+machine-sku: {sim: {computing-device: {type: nvidia.com/gpu, model: SIM, count: 4}}}
 machine-list:
 - {hostname: master, hostip: 192.0.2.1, pai-master: "true"}
-- {hostname: fake0, pai-worker: "true"}
+- {hostname: fake0, machine-type: sim, pai-worker: "true"}
 - {hostname: other-name, nodename: fake1, pai-worker: "true"}
 - {hostname: spare, pai-worker: "true"}
 """
@@ -65,6 +71,7 @@ class Import(unittest.TestCase):
         self.old.mkdir()
         (self.old / "services-configuration.yaml").write_text(SERVICES)
         (self.old / "layout.yaml").write_text(LAYOUT)
+        (self.old / "volumes.yaml").write_text(VOLUMES)
 
     def run_import(self, *words):
         return subprocess.run([world.SKEP, "import", "openpai", self.old, "--to", self.new, *words], capture_output=True, text=True)
@@ -81,6 +88,9 @@ class Import(unittest.TestCase):
         for line in ('adminName: "boss"', "  portFirst: 20000", "  portLast: 39999", '    issuer: "https://login.example.org/17/v2.0"',
                      '    publicUrl: "https://192.0.2.1:9186"', '    initImage: "registry.example.org/skep:1"'):
             self.assertIn(line, config.splitlines())
+        self.assertIn('- name: "team"', config.splitlines())
+        self.assertIn("\nnode 'fake0' nvidia.com/gpu.count=4\n", (self.new / "nodes.sh").read_text())
+        subprocess.run(["sh", "-n", self.new / "nodes.sh"], check=True)
         self.assertEqual((self.new / "oidc-secret").read_text(), "between us\n")
         self.assertNotIn("between us", config + (self.new / "report.txt").read_text())
         for path in self.new.iterdir():
@@ -128,6 +138,7 @@ class Import(unittest.TestCase):
             self.assertEqual(groups["readers"]["externalName"], "Readers")
             self.assertEqual(sorted(groups["readers"]["extension"]["acls"]["virtualClusters"]), ["default", "vision"])
             self.assertEqual(groups["vision"]["extension"]["acls"]["virtualClusters"], ["vision"])
+            self.assertEqual(groups["readers"]["extension"]["acls"]["storageConfigs"], ["team"])
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ class Pod(unittest.TestCase):
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
                 {"key": "kubernetes.io/hostname", "operator": "In", "values": [self.node.name]}]}]}}}})
         self.cluster.merge(f"{SPACE}/persistentvolumeclaims/skepd", {"spec": {"volumeName": "skepd"}})
-        self.cluster.merge(f"{SPACE}/persistentvolumeclaims/skepd/status", {"status": {"phase": "Bound"}})
+        self.cluster.merge(f"{SPACE}/persistentvolumeclaims/skepd/status", {"status": {
+            "phase": "Bound", "capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOncePod"]}})
 
     def pod_make(self):
         """The StatefulSet's own, on the only node; there is no service network, so that it is told where the API server is."""
