@@ -274,3 +274,17 @@ sh("before-command", 5, BUDGET, "true",
    extra="extras:\n  com.microsoft.pai.runtimeplugin:\n    - plugin: cmd\n      parameters: {callbacks: [{event: taskStarts, commands: [exit 5]}]}\n")
 sh("before-command-missing", 220, NEVER, "true",
    extra="extras:\n  com.microsoft.pai.runtimeplugin:\n    - plugin: cmd\n      parameters: {callbacks: [{event: taskStarts, commands: [no-such-tool]}]}\n")
+
+# ---- for engines other than the local one ----
+
+# The cases whose end is not only the judge's business but the engine's: how it starts a program, limits it, sees its end and reads its log.
+OF_ENGINES = {
+    "py-syntax", "py-succeeds", "py-long-log", "py-oom", "py-oom-of-child", "py-oom-of-shell-child", "c-oom", "py-shm-full",
+    "py-shm-mapped-full", "sh-disk-full", "py-open-files", "py-threads", "py-processes", "py-read-only", "py-permission",
+    "py-name-lookup", "py-segfault", "py-kill", "py-terminate", "c-library", "sh-network", "sh-user-ids", "sh-not-found",
+    "sh-exit-42", "sh-exit-254", "sh-exit-255", "sh-says-transient", "sh-cpu-limit", "sh-kill-child", "sh-pipe", "says-ecc",
+    "image-malformed", "image-not-in-registry", "image-without-shell", "sh-killed-from-outside", "sh-terminated-from-outside",
+    "sh-first-process-killed", "sh-removed-from-outside", "sh-stopped", "sh-stopped-deaf", "sh-time-limit", "sh-before-command",
+    "sh-before-command-missing"}
+# The same of those that the platform makes (platform_cases.py), where no driver and no disk of the machine has to be stood in for.
+PLATFORM_OF_ENGINES = {"port-taken", "preempted", "scaled-down", "ssh-barrier", "ssh-missing"}

@@ -5,6 +5,7 @@ other.
 A case has its name, the code that its first attempt is known to end with, what must follow, and a function that makes it happen in a
 world of its kind.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -72,6 +73,13 @@ class GpuWorld(PlatformWorld):
         os.environ["FAKE_NVML_STATE"] = str(self.folder / "gpus")  # of the server
         self.say()
 
+    @contextlib.contextmanager
+    def first_port_taken(self):
+        with socket.socket() as other:
+            other.bind(("0.0.0.0", self.first_port))
+            other.listen()
+            yield
+
     def say(self, *lines):
         job_world.gpus_say(self.folder, *lines)
 
@@ -120,9 +128,7 @@ def free_ports(count):
 # ---- what makes them happen ----
 
 def port_taken(the, name):
-    with socket.socket() as other:
-        other.bind(("0.0.0.0", the.first_port))
-        other.listen()
+    with the.first_port_taken():
         the.submit(name, "exit 0", extra="jobRetryCount: 0\n")
         the.end(name)
 
@@ -240,10 +246,10 @@ WORLDS = (
 )
 
 
-def run(names, judged):
+def run(names, judged, worlds=WORLDS):
     """(case, what it was judged) of all cases, or of these."""
     rows = []
-    for make, cases in WORLDS:
+    for make, cases in worlds:
         wanted = [case for case in cases if not names or case.name in names]
         if not wanted:
             continue

@@ -25,12 +25,15 @@ def parent(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+MONITORS = ("conmon\n", "containerd-shim\n")  # the kernel keeps fifteen letters of a name
+
+
 def monitor(pid):
-    """The first process of the container that `pid` is in, and the conmon above it."""
+    """The first process of the container that `pid` is in, and the conmon or containerd's shim above it."""
     while True:
         above = parent(pid)
         assert above > 1, "it is in no container"
-        if pathlib.Path(f"/proc/{above}/comm").read_text() == "conmon\n":
+        if pathlib.Path(f"/proc/{above}/comm").read_text() in MONITORS:
             return pid, above
         pid = above
 

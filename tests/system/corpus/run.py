@@ -29,7 +29,6 @@ engine:
   memoryMB: 6144
   pidsMax: 150
 """
-LIMIT_S = 200
 
 
 class EmptyRegistry(http.server.BaseHTTPRequestHandler):
@@ -53,18 +52,27 @@ class EmptyRegistry(http.server.BaseHTTPRequestHandler):
 
 
 class Corpus(world.World):
-    def __init__(self, cases):
-        super().__init__(local=True)
+    LIMIT_S = 200  # for all programs together
+
+    def __init__(self, cases, local=True):
+        super().__init__(local=local)
         self.cases = cases
         self.number = random.randrange(10**8, 10**9)
-        (self.folder / "skepd.yaml").write_text(CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images))
+        self.configuration_write()
         self.registry = http.server.ThreadingHTTPServer(("127.0.0.1", 0), EmptyRegistry)
         threading.Thread(target=self.registry.serve_forever, daemon=True).start()
+
+    def configuration_write(self):
+        (self.folder / "skepd.yaml").write_text(CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images))
 
     def make_image(self):
         pass  # when the cases are known
 
     def __enter__(self):
+        self.make_images()
+        return super().__enter__()
+
+    def make_images(self):
         self.images.mkdir()
         self.images.chmod(0o755)
         self.folder.chmod(0o755)
@@ -72,7 +80,6 @@ class Corpus(world.World):
         (self.images / "empty").mkdir()
         (self.images / "empty/etc").mkdir()
         (self.images / "broken.tar").write_bytes(b"this is no archive\n" * 100)
-        return super().__enter__()
 
     def __exit__(self, *_):
         super().__exit__()
@@ -118,9 +125,13 @@ class Corpus(world.World):
         elif case.action == "kill-init":
             os.kill(processes.monitor(process)[0], signal.SIGKILL)
         elif case.action == "remove":
-            first, conmon = processes.monitor(process)
-            os.kill(conmon, signal.SIGKILL)
-            os.kill(first, signal.SIGKILL)
+            self.remove(case, process)
+
+    def remove(self, _, process):
+        """The container is gone, and what watched it."""
+        first, conmon = processes.monitor(process)
+        os.kill(conmon, signal.SIGKILL)
+        os.kill(first, signal.SIGKILL)
 
     def attend(self, case):
         """Acts each time that the program has written "ready"; stops what is always tried again."""
@@ -174,13 +185,13 @@ def wait_for(corpus, cases):
     for thread in threads:
         thread.start()
     if plain:
-        done = corpus.skep("wait", "--quiet", "--timeout", LIMIT_S, *[case.name for case in plain], timeout=LIMIT_S + 30)
+        done = corpus.skep("wait", "--quiet", "--timeout", corpus.LIMIT_S, *[case.name for case in plain], timeout=corpus.LIMIT_S + 30)
         left = corpus.skep("list", "--quiet", "--state", "WAITING,RUNNING,STOPPING").stdout.split()
         if done.stderr or {name.removeprefix("admin~") for name in left} & {case.name for case in plain}:
             print(done.stderr, corpus.skep("list", "--state", "WAITING,RUNNING,STOPPING").stdout)
-            raise AssertionError(f"not ended within {LIMIT_S} s")
+            raise AssertionError(f"not ended within {corpus.LIMIT_S} s")
     for thread in threads:
-        thread.join(LIMIT_S)
+        thread.join(corpus.LIMIT_S)
         assert not thread.is_alive(), "a job that is attended to did not end"
     return broken
 
@@ -206,10 +217,10 @@ def told(case, result, wrong):
     return is_right
 
 
-def programs(cases, rows, wrong):
+def programs(cases, rows, wrong, make=Corpus):
     """Programs that fail: all at once in one world. The seconds to make it, and to run them."""
     begin = time.monotonic()
-    with Corpus(cases) as corpus:
+    with make(cases) as corpus:
         started = time.monotonic()
         refused = {case.name: text for case in cases if (text := corpus.submit(case))}
         for name, text in refused.items():

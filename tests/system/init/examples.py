@@ -33,11 +33,23 @@ SKIP = 77
 PATIENCE_S = 120
 
 
-class Server:
+class Client:
+    """`skep` as a user of one server calls it."""
+
+    def __init__(self, skep, environment):
+        self.skep, self.environment = skep, environment
+
+    def run(self, *arguments, stdin=""):
+        done = subprocess.run([self.skep, *arguments], input=stdin, text=True, capture_output=True,
+                              env=self.environment, timeout=PATIENCE_S)
+        return done.returncode, done.stdout, done.stderr
+
+
+class Server(Client):
     """One skepd on a data directory of its own; ended by its own pid."""
 
     def __init__(self, skepd, skep, directory, images):
-        self.skep, self.directory = skep, directory
+        self.directory = directory
         self.port = server_port()
         config = directory / "skepd.yaml"
         # four processors whatever the machine has: the examples' tasks take turns on fewer
@@ -45,7 +57,7 @@ class Server:
         network, users = os.environ.get("SKEP_TEST_NETWORK", "host"), os.environ.get("SKEP_TEST_USERS", "auto")
         config.write_text(f"scheduling: {{{ports}}}\nengine:\n  kind: local\n  network: {{mode: {network}}}\n"
                           f"  userNamespaces: {{mode: {users}}}\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
-        self.environment = dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}")
+        super().__init__(skep, dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}"))
         self.log = open(directory / "skepd.log", "wb")
         self.readiness = Readiness()
         self.process = subprocess.Popen(
@@ -61,11 +73,6 @@ class Server:
                 return
             raise RuntimeError(f"no login: {complaint}\n{self.text()}")
         raise RuntimeError("skepd did not get ready: " + self.text())
-
-    def run(self, *arguments, stdin=""):
-        done = subprocess.run([self.skep, *arguments], input=stdin, text=True, capture_output=True,
-                              env=self.environment, timeout=PATIENCE_S)
-        return done.returncode, done.stdout, done.stderr
 
     def end_jobs(self):
         """Nothing shall go on running, nor keep its ports, when the server has ended; what stood there."""

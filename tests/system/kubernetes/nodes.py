@@ -276,6 +276,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     SystemdCgroup = false
   [plugins."io.containerd.grpc.v1.cri".registry.mirrors."{registry}"]
     endpoint = ["http://{registry}"]
+  [plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]
+    endpoint = ["http://{registry}"]
 """)
         self.run("containerd", "containerd", "--config", config)
         waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
