@@ -22,7 +22,9 @@ struct arena;
 struct err;
 
 struct engine_mount {
-    const char *source, *target;
+    const char *source, *target; /* a folder of the machine */
+    /* instead of `source`: a folder ("": all) of a cluster's PersistentVolumeClaim; NULL: none */
+    const char *claim, *claim_folder;
     bool is_read_only;
     /* root of the task is the owner of `source` there and never the machine's root, where tasks
      * have user ids of their own */

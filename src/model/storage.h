@@ -10,8 +10,10 @@
 
 struct storage {
     const char *name;
-    const char *directory; /* on every machine; what stands behind it is mounted there already */
-    const char *type;      /* what that is, for people: "directory", "nfs", "samba" */
+    /* on every machine; what stands behind it is mounted there already. "": it has a claim alone */
+    const char *directory;
+    const char *claim; /* the PersistentVolumeClaim of a Kubernetes cluster's pods; "" none */
+    const char *type;  /* what that is, for people: "directory", "nfs", "samba" */
     const char *server, *path; /* where people reach it from elsewhere, or "" */
     bool is_shared;            /* false: each user has a folder of their own in it */
     bool is_read_only;

@@ -335,9 +335,10 @@ static void read_storages(struct server_config *config, const struct doc *doc)
     for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
         struct storage *storage = &storages[i];
-        *storage = (struct storage){.server = "", .path = ""};
+        *storage = (struct storage){.directory = "", .claim = "", .server = "", .path = ""};
         get_string(config, item, "name", &storage->name);
         get_string(config, item, "directory", &storage->directory);
+        get_string(config, item, "claim", &storage->claim);
         get_string(config, item, "server", &storage->server);
         get_string(config, item, "path", &storage->path);
         storage->type = config_storage_types[get_choice(item, "type", config_storage_types, 0)];
@@ -355,7 +356,10 @@ static void check_storages(const struct server_config *config, const struct doc 
     for (size_t i = 0; i < config->storages.count; i++) {
         const struct storage *storage = &config->storages.items[i];
         const struct place place = list->as.list.items[i]->place;
-        if (storage->directory[0] != '/')
+        if (!storage->directory[0] && !storage->claim[0])
+            problem_add(problems, place, "storages",
+                        "%s has neither a directory nor a claim: it is nowhere", storage->name);
+        if (storage->directory[0] && storage->directory[0] != '/')
             problem_add(problems, place, "storages.directory", "must begin with /");
         for (size_t j = 0; j < i; j++)
             if (strcmp(storage->name, config->storages.items[j].name) == 0)

@@ -256,6 +256,7 @@ static void storage_rows(const struct section *top, const struct storage_list *s
                                      field_find(top->shape, "storages")->shape, path};
         row_text(&rows, "name", storage->name);
         row_text(&rows, "directory", storage->directory);
+        row_text(&rows, "claim", storage->claim);
         row_text(&rows, "type", storage->type);
         row_text(&rows, "server", storage->server);
         row_text(&rows, "path", storage->path);

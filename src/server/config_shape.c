@@ -18,6 +18,8 @@ const char *const config_tls_client_modes[] = {"off", "optional", "required", NU
 const char *const config_storage_types[] = {"directory", "nfs", "samba", NULL};
 static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-",
                                                   "letters, digits, _, - and ."};
+static const struct shape_pattern claim_name = {"a-z0-9", "a-z0-9.\\-",
+                                                "small letters, digits, - and ."};
 const char *const config_engine_kinds[] = {"local", "fake", "kubernetes", NULL};
 const char *const config_kubernetes_gpus[] = {"device-plugin", "env", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
@@ -35,6 +37,11 @@ const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit
     {                                                                                              \
         .name = (key), .kind = FIELD_STRING, .flags = FIELD_REQUIRED, .min = 1, .max = 4096,       \
         .pattern = (shown_as), .help = (text)                                                      \
+    }
+#define NAMED(key, shown_as, text)                                                                 \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_STRING, .min = 1, .max = 253, .pattern = (shown_as),          \
+        .help = (text)                                                                             \
     }
 #define STRINGS(key, text)                                                                         \
     {                                                                                              \
@@ -317,8 +324,10 @@ static const struct shape engine_shape = SHAPE(engine_fields);
 
 static const struct field storage_fields[] = {
     REQUIRED("name", &storage_name, "By which jobs and groups name it."),
-    REQUIRED("directory", NULL,
-             "Its folder on every machine; what stands behind it must be mounted there."),
+    STRING("directory",
+           "Its folder on every machine; what stands behind it must be mounted there."),
+    NAMED("claim", &claim_name,
+          "The PersistentVolumeClaim that is it for the pods of a kubernetes engine."),
     CHOICE("type", config_storage_types, "What stands behind it, for people."),
     STRING("server", "nfs, samba: where people reach it from elsewhere …"),
     STRING("path", "… and by which path."),

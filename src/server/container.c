@@ -334,13 +334,13 @@ static void container_image(const struct spec_image *image, const struct spec_pa
 }
 
 /* The file space of format 1, or the storages of protocol 2. */
-static int mounts_make(const struct launch_job *launch, struct arena *arena,
+static int mounts_make(const struct launch_job *launch, bool has_claims, struct arena *arena,
                        const struct engine_mount **mounts, size_t *count, struct err *err)
 {
     const struct spec *spec = launch->spec;
     struct engine_mount *list = ARENA_ARRAY(arena, struct engine_mount, spec->storage_count + 1);
-    int code = storage_mounts_make(launch->places.storages, launch->row.record.user, spec, arena,
-                                   list, err);
+    int code = storage_mounts_make(launch->places.storages, launch->row.record.user, has_claims,
+                                   spec, arena, list, err);
     *mounts = list;
     *count = spec->storage_count;
     if (launch->files.is_mounted)
@@ -368,7 +368,7 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     if (code == 0)
         code = plugin_write(launch->spec, role, secrets, count, &plugins, err);
     if (code == 0)
-        code = mounts_make(launch, arena, &mounts, &mount_count, err);
+        code = mounts_make(launch, keys->has_claims, arena, &mounts, &mount_count, err);
     if (code < 0)
         return code;
     *container = (struct container){

@@ -52,6 +52,7 @@ struct container_keys {
     const uint8_t *master_key;      /* the barrier's token is derived from it */
     const uint8_t *epoch_key;       /* the job's ssh key is (epoch_key_make) */
     const char *api_url;            /* as a task can reach it; "" unknown */
+    bool has_claims;                /* its engine mounts the claims of a Kubernetes cluster */
     uint64_t log_segment_bytes;
 };
 

@@ -179,8 +179,10 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     keys.log_segment_bytes = server->engines.items[mail->engine].log_segment_bytes;
     const struct engine_config *own = server->engines.items[mail->engine].config;
     api_url(server, url);
-    if (own->kind == ENGINE_KIND_KUBERNETES) /* it is another machine */
+    if (own->kind == ENGINE_KIND_KUBERNETES) { /* it is another machine */
         keys.api_url = own->kubernetes.api_url ? own->kubernetes.api_url : "";
+        keys.has_claims = true;
+    }
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
         code = launch_job_load(launcher->reader, mail->job, &places, &launcher->job, err);

@@ -80,9 +80,6 @@ static int compare(const void *a, const void *b)
 static int user_folder(const struct storage *storage, int directory, const char *user,
                        struct err *err)
 {
-    if (strcmp(user, ".") == 0 || strcmp(user, "..") == 0)
-        return err_fail(err, ERR_INVALID, "extras.storages", "storage %s has no folder for %s",
-                        storage->name, user);
     /* its image may run as whoever it likes */
     if (mkdirat(directory, user, 0777) == 0 && fchmodat(directory, user, 0777, 0) < 0)
         return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
@@ -93,9 +90,18 @@ static int user_folder(const struct storage *storage, int directory, const char 
     return 0;
 }
 
+static bool is_folder_name(const char *user)
+{
+    return strcmp(user, ".") != 0 && strcmp(user, "..") != 0;
+}
+
 static int source_make(const struct storage *storage, const char *user, struct arena *arena,
                        const char **source, struct err *err)
 {
+    if (!storage->directory[0])
+        return err_fail(err, ERR_INVALID, "extras.storages",
+                        "storage %s is a claim of Kubernetes clusters, and no directory",
+                        storage->name);
     cleanup_close int directory = open(storage->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int code = 0;
     *source = storage->directory;
@@ -108,8 +114,25 @@ static int source_make(const struct storage *storage, const char *user, struct a
     return code;
 }
 
-int storage_mounts_make(struct storage_list storages, const char *user, const struct spec *spec,
-                        struct arena *arena, struct engine_mount *mounts, struct err *err)
+static int mount_make(const struct storage *storage, const char *user, bool has_claims,
+                      struct arena *arena, struct engine_mount *mount, struct err *err)
+{
+    mount->is_read_only = storage->is_read_only;
+    mount->is_root_squashed = storage->is_root_squashed;
+    if (!storage->is_shared && !is_folder_name(user))
+        return err_fail(err, ERR_INVALID, "extras.storages", "storage %s has no folder for %s",
+                        storage->name, user);
+    if (!has_claims || !storage->claim[0])
+        return source_make(storage, user, arena, &mount->source, err);
+    mount->source = "";
+    mount->claim = storage->claim;
+    mount->claim_folder = storage->is_shared ? "" : user; /* made by who mounts it */
+    return 0;
+}
+
+int storage_mounts_make(struct storage_list storages, const char *user, bool has_claims,
+                        const struct spec *spec, struct arena *arena, struct engine_mount *mounts,
+                        struct err *err)
 {
     for (size_t i = 0; i < spec->storage_count; i++) {
         const struct spec_storage *wanted = &spec->storages[i];
@@ -117,10 +140,8 @@ int storage_mounts_make(struct storage_list storages, const char *user, const st
         if (!storage)
             return err_fail(err, ERR_INVALID, "extras.storages",
                             "storage %.100s is not configured any more", wanted->name);
-        mounts[i].target = wanted->mount_path;
-        mounts[i].is_read_only = storage->is_read_only;
-        mounts[i].is_root_squashed = storage->is_root_squashed;
-        int code = source_make(storage, user, arena, &mounts[i].source, err);
+        mounts[i] = (struct engine_mount){.target = wanted->mount_path};
+        int code = mount_make(storage, user, has_claims, arena, &mounts[i], err);
         if (code < 0)
             return code;
     }

@@ -10,15 +10,8 @@
 #include "engine/engine.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
+#include "engine/kubernetes/pod_volumes.h"
 #include "init/layout.h"
-
-/* names of the pod's volumes */
-#define VOLUME_PROGRAM "skep"
-#define VOLUME_FILES   "files"
-#define VOLUME_LOG     "log"
-#define VOLUME_RUN     "run"
-#define VOLUME_PRIVATE "private"
-#define VOLUME_SHM     "shm"
 
 /* where the volume with the program and the files' places are, in the container that makes them; it
  * may be any user, and the task gets the volume read-only */
@@ -45,11 +38,9 @@ int pod_check(const struct container *container, struct err *err)
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "a pod's image comes from a registry, %.120s is a file of one machine",
                         container->image);
-    if (container->mount_count > 0)
-        return err_fail(err, ERR_UNSUPPORTED, "",
-                        "the Kubernetes engine mounts no storages yet, and the task needs one at "
-                        "%.100s",
-                        container->mounts[0].target);
+    int code = pod_mounts_check(container, err);
+    if (code < 0)
+        return code;
     if (container->wants_infiniband)
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "the Kubernetes engine gives no InfiniBand devices yet");
@@ -188,14 +179,6 @@ void pod_secret_write(const struct container *container, const struct pod_settin
 
 /* --- the pod --- */
 
-static void amount_write(struct json_writer *json, const char *resource, uint64_t amount,
-                         const char *unit)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%llu%s", (unsigned long long)amount, unit);
-    json_key_string(json, resource, text);
-}
-
 /* Requests are not named: they are what the limits are, and the pod is of class Guaranteed. */
 static void resources_write(struct json_writer *json, const struct container *container,
                             const struct node_rules *nodes)
@@ -204,10 +187,10 @@ static void resources_write(struct json_writer *json, const struct container *co
     json_object(json);
     json_key(json, "limits");
     json_object(json);
-    amount_write(json, "cpu", container->cpu, "");
-    amount_write(json, "memory", container->memory_mib, "Mi");
+    pod_amount_write(json, "cpu", container->cpu, "");
+    pod_amount_write(json, "memory", container->memory_mib, "Mi");
     if (container->gpu_count > 0 && !container->is_gpu_simulated && nodes->gpus == KUBE_GPUS_PLUGIN)
-        amount_write(json, nodes->gpu_resource, container->gpu_count, "");
+        pod_amount_write(json, nodes->gpu_resource, container->gpu_count, "");
     json_object_end(json);
     json_object_end(json);
 }
@@ -231,38 +214,6 @@ static void environment_write(struct json_writer *json, const struct container *
         json_object_end(json);
         json_array_end(json);
     }
-}
-
-/* `sub_path`: one file of the volume; NULL: the whole of it. */
-static void mount_write(struct json_writer *json, const char *volume, const char *path,
-                        const char *sub_path, bool is_read_only)
-{
-    json_object(json);
-    json_key_string(json, "name", volume);
-    json_key_string(json, "mountPath", path);
-    if (sub_path)
-        json_key_string(json, "subPath", sub_path);
-    if (is_read_only)
-        json_key_bool(json, "readOnly", true);
-    json_object_end(json);
-}
-
-static void mounts_write(struct json_writer *json, const struct container *container)
-{
-    json_key(json, "volumeMounts");
-    json_array(json);
-    mount_write(json, VOLUME_PROGRAM, "/skep", NULL, true);
-    for (size_t i = 0; i < container->file_count; i++) {
-        char path[300];
-        snprintf(path, sizeof path, "/skep/%.250s", container->files[i].name);
-        mount_write(json, VOLUME_FILES, path, container->files[i].name, true);
-    }
-    mount_write(json, VOLUME_LOG, LAYOUT_LOG, NULL, false);
-    mount_write(json, VOLUME_RUN, LAYOUT_RUN, NULL, false);
-    mount_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE, NULL, false);
-    if (container->shm_mib > 0)
-        mount_write(json, VOLUME_SHM, "/dev/shm", NULL, false);
-    json_array_end(json);
 }
 
 static void rights_write(struct json_writer *json)
@@ -290,10 +241,7 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "image", settings->init_image);
     json_key_strings(json, "command", bring, COUNT_OF(bring));
     resources_write(json, container, &settings->nodes); /* no more than the task: it comes after */
-    json_key(json, "volumeMounts");
-    json_array(json);
-    mount_write(json, VOLUME_PROGRAM, "/skep", NULL, false);
-    json_array_end(json);
+    pod_program_mount_write(json);
     rights_write(json);
     json_object_end(json);
     json_array_end(json);
@@ -305,62 +253,9 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_strings(json, "command", init, COUNT_OF(init));
     environment_write(json, container, &settings->nodes);
     resources_write(json, container, &settings->nodes);
-    mounts_write(json, container);
+    pod_mounts_write(json, container);
     rights_write(json);
     json_object_end(json);
-    json_array_end(json);
-}
-
-/* In memory or on the node's disk; 0: without a limit. */
-static void space_write(struct json_writer *json, const char *name, bool is_memory,
-                        uint64_t most_mib)
-{
-    json_object(json);
-    json_key_string(json, "name", name);
-    json_key(json, "emptyDir");
-    json_object(json);
-    if (is_memory)
-        json_key_string(json, "medium", "Memory");
-    if (most_mib > 0)
-        amount_write(json, "sizeLimit", most_mib, "Mi");
-    json_object_end(json);
-    json_object_end(json);
-}
-
-static void files_write(struct json_writer *json, const struct container *container,
-                        const char *secret)
-{
-    json_object(json);
-    json_key_string(json, "name", VOLUME_FILES);
-    json_key(json, "secret");
-    json_object(json);
-    json_key_string(json, "secretName", secret);
-    json_key_int(json, "defaultMode", 0444); /* the image's user must read them */
-    json_key(json, "items");
-    json_array(json);
-    for (size_t i = 0; i < container->file_count; i++) {
-        json_object(json);
-        json_key_string(json, "key", container->files[i].name);
-        json_key_string(json, "path", container->files[i].name);
-        json_object_end(json);
-    }
-    json_array_end(json);
-    json_object_end(json);
-    json_object_end(json);
-}
-
-static void volumes_write(struct json_writer *json, const struct container *container,
-                          const struct pod_settings *settings, const char *secret)
-{
-    json_key(json, "volumes");
-    json_array(json);
-    space_write(json, VOLUME_PROGRAM, false, 0);
-    files_write(json, container, secret);
-    space_write(json, VOLUME_LOG, false, settings->log_mib);
-    space_write(json, VOLUME_RUN, false, 0);
-    space_write(json, VOLUME_PRIVATE, true, LAYOUT_PRIVATE_MIB);
-    if (container->shm_mib > 0)
-        space_write(json, VOLUME_SHM, true, container->shm_mib);
     json_array_end(json);
 }
 
@@ -419,7 +314,7 @@ void pod_write(const struct container *container, const struct pod_settings *set
     if (has_login(container))
         secrets_name(&json, name);
     containers_write(&json, container, settings);
-    volumes_write(&json, container, settings, name);
+    pod_volumes_write(&json, container, name);
     json_object_end(&json);
     json_object_end(&json);
 }

@@ -267,6 +267,18 @@ static enum pod_patience patience_of(const char *reason, const char *message)
     return POD_WAIT_SHORTLY;
 }
 
+/* Its volumes are mounted and its sandbox is made before anything is pulled for the task. */
+static bool is_unprepared(const struct doc *pod)
+{
+    const struct doc *conditions = doc_get_list(doc_get(pod, "status"), "conditions");
+    for (size_t i = 0; i < conditions->as.list.count; i++) {
+        const struct doc *condition = conditions->as.list.items[i];
+        if (strcmp(object_string(condition, "type"), "PodReadyToStartContainers") == 0)
+            return strcmp(object_string(condition, "status"), "False") == 0;
+    }
+    return false;
+}
+
 static void wait_read(const struct doc *pod, struct pod_object *out)
 {
     const struct doc *status = status_find(pod, "initContainerStatuses", POD_CONTAINER_INIT);
@@ -279,6 +291,11 @@ static void wait_read(const struct doc *pod, struct pod_object *out)
     out->reason = object_string(waiting, "reason");
     out->message = object_string(waiting, "message");
     out->patience = patience_of(out->reason, out->message);
+    if (out->patience == POD_WAIT && is_unprepared(pod)) {
+        out->patience = POD_WAIT_SHORTLY;
+        out->reason = POD_UNPREPARED;
+        out->message = "";
+    }
 }
 
 void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,

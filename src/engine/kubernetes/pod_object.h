@@ -17,6 +17,9 @@ struct doc;
 #define POD_CONTAINER_TASK "task"
 #define POD_CONTAINER_INIT "skep"
 
+/* The reason of a pod that waits for its volumes or its sandbox. */
+#define POD_UNPREPARED "PodNotPrepared"
+
 enum pod_stage {
     POD_WAITING, /* its container does not run yet; `reason` says why */
     POD_RUNNING,

@@ -584,6 +584,17 @@ static void give_up(struct kube *kube, struct kube_task *task, const char *reaso
     kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
 }
 
+static const char *patience_words(const char *reason)
+{
+    if (strcmp(reason, POD_UNPREPARED) == 0)
+        return "its volumes were not mounted, or its sandbox was not made, within five minutes: "
+               "the "
+               "events of the pod say which (kubectl describe pod)";
+    return "it could not be started within five minutes";
+}
+
+static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms);
+
 /* Its patience is over, if it still waits for the same. */
 static void patience_over(void *context, uint64_t key, const struct kube_answer *answer)
 {
@@ -594,9 +605,21 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task)
         task->is_timed = false;
-    if (task && task->state == TASK_WAITS && task->is_wait_short)
-        give_up(kube, task, task->waits_for, "it could not be started within five minutes", &tells);
+    if (task && task->state == TASK_WAITS && task->is_wait_short) {
+        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - kube_now_ms();
+        if (left_ms > 0) /* another reason came meanwhile */
+            patience_begin(kube, task, (uint32_t)left_ms);
+        else
+            give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
+    }
     kube_leave(kube, &tells);
+}
+
+static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms)
+{
+    const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = patience_over};
+    task->is_timed = true;
+    kube_client_send(kube->client, &call, wait_ms);
 }
 
 static void waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
@@ -607,14 +630,14 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
         give_up(kube, task, pod->reason, pod->message, tells);
         return;
     }
-    const bool is_first = pod->patience == POD_WAIT_SHORTLY && !task->is_timed;
-    task->is_wait_short = pod->patience == POD_WAIT_SHORTLY;
-    if (is_first) {
-        task->is_timed = true;
-        const struct kube_call call = {
-            .context = kube, .key = task->attempt.v, .done = patience_over};
-        kube_client_send(kube->client, &call, POD_PATIENCE_MS);
-    }
+    const bool was_unprepared = task->waits_for && strcmp(task->waits_for, POD_UNPREPARED) == 0;
+    const bool is_unprepared = strcmp(pod->reason, POD_UNPREPARED) == 0;
+    const bool is_short = pod->patience == POD_WAIT_SHORTLY;
+    if (is_short && (!task->is_wait_short || was_unprepared != is_unprepared))
+        task->short_ms = kube_now_ms();
+    task->is_wait_short = is_short;
+    if (is_short && !task->is_timed)
+        patience_begin(kube, task, POD_PATIENCE_MS);
     if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
         return;
     mem_free(task->waits_for);

@@ -282,9 +282,10 @@ static const struct container *container_copy(struct arena *arena, const struct 
     to->ports = ports;
     struct engine_mount *mounts = ARENA_ARRAY(arena, struct engine_mount, from->mount_count);
     for (size_t i = 0; i < from->mount_count; i++)
-        mounts[i] = (struct engine_mount){
-            string_copy(arena, from->mounts[i].source), string_copy(arena, from->mounts[i].target),
-            from->mounts[i].is_read_only, from->mounts[i].is_root_squashed};
+        mounts[i] = (struct engine_mount){.source = string_copy(arena, from->mounts[i].source),
+                                          .target = string_copy(arena, from->mounts[i].target),
+                                          .is_read_only = from->mounts[i].is_read_only,
+                                          .is_root_squashed = from->mounts[i].is_root_squashed};
     to->mounts = mounts;
     struct engine_file *files = ARENA_ARRAY(arena, struct engine_file, from->file_count);
     for (size_t i = 0; i < from->file_count; i++)

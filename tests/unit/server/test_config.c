@@ -405,9 +405,10 @@ static void the_cells_are_checked(void **state)
 
 static void storages_are_named_once(void **state)
 {
-    static const char GOOD[] = "storages:\n- {name: corpus, directory: /srv/c, readOnly: true}\n"
-                               "- {name: home, directory: /srv/h, share: false, type: nfs, "
-                               "server: nfs.lab, path: /x, rootSquash: true}\n";
+    static const char GOOD[] =
+        "storages:\n- {name: corpus, directory: /srv/c, claim: corpus.v2, readOnly: true}\n"
+        "- {name: home, directory: /srv/h, share: false, type: nfs, "
+        "server: nfs.lab, path: /x, rootSquash: true}\n";
     struct server_config *config, *other;
     struct buf report = BUF_INIT, keys = BUF_INIT;
     struct err err;
@@ -416,6 +417,7 @@ static void storages_are_named_once(void **state)
     assert_int_equal(read_config(GOOD, &config, &report, &err), 0);
     assert_int_equal(config->storages.count, 2);
     assert_true(config->storages.items[0].is_shared && config->storages.items[0].is_read_only);
+    assert_string_equal(config->storages.items[0].claim, "corpus.v2");
     assert_string_equal(config->storages.items[0].type, "directory");
     assert_false(config->storages.items[1].is_shared || config->storages.items[1].is_read_only);
     assert_string_equal(config->storages.items[1].server, "nfs.lab");
@@ -436,6 +438,11 @@ static void storages_are_named_once(void **state)
     assert_non_null(strstr(buf_cstr(&report), "storage 1 is called a as well"));
     assert_non_null(strstr(buf_cstr(&report), "must begin with /"));
     assert_int_equal(read_config("storages: [{name: a}]\n", &config, &report, &err), ERR_INVALID);
+    assert_non_null(strstr(buf_cstr(&report), "a has neither a directory nor a claim"));
+    assert_int_equal(read_config("storages: [{name: a, claim: Data_1}]\n", &config, &report, &err),
+                     ERR_INVALID);
+    assert_int_equal(read_config("storages: [{name: a, claim: d}]\n", &config, &report, &err), 0);
+    server_config_free(config);
     assert_int_equal(
         read_config("storages: [{name: a/b, directory: /x}]\n", &config, &report, &err),
         ERR_INVALID);

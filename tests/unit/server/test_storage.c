@@ -29,15 +29,21 @@ static struct spec *spec_of(const char *storages)
     return parsed.spec;
 }
 
-static int make(struct storage_list list, const char *user, const char *storages,
-                struct engine_mount *mounts, struct err *err)
+static int make_for(bool has_claims, struct storage_list list, const char *user,
+                    const char *storages, struct engine_mount *mounts, struct err *err)
 {
     struct spec *spec = spec_of(storages);
-    int code = storage_mounts_make(list, user, spec, &arena, mounts, err);
+    int code = storage_mounts_make(list, user, has_claims, spec, &arena, mounts, err);
     for (size_t i = 0; code == 0 && i < spec->storage_count; i++)
         mounts[i].target = arena_copy(&arena, text_of(mounts[i].target));
     spec_free(spec);
     return code;
+}
+
+static int make(struct storage_list list, const char *user, const char *storages,
+                struct engine_mount *mounts, struct err *err)
+{
+    return make_for(false, list, user, storages, mounts, err);
 }
 
 static void mounts_of_a_job(void **state)
@@ -45,8 +51,12 @@ static void mounts_of_a_job(void **state)
     const char *corpus = arena_copy(&arena, text_of(in_work("outside")));
     const char *homes = arena_copy(&arena, text_of(in_work("homes")));
     const struct storage items[] = {
-        {.name = "corpus", .directory = corpus, .is_shared = true, .is_read_only = true},
-        {.name = "home", .directory = homes},
+        {.name = "corpus",
+         .directory = corpus,
+         .claim = "",
+         .is_shared = true,
+         .is_read_only = true},
+        {.name = "home", .directory = homes, .claim = ""},
     };
     const struct storage_list list = {items, 2};
     struct engine_mount mounts[2];
@@ -74,6 +84,45 @@ static void mounts_of_a_job(void **state)
     assert_int_equal(make(list, "..", "[{name: home}]", mounts, &err), ERR_INVALID);
     assert_int_equal(make(list, "ann", "[{name: gone}]", mounts, &err), ERR_INVALID);
     assert_string_equal(err.text, "storage gone is not configured any more");
+}
+
+static void claims_are_for_engines_that_mount_them(void **state)
+{
+    const char *corpus = arena_copy(&arena, text_of(in_work("claimed")));
+    const struct storage items[] = {
+        {.name = "corpus",
+         .directory = corpus,
+         .claim = "speech",
+         .is_shared = true,
+         .is_read_only = true},
+        {.name = "home", .directory = "", .claim = "homes"},
+        {.name = "disk", .directory = corpus, .claim = "", .is_shared = true},
+    };
+    const struct storage_list list = {items, COUNT_OF(items)};
+    struct engine_mount mounts[3];
+    struct err err;
+    (void)state;
+
+    assert_int_equal(mkdir(corpus, 0755), 0);
+    assert_int_equal(make_for(true, list, "ann", "[{name: corpus}]", mounts, &err), 0);
+    assert_string_equal(mounts[0].claim, "speech");
+    assert_string_equal(mounts[0].claim_folder, "");
+    assert_true(mounts[0].is_read_only);
+    assert_int_equal(make_for(true, list, "ann", "[{name: home}]", mounts, &err), 0);
+    assert_string_equal(mounts[0].claim, "homes");
+    assert_string_equal(mounts[0].claim_folder, "ann");
+    assert_int_equal(make_for(true, list, "..", "[{name: home}]", mounts, &err), ERR_INVALID);
+    /* one that has no claim is the folder of the machine, for any engine */
+    assert_int_equal(make_for(true, list, "ann", "[{name: disk}]", mounts, &err), 0);
+    assert_null(mounts[0].claim);
+    assert_string_equal(mounts[0].source, corpus);
+    /* and an engine without claims takes the folder, where there is one */
+    assert_int_equal(make(list, "ann", "[{name: corpus}]", mounts, &err), 0);
+    assert_null(mounts[0].claim);
+    assert_string_equal(mounts[0].source, corpus);
+    assert_int_equal(make(list, "ann", "[{name: home}]", mounts, &err), ERR_INVALID);
+    assert_string_equal(err.text,
+                        "storage home is a claim of Kubernetes clusters, and no directory");
 }
 
 /* A group whose first storage, the default of its members, is this one. */
@@ -157,6 +206,7 @@ static void an_empty_list_means_the_defaults_that_are_there(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mounts_of_a_job),
+    cmocka_unit_test(claims_are_for_engines_that_mount_them),
     cmocka_unit_test(an_empty_list_means_the_defaults_that_are_there),
 };
 UNIT_FILE(tests, setup, teardown);

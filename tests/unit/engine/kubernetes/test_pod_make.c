@@ -240,7 +240,8 @@ static void a_login_is_for_the_images_registry(void **state)
 static void what_is_not_offered_is_refused(void **state)
 {
     (void)state;
-    static const struct engine_mount mount = {.source = "/data", .target = "/mnt/data"};
+    static const struct engine_mount mount = {
+        .source = "/data", .target = "/mnt/data", .is_root_squashed = true};
     static const char *const images[] = {"docker-archive:/x.tar", "oci:/x", "dir:/x", "/x"};
     struct err err;
     struct container container = container_plain();

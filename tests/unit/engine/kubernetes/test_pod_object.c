@@ -334,6 +334,26 @@ static void what_brings_skep_init_is_the_platforms(void **state)
     assert_string_equal(out.exit.message, "Pod was active too long");
 }
 
+/* Before its volumes are mounted and its sandbox is made nothing is pulled for the task. */
+static void a_pod_that_is_not_prepared_is_not_waited_for_long(void **state)
+{
+    (void)state;
+    static const char conditions[] =
+        "\"conditions\":[{\"type\":\"PodReadyToStartContainers\",\"status\":\"%s\"}],";
+    static const char rest[] = "\"phase\":\"Pending\"," TASK(WAITING("ContainerCreating"));
+    static const char refused[] = "\"phase\":\"Pending\"," TASK(WAITING("InvalidImageName"));
+    const char *no = arena_format(&arena, conditions, "False");
+    struct pod_object out = seen(arena_format(&arena, "%s%s", no, rest));
+    assert_int_equal(out.stage, POD_WAITING);
+    assert_int_equal(out.patience, POD_WAIT_SHORTLY);
+    assert_string_equal(out.reason, POD_UNPREPARED);
+    out = seen(arena_format(&arena, "%s%s", arena_format(&arena, conditions, "True"), rest));
+    assert_int_equal(out.patience, POD_WAIT);
+    assert_string_equal(out.reason, "ContainerCreating");
+    out = seen(arena_format(&arena, "%s%s", no, refused));
+    assert_int_equal(out.patience, POD_GIVE_UP);
+}
+
 static void waiting_has_its_patience(void **state)
 {
     (void)state;
@@ -406,6 +426,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_ran_before_was_not_refused),
     cmocka_unit_test(what_others_delete_is_not_the_tasks_failure),
     cmocka_unit_test(what_brings_skep_init_is_the_platforms),
+    cmocka_unit_test(a_pod_that_is_not_prepared_is_not_waited_for_long),
     cmocka_unit_test(waiting_has_its_patience),
     cmocka_unit_test(a_container_that_never_began_has_not_started),
 };
