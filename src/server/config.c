@@ -249,6 +249,8 @@ static void read_kubernetes(struct server_config *config, const struct doc *doc,
     get_string(config, doc, "runtimeClass", &kubernetes->runtime_class);
     get_string(config, doc, "priorityClass", &kubernetes->priority_class);
     get_string(config, doc, "serviceAccount", &kubernetes->service_account);
+    get_string(config, doc, "podTemplate", &kubernetes->pod_template);
+    get_string(config, doc, "infinibandResource", &kubernetes->infiniband_resource);
     get_string(config, doc, "taint", &kubernetes->taint);
     get_string(config, doc, "gpuResource", &kubernetes->gpu_resource);
     get_string(config, doc, "gpuTypeLabel", &kubernetes->gpu_type_label);

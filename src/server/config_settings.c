@@ -361,6 +361,8 @@ static void kubernetes_rows(const struct section *engine,
     row_text(&rows, "runtimeClass", config->runtime_class);
     row_text(&rows, "priorityClass", config->priority_class);
     row_text(&rows, "serviceAccount", config->service_account);
+    row_text(&rows, "podTemplate", config->pod_template);
+    row_text(&rows, "infinibandResource", config->infiniband_resource);
     row_text(&rows, "taint", config->taint ? config->taint : ENGINE_KUBERNETES_TAINT);
     row_text(&rows, "gpus", config_kubernetes_gpus[config->gpus]);
     row_text(&rows, "gpuResource", config->gpu_resource);

@@ -10,8 +10,9 @@
 #include "base/memory.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
+#include "engine/kubernetes/pod_template.h"
 #include "engine/kubernetes/state.h"
-#include "init/layout.h"
+#include "sys/file.h"
 
 enum { LIST_WAIT_S = 30, LOG_KEEP_S = 30 * 86400, LOG_KEEP_MIB = 10240 };
 
@@ -96,12 +97,15 @@ static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t
 static int kube_create(struct engine *engine, const struct container *container, struct err *err)
 {
     struct kube *kube = kube_of(engine);
-    int code = pod_check(container, err);
+    int code = pod_check(container, &kube->settings, err);
     if (code < 0)
         return code;
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, container->attempt);
-    if (!task && kube->is_unreachable)
+    if (!task && container->wants_infiniband && !node_has_infiniband(kube, container->node))
+        code = err_fail(err, ERR_UNAVAILABLE, "", "node %.100s offers no %.100s now",
+                        container->node, kube->settings.infiniband_resource);
+    if (!task && code == 0 && kube->is_unreachable)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the cluster cannot be reached: %.180s",
                         kube->trouble);
     if (!task && code == 0) {
@@ -245,7 +249,7 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
         .runtime_class = setting(kube, config->runtime_class, ""),
         .priority_class = setting(kube, config->priority_class, ""),
         .service_account = setting(kube, config->service_account, ""),
-        .log_mib = log_mib_of(config),
+        .infiniband_resource = setting(kube, config->infiniband_resource, ""),
         .nodes = {.gpus = config->gpus,
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
                   .gpu_count_label = "nvidia.com/gpu.count",
@@ -266,6 +270,18 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
               arena_format(&kube->arena, "/api/v1/namespaces/%s/pods", settings->space),
               arena_format(&kube->arena, "skep.internal%%2Finstance%%3D%s", settings->instance));
     return 0;
+}
+
+/* Of a file that the operator writes. */
+static int template_make(struct kube *kube, const char *path, struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT;
+    if (!path)
+        return 0;
+    int code = file_read(path, POD_TEMPLATE_BYTES_MAX, &bytes, err);
+    if (code == 0)
+        code = pod_template_read(buf_as_text(&bytes), &kube->arena, &kube->settings.template_, err);
+    return code;
 }
 
 static int access_make(struct kube *kube, const struct engine_kubernetes_config *config,
@@ -304,6 +320,8 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
         code = access_make(kube, config, err);
     if (code == 0)
         code = settings_make(kube, config, err);
+    if (code == 0)
+        code = template_make(kube, config->pod_template, err);
     if (code == 0 && config->directory)
         code = logs_open(kube, config->directory, err);
     if (code == 0)

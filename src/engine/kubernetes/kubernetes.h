@@ -19,7 +19,9 @@ struct engine_kubernetes_config {
     const char *init_image;           /* has /usr/lib/skep/skep-init and /bin/sh */
     const char *api_url;              /* the server's, as its pods reach it; NULL: not at all */
     const char *runtime_class, *priority_class, *service_account; /* NULL: none */
-    const char *taint;                         /* NULL: ENGINE_KUBERNETES_TAINT */
+    const char *pod_template;        /* path of a part of a Pod that each pod gets; NULL: none */
+    const char *infiniband_resource; /* an extended resource of the nodes that have it; NULL */
+    const char *taint;               /* NULL: ENGINE_KUBERNETES_TAINT */
     const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
     enum kube_gpus gpus;
     const char *directory; /* for logs and what must outlive a restart; NULL: no logs are kept */

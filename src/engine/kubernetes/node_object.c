@@ -68,6 +68,12 @@ static const struct doc *ready_find(const struct doc *node)
     return entry_find(doc_get_list(doc_get(node, "status"), "conditions"), "type", "Ready");
 }
 
+bool node_object_offers(const struct doc *node, const char *resource)
+{
+    int64_t milli = 0;
+    return amount_read(node, resource, &milli, NULL) == 0 && milli > 0;
+}
+
 bool node_object_is_silent(const struct doc *node)
 {
     return strcmp(object_string(ready_find(node), "status"), "Unknown") == 0;

@@ -33,6 +33,10 @@ enum { NODE_OBJECT_GPUS_MAX = 4096 };
 int node_object_read(const struct doc *node, const struct node_rules *rules, struct arena *arena,
                      struct node_facts *facts, struct err *err);
 
+/* Does its kubelet offer any of this extended resource? One that is not offered at all is passed
+ * over by the kubelet: the pod would start without it. */
+bool node_object_offers(const struct doc *node, const char *resource);
+
 /* Its kubelet has told nothing for so long that the cluster does not know whether it is ready. */
 bool node_object_is_silent(const struct doc *node);
 

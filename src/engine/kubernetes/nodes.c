@@ -52,6 +52,12 @@ static struct kube_node *node_find(struct kube *kube, const char *name)
     return at == MAP_NONE ? NULL : &kube->nodes.items[at];
 }
 
+bool node_has_infiniband(struct kube *kube, const char *name)
+{
+    const struct kube_node *node = node_find(kube, name);
+    return node && node->is_there && node->has_infiniband;
+}
+
 static void node_lose(struct kube *kube, struct kube_node *node, struct tells *tells)
 {
     if (!node->is_there)
@@ -225,7 +231,10 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
         return;
     }
     node_take(kube, &facts, mark, tells);
-    silence_note(kube, node_of(kube, facts.name), node_object_is_silent(object));
+    struct kube_node *node = node_of(kube, facts.name);
+    node->has_infiniband = kube->settings.infiniband_resource[0] &&
+                           node_object_offers(object, kube->settings.infiniband_resource);
+    silence_note(kube, node, node_object_is_silent(object));
 }
 
 void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells)

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
+#include "engine/kubernetes/pod_template.h"
 #include "engine/kubernetes/pod_volumes.h"
 #include "init/layout.h"
 
@@ -30,7 +31,8 @@ static bool image_is_remote(const char *image)
     return true;
 }
 
-int pod_check(const struct container *container, struct err *err)
+int pod_check(const struct container *container, const struct pod_settings *settings,
+              struct err *err)
 {
     size_t bytes = 0;
     assert(container->attempt.v > 0 && container->node);
@@ -41,9 +43,9 @@ int pod_check(const struct container *container, struct err *err)
     int code = pod_mounts_check(container, err);
     if (code < 0)
         return code;
-    if (container->wants_infiniband)
+    if (container->wants_infiniband && !settings->infiniband_resource[0])
         return err_fail(err, ERR_UNSUPPORTED, "",
-                        "the Kubernetes engine gives no InfiniBand devices yet");
+                        "engine.kubernetes.infinibandResource does not say what offers InfiniBand");
     for (size_t i = 0; i < container->file_count; i++)
         bytes += container->files[i].content.length;
     if (bytes > POD_SECRET_MAX)
@@ -181,8 +183,9 @@ void pod_secret_write(const struct container *container, const struct pod_settin
 
 /* Requests are not named: they are what the limits are, and the pod is of class Guaranteed. */
 static void resources_write(struct json_writer *json, const struct container *container,
-                            const struct node_rules *nodes)
+                            const struct pod_settings *settings)
 {
+    const struct node_rules *nodes = &settings->nodes;
     json_key(json, "resources");
     json_object(json);
     json_key(json, "limits");
@@ -191,6 +194,8 @@ static void resources_write(struct json_writer *json, const struct container *co
     pod_amount_write(json, "memory", container->memory_mib, "Mi");
     if (container->gpu_count > 0 && !container->is_gpu_simulated && nodes->gpus == KUBE_GPUS_PLUGIN)
         pod_amount_write(json, nodes->gpu_resource, container->gpu_count, "");
+    if (container->wants_infiniband)
+        pod_amount_write(json, settings->infiniband_resource, 1, "");
     json_object_end(json);
     json_object_end(json);
 }
@@ -216,8 +221,10 @@ static void environment_write(struct json_writer *json, const struct container *
     }
 }
 
-static void rights_write(struct json_writer *json)
+/* What is registered with an adapter of InfiniBand is locked in memory. */
+static void rights_write(struct json_writer *json, bool wants_infiniband)
 {
+    static const char *const added[] = {"IPC_LOCK"};
     static const char *const dropped[] = {"NET_RAW", "MKNOD", "AUDIT_WRITE"};
     json_key(json, "securityContext");
     json_object(json);
@@ -225,6 +232,8 @@ static void rights_write(struct json_writer *json)
     json_key(json, "capabilities");
     json_object(json);
     json_key_strings(json, "drop", dropped, COUNT_OF(dropped));
+    if (wants_infiniband)
+        json_key_strings(json, "add", added, COUNT_OF(added));
     json_object_end(json);
     json_object_end(json);
 }
@@ -240,9 +249,9 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "name", POD_CONTAINER_INIT);
     json_key_string(json, "image", settings->init_image);
     json_key_strings(json, "command", bring, COUNT_OF(bring));
-    resources_write(json, container, &settings->nodes); /* no more than the task: it comes after */
+    resources_write(json, container, settings); /* no more than the task: it comes after */
     pod_program_mount_write(json);
-    rights_write(json);
+    rights_write(json, false);
     json_object_end(json);
     json_array_end(json);
     json_key(json, "containers");
@@ -252,9 +261,9 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "image", container->image);
     json_key_strings(json, "command", init, COUNT_OF(init));
     environment_write(json, container, &settings->nodes);
-    resources_write(json, container, &settings->nodes);
+    resources_write(json, container, settings);
     pod_mounts_write(json, container);
-    rights_write(json);
+    rights_write(json, container->wants_infiniband);
     json_object_end(json);
     json_array_end(json);
 }
@@ -282,8 +291,8 @@ static void secrets_name(struct json_writer *json, const char *secret)
     json_array_end(json);
 }
 
-void pod_write(const struct container *container, const struct pod_settings *settings,
-               struct buf *out)
+static void plain_write(const struct container *container, const struct pod_settings *settings,
+                        struct buf *out)
 {
     char name[OBJECT_NAME_SIZE];
     struct json_writer json;
@@ -317,4 +326,16 @@ void pod_write(const struct container *container, const struct pod_settings *set
     pod_volumes_write(&json, container, name);
     json_object_end(&json);
     json_object_end(&json);
+}
+
+void pod_write(const struct container *container, const struct pod_settings *settings,
+               struct buf *out)
+{
+    cleanup_buf struct buf plain = BUF_INIT;
+    if (!settings->template_) {
+        plain_write(container, settings, out);
+        return;
+    }
+    plain_write(container, settings, &plain);
+    pod_template_merge(buf_as_text(&plain), settings->template_, out);
 }

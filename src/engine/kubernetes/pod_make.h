@@ -9,6 +9,7 @@
 
 struct buf;
 struct container;
+struct doc;
 struct err;
 
 struct pod_settings {
@@ -16,8 +17,8 @@ struct pod_settings {
     const char *init_image;       /* has skep-init at /usr/lib/skep/skep-init, and /bin/sh */
     const char *runtime_class, *priority_class; /* "" none */
     const char *service_account;                /* "" the namespace's own */
-    uint64_t
-        log_mib; /* of the volume with its logs' segments: a pod with more is evicted; 0: any */
+    const char *infiniband_resource;            /* "" no InfiniBand is offered */
+    const struct doc *template_;                /* pod_template.h; NULL: none */
     struct node_rules nodes;
 };
 
@@ -25,7 +26,8 @@ enum { POD_GRACE_S = 30, POD_SECRET_MAX = 1 << 20 };
 
 /* What no pod can be made for yet. ERR_UNSUPPORTED: it needs what this engine does not offer;
  * ERR_TOO_BIG: its files are more than a secret takes. Nothing is written before. */
-int pod_check(const struct container *container, struct err *err);
+int pod_check(const struct container *container, const struct pod_settings *settings,
+              struct err *err);
 
 /* Append the object as JSON. The container has passed pod_check. */
 void pod_write(const struct container *container, const struct pod_settings *settings,

@@ -91,6 +91,7 @@ struct kube_task {
 /* docs/rfc/0017-kubernetes-engine.md, "When a node is lost" */
 struct kube_node {
     struct node_facts facts; /* a copy; of one that was never there the name alone */
+    bool has_infiniband;     /* it offers what settings.infiniband_resource names */
     uint32_t mark;           /* as of tasks */
     bool is_there;
     bool is_silent, is_watched; /* its kubelet tells nothing; a timer will look at it */
@@ -212,6 +213,7 @@ void nodes_release(struct kube *kube, const char *name, struct tells *tells);
 /* A pod was refused for want of a working device; one runs. */
 void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
 void nodes_took(struct kube *kube, const char *name);
+bool node_has_infiniband(struct kube *kube, const char *name); /* now */
 void nodes_free(struct kube *kube);
 
 /* --- logs.c --- */

@@ -34,6 +34,7 @@ static const struct pod_settings settings = {
     .runtime_class = "",
     .priority_class = "",
     .service_account = "",
+    .infiniband_resource = "",
     .nodes = {.gpu_resource = "nvidia.com/gpu", .taint = "skep.internal/dedicated"},
 };
 static const uint16_t gpus[] = {2, 3};
@@ -184,6 +185,26 @@ static const struct doc *secret_of(const struct container *container)
     return parsed(&json);
 }
 
+static void infiniband_is_what_a_plugin_offers(void **state)
+{
+    (void)state;
+    struct container container = container_plain();
+    struct pod_settings with = settings;
+    struct err err;
+    with.infiniband_resource = "rdma/hca";
+    container.wants_infiniband = true;
+    assert_int_equal(pod_check(&container, &with, &err), 0);
+    const struct doc *pod = pod_of(&container, &with), *task = first(pod, "spec.containers");
+    assert_string_equal(doc_get_text(object_at(task, "resources.limits"), "rdma/hca", "").at, "1");
+    const struct doc *added = object_at(task, "securityContext.capabilities.add");
+    assert_int_equal(doc_count(added), 1);
+    assert_true(text_is(added->as.list.items[0]->as.string, "IPC_LOCK"));
+    container.wants_infiniband = false;
+    task = first(pod_of(&container, &with), "spec.containers");
+    assert_null(doc_get(object_at(task, "resources.limits"), "rdma/hca"));
+    assert_null(object_at(task, "securityContext.capabilities.add"));
+}
+
 static void files_travel_in_a_secret(void **state)
 {
     (void)state;
@@ -245,25 +266,25 @@ static void what_is_not_offered_is_refused(void **state)
     static const char *const images[] = {"docker-archive:/x.tar", "oci:/x", "dir:/x", "/x"};
     struct err err;
     struct container container = container_plain();
-    assert_int_equal(pod_check(&container, &err), 0);
+    assert_int_equal(pod_check(&container, &settings, &err), 0);
     for (size_t i = 0; i < COUNT_OF(images); i++) {
         container.image = images[i];
-        assert_int_equal(pod_check(&container, &err), ERR_UNSUPPORTED);
+        assert_int_equal(pod_check(&container, &settings, &err), ERR_UNSUPPORTED);
         assert_non_null(strstr(err.text, images[i]));
     }
     container = container_plain();
     container.mounts = &mount;
     container.mount_count = 1;
-    assert_int_equal(pod_check(&container, &err), ERR_UNSUPPORTED);
+    assert_int_equal(pod_check(&container, &settings, &err), ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "/mnt/data"));
     container = container_plain();
     container.wants_infiniband = true;
-    assert_int_equal(pod_check(&container, &err), ERR_UNSUPPORTED);
+    assert_int_equal(pod_check(&container, &settings, &err), ERR_UNSUPPORTED);
     container = container_plain();
     const struct engine_file big = {"big", {"", POD_SECRET_MAX + 1}, 0400};
     container.files = &big;
     container.file_count = 1;
-    assert_int_equal(pod_check(&container, &err), ERR_TOO_BIG);
+    assert_int_equal(pod_check(&container, &settings, &err), ERR_TOO_BIG);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -271,6 +292,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_container_has_its_limits),
     cmocka_unit_test(gpus_are_asked_for_as_configured),
     cmocka_unit_test(classes_are_the_operators),
+    cmocka_unit_test(infiniband_is_what_a_plugin_offers),
     cmocka_unit_test(files_travel_in_a_secret),
     cmocka_unit_test(a_login_is_for_the_images_registry),
     cmocka_unit_test(what_is_not_offered_is_refused),
