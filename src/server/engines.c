@@ -14,6 +14,15 @@
 
 enum { REOPEN_FIRST_MS = 1000, REOPEN_MAX_MS = 60 * 1000 };
 
+/* Who reads the log must know which key of the configuration is meant. */
+static void key_name(struct err *err)
+{
+    const struct err plain = *err;
+    if (plain.path[0])
+        snprintf(err->text, sizeof err->text, "%.90s: %.140s", plain.path, plain.text);
+    err->path[0] = '\0';
+}
+
 static int open_one(struct server_engine *own, struct err *err)
 {
     struct server *server = own->server;
@@ -22,6 +31,8 @@ static int open_one(struct server_engine *own, struct err *err)
     config.network_mode = job_network_mode(server, own->config);
     int code = engine_of_config(&config, server->engines.config->data_directory, server->door,
                                 server_sink(server, own->number), &engine, err);
+    if (code < 0)
+        key_name(err);
     if (code == 0) {
         engine->name = own->name;
         code = engine->ops->list(engine, &own->held, &own->held_count, err);

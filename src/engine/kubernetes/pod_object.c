@@ -80,7 +80,8 @@ static const char *disruption_of(const struct doc *pod, const char **message)
     } words[] = {
         {"Evicted", "Evicted"},
         {"Preempting", "Preempting"},
-        {"Terminated", "NodeLost"}, /* the node shuts down in an orderly way */
+        {"DeadlineExceeded", "DeadlineExceeded"}, /* the pod's; Skep's own time limit is none */
+        {"Terminated", "NodeLost"},               /* the node shuts down in an orderly way */
         {"NodeShutdown", "NodeLost"},
         {"NodeLost", "NodeLost"},
         {"PreemptionByScheduler", "Preempting"},

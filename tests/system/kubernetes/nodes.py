@@ -181,21 +181,31 @@ def bridge_make():
 
 
 class Images:
-    """A registry on the bridge, with the images of the build and of the test."""
+    """A registry on the bridge, with the images of the build and of the test; and one that asks for a password."""
 
     def __init__(self, directory, address):
         self.directory = directory
         self.address = f"{address}:{server_port()}"
-        self.process = None
+        self.closed_address = f"{address}:{server_port()}"
+        self.processes = []
+
+    def serve(self, name, address, more):
+        config = self.directory / f"{name}.yaml"
+        config.write_text(json.dumps({
+            "version": 0.1, "log": {"level": "warn"}, "http": {"addr": address},
+            "storage": {"filesystem": {"rootdirectory": str(self.directory / "registry")}}} | more))
+        with open(self.directory / f"{name}.log", "ab") as log:
+            self.processes.append(subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                                   preexec_fn=cluster.end_with_parent))
+
+    def start_closed(self, user, password):
+        """The same images, for who has the password."""
+        users = self.directory / "registry-users"
+        users.write_text(run("htpasswd", "-Bbn", user, password))
+        self.serve("registry-closed", self.closed_address, {"auth": {"htpasswd": {"realm": "test", "path": str(users)}}})
 
     def start(self, skep_image):
-        config = self.directory / "registry.yaml"
-        config.write_text(json.dumps({
-            "version": 0.1, "log": {"level": "warn"}, "http": {"addr": self.address},
-            "storage": {"filesystem": {"rootdirectory": str(self.directory / "registry")}}}))
-        with open(self.directory / "registry.log", "ab") as log:
-            self.process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            preexec_fn=cluster.end_with_parent)
+        self.serve("registry", self.address, {})
         layout = f"{self.directory}/layout"
         run("skopeo", "copy", f"oci-archive:{skep_image}", f"oci:{layout}:skep")
         # what holds a pod's namespaces: it sleeps
@@ -210,9 +220,9 @@ class Images:
         return f"{self.address}/{name}:1"
 
     def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
 
 class Node:
@@ -278,6 +288,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     endpoint = ["http://{registry}"]
   [plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]
     endpoint = ["http://{registry}"]
+  [plugins."io.containerd.grpc.v1.cri".registry.mirrors."{self.nodes.images.closed_address}"]
+    endpoint = ["http://{self.nodes.images.closed_address}"]
 """)
         self.run("containerd", "containerd", "--config", config)
         waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)

@@ -208,6 +208,9 @@ static void what_the_platform_took_has_its_word(void **state)
         {"\"phase\":\"Failed\",\"reason\":\"Preempting\",\"message\":\"why\"", "Preempting"},
         {"\"phase\":\"Failed\",\"reason\":\"Terminated\",\"message\":\"why\"," TASK(ENDED(143, "")),
          "NodeLost"},
+        {"\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\",\"message\":\"why\"," TASK(
+             ENDED(143, "")),
+         "DeadlineExceeded"},
         {"\"phase\":\"Failed\",\"reason\":\"NodeLost\",\"message\":\"why\"", "NodeLost"},
         {"\"phase\":\"Failed\"," TARGET("PreemptionByScheduler") "," TASK(ENDED(143, "")),
          "Preempting"},
