@@ -247,6 +247,24 @@ static void end_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
 
 /* --- it waits --- */
 
+static char lower(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+/* `words` in small letters: runtimes write "401 Unauthorized" and "unauthorized" alike. */
+static bool says(const char *message, const char *words)
+{
+    for (; *message; message++) {
+        size_t i = 0;
+        while (words[i] && lower(message[i]) == words[i])
+            i++;
+        if (!words[i])
+            return true;
+    }
+    return false;
+}
+
 static enum pod_patience patience_of(const char *reason, const char *message)
 {
     static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull",
@@ -255,15 +273,15 @@ static enum pod_patience patience_of(const char *reason, const char *message)
         "ErrImagePull",          "ImagePullBackOff",     "ImageInspectError",
         "RegistryUnavailable",   "CreateContainerError", "RunContainerError",
         "CreatePodSandboxError", "CrashLoopBackOff",     NULL};
-    static const char *const refused[] = {"not found",    "manifest unknown",
-                                          "name unknown", "unauthorized",
-                                          "denied",       "authentication required"};
+    static const char *const refused[] = {
+        "not found", "manifest unknown",        "name unknown", "unauthorized",
+        "denied",    "authentication required", "forbidden"};
     if (is_any(reason, never))
         return POD_GIVE_UP;
     if (!is_any(reason, perhaps))
         return POD_WAIT;
     for (size_t i = 0; strcmp(reason, "ErrImagePull") == 0 && i < COUNT_OF(refused); i++)
-        if (text_find(text_of(message), text_of(refused[i])) != SIZE_MAX)
+        if (says(message, refused[i]))
             return POD_GIVE_UP;
     return POD_WAIT_SHORTLY;
 }

@@ -371,6 +371,8 @@ static void waiting_has_its_patience(void **state)
         {"CreateContainerConfigError", "secret \\\"x\\\" not found", POD_GIVE_UP},
         {"ErrImagePull", "rpc error: code = NotFound desc = x: not found", POD_GIVE_UP},
         {"ErrImagePull", "pull access denied", POD_GIVE_UP},
+        {"ErrImagePull", "failed with status code [manifests 1]: 401 Unauthorized", POD_GIVE_UP},
+        {"ErrImagePull", "failed with status code [manifests 1]: 403 Forbidden", POD_GIVE_UP},
         {"ErrImagePull", "dial tcp: i/o timeout", POD_WAIT_SHORTLY},
         {"ImagePullBackOff", "Back-off pulling image", POD_WAIT_SHORTLY},
         {"ImageInspectError", "", POD_WAIT_SHORTLY},
