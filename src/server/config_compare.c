@@ -167,7 +167,8 @@ static bool storages_differ(const struct storage_list *old, const struct storage
         is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||
                        strcmp(a->claim, b->claim) != 0 || strcmp(a->type, b->type) != 0 ||
                        strcmp(a->server, b->server) != 0 || strcmp(a->path, b->path) != 0 ||
-                       a->is_shared != b->is_shared || a->is_read_only != b->is_read_only;
+                       a->is_shared != b->is_shared || a->is_read_only != b->is_read_only ||
+                       a->is_root_squashed != b->is_root_squashed;
     }
     return is_different;
 }

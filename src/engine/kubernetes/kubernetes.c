@@ -12,6 +12,7 @@
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_template.h"
 #include "engine/kubernetes/state.h"
+#include "init/layout.h"
 #include "sys/file.h"
 
 enum { LIST_WAIT_S = 30, LOG_KEEP_S = 30 * 86400, LOG_KEEP_MIB = 10240 };
@@ -250,6 +251,7 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
         .priority_class = setting(kube, config->priority_class, ""),
         .service_account = setting(kube, config->service_account, ""),
         .infiniband_resource = setting(kube, config->infiniband_resource, ""),
+        .log_mib = log_mib_of(config),
         .nodes = {.gpus = config->gpus,
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
                   .gpu_count_label = "nvidia.com/gpu.count",

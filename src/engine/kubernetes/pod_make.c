@@ -323,7 +323,7 @@ static void plain_write(const struct container *container, const struct pod_sett
     if (has_login(container))
         secrets_name(&json, name);
     containers_write(&json, container, settings);
-    pod_volumes_write(&json, container, name);
+    pod_volumes_write(&json, container, settings->log_mib, name);
     json_object_end(&json);
     json_object_end(&json);
 }

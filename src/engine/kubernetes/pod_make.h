@@ -19,6 +19,8 @@ struct pod_settings {
     const char *service_account;                /* "" the namespace's own */
     const char *infiniband_resource;            /* "" no InfiniBand is offered */
     const struct doc *template_;                /* pod_template.h; NULL: none */
+    uint64_t
+        log_mib; /* of the volume with its logs' segments: a pod with more is evicted; 0: any */
     struct node_rules nodes;
 };
 

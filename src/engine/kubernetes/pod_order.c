@@ -112,9 +112,13 @@ static void mounts_put(struct copy_place *place, const struct container *from, s
     for (size_t i = 0; i < from->mount_count; i++) {
         const char *source = word_put(place, from->mounts[i].source);
         const char *target = word_put(place, from->mounts[i].target);
+        const char *claim = word_put(place, from->mounts[i].claim);
+        const char *folder = word_put(place, from->mounts[i].claim_folder);
         if (mounts) {
             mounts[i].source = source;
             mounts[i].target = target;
+            mounts[i].claim = claim;
+            mounts[i].claim_folder = folder;
         }
     }
     to->mounts = mounts;

@@ -113,17 +113,18 @@ void pod_program_mount_write(struct json_writer *json)
 
 /* --- in the pod --- */
 
-/* In memory with a limit, or on the node's disk without one. */
-static void space_write(struct json_writer *json, const char *name, uint64_t memory_mib)
+/* In memory or on the node's disk; 0: without a limit. */
+static void space_write(struct json_writer *json, const char *name, bool is_memory,
+                        uint64_t most_mib)
 {
     json_object(json);
     json_key_string(json, "name", name);
     json_key(json, "emptyDir");
     json_object(json);
-    if (memory_mib > 0) {
+    if (is_memory)
         json_key_string(json, "medium", "Memory");
-        pod_amount_write(json, "sizeLimit", memory_mib, "Mi");
-    }
+    if (most_mib > 0)
+        pod_amount_write(json, "sizeLimit", most_mib, "Mi");
     json_object_end(json);
     json_object_end(json);
 }
@@ -174,17 +175,17 @@ static void storage_write(struct json_writer *json, const struct container *cont
 }
 
 void pod_volumes_write(struct json_writer *json, const struct container *container,
-                       const char *secret)
+                       uint64_t log_mib, const char *secret)
 {
     json_key(json, "volumes");
     json_array(json);
-    space_write(json, VOLUME_PROGRAM, 0);
+    space_write(json, VOLUME_PROGRAM, false, 0);
     files_write(json, container, secret);
-    space_write(json, VOLUME_LOG, 0);
-    space_write(json, VOLUME_RUN, 0);
-    space_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE_MIB);
+    space_write(json, VOLUME_LOG, false, log_mib);
+    space_write(json, VOLUME_RUN, false, 0);
+    space_write(json, VOLUME_PRIVATE, true, LAYOUT_PRIVATE_MIB);
     if (container->shm_mib > 0)
-        space_write(json, VOLUME_SHM, container->shm_mib);
+        space_write(json, VOLUME_SHM, true, container->shm_mib);
     for (size_t i = 0; i < container->mount_count; i++)
         storage_write(json, container, i);
     json_array_end(json);

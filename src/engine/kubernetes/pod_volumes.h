@@ -13,9 +13,9 @@ struct json_writer;
 /* ERR_UNSUPPORTED: a storage that no pod can have, and why. */
 int pod_mounts_check(const struct container *container, struct err *err);
 
-/* "volumes" of the pod; the secret has the files. */
+/* "volumes" of the pod; the secret has the files. `log_mib`: of the one with the logs; 0: any. */
 void pod_volumes_write(struct json_writer *json, const struct container *container,
-                       const char *secret);
+                       uint64_t log_mib, const char *secret);
 /* "volumeMounts" of the task's container. */
 void pod_mounts_write(struct json_writer *json, const struct container *container);
 /* "volumeMounts" of the container that brings skep-init. */

@@ -390,8 +390,6 @@ static void pod_send(struct kube *kube, struct kube_task *task)
     path_make(kube, "pods", NULL, &call.path);
     if (kube->settings.template_) /* a word that the cluster does not know is an error */
         buf_string(&call.path, "?fieldValidation=Strict");
-    call.body = task->pod; /* the client repeats it, and wipes it */
-    task->pod = (struct buf)BUF_INIT;
     task->state = TASK_POD_ASKED;
     kube_client_send(kube->client, &call, 0);
 }

@@ -75,7 +75,11 @@ static struct pod_order *order_of(char fill, struct pod_shares *shares)
 {
     char content[600];
     memset(content, fill, sizeof content);
-    const struct engine_mount mount = {"/a", "/b", true, false};
+    const struct engine_mount mount = {.source = "/a",
+                                       .target = "/b",
+                                       .claim = "data",
+                                       .claim_folder = "ann",
+                                       .is_read_only = true};
     const struct engine_file file = {"job", {content, sizeof content}, 0};
     const struct container container = {.attempt = {1},
                                         .job = "j",
@@ -100,6 +104,8 @@ static void shared_files_go_with_their_last_user(void **state)
     for (size_t i = 0; i < COUNT_OF(orders); i++) {
         assert_int_equal(orders[i]->container.files[0].content.at[599], 'a' + i / 2);
         assert_string_equal(orders[i]->container.mounts[0].target, "/b");
+        assert_string_equal(orders[i]->container.mounts[0].claim, "data");
+        assert_string_equal(orders[i]->container.mounts[0].claim_folder, "ann");
         pod_order_free(orders[i], &shares);
         assert_int_equal(shares.all.count, 10 - (i + 1) / 2);
     }

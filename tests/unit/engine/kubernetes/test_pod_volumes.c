@@ -35,7 +35,7 @@ static const struct doc *written_for(const struct container *container)
     struct json_writer json;
     json_init(&json, &bytes);
     json_object(&json);
-    pod_volumes_write(&json, container, "skep-7");
+    pod_volumes_write(&json, container, 0, "skep-7");
     pod_mounts_write(&json, container);
     json_object_end(&json);
     problems_init(&problems, &arena);
