@@ -15,6 +15,7 @@
 #include <linux/xattr.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -271,9 +272,16 @@ static int part_make(const struct layer_order *order, const char *name, struct e
     return folder_open(path, err);
 }
 
+/* Without what is mounted below it: an overlay does not show that either. */
+static int lower_open(const char *path, struct err *err)
+{
+    const int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    return fd < 0 ? err_errno(err, errno, "open %s without what is mounted below it", path) : fd;
+}
+
 static int lower_copy(struct walk *walk, const char *path, int layer, struct err *err)
 {
-    cleanup_close int image = folder_open(path, err);
+    cleanup_close int image = lower_open(path, err);
     const struct folder_pair top = {image, layer};
     return image < 0 ? image : folder_copy(walk, &top, LAYER_DEPTH_MAX, err);
 }

@@ -271,6 +271,42 @@ static void an_overlay_on_it_shows_the_images_data(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* In a mount namespace of its own, where a file system is mounted in the image. */
+static int mounted_make(const char *point)
+{
+    struct err err = {0};
+    uint64_t entries;
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("tmpfs", point, "tmpfs", 0, NULL) < 0)
+        return 77;
+    folder_put("image/data/theirs", "of another file system\n");
+    if (made("image", "six", &entries, &err) < 0)
+        return 2;
+    return access(in_folder("six/upper/data/theirs"), F_OK) < 0 &&
+                   access(in_folder("six/upper/data/ours"), F_OK) == 0
+               ? 0
+               : 3;
+}
+
+static void what_is_mounted_in_an_image_is_not_of_it(void **state)
+{
+    (void)state;
+    char point[300];
+    if (geteuid() != 0)
+        skip();
+    folder_put("image/data/ours", "below the mount\n");
+    snprintf(point, sizeof point, "%s", in_folder("image/data"));
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(mounted_make(point));
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* nothing may be mounted here */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int setup(void **state)
 {
     const int code = folder_setup(state);
@@ -286,5 +322,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_too_deep_are_refused),
     cmocka_unit_test(access_lists_name_the_jobs_ids),
     cmocka_unit_test(an_overlay_on_it_shows_the_images_data),
+    cmocka_unit_test(what_is_mounted_in_an_image_is_not_of_it),
 };
 UNIT_FILE(tests, setup, folder_teardown);
