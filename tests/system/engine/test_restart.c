@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* --- killed and removed from outside --- */
 
@@ -131,13 +132,17 @@ static void test_killed_meanwhile(void **state)
 static void test_orphan(void **state)
 {
     (void)state;
-    world_create(&world, 75, "echo ready; sleep 54321");
+    const long seconds = 100000000 + (long)getpid(); /* others may run this test, too */
+    char command[60];
+    snprintf(command, sizeof command, "echo ready; sleep %ld", seconds);
+    world_create(&world, 75, command);
     await_log(75, "ready");
+    assert_string_not_equal(shell_output("pgrep -f '[s]leep %ld'", seconds), "");
     world_stop(&world);
     shell("rm -rf %s/data/containers/75", world.folder);
     world_start(&world);
     assert_false(world_is_listed(&world, 75));
-    assert_string_equal(shell_output("pgrep -f '[s]leep 54321'"), "");
+    assert_string_equal(shell_output("pgrep -f '[s]leep %ld'", seconds), "");
     assert_nothing_left(75);
 }
 
