@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -165,6 +166,22 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     *tasks += taken;
 }
 
+/* Each node that is not lost counts at the engine of its facts. */
+static void check_engines(const struct core *core)
+{
+    uint32_t counted = 0, told = 0;
+    for (uint32_t i = 0; i < core_node_count(core); i++) {
+        const struct core_node *node = core_node_at(core, i);
+        CHECK((node->engine == 0) == node->is_lost);
+        CHECK(node->is_lost ||
+              strcmp(core_engine_name(core, node->engine), node->facts.engine) == 0);
+        counted += !node->is_lost;
+    }
+    for (size_t i = 0; i < core->engines.count; i++)
+        told += core->engines.items[i].nodes;
+    CHECK(counted == told);
+}
+
 void core_check(const struct core *core)
 {
     size_t queued = 0, tasks = 0, jobs = 0;
@@ -172,6 +189,7 @@ void core_check(const struct core *core)
         check_node(core, (uint32_t)i);
     check_groups(core);
     check_capacity(core);
+    check_engines(core);
     for (uint32_t i = 0; i < core_job_slots(core); i++)
         if (core_job_at(core, i)->id.v) {
             check_job(core, (uint32_t)i, &queued, &tasks);
