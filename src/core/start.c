@@ -107,12 +107,17 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
 static void search_count(struct core *core, const struct gang_part *part)
 {
     assert(part->is_made);
-    enum { NODES_MARKED_PER_WORK = 64 };
+    enum {
+        NODES_MARKED_PER_WORK = 64,
+        NODES_OF_ENGINE_PER_WORK = 8, /* HiveD is told each by its name; the others need less */
+    };
     const uint32_t nodes = core_node_count(core);
     core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
                        nodes / core->placer->ops->nodes_per_work;
     if (part->request.placement.avoid_count)
         core->pass.work += nodes / NODES_MARKED_PER_WORK;
+    if (part->request.placement.engine)
+        core->pass.work += nodes / NODES_OF_ENGINE_PER_WORK;
 }
 
 /* Whoever may preempt is searched for twice: with those who are in the way, and to keep the place.
