@@ -92,6 +92,9 @@ static void node_alerts(struct call *call, struct alerts *alerts, const struct n
     if (node->is_cordoned) {
         alert.name = "NodeCordoned";
         alert.severity = "warn";
+        if (node->closing.is_closed)
+            why = arena_format(call->arena, "cordoned by %s%s%s", node->closing.by,
+                               node->closing.why[0] ? ": " : "", node->closing.why);
         alert.summary = arena_format(call->arena, "no task is started on node %s%s%s", name,
                                      why[0] ? ": " : "", why);
         alert_add(alerts, alert);

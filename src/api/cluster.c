@@ -1,3 +1,4 @@
+#include "api/audit.h"
 #include "api/handlers.h"
 #include "api/page.h"
 #include "api/view.h"
@@ -33,27 +34,75 @@ int handle_node_list(struct call *call)
     return 0;
 }
 
-static int pardon_answered(struct call *call)
+struct node_act {
+    const char *node, *done;
+};
+
+static int node_act_answered(struct call *call)
 {
+    const struct node_act *act = call->resume_state;
     if (call->answer_code) {
         call->err = call->answer_err;
         if (call->answer_code == ERR_NOT_FOUND)
             call->error_code = "NoNodeError";
         return call->answer_code;
     }
-    call_message(call, 202, "pardoned node %s", (const char *)call->resume_state);
+    call_message(call, 202, "%s node %s", act->done, act->node);
+    return 0;
+}
+
+static int node_act(struct call *call, enum service_node_action action, const char *done,
+                    struct text reason)
+{
+    struct service *service = call->api->service;
+    struct node_act *act = arena_alloc(call->arena, sizeof *act);
+    *act = (struct node_act){arena_copy(call->arena, call->parameters[0]), done};
+    call->resume_state = act;
+    struct service_reply reply = call_suspend(call, node_act_answered);
+    struct err err = {0};
+    int code = service->node_act(service->context, action, call->caller.auth.user, act->node,
+                                 reason, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
 int handle_node_pardon(struct call *call)
 {
-    struct service *service = call->api->service;
-    char *node = arena_copy(call->arena, call->parameters[0]);
-    call->resume_state = node;
-    struct service_reply reply = call_suspend(call, pardon_answered);
-    struct err err = {0};
-    int code = service->node_pardon(service->context, call->caller.auth.user, node, reply, &err);
-    if (code)
-        call_refused(call, code, &err);
-    return 0;
+    return node_act(call, SERVICE_NODE_PARDON, "pardoned", TEXT(""));
+}
+
+/* With a reason for people in the body, or without a body. */
+static int node_close(struct call *call, enum service_node_action action, const char *done)
+{
+    const struct doc *doc;
+    struct text reason = TEXT("");
+    if (call->exchange->body.length) {
+        int code = call_body(call, &doc);
+        if (!code)
+            code = call_body_string(call, doc, "reason", false, &reason);
+        if (code)
+            return code;
+    }
+    if (reason.length > NODE_CLOSING_WHY_MAX)
+        return call_fail(call, ERR_INVALID, NULL, "reason", "reason must have at most %d bytes",
+                         NODE_CLOSING_WHY_MAX);
+    if (reason.length)
+        audit_word(call, true, "reason", arena_copy(call->arena, reason));
+    return node_act(call, action, done, reason);
+}
+
+int handle_node_cordon(struct call *call)
+{
+    return node_close(call, SERVICE_NODE_CORDON, "cordoned");
+}
+
+int handle_node_drain(struct call *call)
+{
+    return node_close(call, SERVICE_NODE_DRAIN, "draining");
+}
+
+int handle_node_uncordon(struct call *call)
+{
+    return node_act(call, SERVICE_NODE_UNCORDON, "uncordoned", TEXT(""));
 }

@@ -103,6 +103,9 @@ int handle_oidc_logout(struct call *call);
 /* cluster.c */
 int handle_node_list(struct call *call);
 int handle_node_pardon(struct call *call);
+int handle_node_cordon(struct call *call);
+int handle_node_drain(struct call *call);
+int handle_node_uncordon(struct call *call);
 
 /* virtual_cluster.c */
 int handle_vc_list(struct call *call);

@@ -65,6 +65,13 @@ enum service_action {
     SERVICE_RELEASE, /* let go the containers held for debugging */
 };
 
+enum service_node_action {
+    SERVICE_NODE_PARDON,   /* forget the failures counted against it */
+    SERVICE_NODE_CORDON,   /* nothing is started there; `reason` is for people, may be empty */
+    SERVICE_NODE_DRAIN,    /* the same, and what runs there is ended and starts elsewhere */
+    SERVICE_NODE_UNCORDON, /* ERR_CONFLICT: the platform cordoned it, for its failures */
+};
+
 /* "I have come", said by skep-init for its try (docs/rfc/0009). */
 struct service_barrier {
     struct attempt_id attempt;
@@ -133,9 +140,9 @@ struct service {
      * ERR_BUSY, ERR_UNAVAILABLE: noted or not, ask again. */
     int (*barrier)(void *context, const struct service_barrier *report, struct service_reply reply,
                    struct err *err);
-    /* Forget the failures counted against a node. */
-    int (*node_pardon)(void *context, const char *user, const char *node,
-                       struct service_reply reply, struct err *err);
+    int (*node_act)(void *context, enum service_node_action action, const char *user,
+                    const char *node, struct text reason, struct service_reply reply,
+                    struct err *err);
 
     /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`
      * and `nodes` (also when the answer is an error). *snapshot must live until then. */

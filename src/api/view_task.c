@@ -279,6 +279,10 @@ void view_node(struct json_writer *json, const struct node_record *node, int64_t
                                               : "READY");
     json_key_bool(json, "isHealthy", node->facts.is_healthy);
     json_key_bool(json, "isCordoned", node->is_cordoned);
+    json_key_string(json, "cordonedBy", node->closing.is_closed ? node->closing.by : NULL);
+    view_time(json, "cordonedTime", node->closing.is_closed ? node->closing.at_ms : 0);
+    json_key_string(json, "cordonReason",
+                    node->closing.is_closed && *node->closing.why ? node->closing.why : NULL);
     json_key(json, "blame");
     json_real(json, node->blame);
     json_key_string(json, "reason",

@@ -1,4 +1,4 @@
-/* nodes, pardon, exits, vc, cells */
+/* nodes, pardon, cordon, drain, uncordon, exits, vc, cells */
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -6,6 +6,7 @@
 #include "cli/nodes.h"
 #include "cli/print.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- nodes ---- */
@@ -30,6 +31,36 @@ int run_nodes(struct cli *cli)
 int run_pardon(struct cli *cli)
 {
     return each_argument(cli, &(struct each_call){node_path, "PUT", "/pardon", "{}", "pardoned"});
+}
+
+/* The reason of --reason is the same for all of them. */
+static int nodes_close(struct cli *cli, const char *rest, const char *done)
+{
+    const char *reason = cli_value(cli, "reason");
+    json_t *body = json_object();
+    if (reason)
+        json_object_set_new(body, "reason", json_string(reason));
+    char *text = json_dumps(body, JSON_COMPACT);
+    json_decref(body);
+    int code = each_argument(cli, &(struct each_call){node_path, "PUT", rest, text, done});
+    free(text);
+    return code;
+}
+
+int run_cordon(struct cli *cli)
+{
+    return nodes_close(cli, "/cordon", "cordoned");
+}
+
+int run_drain(struct cli *cli)
+{
+    return nodes_close(cli, "/drain", "draining");
+}
+
+int run_uncordon(struct cli *cli)
+{
+    return each_argument(cli,
+                         &(struct each_call){node_path, "PUT", "/uncordon", "{}", "uncordoned"});
 }
 
 /* ---- exit codes ---- */

@@ -149,6 +149,11 @@ static const struct cli_option USER_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option NODE_OPTIONS[] = {
+    {"reason", 0, "TEXT", "why, for people", NULL, 0},
+    END,
+};
+
 static const struct cli_option GROUP_OPTIONS[] = {
     {"description", 0, "TEXT", "what the group is for", NULL, 0},
     {"vc", 0, "NAMES", "virtual clusters that members may use (comma list; replaces)", NULL, 0},
@@ -388,6 +393,19 @@ const struct cli_command COMMANDS[] = {
      "repair. "
      "For administrators.",
      "skep pardon node7", NO_OPTIONS, run_pardon},
+    {"cordon", "NODE…", KIND_NONE, NULL, 1, -1, "have nothing started on nodes",
+     "What runs there goes on. `skep nodes` shows who cordoned a node, when and why. For "
+     "administrators.",
+     "skep cordon --reason 'a disk is replaced' node7", NODE_OPTIONS, run_cordon},
+    {"drain", "NODE…", KIND_NONE, NULL, 1, -1, "have nothing started on nodes, and end what runs",
+     "As skep cordon. Besides, the tasks there are ended as by a preemption: they have their time "
+     "for a checkpoint and start elsewhere, which no retry budget counts; a gang starts anew as a "
+     "whole. Containers kept for debugging stay until they are released. For administrators.",
+     "skep drain --reason 'a new kernel' node7", NODE_OPTIONS, run_drain},
+    {"uncordon", "NODE…", KIND_NONE, NULL, 1, -1, "have nodes used again",
+     "Undoes skep cordon and skep drain. What the platform cordoned for its failures needs skep "
+     "pardon. For administrators.",
+     "skep uncordon node7", NO_OPTIONS, run_uncordon},
     {"exits", "[CODE]", KIND_NONE, NULL, 0, 1, "show what exit codes mean",
      "Shows the table by which ends of tasks are judged: each code, its name, what it says about "
      "the "

@@ -31,6 +31,16 @@ static void reason_cell(struct table *table, const json_t *node)
 {
     const char *reason = field_text(node, "reason");
     const long long refusals = (long long)field_int(node, "refusals");
+    const char *by = field_text(node, "cordonedBy"), *why = field_text(node, "cordonReason");
+    if (by) {
+        cleanup_buf struct buf text = BUF_INIT;
+        buf_format(&text, "cordoned by %s since ", by);
+        print_time(&text, field_int(node, "cordonedTime"));
+        buf_format(&text, "%s%s%s%s", why ? ": " : "", why ? why : "", reason ? "; " : "",
+                   reason ? reason : "");
+        table_cell(table, buf_cstr(&text));
+        return;
+    }
     if (!field_has(node, "avoidedUntil")) {
         table_cell(table, reason);
         return;

@@ -227,6 +227,9 @@ static void mix_node(uint64_t *hash, const struct core *core, uint32_t at)
     mix(hash, node->blame.level);
     mix(hash, node->refusals);
     mix(hash, (uint64_t)node->avoid_ms);
+    mix(hash, (uint64_t)node->closing.at_ms << 1 | node->closing.is_closed);
+    mix_text(hash, node->closing.by);
+    mix_text(hash, node->closing.why);
     mix_text(hash, node_is_told_blame(node) ? node->cordon : ""); /* else a restart forgets it */
     mix(hash, (uint64_t)node->task_count << 32 | (node->ports.taken - held_ports_of(core, at)));
 }

@@ -461,6 +461,13 @@ static void event_apply(struct core *core, const struct event *event)
     case EVENT_NODE_PARDON:
         node_pardon_event(core, event);
         break;
+    case EVENT_NODE_CORDON:
+    case EVENT_NODE_DRAIN:
+        node_cordon_event(core, event);
+        break;
+    case EVENT_NODE_UNCORDON:
+        node_uncordon_event(core, event);
+        break;
     case EVENT_TASK_PREPARING:
         task_event(core, event, JOB_EVENT_TASK_PREPARING);
         break;

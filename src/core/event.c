@@ -141,6 +141,9 @@ void event_encode(const struct event *event, struct buf *out)
     case EVENT_NODE:
     case EVENT_NODE_LOST:
     case EVENT_NODE_PARDON:
+    case EVENT_NODE_CORDON:
+    case EVENT_NODE_DRAIN:
+    case EVENT_NODE_UNCORDON:
         put_node(out, &event->node);
         break;
     case EVENT_TASK_PREPARING:
@@ -356,6 +359,9 @@ static void take_body(struct event_reader *reader, struct event *event)
     case EVENT_NODE:
     case EVENT_NODE_LOST:
     case EVENT_NODE_PARDON:
+    case EVENT_NODE_CORDON:
+    case EVENT_NODE_DRAIN:
+    case EVENT_NODE_UNCORDON:
         take_node(reader, &event->node);
         break;
     case EVENT_TASK_PREPARING:
@@ -396,7 +402,7 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     reader.version = cursor_u8(&reader.cursor);
     bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;
     uint8_t kind = cursor_u8(&reader.cursor);
-    is_known = is_known && kind <= EVENT_TASK_REFUSED;
+    is_known = is_known && kind <= EVENT_NODE_UNCORDON;
     if (is_known) {
         event->kind = kind;
         event->now_ms = (int64_t)cursor_u64(&reader.cursor);
@@ -433,7 +439,10 @@ const char *event_name(enum event_kind kind)
         [EVENT_CONFIG] = "config",
         [EVENT_RESTORE] = "restore",
         [EVENT_TASK_REFUSED] = "task refused",
+        [EVENT_NODE_CORDON] = "node cordon",
+        [EVENT_NODE_DRAIN] = "node drain",
+        [EVENT_NODE_UNCORDON] = "node uncordon",
     };
-    assert((unsigned)kind <= EVENT_TASK_REFUSED);
+    assert((unsigned)kind <= EVENT_NODE_UNCORDON);
     return names[kind];
 }

@@ -40,6 +40,9 @@ enum event_kind {
     EVENT_RESTORE,        /* a server starts: a new core of this configuration is made of the rows;
                            * logged, never stepped (replay.h) */
     EVENT_TASK_REFUSED,   /* its node or cluster does not take it: it is placed anew, elsewhere */
+    EVENT_NODE_CORDON,    /* somebody asks that nothing is started there */
+    EVENT_NODE_DRAIN,     /* the same, and what runs there is ended and starts elsewhere */
+    EVENT_NODE_UNCORDON,  /* it is used again */
 };
 
 /* Opaque to the core: rows that the store keeps with the job. */
@@ -76,7 +79,8 @@ struct event {
             uint16_t role;
             uint32_t instances;
         } scale;
-        struct node_facts node; /* NODE; LOST uses name and reason, PARDON the name */
+        struct node_facts node; /* NODE; LOST, CORDON and DRAIN use name and reason, PARDON and
+                                 * UNCORDON the name */
         struct {
             struct attempt_id attempt;
             struct completion completion; /* EXITED */

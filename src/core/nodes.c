@@ -26,16 +26,21 @@ uint32_t node_find(const struct core *core, const char *name)
     return at == MAP_NONE ? NONE : at;
 }
 
-bool node_is_cordoned(const struct core_node *node)
+static bool is_cordoned_for_blame(const struct core_node *node)
 {
     return node->blame.level == BLAME_CORDON;
+}
+
+bool node_is_cordoned(const struct core_node *node)
+{
+    return is_cordoned_for_blame(node) || node->closing.is_closed;
 }
 
 /* Who cannot be used for a reason of its own says that. */
 bool node_is_told_blame(const struct core_node *node)
 {
     const bool is_usable = node->facts.is_healthy && !node->is_lost;
-    return node_is_cordoned(node) || !*node->facts.reason || (is_usable && *node->cordon);
+    return is_cordoned_for_blame(node) || !*node->facts.reason || (is_usable && *node->cordon);
 }
 
 double node_blame_now(const struct core *core, const struct core_node *node)
@@ -47,6 +52,7 @@ double node_blame_now(const struct core *core, const struct core_node *node)
 static void node_release(struct core_node *node)
 {
     node_facts_release(&node->facts);
+    node_closing_release(&node->closing);
     mem_free(node->cordon);
     mem_free(node->refusal);
     ports_release(&node->ports);
@@ -97,6 +103,7 @@ static uint32_t node_add(struct core *core, const char *name)
     uint32_t at = (uint32_t)core->nodes.count;
     struct core_node *node = ARRAY_ADD(&core->nodes);
     *node = (struct core_node){.cordon = mem_copy(""), .refusal = mem_copy(""), .first_task = NONE};
+    node_closing_copy(&node->closing, &(struct node_closing){0});
     node_facts_copy(&node->facts, &(struct node_facts){.name = name});
     text_map_set(&core->node_names, text_of(node->facts.name), at);
     return at;
@@ -232,6 +239,16 @@ static void level_told(struct core *core, uint32_t at, const char *what)
     node_changed(core, at);
 }
 
+/* "cordoned by alice since 2026-11-21 10:04:12 UTC: a disk is replaced" */
+static const char *closing_told(const struct core_node *node, struct arena *arena)
+{
+    char since[UTC_SIZE];
+    const struct node_closing *closing = &node->closing;
+    assert(closing->is_closed);
+    return arena_format(arena, "cordoned by %s since %s%s%s", closing->by,
+                        utc_text(closing->at_ms, since), *closing->why ? ": " : "", closing->why);
+}
+
 const char *nodes_not_used(const struct core *core, struct arena *arena)
 {
     enum { LOOKED_AT_MAX = 256, NAMED_MAX = 3 };
@@ -246,7 +263,10 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
         if (count++ >= NAMED_MAX)
             continue;
         const char *what = node->is_lost ? "lost" : node->facts.is_healthy ? "" : "not healthy";
-        const char *why = is_good ? node->refusal : *what ? node->facts.reason : node->cordon;
+        const char *why = is_good                   ? node->refusal
+                          : *what                   ? node->facts.reason
+                          : node->closing.is_closed ? closing_told(node, arena)
+                                                    : node->cordon;
         const bool is_told = *why && strcmp(why, what) != 0;
         buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->facts.name,
                    what, *what && is_told ? ": " : "", is_told ? why : "");
@@ -359,6 +379,84 @@ void node_pardon_event(struct core *core, const struct event *event)
     core_answer(core, event, (struct job_id){0}, NULL);
 }
 
+/* --- cordoned by hand --- */
+
+/* As by a preemption: each has its time for a checkpoint, and starts elsewhere, not counted. */
+static void node_tasks_move(struct core *core, uint32_t at, const char *user)
+{
+    struct arena *arena = &core->scratch;
+    const struct core_node *node = core_node_at(core, at);
+    struct attempt_id *attempts = ARENA_ARRAY(arena, struct attempt_id, node->task_count + 1u);
+    size_t count = 0;
+    for (uint32_t i = node->first_task; i != NONE; i = core_task_at(core, i)->node_next)
+        attempts[count++] = core_task_at(core, i)->attempt;
+    const struct completion completion =
+        completion_of(CODE_PREEMPTED, "node %s is drained by %s%s%s", node->facts.name, user,
+                      *node->closing.why ? ": " : "", node->closing.why);
+    while (count > 0) { /* the newest stands first */
+        const struct core_task *task = core_task_of_attempt(core, attempts[--count]);
+        if (!task || !task->is_taken)
+            continue; /* it ended with another one of its gang */
+        struct core_job *job = core_job_at(core, task->job);
+        const struct job_event event = {
+            .kind = job->plan->is_gang ? JOB_EVENT_PREEMPT : JOB_EVENT_TASK_KILL,
+            .task = task->ref,
+            .completion = &completion,
+        };
+        if (!job->plan->is_gang)
+            record_story(core, job, task, true, "NodeDrained", "%s", completion.diagnostics);
+        core_job_step(core, job, &event);
+    }
+}
+
+void node_cordon_event(struct core *core, const struct event *event)
+{
+    assert(event->kind == EVENT_NODE_CORDON || event->kind == EVENT_NODE_DRAIN);
+    uint32_t at = node_asked(core, event);
+    if (at == NONE)
+        return;
+    struct core_node *node = core_node_at(core, at);
+    const char *why = event->node.reason ? event->node.reason : "";
+    struct err err = {0};
+    if (strlen(why) > NODE_CLOSING_WHY_MAX) {
+        err_fail(&err, ERR_TOO_BIG, "reason", "more than %d bytes", NODE_CLOSING_WHY_MAX);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    const char *user = event->user && *event->user ? event->user : "the platform";
+    const struct node_closing closing = {true, user, why, core->now_ms};
+    node_closing_copy(&node->closing, &closing);
+    core_trace(core, "node %s: cordoned by %s, with %u tasks%s%s", node->facts.name, user,
+               node->task_count, *why ? ": " : "", why);
+    node_changed(core, at);
+    if (event->kind == EVENT_NODE_DRAIN)
+        node_tasks_move(core, at, user);
+    core_answer(core, event, (struct job_id){0}, NULL);
+}
+
+void node_uncordon_event(struct core *core, const struct event *event)
+{
+    assert(event->kind == EVENT_NODE_UNCORDON);
+    uint32_t at = node_asked(core, event);
+    if (at == NONE)
+        return;
+    struct core_node *node = core_node_at(core, at);
+    struct err err = {0};
+    if (!node->closing.is_closed && is_cordoned_for_blame(node)) {
+        err_fail(&err, ERR_CONFLICT, "name",
+                 "node %s was cordoned by the platform for its failures: pardon it",
+                 node->facts.name);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    if (node->closing.is_closed) {
+        core_trace(core, "node %s: uncordoned", node->facts.name);
+        node_closing_copy(&node->closing, &(struct node_closing){0});
+        node_changed(core, at);
+    }
+    core_answer(core, event, (struct job_id){0}, NULL);
+}
+
 /* --- refusals --- */
 
 enum { AVOID_FIRST_MS = 10 * 1000, AVOID_MAX_MS = 600 * 1000 };
@@ -423,10 +521,11 @@ int node_restore(struct core *core, const struct node_record *record, struct err
     node->blame = (struct blame){
         .value = record->blame,
         .at_ms = record->blame_ms,
-        .level = record->is_cordoned                         ? BLAME_CORDON
+        .level = record->is_cordoned_for_blame               ? BLAME_CORDON
                  : record->blame >= core->config.blame_avoid ? BLAME_AVOID
                                                              : BLAME_NONE,
     };
+    node_closing_copy(&node->closing, &record->closing);
     node->refusals = record->refusals;
     node->avoid_ms = record->avoid_ms;
     if (node->avoid_ms > 0)
@@ -464,6 +563,8 @@ void core_nodes_copy(struct core *to, const struct core *from)
         struct core_node *new = core_node_at(to, i);
         new->facts = (struct node_facts){0};
         node_facts_copy(&new->facts, &old->facts);
+        new->closing = (struct node_closing){0};
+        node_closing_copy(&new->closing, &old->closing);
         new->cordon = mem_copy(old->cordon);
         new->refusal = mem_copy(old->refusal);
         ports_copy(&new->ports, &old->ports);

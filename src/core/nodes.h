@@ -19,6 +19,8 @@ void nodes_note_change(struct core *core);
 void node_event(struct core *core, const struct event *event);
 void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);
+void node_cordon_event(struct core *core, const struct event *event); /* CORDON, DRAIN */
+void node_uncordon_event(struct core *core, const struct event *event);
 /* Has its level changed? `what`: the failure, for people. */
 bool node_blame(struct core *core, uint32_t node, double weight, const char *what);
 /* It did not take a task: it is taken last for a while, longer with each refusal in a row. */
@@ -29,7 +31,7 @@ void node_accepted(struct core *core, uint32_t node); /* a task has started ther
 const char *nodes_not_used(const struct core *core, struct arena *arena);
 void node_blame_refresh(struct core *core, uint32_t node); /* its blame may have decayed */
 double node_blame_now(const struct core *core, const struct core_node *node);
-bool node_is_cordoned(const struct core_node *node);
+bool node_is_cordoned(const struct core_node *node); /* for its failures, or by somebody */
 /* Its row has room for one reason: why it is taken last or not at all, or the node's own? */
 bool node_is_told_blame(const struct core_node *node);
 uint32_t node_find(const struct core *core, const char *name); /* NONE */

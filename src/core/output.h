@@ -88,9 +88,12 @@ struct story_record {
 
 struct node_record {
     struct node_id id;
-    struct node_facts facts; /* its reason: why not healthy, or lost; … */
-    bool is_reason_blame;    /* … or rather why avoided or cordoned */
-    bool is_cordoned, is_lost;
+    struct node_facts facts;     /* its reason: why not healthy, or lost; … */
+    bool is_reason_blame;        /* … or rather why avoided or cordoned */
+    bool is_cordoned;            /* nothing is started there: somebody asked for that, or … */
+    bool is_cordoned_for_blame;  /* … for its failures */
+    struct node_closing closing; /* who asked for it */
+    bool is_lost;
     double blame;      /* decayed count of platform failures … */
     int64_t blame_ms;  /* … as of this time */
     uint32_t refusals; /* tasks that it refused in a row … */

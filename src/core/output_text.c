@@ -97,6 +97,8 @@ static void write_node(struct buf *out, const struct node_record *node)
         buf_format(out, " refusals=%u", node->refusals);
     if (*node->facts.reason)
         buf_format(out, " \"%s\"", node->facts.reason);
+    if (node->closing.is_closed)
+        buf_format(out, " closed by %s \"%s\"", node->closing.by, node->closing.why);
 }
 
 static void write_record(struct buf *out, const struct record *record, int64_t origin_ms)

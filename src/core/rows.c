@@ -18,7 +18,7 @@ struct task_row {
 };
 
 struct node_row {
-    struct node_record record; /* its facts are owned */
+    struct node_record record; /* its facts and its closing are owned */
 };
 
 /* Numbers are given one after the other but for a jump where an epoch begins: what belongs to the
@@ -107,6 +107,7 @@ static void task_release(struct task_row *row)
 static void node_release(struct node_row *row)
 {
     node_facts_release(&row->record.facts);
+    node_closing_release(&row->record.closing);
     *row = (struct node_row){0};
 }
 
@@ -232,6 +233,8 @@ static void node_apply(struct rows *rows, const struct node_record *record)
     row->record = *record;
     row->record.facts = (struct node_facts){0};
     node_facts_copy(&row->record.facts, &record->facts);
+    row->record.closing = (struct node_closing){0};
+    node_closing_copy(&row->record.closing, &record->closing);
 }
 
 void rows_apply(struct rows *rows, const struct output *output)

@@ -165,6 +165,7 @@ struct core_node {
     char *cordon;            /* why avoided or cordoned, by whom and since when; "" */
     char *refusal;           /* why the placer does not take it, though it is healthy; "" */
     bool is_lost;
+    struct node_closing closing; /* its texts are owned */
     struct blame blame;
     uint32_t refusals; /* of tasks, in a row: none has started since … */
     int64_t avoid_ms;  /* … so it is taken last until then */

@@ -100,3 +100,19 @@ bool node_gpu_is_lost(const struct node_facts *facts, uint32_t gpu)
     assert(gpu < facts->gpu_count);
     return facts->gpu_switch && facts->gpu_switch[gpu] == NODE_GPU_LOST;
 }
+
+void node_closing_copy(struct node_closing *to, const struct node_closing *from)
+{
+    struct node_closing before = *to;
+    const struct node_closing copy = {from->is_closed, mem_copy(from->by ? from->by : ""),
+                                      mem_copy(from->why ? from->why : ""), from->at_ms};
+    *to = copy;
+    node_closing_release(&before);
+}
+
+void node_closing_release(struct node_closing *closing)
+{
+    mem_free((char *)(uintptr_t)closing->by);
+    mem_free((char *)(uintptr_t)closing->why);
+    *closing = (struct node_closing){0};
+}

@@ -30,6 +30,15 @@ struct node_facts {
     const char *reason;    /* why not healthy, or lost; NULL or "" */
 };
 
+/* Somebody asked that no task is started on a node. */
+struct node_closing {
+    bool is_closed;
+    const char *by, *why; /* `why` may be "" */
+    int64_t at_ms;
+};
+
+enum { NODE_CLOSING_WHY_MAX = 500 }; /* bytes */
+
 /* `to` owns a copy, for node_facts_release; what it owned before is freed, so it must be all zero
  * at first. A string that has not changed keeps its address, so that a map of names may point to
  * it. Strings that are NULL become "". */
@@ -37,6 +46,10 @@ void node_facts_copy(struct node_facts *to, const struct node_facts *from);
 void node_facts_release(struct node_facts *facts); /* all zero afterwards */
 /* A copy that lives as long as the arena. Strings that are NULL become "". */
 struct node_facts node_facts_keep(struct arena *arena, const struct node_facts *facts);
+
+/* As those of the facts. */
+void node_closing_copy(struct node_closing *to, const struct node_closing *from);
+void node_closing_release(struct node_closing *closing);
 
 /* Do both offer the same: CPUs, memory, GPUs of one type in one topology? */
 bool node_facts_are_alike(const struct node_facts *a, const struct node_facts *b);

@@ -77,7 +77,8 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
     else if (mail_is_of_task(mail))
         snprintf(what, sizeof what, "event %s of attempt %llu, code %d", event_name(event->kind),
                  (unsigned long long)event->task.attempt.v, event->task.completion.code);
-    else if (event->kind >= EVENT_NODE && event->kind <= EVENT_NODE_PARDON)
+    else if ((event->kind >= EVENT_NODE && event->kind <= EVENT_NODE_PARDON) ||
+             (event->kind >= EVENT_NODE_CORDON && event->kind <= EVENT_NODE_UNCORDON))
         snprintf(what, sizeof what, "event %s of node %.100s", event_name(event->kind),
                  event->node.name);
     else

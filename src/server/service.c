@@ -301,11 +301,19 @@ static int service_scale(void *context, const char *user, struct job_id job, uin
     return service_post(context, mail, err);
 }
 
-static int service_pardon(void *context, const char *user, const char *node,
-                          struct service_reply reply, struct err *err)
+static int service_node_act(void *context, enum service_node_action action, const char *user,
+                            const char *node, struct text reason, struct service_reply reply,
+                            struct err *err)
 {
-    struct server_mail *mail = mail_event(EVENT_NODE_PARDON, user);
+    static const enum event_kind kinds[] = {
+        [SERVICE_NODE_PARDON] = EVENT_NODE_PARDON,
+        [SERVICE_NODE_CORDON] = EVENT_NODE_CORDON,
+        [SERVICE_NODE_DRAIN] = EVENT_NODE_DRAIN,
+        [SERVICE_NODE_UNCORDON] = EVENT_NODE_UNCORDON,
+    };
+    struct server_mail *mail = mail_event(kinds[action], user);
     mail->event.node.name = arena_copy(&mail->arena, text_of(node));
+    mail->event.node.reason = arena_copy(&mail->arena, reason);
     mail->event.node.gpu_type = mail->event.node.address = "";
     mail->reply = reply;
     return service_post(context, mail, err);
@@ -688,7 +696,7 @@ void server_service_init(struct server *server)
         .act = service_act,
         .scale = service_scale,
         .change = service_change,
-        .node_pardon = service_pardon,
+        .node_act = service_node_act,
         .barrier = service_barrier,
         .reader_get = service_reader_get,
         .reader_put = service_reader_put,

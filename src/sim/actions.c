@@ -187,10 +187,13 @@ static void node_name(struct sim *sim, char *name, size_t size)
 
 void action_fault(struct sim *sim)
 {
+    static const enum event_kind asked[] = {
+        EVENT_NODE_PARDON,   EVENT_NODE_PARDON,   EVENT_NODE_CORDON,   EVENT_NODE_DRAIN,
+        EVENT_NODE_UNCORDON, EVENT_NODE_UNCORDON, EVENT_NODE_UNCORDON, EVENT_NODE_UNCORDON};
     char name[80];
     struct attempt_id *attempts;
     size_t count;
-    struct event event = {.kind = EVENT_NODE_PARDON};
+    struct event event = {0};
     node_name(sim, name, sizeof name);
     if (sim->config->has_gpu_faults && sim->config->gpu_count && chance(sim, 3) == 0) {
         const uint32_t gpu = (uint32_t)chance(sim, sim->config->gpu_count);
@@ -213,7 +216,9 @@ void action_fault(struct sim *sim)
     case 3:
         engine_fake_node_return(sim->engine, name, NULL);
         break;
-    case 4:
+    case 4: /* more are opened than closed, or the last jobs find no room */
+        event.kind = asked[chance(sim, COUNT_OF(asked))];
+        event.user = "admin";
         event.node = (struct node_facts){.name = name, .gpu_type = "", .address = ""};
         sim_step(sim, &event, NULL);
         break;

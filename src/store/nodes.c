@@ -3,10 +3,10 @@
 #include "store/noun.h"
 #include <assert.h>
 
-#define COLUMNS(C)                                                                                                                                      \
-    C(id)                                                                                                                                               \
-    "," C(name) "," C(address) "," C(gpu_type) "," C(cpu) "," C(gpu_count) "," C(memory_mib) "," C(is_healthy) "," C(is_cordoned) "," C(is_lost) "," C( \
-        blame) "," C(blame_ms) "," C(reason) "," C(is_reason_blame) "," C(gpu_numa) "," C(gpu_switch) "," C(engine) "," C(refusals) "," C(avoid_ms)
+#define COLUMNS(C)                                                                                                                                                                   \
+    C(id)                                                                                                                                                                            \
+    "," C(name) "," C(address) "," C(gpu_type) "," C(cpu) "," C(gpu_count) "," C(memory_mib) "," C(is_healthy) "," C(is_cordoned) "," C(is_lost) "," C(blame) "," C(blame_ms) "," C( \
+        reason) "," C(is_reason_blame) "," C(gpu_numa) "," C(gpu_switch) "," C(engine) "," C(refusals) "," C(avoid_ms) "," C(is_closed) "," C(closed_by) "," C(closed_why) "," C(closed_ms)
 
 static const char replace[] = REPLACE_INTO("nodes", COLUMNS, "id");
 static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM nodes ORDER BY id";
@@ -35,7 +35,7 @@ static void row_put(struct sql *sql, const struct node_record *node, struct buf 
     sql_put_int(sql, node->facts.gpu_count);
     sql_put_int(sql, (int64_t)node->facts.memory_mib);
     sql_put_int(sql, node->facts.is_healthy);
-    sql_put_int(sql, node->is_cordoned);
+    sql_put_int(sql, node->is_cordoned_for_blame);
     sql_put_int(sql, node->is_lost);
     sql_put_real(sql, node->blame);
     sql_put_int(sql, node->blame_ms);
@@ -46,6 +46,10 @@ static void row_put(struct sql *sql, const struct node_record *node, struct buf 
     sql_put_string(sql, node->facts.engine);
     sql_put_int(sql, node->refusals);
     sql_put_int(sql, node->avoid_ms);
+    sql_put_int(sql, node->closing.is_closed);
+    sql_put_string(sql, node->closing.by);
+    sql_put_string(sql, node->closing.why);
+    sql_put_int(sql, node->closing.at_ms);
 }
 
 static int row_get_places(struct sql *sql, const struct node_record *node, const uint16_t **places,
@@ -74,7 +78,7 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
     node->facts.gpu_count = (uint32_t)sql_int(sql);
     node->facts.memory_mib = (uint64_t)sql_int(sql);
     node->facts.is_healthy = sql_bool(sql);
-    node->is_cordoned = sql_bool(sql);
+    node->is_cordoned_for_blame = sql_bool(sql);
     node->is_lost = sql_bool(sql);
     node->blame = sql_real(sql);
     node->blame_ms = sql_int(sql);
@@ -86,6 +90,11 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
     node->facts.engine = sql_string(sql, arena);
     node->refusals = (uint32_t)sql_int(sql);
     node->avoid_ms = sql_int(sql);
+    node->closing.is_closed = sql_bool(sql);
+    node->closing.by = sql_string(sql, arena);
+    node->closing.why = sql_string(sql, arena);
+    node->closing.at_ms = sql_int(sql);
+    node->is_cordoned = node->is_cordoned_for_blame || node->closing.is_closed;
     return code;
 }
 

@@ -199,6 +199,23 @@ class Life(unittest.TestCase):
         self.assertEqual(self.world.skep("wait", "-q", "waits").returncode, 0)
         self.assertEqual((self.node()["state"], self.node()["blame"]), ("READY", 0))
 
+    def test_z_a_node_is_drained_and_opened(self):
+        self.world.submit("moved", "sleep 600")
+        self.world.until("moved", "Started: .*started on node")
+        name = self.node()["name"]
+        done = self.world.skep("drain", "--reason", "a new kernel", name)
+        self.assertEqual((done.returncode, done.stdout), (0, f"draining {name}\n"), done.stderr)
+        self.world.until("moved", r"(NodeDrained|Preempted): node \S+ is drained by admin: a new kernel")
+        self.world.until("moved", r"Waiting: .*; not used: \S+ \(cordoned by admin since [-0-9]+ [:0-9]+ UTC: a new kernel\)")
+        self.assertRegex(self.world.skep("nodes").stdout, r"CORDONED.*cordoned by admin since .*: a new kernel")
+        self.world.stop()
+        self.world.start()
+        self.assertEqual((self.node()["state"], self.node()["cordonReason"]), ("CORDONED", "a new kernel"), "a restart opens nothing")
+        done = self.world.skep("uncordon", name)
+        self.assertEqual((done.returncode, done.stdout), (0, f"uncordoned {name}\n"), done.stderr)
+        self.world.until("moved", "Started: .*started on node", count=2)
+        self.world.skep("stop", "moved")
+
 
 if __name__ == "__main__":
     if WHY_NOT:

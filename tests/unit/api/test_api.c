@@ -55,6 +55,23 @@ static void test_privacy(void **state)
                      403);
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/nodes/n1/pardon", bob, "{}"), 403);
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/nodes/n1/pardon", admin, "{}"), 202);
+    static const char *const closing[] = {"/api/v2/nodes/n1/cordon", "/api/v2/nodes/n1/drain",
+                                          "/api/v2/nodes/n1/uncordon"};
+    for (size_t i = 0; i < COUNT_OF(closing); i++)
+        assert_int_equal(world_send(world, HTTP_PUT, closing[i], bob, "{}"), 403);
+    assert_int_equal(
+        world_send(world, HTTP_PUT, closing[0], admin, "{\"reason\": \"a disk is replaced\"}"),
+        202);
+    assert_int_equal(world_get(world, "/api/v2/nodes", bob), 200);
+    assert_body(world, "\"state\":\"CORDONED\"");
+    assert_body(world, "\"cordonReason\":\"a disk is replaced\"");
+    assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
+    assert_body(world, "cordoned by admin: a disk is replaced");
+    assert_int_equal(world_send(world, HTTP_PUT, closing[2], admin, ""), 202);
+    assert_int_equal(world_get(world, "/api/v2/nodes", bob), 200);
+    assert_body(world, "\"cordonedBy\":null");
+    assert_int_equal(world_send(world, HTTP_PUT, closing[0], admin, "{\"reason\": 7}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/nodes/n9/drain", admin, ""), 404);
     world->api.config.is_config_shared = world->api.config.is_log_shared = true;
     for (size_t i = 0; i < COUNT_OF(OWN); i++)
         assert_int_equal(world_get(world, OWN[i], bob), 200);

@@ -108,6 +108,10 @@ static const struct row ROWS[] = {
      "{\"data\":true}", "lab", "done"},
 
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", "/api/v2/nodes/n1/pardon", "", "n1", "done"},
+    {HTTP_PUT, "/api/v2/nodes/:node/cordon", "/api/v2/nodes/n1/cordon", "{\"reason\":\"a disk\"}",
+     "n1", "done"},
+    {HTTP_PUT, "/api/v2/nodes/:node/drain", "/api/v2/nodes/n1/drain", "", "n1", "done"},
+    {HTTP_PUT, "/api/v2/nodes/:node/uncordon", "/api/v2/nodes/n1/uncordon", "", "n1", "done"},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc", "/api/v2/virtual-clusters/new", "{}", "new",
      "unsupported"},
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", "/api/v2/virtual-clusters/new", "", "new",

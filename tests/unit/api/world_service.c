@@ -205,13 +205,22 @@ static int on_change(void *context, const struct store_change *change, struct se
     return 0;
 }
 
-static int on_pardon(void *context, const char *user, const char *node, struct service_reply reply,
-                     struct err *err)
+static int on_node_act(void *context, enum service_node_action action, const char *user,
+                       const char *node, struct text reason, struct service_reply reply,
+                       struct err *err)
 {
+    static const enum event_kind kinds[] = {
+        [SERVICE_NODE_PARDON] = EVENT_NODE_PARDON,
+        [SERVICE_NODE_CORDON] = EVENT_NODE_CORDON,
+        [SERVICE_NODE_DRAIN] = EVENT_NODE_DRAIN,
+        [SERVICE_NODE_UNCORDON] = EVENT_NODE_UNCORDON,
+    };
     struct world *world = context;
+    char why[NODE_CLOSING_WHY_MAX + 1];
     (void)err;
+    snprintf(why, sizeof why, "%.*s", TEXT_ARG(reason));
     struct event event = {
-        .kind = EVENT_NODE_PARDON, .user = user, .node = {.name = node, .address = ""}};
+        .kind = kinds[action], .user = user, .node = {.name = node, .address = "", .reason = why}};
     world_step(world, &event, &reply);
     return 0;
 }
@@ -471,7 +480,7 @@ void world_service_init(struct world *world)
         .act = on_act,
         .scale = on_scale,
         .change = on_change,
-        .node_pardon = on_pardon,
+        .node_act = on_node_act,
         .barrier = on_barrier,
         .reader_get = on_reader_get,
         .reader_put = on_reader_put,

@@ -74,7 +74,9 @@ static void test_event_codec(void **state)
     event = (struct event){.kind = EVENT_SCALE, .scale = {{5}, 2, 7}};
     assert_event_survives(&event);
     const uint16_t numa[] = {0, 0, 1, 1}, places[] = {0, 1, 2, 3};
-    static const enum event_kind of_node[] = {EVENT_NODE, EVENT_NODE_LOST, EVENT_NODE_PARDON};
+    static const enum event_kind of_node[] = {EVENT_NODE,        EVENT_NODE_LOST,
+                                              EVENT_NODE_PARDON, EVENT_NODE_CORDON,
+                                              EVENT_NODE_DRAIN,  EVENT_NODE_UNCORDON};
     for (size_t i = 0; i < COUNT_OF(of_node); i++) {
         event = (struct event){
             .kind = of_node[i],
@@ -123,7 +125,7 @@ static void test_event_codec(void **state)
 static void test_event_names(void **state)
 {
     (void)state;
-    for (int kind = EVENT_SUBMIT; kind <= EVENT_TASK_REFUSED; kind++)
+    for (int kind = EVENT_SUBMIT; kind <= EVENT_NODE_UNCORDON; kind++)
         assert_non_null(event_name((enum event_kind)kind));
     assert_string_equal(event_name(EVENT_SUBMIT), "submit");
     assert_string_equal(event_name(EVENT_TASK_EXITED), "task exited");

@@ -372,7 +372,119 @@ static void faded_blame_is_as_its_row_says(void **state)
     world_release(&world);
 }
 
+static int node_close(struct world *world, enum event_kind kind, const char *name, const char *why)
+{
+    struct event event = {
+        .kind = kind, .user = "alice", .node = {.name = name, .address = "", .reason = why}};
+    world_step(world, &event);
+    return world_answer(world)->code;
+}
+
+/* What runs on it goes on; who waits for it is told who closed it, and why. */
+static void cordoned_by_hand(void **state)
+{
+    static const char *const policies[] = {"first-fit", "hived"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 0);
+        world_submit_simple(&world, "runs", 1, 1, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n1", "a disk is replaced"), 0);
+        assert_true(world_node_row(&world)->is_cordoned);
+        assert_false(world_node_row(&world)->is_cordoned_for_blame);
+        assert_string_equal(world_node_row(&world)->closing.by, "alice");
+        assert_string_equal(world_node_row(&world)->closing.why, "a disk is replaced");
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_submit_simple(&world, "waits", 1, 1, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        assert_true(
+            world_has_story(&world, "Waiting", "; not used: n1 (cordoned by alice since 19"));
+        assert_true(world_has_story(&world, "Waiting", ": a disk is replaced)"));
+        world_node(&world, "n1", 8, 0); /* its inventory is told again */
+        assert_true(world_node_row(&world)->is_cordoned);
+        assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n1", NULL), 0);
+        assert_false(world_node_row(&world)->is_cordoned);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n1", NULL), 0); /* it is open */
+        assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n9", NULL), ERR_NOT_FOUND);
+        assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n9", NULL), ERR_NOT_FOUND);
+        world_release(&world);
+    }
+}
+
+static void a_reason_has_a_limit(void **state)
+{
+    (void)state;
+    struct world world;
+    char why[NODE_CLOSING_WHY_MAX + 2];
+    memset(why, 'x', sizeof why);
+    why[sizeof why - 1] = '\0';
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n1", why), ERR_TOO_BIG);
+    why[sizeof why - 2] = '\0';
+    assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n1", why), 0);
+    world_release(&world);
+}
+
+/* Its tasks end as preempted ones do and start elsewhere; neither side counts it as a failure. */
+static void drained_tasks_start_elsewhere(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    uint32_t gang = world_submit_simple(&world, "gang", 2, 2, 0);
+    world_run(&world, 1);
+    world_run(&world, 2);
+    world_node(&world, "n2", 8, 0);
+    assert_int_equal(node_close(&world, EVENT_NODE_DRAIN, "n1", "a new kernel"), 0);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 2);
+    assert_true(world_has_story(&world, "Preempted", "node n1 is drained by alice: a new kernel"));
+    world_exit(&world, 1, 143, 0);
+    world_exit(&world, 2, 143, 0);
+    assert_string_equal(world_task(&world, gang, 0, 0)->node, "n2");
+    assert_int_equal(world_job(&world, gang)->retries_user, 0);
+    const struct core_node *n1 = &world.core->nodes.items[0];
+    assert_true(n1->blame.value == 0);
+    assert_int_equal(n1->task_count, 0);
+    world_release(&world);
+}
+
+/* What the platform has cordoned, only a pardon opens; what both have, needs both. */
+static void by_hand_and_for_its_failures(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_hurry(&world);
+    world_node(&world, "n1", 8, 0);
+    world_submit_simple(&world, "unlucky", 1, 1, 0);
+    for (uint64_t attempt = 1; world.core->nodes.items[0].blame.level != BLAME_CORDON; attempt++) {
+        assert_true(attempt < 20);
+        lose(&world, attempt);
+    }
+    assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n1", NULL), ERR_CONFLICT);
+    assert_non_null(strstr(world_answer(&world)->text, "pardon it"));
+    assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n1", NULL), 0);
+    assert_true(world_node_row(&world)->is_cordoned_for_blame);
+    assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n1", NULL), 0);
+    assert_true(world_node_row(&world)->is_cordoned);
+    assert_int_equal(node_close(&world, EVENT_NODE_CORDON, "n1", NULL), 0);
+    world_node_event(&world, EVENT_NODE_PARDON, "n1");
+    assert_true(world_node_row(&world)->is_cordoned);
+    assert_int_equal(node_close(&world, EVENT_NODE_UNCORDON, "n1", NULL), 0);
+    assert_false(world_node_row(&world)->is_cordoned);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(cordoned_by_hand),
+    cmocka_unit_test(a_reason_has_a_limit),
+    cmocka_unit_test(drained_tasks_start_elsewhere),
+    cmocka_unit_test(by_hand_and_for_its_failures),
     cmocka_unit_test(test_node_lost),
     cmocka_unit_test(test_blame),
     cmocka_unit_test(nodes_have_limits),

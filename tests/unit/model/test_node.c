@@ -104,7 +104,26 @@ static void a_switch_marks_a_lost_gpu(void **state)
     assert_false(node_gpu_is_lost(&(struct node_facts){.gpu_count = 1}, 0));
 }
 
+static void a_closing_owns_its_texts(void **state)
+{
+    (void)state;
+    char why[] = "a disk";
+    struct node_closing own = {0};
+    node_closing_copy(&own, &(struct node_closing){true, "alice", why, 7});
+    why[0] = 'X';
+    assert_string_equal(own.why, "a disk");
+    assert_int_equal(own.at_ms, 7);
+    node_closing_copy(&own, &own); /* of itself */
+    assert_string_equal(own.by, "alice");
+    node_closing_copy(&own, &(struct node_closing){0});
+    assert_false(own.is_closed);
+    assert_string_equal(own.by, "");
+    node_closing_release(&own);
+    assert_null(own.why);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_closing_owns_its_texts),
     cmocka_unit_test(a_copy_is_its_own),
     cmocka_unit_test(an_arena_keeps_a_copy),
     cmocka_unit_test(nodes_are_alike_by_what_they_offer),

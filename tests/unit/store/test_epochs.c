@@ -257,6 +257,10 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE nodes DROP COLUMN engine;"
                                       "ALTER TABLE nodes DROP COLUMN refusals;"
                                       "ALTER TABLE nodes DROP COLUMN avoid_ms;"
+                                      "ALTER TABLE nodes DROP COLUMN is_closed;"
+                                      "ALTER TABLE nodes DROP COLUMN closed_by;"
+                                      "ALTER TABLE nodes DROP COLUMN closed_why;"
+                                      "ALTER TABLE nodes DROP COLUMN closed_ms;"
                                       "DELETE FROM counters WHERE name IN ('commit', 'event')"),
                      0);
     shell(world, "rm mark");

@@ -29,6 +29,10 @@ static int see_node(void *context, const struct node_record *node, struct err *e
     assert_string_equal(node->facts.name, "n1");
     assert_int_equal(node->facts.gpu_numa[1], 1);
     assert_null(node->facts.gpu_switch);
+    assert_true(node->closing.is_closed && node->is_cordoned && !node->is_cordoned_for_blame);
+    assert_string_equal(node->closing.by, "alice");
+    assert_string_equal(node->closing.why, "a disk is replaced");
+    assert_int_equal(node->closing.at_ms, 1234567890123);
     seen_nodes++;
     return 0;
 }
@@ -68,15 +72,17 @@ static void a_restart_loads_what_lives(void **state)
     add_task(world, task_of(2, 1, 1, 78));
     final.state = LIFE_COMPLETED;
     add_job(world, final);
-    *ARRAY_ADD(&world->output.records) = (struct record){.kind = RECORD_NODE,
-                                                         .node = {.id = {0},
-                                                                  .facts = {.name = "n1",
-                                                                            .address = "a",
-                                                                            .gpu_type = "V100",
-                                                                            .gpu_count = 2,
-                                                                            .reason = "",
-                                                                            .gpu_numa = numa},
-                                                                  .blame = 1.5}};
+    *ARRAY_ADD(&world->output.records) =
+        (struct record){.kind = RECORD_NODE,
+                        .node = {.id = {0},
+                                 .facts = {.name = "n1",
+                                           .address = "a",
+                                           .gpu_type = "V100",
+                                           .gpu_count = 2,
+                                           .reason = "",
+                                           .gpu_numa = numa},
+                                 .closing = {true, "alice", "a disk is replaced", 1234567890123},
+                                 .blame = 1.5}};
     assert_int_equal(commit(world, NULL, 0), 0);
     add_deleted(world, 2);
     assert_int_equal(commit(world, NULL, 0), 0);

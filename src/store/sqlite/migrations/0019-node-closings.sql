@@ -1,0 +1,5 @@
+-- Somebody asked that no task is started on the node: who, why, and when (Unix ms).
+ALTER TABLE nodes ADD COLUMN is_closed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN closed_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE nodes ADD COLUMN closed_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE nodes ADD COLUMN closed_ms INTEGER NOT NULL DEFAULT 0;
