@@ -21,6 +21,7 @@ const PICTURES: [string, string][] = [
   ['groups', '/admin?tab=groups'],
   ['granted', '/admin?tab=clusters'],
   ['admin-nodes', '/admin?tab=nodes'],
+  ['abnormal', '/admin?tab=abnormal'],
   ['exit-codes', '/admin?tab=exits'],
   ['audit', '/admin?tab=audit'],
   ['settings', '/admin?tab=settings'],

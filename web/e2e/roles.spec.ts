@@ -28,7 +28,7 @@ test('a user walks all pages, and has no way to what is not theirs', async ({ br
       await settled(page)
     }
     // what the administration has is for nobody else
-    for (const tab of ['users', 'groups', 'clusters', 'nodes', 'exits', 'audit', 'settings']) {
+    for (const tab of ['users', 'groups', 'clusters', 'nodes', 'abnormal', 'exits', 'audit', 'settings']) {
       await page.goto(`/admin?tab=${tab}`)
       await expect(page.getByText('This page is for administrators')).toBeVisible()
       await expect(page.getByRole('table')).toHaveCount(0)
@@ -76,7 +76,7 @@ test('the administrator of a group sees that group alone', async ({ browser }) =
 
 test('an administrator sees all of it', async ({ page }) => {
   await page.goto('/admin')
-  await expect(page.getByRole('navigation', { name: 'Views of the administration' }).getByRole('link')).toHaveText(['Users', 'Groups', 'Virtual clusters', 'Nodes', 'Exit codes', 'Audit', 'Settings'])
+  await expect(page.getByRole('navigation', { name: 'Views of the administration' }).getByRole('link')).toHaveText(['Users', 'Groups', 'Virtual clusters', 'Nodes', 'Abnormal jobs', 'Exit codes', 'Audit', 'Settings'])
   await page.goto('/jobs/admin~resnet-50')
   await expect(page.getByRole('button', { name: 'Stop', exact: true })).toBeVisible()
   await expect(page.getByRole('link', { name: 'Clone' })).toBeVisible()

@@ -27,6 +27,7 @@ export const pagesOf = (job: string) => [
   '/admin?tab=groups',
   '/admin?tab=clusters',
   '/admin?tab=nodes',
+  '/admin?tab=abnormal',
   '/admin?tab=exits',
   '/admin?tab=audit',
   '/admin?tab=settings',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
 import { newsOf } from '../src/lib/changes'
-import { chainsOf, colourIndex, type Cell } from '../src/lib/cells'
+import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, type Cell } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { filterCommand, filterOf, filterQuery, orderNext } from '../src/lib/filter'
@@ -99,4 +99,16 @@ describe('waits between tries', () => {
     expect(backoffMs(20, 0)).toBe(15_000)
     expect(backoffMs(20, 1)).toBe(30_000)
   })
+})
+
+describe('what is busy', () => {
+  const leaf = (index: number, state: string): Cell => ({ cellType: 'V100', cellAddress: `n1/${index}`, cellState: state, cellHealthiness: 'Healthy', cellPriority: 0, vc: 'a' })
+  const cells: Cell[] = [{ ...leaf(0, 'Used'), cellType: 'NODE', isNodeLevel: true, leafCellType: 'V100', cellAddress: 'n1', cellChildren: [leaf(0, 'Used'), leaf(1, 'Used'), leaf(2, 'Free')] }]
+  const groups = [{ metadata: { name: 'ann~train/0' }, status: { vc: 'b', priority: 1, state: 'Allocated', physicalPlacement: { n1: [0] } } }]
+  it('is told by node and index, of what is sampled', () => {
+    const busy = busyOf([{ name: 'n1', gpus: [{ index: 0, utilizationPercent: 50 }, { index: 1, utilizationPercent: null }] }])
+    expect([...busy]).toEqual([['n1/0', 50]])
+    expect(Object.fromEntries(busyByCluster(cells, groups, busy))).toEqual({ b: { held: 1, sampled: 1, busy: 0.5 }, a: { held: 1, sampled: 0, busy: 0 } })
+  })
+  it('has bands', () => expect([undefined, 0, 9, 10, 39, 40, 69, 70, 100].map(bandOf)).toEqual(['unknown', 'idle', 'idle', 'low', 'low', 'middle', 'middle', 'high', 'high']))
 })

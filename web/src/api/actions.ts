@@ -27,3 +27,19 @@ export async function forEachJob(names: string[], action: (name: string) => Prom
   }
   return failed
 }
+
+/** As forEachJob; throws what failed, after `done`. */
+export async function forEachWhole(names: string[], action: (name: string) => Promise<unknown>, done: () => Promise<unknown>) {
+  const failed = await forEachJob(names, action)
+  await done()
+  if (failed.length) throw new Error(failed.map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`).join('; '))
+}
+
+// ---- nodes ----
+
+const node = (name: string) => `/api/v2/nodes/${enc(name)}`
+
+export const nodePardon = (name: string) => call('PUT', `${node(name)}/pardon`)
+export const nodeCordon = (name: string, reason: string) => call('PUT', `${node(name)}/cordon`, { json: reason ? { reason } : {} })
+export const nodeDrain = (name: string, reason: string) => call('PUT', `${node(name)}/drain`, { json: reason ? { reason } : {} })
+export const nodeUncordon = (name: string) => call('PUT', `${node(name)}/uncordon`)

@@ -113,6 +113,27 @@ export const nodeUseQuery = queryOptions({
   refetchInterval: pollMs,
 })
 
+interface Pods {
+  metadata: { continue?: string }
+  items: { metadata: { labels: Record<string, string> }; spec: { nodeName: string | null } }[]
+}
+
+/** What has a place on the node: "alice~train worker[1]". For administrators. */
+export const nodeTasksQuery = (node: string) =>
+  queryOptions({
+    queryKey: ['nodes', node, 'tasks'],
+    queryFn: async ({ signal }) => {
+      const tasks: string[] = []
+      for (let after: string | undefined = '0'; after !== undefined; ) {
+        const page: Pods = await get<Pods>(`/api/v2/kubernetes/pods?continue=${after}`, signal)
+        for (const { metadata, spec } of page.items)
+          if (spec.nodeName === node) tasks.push(`${metadata.labels['userName']}~${metadata.labels['jobName']} ${metadata.labels['FC_TASKROLE_NAME']}[${metadata.labels['FC_TASK_INDEX']}]`)
+        after = page.metadata.continue
+      }
+      return tasks
+    },
+  })
+
 export const clustersQuery = queryOptions({
   queryKey: ['virtual-clusters'],
   queryFn: ({ signal }) => get<Record<string, VirtualCluster>>('/api/v2/virtual-clusters', signal),
@@ -127,7 +148,15 @@ export const skusQuery = (vc: string) =>
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],
-  queryFn: ({ signal }) => get<Schema['Users']>('/api/v2/users', signal),
+  queryFn: async ({ signal }) => {
+    const users: Schema['Users'] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: { data: Schema['Users']; cursor: string | null } = await get(`/api/v2/users?cursor=${enc(cursor)}`, signal)
+      users.push(...page.data)
+      cursor = page.cursor
+    }
+    return users
+  },
 })
 
 export const userQuery = (name: string) =>

@@ -14,6 +14,16 @@ export interface RoleForm {
   shmMB: string
   minFailed: string
   minSucceeded: string
+  skuType: string
+  ports: [string, string][] // label and how many
+}
+
+/** How the server signs in to the registry of an image. The password stands among the secrets. */
+export interface ImageAuth {
+  registry: string
+  username: string
+  secret: string // its name; "": none is referred to
+  password: string
 }
 
 export interface JobForm {
@@ -21,7 +31,7 @@ export interface JobForm {
   vc: string
   retries: string
   priority: string
-  images: { name: string; uri: string }[]
+  images: { name: string; uri: string; auth: ImageAuth }[]
   roles: RoleForm[]
   parameters: [string, string][]
   secrets: [string, string][]
@@ -36,8 +46,11 @@ export interface SyntaxProblem {
 
 const text = (value: unknown) => (value === null || value === undefined ? '' : typeof value === 'object' ? '' : String(value))
 
-function pairs(document: Document, key: string): [string, string][] {
-  const map = document.get(key)
+const HIVED_ROLES = ['extras', 'hivedScheduler', 'taskRoles']
+
+const pairs = (document: Document, key: string) => pairsOf(document.get(key))
+
+function pairsOf(map: unknown): [string, string][] {
   return isMap(map) ? map.items.map((item) => [text((item.key as Scalar).value), text((item.value as Scalar | null)?.value)]) : []
 }
 
@@ -58,7 +71,7 @@ export function formOf(source: string): JobForm | null {
   const prerequisites = document.get('prerequisites')
   const images = (isSeq(prerequisites) ? prerequisites.items : [])
     .filter((item): item is YAMLMap => isMap(item) && item.get('type') === 'dockerimage')
-    .map((item) => ({ name: text(item.get('name')), uri: text(item.get('uri')) }))
+    .map((item) => ({ name: text(item.get('name')), uri: text(item.get('uri')), auth: authOf(document, item) }))
   const roles = document.get('taskRoles')
   return {
     name: text(document.get('name')),
@@ -82,6 +95,8 @@ export function formOf(source: string): JobForm | null {
         shmMB: at('extraContainerOptions', 'shmMB'),
         minFailed: at('completion', 'minFailedInstances'),
         minSucceeded: at('completion', 'minSucceededInstances'),
+        skuType: text(document.getIn([...HIVED_ROLES, name, 'skuType'])),
+        ports: pairsOf(document.getIn(['taskRoles', name, 'resourcePerInstance', 'ports'])),
       }
     }),
     parameters: pairs(document, 'parameters'),
@@ -222,6 +237,129 @@ export function pairAdd(source: string, key: string): string {
   let name = 'name'
   for (let i = 2; names.has(name); i++) name = `name${i}`
   document.setIn([key, name], '')
+  return print(document)
+}
+
+// ---- roles ----
+
+/** Its name in the text, and in what says how it is placed. */
+export function roleRename(source: string, from: string, to: string): string {
+  const renamed = keyRename(source, ['taskRoles', from], to)
+  return renamed === source ? source : keyRename(renamed, [...HIVED_ROLES, from], to)
+}
+
+/** What is empty goes with the last of it. */
+function prune(document: Document, path: Path) {
+  for (let depth = path.length; depth > 0; depth--) {
+    const map = document.getIn(path.slice(0, depth))
+    if (map === undefined) continue
+    if (!isMap(map) || map.items.length) return
+    document.deleteIn(path.slice(0, depth))
+  }
+}
+
+export function roleRemove(source: string, name: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  document.deleteIn(['taskRoles', name])
+  if (document.hasIn([...HIVED_ROLES, name])) {
+    document.deleteIn([...HIVED_ROLES, name])
+    prune(document, HIVED_ROLES)
+  }
+  return print(document)
+}
+
+export interface Sku {
+  gpu: number
+  cpu: number
+  memory: number
+}
+
+/** How many of a SKU an instance asks for; null: its resources are no whole number of them. */
+export function skuCount(role: RoleForm, sku: Sku): number | null {
+  const count = sku.gpu ? Number(role.gpu) / sku.gpu : Number(role.cpu) / sku.cpu
+  const isWhole = Number.isInteger(count) && count > 0
+  return isWhole && Number(role.gpu) === count * sku.gpu && Number(role.cpu) === count * sku.cpu && Number(role.memoryMB) === count * sku.memory ? count : null
+}
+
+/** Has an instance ask for so many of a SKU; without one, for any device, and its resources stay. */
+export function skuSet(source: string, role: string, type: string, sku: Sku | null, count: number): string {
+  if (!type) {
+    const { document, problems } = jobParse(source)
+    if (problems.length || !document.hasIn([...HIVED_ROLES, role, 'skuType'])) return source
+    document.deleteIn([...HIVED_ROLES, role, 'skuType'])
+    document.deleteIn([...HIVED_ROLES, role, 'skuNum'])
+    prune(document, [...HIVED_ROLES, role])
+    return print(document)
+  }
+  let next = fieldSet(source, [...HIVED_ROLES, role, 'skuType'], type)
+  if (!sku) return next
+  for (const [field, value] of [['gpu', sku.gpu], ['cpu', sku.cpu], ['memoryMB', sku.memory]] as const) next = fieldSet(next, ['taskRoles', role, 'resourcePerInstance', field], value * count)
+  return next
+}
+
+export function portAdd(source: string, role: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const path = ['taskRoles', role, 'resourcePerInstance', 'ports']
+  const labels = new Set(pairsOf(document.getIn(path)).map(([label]) => label))
+  let label = 'port'
+  for (let i = 2; labels.has(label); i++) label = `port${i}`
+  document.setIn([...path, label], 1)
+  return print(document)
+}
+
+export function portRemove(source: string, role: string, label: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const path = ['taskRoles', role, 'resourcePerInstance', 'ports']
+  document.deleteIn([...path, label])
+  const map = document.getIn(path)
+  if (isMap(map) && !map.items.length) document.deleteIn(path)
+  return print(document)
+}
+
+// ---- registries ----
+
+const SECRET = /^<%\s*\$secrets\.([\w-]+)\s*%>$/
+
+function authOf(document: Document, image: YAMLMap): ImageAuth {
+  const at = (key: string) => text(image.getIn(['auth', key]))
+  const secret = SECRET.exec(at('password'))?.[1] ?? ''
+  return { registry: at('registryuri'), username: at('username'), secret, password: secret ? text(document.getIn(['secrets', secret])) : at('password') }
+}
+
+/** The password becomes a secret, which the stored job does not show; without all three nobody signs in. */
+export function authSet(source: string, image: string, change: Partial<Pick<ImageAuth, 'registry' | 'username' | 'password'>>): string {
+  const { document, problems } = jobParse(source)
+  const prerequisites = document.get('prerequisites')
+  if (problems.length || !isSeq(prerequisites)) return source
+  const item = prerequisites.items.find((one): one is YAMLMap => isMap(one) && one.get('type') === 'dockerimage' && text(one.get('name')) === image)
+  if (!item) return source
+  const before = authOf(document, item)
+  const after = { ...before, ...change }
+  if (!after.registry && !after.username && !after.password) {
+    item.delete('auth')
+    if (before.secret) document.deleteIn(['secrets', before.secret])
+    prune(document, ['secrets'])
+    return print(document)
+  }
+  const put = (key: string, value: string) => {
+    if (value) item.setIn(['auth', key], value)
+    else item.deleteIn(['auth', key])
+  }
+  if (!isMap(item.get('auth'))) item.set('auth', document.createNode({}))
+  put('username', after.username)
+  if (change.registry !== undefined) put('registryuri', after.registry)
+  if (change.password !== undefined) {
+    const taken = new Set(pairs(document, 'secrets').map(([name]) => name))
+    let name = before.secret || 'registry_password'
+    for (let i = 2; !before.secret && taken.has(name); i++) name = `registry_password${i}`
+    const value = document.createNode(after.password)
+    value.type = Scalar.QUOTE_DOUBLE // what looks like a number stays a text
+    document.setIn(['secrets', name], value)
+    put('password', `<% $secrets.${name} %>`)
+  }
   return print(document)
 }
 

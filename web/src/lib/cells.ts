@@ -1,4 +1,5 @@
-// The cells of the cluster as HiveD's inspect paths give them, and who holds each leaf.
+// The cells of the cluster as HiveD's inspect paths give them, who holds each leaf, and how busy it is.
+import type { ClusterNode } from '../api/client'
 
 export interface Cell {
   leafCellType?: string
@@ -92,6 +93,50 @@ export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
     }
   }
   return [...chains.values()]
+}
+
+// ---- what is held, and what of it is busy ----
+
+/** How busy each sampled GPU is now, in percent, by "node/index". */
+export function busyOf(nodes: ClusterNode[]): Map<string, number> {
+  const busy = new Map<string, number>()
+  for (const node of nodes)
+    for (const gpu of node.gpus ?? []) if (typeof gpu.utilizationPercent === 'number') busy.set(`${node.name}/${gpu.index}`, gpu.utilizationPercent)
+  return busy
+}
+
+export const BANDS = ['idle', 'low', 'middle', 'high', 'unknown'] as const
+export type Band = (typeof BANDS)[number]
+
+/** Of OpenPAI's limit, ten percent, on. */
+export function bandOf(percent: number | undefined): Band {
+  if (percent === undefined) return 'unknown'
+  return percent < 10 ? 'idle' : percent < 40 ? 'low' : percent < 70 ? 'middle' : 'high'
+}
+
+export interface Busy {
+  held: number // GPUs
+  sampled: number // of these
+  busy: number // GPUs' worth of work of the sampled ones
+}
+
+/** Of the GPUs that jobs hold, by the virtual cluster of the job. */
+export function busyByCluster(cells: Cell[], groups: CellGroup[], busy: Map<string, number>): Map<string, Busy> {
+  const clusterOf = new Map(groups.map((group) => [jobOfGroup(group.metadata.name), group.status.vc]))
+  const found = new Map<string, Busy>()
+  for (const leaf of chainsOf(cells, groups).flatMap((chain) => chain.nodes.flatMap((node) => node.leaves))) {
+    if (!leaf.isUsed) continue
+    const vc = clusterOf.get(leaf.jobs[0] ?? '') ?? leaf.vc
+    const one = found.get(vc) ?? { held: 0, sampled: 0, busy: 0 }
+    const percent = busy.get(`${leaf.node}/${leaf.index}`)
+    one.held++
+    if (percent !== undefined) {
+      one.sampled++
+      one.busy += percent / 100
+    }
+    found.set(vc, one)
+  }
+  return found
 }
 
 /** The same name has the same of eight colours, on every page and every day. */

@@ -11,6 +11,7 @@ export const KEYS: [string, string][] = [
   ['g c', 'Go to the cluster'],
   ['g p', 'Go to your profile'],
   ['/', 'Search on this page'],
+  ['u', 'Undo what was done last, while it is offered'],
   ['↑ ↓', 'In a list: to the row before or after'],
   ['Home End', 'In a list: to the first or last row'],
   ['Space', 'In a list: select the row'],
@@ -44,6 +45,7 @@ export function useKeys(onHelp: () => void, isOn: boolean) {
         navigate(place)
       } else if (event.key === 'g') wentAt = event.timeStamp
       else if (event.key === '?') onHelp()
+      else if (event.key === 'u') [...document.querySelectorAll<HTMLButtonElement>('button[data-undo]')].at(-1)?.click()
       else if (event.key === '/') {
         const field = document.querySelector<HTMLInputElement>('main input[type=search]')
         if (!field) return

@@ -1,38 +1,63 @@
 // The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
 import { useQuery } from '@tanstack/react-query'
 import { lazy, memo, Suspense, useMemo, useState } from 'react'
-import { enc, type ClusterNode } from '../api/client'
-import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, type NodeUse } from '../api/queries'
+import { enc } from '../api/client'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../lib/cells'
+import { bandOf, BANDS, busyOf, chainsOf, colourIndex, type Band, type Chain, type Leaf, type NodeCell } from '../lib/cells'
 import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
-import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, Said, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { BusyLine } from './cluster/busy'
+import { Nodes } from './cluster/nodes'
 
 const UseOverTime = lazy(() => import('../ui/use').then((module) => ({ default: module.UseOverTime })))
 
-type Colouring = 'job' | 'user' | 'vc' | 'health'
+type Colouring = 'job' | 'user' | 'vc' | 'health' | 'use'
+type BusyMap = Map<string, number>
 
-function keyOf(leaf: Leaf, by: Colouring): string {
+const busyAt = (busy: BusyMap, leaf: Leaf) => busy.get(`${leaf.node}/${leaf.index}`)
+
+/** What the key of a leaf is called. */
+function keyName(by: Colouring, key: string): string {
+  if (by !== 'use') return key
+  switch (key as Band) {
+    case 'idle':
+      return t('below 10 %')
+    case 'low':
+      return t('10 to 39 %')
+    case 'middle':
+      return t('40 to 69 %')
+    case 'high':
+      return t('70 % and more')
+    default:
+      return t('in use, not measured')
+  }
+}
+
+function keyOf(leaf: Leaf, by: Colouring, busy: BusyMap): string {
   if (by === 'health') return ''
+  if (by === 'use') return leaf.isUsed ? bandOf(busyAt(busy, leaf)) : ''
   if (!leaf.isUsed) return by === 'vc' ? leaf.vc : ''
   if (by === 'vc') return leaf.vc || t('opportunistic')
   const job = leaf.jobs[0] ?? ''
   return by === 'user' ? (job.split('~')[0] ?? '') : job
 }
 
-function describe(leaf: Leaf): string {
+function describe(leaf: Leaf, busy: BusyMap): string {
+  const percent = busyAt(busy, leaf)
   return [
     `${leaf.node} ${leaf.index}`,
     leaf.isHealthy ? (leaf.isUsed ? (leaf.jobs.join(', ') || t('in use')) : t('free')) : t('bad'),
+    percent !== undefined && t('{percent} % busy', { percent }),
     leaf.vc && t('virtual cluster {vc}', { vc: leaf.vc }),
   ]
     .filter(Boolean)
     .join(' · ')
 }
 
-const NodeBox = memo(function NodeBox({ node, by, mark, onHover }: { node: NodeCell; by: Colouring; mark: string; onHover: (text: string) => void }) {
+const NodeBox = memo(function NodeBox({ node, by, busy, mark, onHover }: { node: NodeCell; by: Colouring; busy: BusyMap; mark: string; onHover: (text: string) => void }) {
   const used = node.leaves.filter((leaf) => leaf.isUsed).length
   const bad = node.leaves.filter((leaf) => !leaf.isHealthy).length
   return (
@@ -42,17 +67,18 @@ const NodeBox = memo(function NodeBox({ node, by, mark, onHover }: { node: NodeC
       </div>
       <div className="node-leaves">
         {node.leaves.map((leaf) => {
-          const key = keyOf(leaf, by)
+          const key = keyOf(leaf, by, busy)
           return (
             <span
               key={leaf.address}
               className="leaf"
-              data-colour={leaf.isHealthy && key ? colourIndex(key) : undefined}
+              data-colour={leaf.isHealthy && key && by !== 'use' ? colourIndex(key) : undefined}
+              data-band={leaf.isHealthy && key && by === 'use' ? key : undefined}
               data-used={leaf.isUsed || undefined}
               data-bad={!leaf.isHealthy || undefined}
-              data-mark={(mark && (leaf.jobs.includes(mark) || keyOf(leaf, by) === mark)) || undefined}
-              title={describe(leaf)}
-              onMouseEnter={() => onHover(describe(leaf))}
+              data-mark={(mark && (leaf.jobs.includes(mark) || key === mark)) || undefined}
+              title={describe(leaf, busy)}
+              onMouseEnter={() => onHover(describe(leaf, busy))}
               onClick={() => {
                 if (leaf.jobs[0]) navigate(`/jobs/${leaf.jobs[0]}`)
               }}
@@ -64,20 +90,20 @@ const NodeBox = memo(function NodeBox({ node, by, mark, onHover }: { node: NodeC
   )
 })
 
-function Legend({ chain, by, mark, onMark }: { chain: Chain; by: Colouring; mark: string; onMark: (key: string) => void }) {
+function Legend({ chain, by, busy, mark, onMark }: { chain: Chain; by: Colouring; busy: BusyMap; mark: string; onMark: (key: string) => void }) {
   const counts = new Map<string, number>()
   for (const leaf of chain.nodes.flatMap((node) => node.leaves)) {
-    const key = keyOf(leaf, by)
+    const key = keyOf(leaf, by, busy)
     if (key) counts.set(key, (counts.get(key) ?? 0) + 1)
   }
-  const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 24)
+  const rows = by === 'use' ? BANDS.flatMap((band): [string, number][] => (counts.has(band) ? [[band, counts.get(band)!]] : [])) : [...counts].sort((a, b) => b[1] - a[1]).slice(0, 24)
   return (
     <ul className="row small legend">
       {rows.map(([key, count]) => (
         <li key={key}>
           <button type="button" className="button" data-small aria-pressed={mark === key} onClick={() => onMark(mark === key ? '' : key)}>
-            <span className="leaf" data-colour={colourIndex(key)} data-used aria-hidden="true" />
-            {key} · {count}
+            <span className="leaf" data-colour={by === 'use' ? undefined : colourIndex(key)} data-band={by === 'use' ? key : undefined} data-used aria-hidden="true" />
+            {keyName(by, key)} · {count}
           </button>
         </li>
       ))}
@@ -93,11 +119,13 @@ function Legend({ chain, by, mark, onMark }: { chain: Chain; by: Colouring; mark
 
 function CellMap() {
   const { data, error } = useQuery(cellsQuery)
+  const { data: nodes } = useQuery(nodesQuery)
   const [search, change] = useSearch()
   const [hover, setHover] = useState('')
   const by = (search.get('by') ?? 'job') as Colouring
   const mark = search.get('mark') ?? ''
   const chains = useMemo(() => (data ? chainsOf(data.cells, data.groups) : []), [data])
+  const busy = useMemo(() => busyOf(nodes?.data ?? []), [nodes])
   if (error)
     return (
       <div className="note">
@@ -113,6 +141,7 @@ function CellMap() {
           <option value="user">{t('user')}</option>
           <option value="vc">{t('virtual cluster')}</option>
           <option value="health">{t('health')}</option>
+          <option value="use">{t('use')}</option>
         </SelectField>
         <p className="quiet small map-hover">{hover}</p>
       </div>
@@ -126,7 +155,7 @@ function CellMap() {
               <h2>{chain.leafType}</h2>
               <span className="quiet">{t('{free} of {total} free', { free, total: leaves.length })}</span>
             </div>
-            {by !== 'health' && <Legend chain={chain} by={by} mark={mark} onMark={(key) => change({ mark: key })} />}
+            {by !== 'health' && <Legend chain={chain} by={by} busy={busy} mark={mark} onMark={(key) => change({ mark: key })} />}
             {parents.map((parent) => (
               <div key={parent} className="stack">
                 {parent && <h3 className="quiet small">{parent}</h3>}
@@ -134,7 +163,7 @@ function CellMap() {
                   {chain.nodes
                     .filter((node) => node.parent === parent)
                     .map((node) => (
-                      <NodeBox key={`${node.name} ${node.leaves[0]?.address}`} node={node} by={by} mark={mark} onHover={setHover} />
+                      <NodeBox key={`${node.name} ${node.leaves[0]?.address}`} node={node} by={by} busy={busy} mark={mark} onHover={setHover} />
                     ))}
                 </ul>
               </div>
@@ -143,84 +172,6 @@ function CellMap() {
         )
       })}
     </div>
-  )
-}
-
-export function NodeState({ node }: { node: ClusterNode }) {
-  const words: Record<string, [string, string]> = {
-    READY: [t('Ready'), 'SUCCEEDED'],
-    CORDONED: [t('Cordoned'), 'STOPPED'],
-    UNHEALTHY: [t('Unhealthy'), 'FAILED'],
-    LOST: [t('Lost'), 'FAILED'],
-  }
-  const [word, state] = words[node.state ?? ''] ?? [node.state ?? '', '']
-  return (
-    <span className="state" data-state={state}>
-      {word}
-    </span>
-  )
-}
-
-function jobsByNode(groups: { metadata: { name: string }; status: { physicalPlacement?: Record<string, number[]> | null } }[]) {
-  const found = new Map<string, Set<string>>()
-  for (const group of groups)
-    for (const node of Object.keys(group.status.physicalPlacement ?? {})) {
-      const jobs = found.get(node) ?? new Set()
-      found.set(node, jobs.add(group.metadata.name.replace(/\/[^/]*$/, '')))
-    }
-  return found
-}
-
-function Nodes() {
-  const { data, error } = useQuery(nodesQuery)
-  const { data: use } = useQuery(nodeUseQuery)
-  const { data: cells } = useQuery(cellsQuery)
-  const jobs = useMemo(() => jobsByNode(cells?.groups ?? []), [cells])
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
-  return (
-    <TableCard label={t('Nodes')} className="nodes" heads={[t('Node'), t('State'), t('GPUs'), t('Used now'), t('CPUs'), t('Memory'), t('Jobs'), t('Remarks')]}>
-      {data.data.map((node) => (
-        <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]} />
-      ))}
-    </TableCard>
-  )
-}
-
-function NodeRow({ node, use, jobs }: { node: ClusterNode; use: NodeUse | undefined; jobs: string[] }) {
-  const sampled = (node.gpus ?? []).filter((gpu) => gpu.utilizationPercent !== null && gpu.utilizationPercent !== undefined)
-  const busy = sampled.length ? Math.round(sampled.reduce((sum, gpu) => sum + (gpu.utilizationPercent ?? 0), 0) / sampled.length) : null
-  return (
-    <tr>
-      <th scope="row" className="nowrap">
-        <Link href={`/cluster?tab=nodes&node=${enc(node.name ?? '')}`}>{node.name}</Link>
-        <div className="small quiet">{[node.address, node.engine].filter(Boolean).join(' · ')}</div>
-      </th>
-      <td>
-        <NodeState node={node} />
-      </td>
-      <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={use?.gpuUsed ?? 0} total={node.gpu} /> : <span className="quiet">–</span>}</td>
-      <td>{busy === null ? <span className="quiet">–</span> : `${busy} %`}</td>
-      <td>{node.cpu}</td>
-      <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
-      <td>
-        {jobs.slice(0, 6).map((job) => (
-          <div key={job} className="line">
-            <Link href={`/jobs/${job}`}>{job}</Link>
-          </div>
-        ))}
-        {jobs.length > 6 && <div className="quiet small">{t('and {n} more', { n: jobs.length - 6 })}</div>}
-      </td>
-      <td className="anywhere small">
-        <Said>{node.reason}</Said>
-        {(node.blame ?? 0) >= 0.5 && <div>{t('{n} failures count against it', { n: Math.round(node.blame ?? 0) })}</div>}
-        {node.avoidedUntil && (
-          <div>
-            {t('Taken last until')} {new Date(node.avoidedUntil).toLocaleTimeString()}
-          </div>
-        )}
-      </td>
-    </tr>
   )
 }
 
@@ -297,6 +248,7 @@ function Quotas() {
               {t('Its jobs')}
             </Link>
           </div>
+          <BusyLine vc={name} />
           {Object.entries(vc.skus ?? {}).map(([sku, quota]) => (
             <div key={sku}>
               <Meter label={t('{sku}, guaranteed', { sku })} used={quota.used ?? 0} bad={quota.bad ?? 0} total={quota.total ?? 0} />

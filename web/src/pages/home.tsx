@@ -1,13 +1,16 @@
 // What one looks for first: mine that run, wait and failed, and what the cluster has left.
 import { useQueries, useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { lazy, Suspense, type ReactNode } from 'react'
 import { sessionGet, type JobSummary } from '../api/client'
 import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
+import { BusyAll, BusyLine } from './cluster/busy'
 import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, Said, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
+
+const AbnormalCard = lazy(() => import('./admin/abnormal').then((module) => ({ default: module.AbnormalCard })))
 
 const SHOWN = 6
 
@@ -131,6 +134,7 @@ function Clusters() {
                 <Link href={`/jobs?vc=${encodeURIComponent(name)}`}>{name}</Link> {vc.dedicated && <span className="tag">{t('dedicated')}</span>}
               </h3>
               <Meter label={t('GPUs')} used={used.gpu ?? 0} bad={(total.gpu ?? 0) - (good.gpu ?? 0)} total={total.gpu ?? 0} />
+              <BusyLine vc={name} />
               <Meter label={t('CPUs')} used={used.cpu ?? 0} total={total.cpu ?? 0} />
               <Meter label={t('Memory')} used={used.memory ?? 0} total={total.memory ?? 0} text={`${mebibytes(used.memory ?? 0)} / ${mebibytes(total.memory ?? 0)}`} />
             </div>
@@ -163,6 +167,8 @@ function FreeGpus() {
         <h2>{t('Free GPUs')}</h2>
         <span className="quiet">{t('{free} of {total}', { free, total })}</span>
       </div>
+      {total > 0 && <Meter label={t('Allocated')} used={Object.values(data).reduce((sum, node) => sum + node.gpuUsed, 0)} total={total} />}
+      <BusyAll />
       {!total ? (
         <p className="quiet">{t('This cluster has no GPUs. Jobs of CPUs run all the same.')}</p>
       ) : !rows.length ? (
@@ -252,6 +258,11 @@ export function Home() {
           empty={<p className="quiet">{t('Nothing failed.')}</p>}
           line={(job) => <Failed job={job} />}
         />
+        {sessionGet()?.admin && (
+          <Suspense fallback={null}>
+            <AbnormalCard />
+          </Suspense>
+        )}
         <Clusters />
         <FreeGpus />
         <JobCard

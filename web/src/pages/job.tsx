@@ -8,7 +8,7 @@ import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
 import { TaskStates } from '../lib/task-states'
 import { navigate, useSearch } from '../router'
-import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
 import { Attempts } from './job/attempts'
 import { Overview } from './job/overview'
 import { Logs } from './job/logs'
@@ -32,9 +32,11 @@ type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | null
 function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; detail: JobDetail; onClose: () => void }) {
   const queries = useQueryClient()
   const toast = useToast()
+  const undo = useUndo()
+  const fresh = () => queries.invalidateQueries({ queryKey: ['job', name] })
   const done = async (text: string) => {
     toast(text)
-    await queries.invalidateQueries({ queryKey: ['job', name] })
+    await fresh()
   }
   const count = detail.jobStatus?.totalTaskNumber ?? 0
   if (asked === 'stop')
@@ -45,8 +47,13 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
         danger
         onClose={onClose}
         onConfirm={async () => {
+          // what had not begun loses nothing when it waits again
+          const hadBegun = detail.jobStatus?.state !== 'WAITING'
           await jobStop(name)
-          await done(t('{name} is being stopped.', { name }))
+          const text = t('{name} is being stopped.', { name })
+          if (hadBegun) toast(text)
+          else undo(text, () => jobStart(name).finally(fresh))
+          await fresh()
         }}
       >
         <p className="anywhere">
@@ -152,10 +159,10 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
   const queries = useQueryClient()
   const toast = useToast()
   const status = detail.jobStatus!
-  const run = (action: Promise<unknown>, text: string) => {
+  const run = (action: Promise<unknown>, text: string, back?: () => Promise<unknown>) => {
     action.then(
       () => {
-        toast(text)
+        toast(text, 'good', back && (() => back().finally(() => void queries.invalidateQueries({ queryKey: ['job', name] }))))
         void queries.invalidateQueries({ queryKey: ['job', name] })
       },
       (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
@@ -192,8 +199,8 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
               {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}
               {live && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}
-              {!live && !isArchived && item(t('Archive'), () => run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name })))}
-              {isArchived && item(t('Back into the list'), () => run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name })))}
+              {!live && !isArchived && item(t('Archive'), () => run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name }), () => tagRemove(name, ARCHIVED)))}
+              {isArchived && item(t('Back into the list'), () => run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name }), () => tagAdd(name, ARCHIVED)))}
               {!live && item(t('Delete …'), () => ask('delete'))}
             </>
           )
@@ -207,9 +214,14 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
 function Tags({ name, tags, mayChange }: { name: string; tags: string[]; mayChange: boolean }) {
   const queries = useQueryClient()
   const toast = useToast()
+  const undo = useUndo()
+  const fresh = () => void queries.invalidateQueries({ queryKey: ['job', name] })
   const remove = (tag: string) => {
     tagRemove(name, tag).then(
-      () => void queries.invalidateQueries({ queryKey: ['job', name] }),
+      () => {
+        fresh()
+        undo(t('The tag {tag} is taken away.', { tag }), () => tagAdd(name, tag).finally(fresh))
+      },
       (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
     )
   }

@@ -2,14 +2,14 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
-import { ARCHIVED, forEachJob, jobDelete, jobStop, tagAdd } from '../api/actions'
+import { ARCHIVED, forEachWhole, jobDelete, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
 import { sessionGet, type JobSummary } from '../api/client'
 import { jobPageQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { filterCommand, filterOf, filterQuery, isFiltered, orderNext, type JobFilter } from '../lib/filter'
 import { settingsChange, useSettings } from '../lib/settings'
 import { jobPath, Link, navigate, useSearch } from '../router'
-import { Ago, Button, Check, Cli, Confirm, Duration, Empty, ErrorNote, LinkButton, Loading, Menu, StateBadge, STATES, stateName, usePageTitle, useToast } from '../ui/ui'
+import { Ago, Button, Check, Cli, Confirm, Duration, Empty, ErrorNote, LinkButton, Loading, Menu, StateBadge, STATES, stateName, usePageTitle, useToast, useUndo } from '../ui/ui'
 
 const PAGE = 200
 
@@ -136,6 +136,7 @@ type Bulk = 'stop' | 'delete' | 'archive'
 
 function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSummary[]; onClose: () => void; onDone: () => void }) {
   const toast = useToast()
+  const undo = useUndo()
   const queries = useQueryClient()
   const names = jobs.map(nameOf)
   const words = {
@@ -145,11 +146,14 @@ function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSumm
   }[kind]
   const action = kind === 'stop' ? jobStop : kind === 'delete' ? jobDelete : (name: string) => tagAdd(name, ARCHIVED)
   const confirm = async () => {
-    const failed = await forEachJob(names, action)
-    await queries.invalidateQueries({ queryKey: ['jobs'] })
-    onDone()
-    if (failed.length) throw new Error(failed.map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`).join('; '))
-    toast(words.done)
+    await forEachWhole(names, action, async () => {
+      await queries.invalidateQueries({ queryKey: ['jobs'] })
+      onDone()
+    })
+    const back = kind === 'archive' ? (name: string) => tagRemove(name, ARCHIVED) : jobStart
+    if (kind === 'archive' || (kind === 'stop' && jobs.every((job) => job.state === 'WAITING')))
+      undo(words.done, () => forEachWhole(names, back, () => queries.invalidateQueries({ queryKey: ['jobs'] })))
+    else toast(words.done)
   }
   return (
     <Confirm title={words.title} action={words.action} danger={kind !== 'archive'} onClose={onClose} onConfirm={confirm}>

@@ -262,30 +262,57 @@ interface Toast {
   id: number
   text: string
   kind: 'good' | 'error'
+  undo: (() => Promise<unknown>) | undefined
 }
 
-const ToastContext = createContext<(text: string, kind?: Toast['kind']) => void>(() => undefined)
+const ToastContext = createContext<(text: string, kind?: Toast['kind'], undo?: Toast['undo']) => void>(() => undefined)
 export const useToast = () => useContext(ToastContext)
+
+/** Says that something is done, and offers to undo it: by the button, or by the key "u". */
+export function useUndo() {
+  const toast = useToast()
+  return useCallback((text: string, undo: () => Promise<unknown>) => toast(text, 'good', undo), [toast])
+}
+
+/** As long as one may need to read what was done and to reach the button. */
+const SHOWN_MS = 6000
+const UNDO_MS = 30_000
 
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([])
   const next = useRef(1)
   const remove = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), [])
   const add = useCallback(
-    (text: string, kind: Toast['kind'] = 'good') => {
+    (text: string, kind: Toast['kind'] = 'good', undo?: Toast['undo']) => {
       const id = next.current++
-      setToasts((all) => [...all.slice(-3), { id, text, kind }])
-      if (kind === 'good') setTimeout(() => remove(id), 6000)
+      setToasts((all) => [...all.slice(-3), { id, text, kind, undo }])
+      const leave = () => {
+        if (document.getElementById(`toast-${id}`)?.matches(':focus-within, :hover')) setTimeout(leave, SHOWN_MS)
+        else remove(id)
+      }
+      if (kind === 'good') setTimeout(leave, undo ? UNDO_MS : SHOWN_MS)
     },
     [remove],
   )
+  const undone = (toast: Toast) => {
+    remove(toast.id)
+    toast.undo?.().then(
+      () => add(t('Undone.')),
+      (error: unknown) => add(t('It could not be undone: {why}', { why: error instanceof Error ? error.message : String(error) }), 'error'),
+    )
+  }
   return (
     <ToastContext value={add}>
       {children}
       <div className="toasts" role="status">
         {toasts.map((toast) => (
-          <div key={toast.id} className="toast" data-kind={toast.kind}>
+          <div key={toast.id} id={`toast-${toast.id}`} className="toast" data-kind={toast.kind}>
             <span>{toast.text}</span>
+            {toast.undo && (
+              <Button small data-undo aria-keyshortcuts="u" onClick={() => undone(toast)}>
+                {t('Undo')}
+              </Button>
+            )}
             <Button small kind="plain" aria-label={t('Close')} onClick={() => remove(toast.id)}>
               ✕
             </Button>
@@ -440,9 +467,23 @@ export function Cli({ command }: { command: string }) {
   )
 }
 
-type Head = string | { number: string } | { hidden: string }
+type Sorted = { sort: string; direction: 'ascending' | 'descending' | undefined; onSort: () => void }
+type Checked = { check: string; isChecked: boolean; onCheck: () => void }
+type Head = string | { number: string } | { hidden: string } | Sorted | Checked
 
-/** A table that scrolls by itself where it is too wide. A head is a text, one over numbers, or one that is only read aloud. */
+function headContent(head: Head): ReactNode {
+  if (typeof head === 'string') return head
+  if ('number' in head) return head.number
+  if ('hidden' in head) return <span className="hidden-text">{head.hidden}</span>
+  if ('check' in head) return <input type="checkbox" aria-label={head.check} checked={head.isChecked} onChange={head.onCheck} />
+  return (
+    <button type="button" className="sort" onClick={head.onSort}>
+      {head.sort} {head.direction === 'ascending' ? '▲' : head.direction === 'descending' ? '▼' : ''}
+    </button>
+  )
+}
+
+/** A table that scrolls by itself where it is too wide. A head is a text, one over numbers, one that is only read aloud, one by which the rows are ordered, or a box for all of them. */
 export function TableCard({ label, caption, className, heads, foot, children }: { label: string; caption?: string; className?: string; heads: Head[]; foot?: ReactNode; children: ReactNode }) {
   return (
     <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={label}>
@@ -451,8 +492,8 @@ export function TableCard({ label, caption, className, heads, foot, children }: 
         <thead>
           <tr>
             {heads.map((head, index) => (
-              <th key={index} scope="col" className={typeof head !== 'string' && 'number' in head ? 'number' : undefined}>
-                {typeof head === 'string' ? head : 'number' in head ? head.number : <span className="hidden-text">{head.hidden}</span>}
+              <th key={index} scope="col" className={typeof head !== 'string' && 'number' in head ? 'number' : undefined} aria-sort={typeof head !== 'string' && 'sort' in head ? head.direction : undefined}>
+                {headContent(head)}
               </th>
             ))}
           </tr>

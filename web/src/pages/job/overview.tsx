@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import type { JobDetail } from '../../api/client'
-import { storyQuery } from '../../api/queries'
+import { enc, type JobDetail } from '../../api/client'
+import { storyQuery, useOverTimeQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { Link, navigate } from '../../router'
@@ -9,6 +9,19 @@ import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
 import '../../style/job.css'
+
+/** What of its GPUs is busy now: an allocated GPU may idle. */
+function BusyFact({ name }: { name: string }) {
+  const { data } = useQuery(useOverTimeQuery(`/api/v2/jobs/${enc(name)}/use`, 'recent', true))
+  const busy = data?.use.gpu?.points.findLast((point) => point !== null)
+  if (!data?.given.gpu || busy === undefined || busy === null) return null
+  return (
+    <div>
+      <dt>{t('Busy now')}</dt>
+      <dd>{t('{busy} of {held}', { busy: busy.toLocaleString(undefined, { maximumFractionDigits: 1 }), held: data.given.gpu })}</dd>
+    </div>
+  )
+}
 
 function Facts({ detail }: { detail: JobDetail }) {
   const status = detail.jobStatus!
@@ -24,6 +37,7 @@ function Facts({ detail }: { detail: JobDetail }) {
       {fact(t('Virtual cluster'), <Link href={`/cluster?vc=${encodeURIComponent(status.virtualCluster ?? '')}`}>{status.virtualCluster}</Link>)}
       {fact(t('Priority'), detail.jobPriority ?? t('default'))}
       {fact(t('GPUs'), status.totalGpuNumber)}
+      {status.state === 'RUNNING' && !!status.totalGpuNumber && <BusyFact name={`${status.username}~${status.name}`} />}
       {fact(t('Tasks'), status.totalTaskNumber)}
       {fact(t('Submitted'), <Ago ms={status.submissionTime} />)}
       {fact(t('Waited'), <Duration from={status.submissionTime} to={status.launchedTime ?? status.completedTime} />)}

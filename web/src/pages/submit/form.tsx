@@ -1,7 +1,29 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
 import { skusQuery, storagesQuery } from '../../api/queries'
-import { commandsSet, fieldSet, imageSet, keyRename, numberBegun, pairAdd, parameterNumbers, removeAt, roleAdd, storageSet, type JobForm, type RoleForm } from '../../editor/job-file'
+import {
+  authSet,
+  commandsSet,
+  fieldSet,
+  imageSet,
+  keyRename,
+  numberBegun,
+  pairAdd,
+  parameterNumbers,
+  portAdd,
+  portRemove,
+  removeAt,
+  roleAdd,
+  roleRemove,
+  roleRename,
+  skuCount,
+  skuSet,
+  storageSet,
+  type JobForm,
+  type RoleForm,
+  type Sku,
+} from '../../editor/job-file'
+import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
 import { Button, Check, Field, SelectField, TextField } from '../../ui/ui'
@@ -55,6 +77,26 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
             <TextField label={t('Image')} value={image?.uri ?? ''} onChange={(event) => setText(imageSet(text, image?.name ?? 'image', event.target.value))} />
           </div>
         </div>
+        {form.images.map(({ name, auth }) => {
+          const label = (title: string) => (form.images.length > 1 ? `${title} · ${name}` : title)
+          return (
+            <details key={name} className="small" open={!!(auth.username || auth.password) || undefined}>
+              <summary>{label(t('Sign in to the registry of the image'))}</summary>
+              <div className="fields">
+                <TextField label={label(t('Registry'))} placeholder="docker.io" value={auth.registry} onChange={(event) => setText(authSet(text, name, { registry: event.target.value }))} />
+                <TextField label={label(t('User name'))} value={auth.username} onChange={(event) => setText(authSet(text, name, { username: event.target.value }))} />
+                <TextField
+                  label={label(t('Password'))}
+                  type="password"
+                  autoComplete="new-password"
+                  hint={t('It stands among the secrets, which the stored job does not show.')}
+                  value={auth.password}
+                  onChange={(event) => setText(authSet(text, name, { password: event.target.value }))}
+                />
+              </div>
+            </details>
+          )
+        })}
         {skus && (
           <details className="small">
             <summary>{t('What the cluster has')}</summary>
@@ -69,7 +111,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
         )}
       </section>
       {form.roles.map((role) => (
-        <Role key={role.name} role={role} form={form} text={text} setText={setText} />
+        <Role key={role.name} role={role} form={form} skus={skus ?? {}} text={text} setText={setText} />
       ))}
       <div className="row">
         <Button onClick={() => setText(roleAdd(text))}>{t('Add a role')}</Button>
@@ -100,7 +142,7 @@ function Storages({ form, text, setText }: { form: JobForm; text: string; setTex
   )
 }
 
-function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; text: string; setText: (text: string) => void }) {
+function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
   const at = (...path: string[]) => ['taskRoles', role.name, ...path]
   const number = (label: string, value: string, min: number, ...path: string[]) => (
     <TextField label={label} type="number" min={min} value={value} onChange={(event) => setText(fieldSet(text, at(...path), numberOf(event.target.value)))} />
@@ -110,14 +152,15 @@ function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; te
       <div className="card-head">
         <h2>{t('Role {name}', { name: role.name })}</h2>
         {form.roles.length > 1 && (
-          <Button small kind="danger" onClick={() => setText(removeAt(text, at()))}>
+          <Button small kind="danger" onClick={() => setText(roleRemove(text, role.name))}>
             {t('Remove the role {name}', { name: role.name })}
           </Button>
         )}
       </div>
       <div className="fields fields-narrow">
-        <Renamed label={t('Name')} value={role.name} onRename={(name) => setText(keyRename(text, at(), name))} />
+        <Renamed label={t('Name')} value={role.name} onRename={(name) => setText(roleRename(text, role.name, name))} />
         {number(t('Instances'), role.instances, 0, 'instances')}
+        <SkuFields role={role} skus={skus} text={text} setText={setText} />
         {number(t('GPUs'), role.gpu, 0, 'resourcePerInstance', 'gpu')}
         {number(t('CPUs'), role.cpu, 0, 'resourcePerInstance', 'cpu')}
         {number(t('Memory, MB'), role.memoryMB, 0, 'resourcePerInstance', 'memoryMB')}
@@ -138,12 +181,69 @@ function Role({ role, form, text, setText }: { role: RoleForm; form: JobForm; te
           {number(t('Succeeded tasks that end the job'), role.minSucceeded, -1, 'completion', 'minSucceededInstances')}
         </div>
       </details>
+      <Ports role={role} text={text} setText={setText} />
       <Field label={t('Commands, one a line')}>
         {(props) => (
           <textarea {...props} className="input mono" rows={Math.min(10, Math.max(3, role.commands.split('\n').length))} spellCheck={false} value={role.commands} onChange={(event) => setText(commandsSet(text, role.name, event.target.value))} />
         )}
       </Field>
     </section>
+  )
+}
+
+/** Which type of device, and how many: they fill in GPUs, CPUs and memory. */
+function SkuFields({ role, skus, text, setText }: { role: RoleForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
+  const names = [...new Set([...Object.keys(skus), ...(role.skuType ? [role.skuType] : [])])]
+  if (!names.length) return null
+  const skuOf = (type: string): Sku | null => (skus[type] ? { gpu: skus[type].gpu ?? 0, cpu: skus[type].cpu ?? 0, memory: skus[type].memory ?? 0 } : null)
+  const sku = skuOf(role.skuType)
+  const count = sku && skuCount(role, sku)
+  return (
+    <>
+      <SelectField label={t('SKU type')} value={role.skuType} onChange={(event) => setText(skuSet(text, role.name, event.target.value, skuOf(event.target.value), count ?? 1))}>
+        <option value="">{t('any')}</option>
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      {sku && (
+        <TextField
+          label={t('SKUs')}
+          type="number"
+          min={1}
+          value={count ?? ''}
+          placeholder={t('as below')}
+          onChange={(event) => Number(event.target.value) >= 1 && setText(skuSet(text, role.name, role.skuType, sku, Math.floor(Number(event.target.value))))}
+        />
+      )}
+    </>
+  )
+}
+
+/** Ports by their labels; ssh and http are always there. */
+function Ports({ role, text, setText }: { role: RoleForm; text: string; setText: (text: string) => void }) {
+  const path = ['taskRoles', role.name, 'resourcePerInstance', 'ports']
+  return (
+    <details className="small" open={role.ports.length > 0 || undefined}>
+      <summary>{t('Ports')}</summary>
+      <div className="stack">
+        <p className="quiet">{t('So many of each label for every task; “ssh” and “http” are always there.')}</p>
+        {role.ports.map(([label, count]) => (
+          <div className="row row-top pair" key={label}>
+            <Renamed label={t('Label')} value={label} onRename={(to) => setText(keyRename(text, [...path, label], to))} />
+            <TextField label={t('How many')} type="number" min={1} max={1000} value={count} onChange={(event) => setText(fieldSet(text, [...path, label], numberOf(event.target.value) ?? ''))} />
+            <Button small kind="plain" aria-label={t('Remove {name}', { name: label })} onClick={() => setText(portRemove(text, role.name, label))}>
+              ✕
+            </Button>
+          </div>
+        ))}
+        <div className="row">
+          <Button small onClick={() => setText(portAdd(text, role.name))}>
+            {t('Add ports')}
+          </Button>
+        </div>
+      </div>
+    </details>
   )
 }
 

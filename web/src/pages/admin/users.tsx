@@ -1,0 +1,329 @@
+// Users: who there is, what they may use, and changes of one or of several.
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMemo, useState, type FormEvent } from 'react'
+import { call, enc, type User } from '../../api/client'
+import { clustersQuery, groupsQuery, usersQuery } from '../../api/queries'
+import { t } from '../../i18n/i18n'
+import { csvOf, fileSave } from '../../lib/csv'
+import { passwordNew } from '../../lib/password'
+import { userChanged, usersShown, type UserChange } from '../../lib/users'
+import { useSearch } from '../../router'
+import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { Choices, namesOf } from './choices'
+import { QuotaDialog } from './quota'
+import { ImportDialog } from './user-import'
+
+const groupsSet = (name: string, grouplist: string[]) => call('PUT', `/api/v2/users/${enc(name)}/grouplist`, { json: { grouplist } })
+const fieldsSet = (data: Record<string, unknown>) => call('PUT', '/api/v2/users', { json: { patch: true, data } })
+
+/** As it was before a change of anything but the password. */
+async function userBack(user: User) {
+  await fieldsSet({ username: user.username, email: user.email, admin: user.admin, active: user.active, ...(user.admin ? {} : { virtualCluster: user.virtualCluster }) })
+  await groupsSet(user.username ?? '', user.grouplist ?? [])
+}
+
+function UserDialog({ user, onClose }: { user: User | null; onClose: () => void }) {
+  const { data: groups } = useQuery(groupsQuery)
+  const { data: clusters } = useQuery(clustersQuery)
+  const queries = useQueryClient()
+  const toast = useToast()
+  const undo = useUndo()
+  const [error, setError] = useState<unknown>(null)
+  const [password, setPassword] = useState(user ? '' : passwordNew())
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const username = user?.username ?? String(form.get('username'))
+    const fields = {
+      username,
+      email: String(form.get('email')),
+      admin: form.has('admin'),
+      ...(password ? { password } : {}),
+      ...(form.has('admin') ? {} : { virtualCluster: namesOf(form, 'vc') }),
+    }
+    try {
+      if (user) {
+        await call('PUT', '/api/v2/users', { json: { patch: true, data: { ...fields, active: form.has('active') } } })
+        await call('PUT', `/api/v2/users/${enc(username)}/grouplist`, { json: { grouplist: namesOf(form, 'group') } })
+      } else await call('POST', '/api/v2/users', { json: { ...fields, grouplist: namesOf(form, 'group') } })
+      await queries.invalidateQueries({ queryKey: ['users'] })
+      if (user && !password) undo(t('{user} is changed.', { user: username }), () => userBack(user).finally(() => void queries.invalidateQueries({ queryKey: ['users'] })))
+      else toast(user ? t('{user} is changed.', { user: username }) : t('{user} is made.', { user: username }))
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={user ? t('Change {user}', { user: user.username ?? '' }) : t('New user')} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        {error !== null && <ErrorNote error={error} />}
+        {!user && <TextField label={t('User name')} name="username" required pattern="[A-Za-z0-9_.\-]{1,64}" hint={t('Letters, digits, _ . -')} />}
+        <TextField label={t('Mail address')} name="email" type="email" defaultValue={user?.email} />
+        <TextField
+          label={user ? t('New password; empty: as it was') : t('Password')}
+          value={password}
+          minLength={6}
+          required={!user}
+          onChange={(event) => setPassword(event.target.value)}
+          hint={t('At least 6 characters. Copy it now: it is shown nowhere again.')}
+        />
+        {groups && <Choices label={t('Groups')} name="group" all={groups.map((group) => group.groupname ?? '')} chosen={user?.grouplist ?? ['default']} />}
+        {clusters && <Choices label={t('Virtual clusters granted')} name="vc" all={Object.keys(clusters)} chosen={user?.virtualCluster ?? ['default']} />}
+        <Check name="admin" defaultChecked={user?.admin ?? false}>
+          {t('Administrator: may use all virtual clusters and see all')}
+        </Check>
+        {user && (
+          <Check name="active" defaultChecked={user.active ?? true}>
+            {t('May sign in')}
+          </Check>
+        )}
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main">
+            {user ? t('Change') : t('Make the user')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Several at once. Undone, each has again what it had. */
+function BatchDialog({ users, onClose, onDone }: { users: User[]; onClose: () => void; onDone: () => void }) {
+  const { data: groups } = useQuery(groupsQuery)
+  const { data: clusters } = useQuery(clustersQuery)
+  const queries = useQueryClient()
+  const undo = useUndo()
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const active = form.get('active')
+    const change: UserChange = {
+      grant: namesOf(form, 'grant'),
+      revoke: namesOf(form, 'revoke'),
+      join: namesOf(form, 'join'),
+      leave: namesOf(form, 'leave'),
+      active: active === 'yes' ? true : active === 'no' ? false : null,
+    }
+    setBusy(true)
+    setError(null)
+    const changed: User[] = []
+    const failed: string[] = []
+    for (const user of users) {
+      const name = user.username ?? ''
+      const { fields, grouplist } = userChanged(user, change)
+      if (!fields && !grouplist) continue
+      try {
+        if (fields) await fieldsSet({ username: name, ...fields })
+        changed.push(user)
+        if (grouplist) await groupsSet(name, grouplist)
+      } catch (failure) {
+        failed.push(`${name}: ${failure instanceof Error ? failure.message : String(failure)}`)
+      }
+    }
+    const fresh = () => queries.invalidateQueries({ queryKey: ['users'] })
+    await fresh()
+    if (changed.length)
+      undo(t('{n} user is changed.|{n} users are changed.', { n: changed.length }), async () => {
+        for (const user of changed) await userBack(user)
+        await fresh()
+      })
+    setBusy(false)
+    if (failed.length) setError(new Error(failed.join('; ')))
+    else {
+      onDone()
+      onClose()
+    }
+  }
+  const vcs = Object.keys(clusters ?? {}).filter((name) => name !== 'default')
+  const all = (groups ?? []).map((group) => group.groupname ?? '')
+  return (
+    <Dialog wide title={t('Change {n} user|Change {n} users', { n: users.length })} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        {error !== null && <ErrorNote error={error} />}
+        <p className="quiet anywhere">{users.map((user) => user.username).join(', ')}</p>
+        {vcs.length > 0 && <Choices label={t('Grant virtual clusters')} name="grant" all={vcs} chosen={[]} />}
+        {vcs.length > 0 && <Choices label={t('Take virtual clusters away')} name="revoke" all={vcs} chosen={[]} />}
+        <Choices label={t('Add to groups')} name="join" all={all} chosen={[]} />
+        <Choices label={t('Take out of groups')} name="leave" all={all} chosen={[]} />
+        <SelectField label={t('May sign in')} name="active" hint={t('Who may not loses all tokens at once.')}>
+          <option value="">{t('as it is')}</option>
+          <option value="yes">{t('yes')}</option>
+          <option value="no">{t('no')}</option>
+        </SelectField>
+        <p className="quiet small">{t('Administrators may use all virtual clusters: nothing is granted to them or taken away. What a group grants stays with its members.')}</p>
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main" disabled={isBusy}>
+            {t('Change')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+const PAGE = 100
+
+type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change' | 'quota'; user: User } | { kind: 'remove' | 'batch'; users: User[] } | null
+
+export function Users() {
+  const { data, error } = useQuery(usersQuery)
+  const { data: groups } = useQuery(groupsQuery)
+  const { data: clusters } = useQuery(clustersQuery)
+  const [search, change] = useSearch()
+  const [asked, ask] = useState<UserAsked>(null)
+  const [selected, setSelected] = useState<Set<string>>(new Set())
+  const queries = useQueryClient()
+  const toast = useToast()
+  const filter = { text: search.get('q') ?? '', group: search.get('group') ?? '', vc: search.get('vc') ?? '', rights: search.get('rights') ?? '', order: search.get('order') ?? 'username' }
+  const key = JSON.stringify(filter)
+  const shown = useMemo(() => usersShown(data ?? [], filter), [data, key])
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  const last = Math.max(0, Math.ceil(shown.length / PAGE) - 1)
+  const page = Math.min(last, Math.max(0, Number(search.get('page') ?? 1) - 1 || 0))
+  const rows = shown.slice(page * PAGE, (page + 1) * PAGE)
+  const chosen = data.filter((user) => selected.has(user.username ?? ''))
+  const set = (changes: Record<string, string | null>) => change({ page: null, ...changes })
+  const remove = async (users: User[]) => {
+    for (const user of users) await call('DELETE', `/api/v2/users/${enc(user.username ?? '')}`)
+    setSelected(new Set())
+    await queries.invalidateQueries({ queryKey: ['users'] })
+    toast(t('{n} user is removed.|{n} users are removed.', { n: users.length }))
+  }
+  const save = () =>
+    fileSave(
+      'users.csv',
+      'text/csv',
+      csvOf([
+        ['username', 'email', 'admin', 'virtualCluster', 'groups', 'active'],
+        ...shown.map((user) => [user.username, user.email, user.admin, user.virtualCluster?.join(','), user.grouplist?.join(','), user.active]),
+      ]),
+    )
+  const sorted = (title: string, field: string) => ({
+    sort: title,
+    direction: filter.order === field ? ('ascending' as const) : filter.order === `-${field}` ? ('descending' as const) : undefined,
+    onSort: () => set({ order: filter.order === field ? `-${field}` : field === 'username' ? null : field }),
+  })
+  const isAllChosen = rows.length > 0 && rows.every((user) => selected.has(user.username ?? ''))
+  const select = (users: User[], isSelected: boolean) => {
+    const next = new Set(selected)
+    for (const user of users) if (isSelected) next.add(user.username ?? '')
+      else next.delete(user.username ?? '')
+    setSelected(next)
+  }
+  return (
+    <div className="stack">
+      <div className="row row-foot" role="search">
+        <TextField label={t('Name, mail address or group')} type="search" value={filter.text} onChange={(event) => set({ q: event.target.value || null })} />
+        <SelectField label={t('Group')} value={filter.group} onChange={(event) => set({ group: event.target.value || null })}>
+          <option value="">{t('all')}</option>
+          {groups?.map((group) => <option key={group.groupname}>{group.groupname}</option>)}
+        </SelectField>
+        <SelectField label={t('Virtual cluster')} value={filter.vc} onChange={(event) => set({ vc: event.target.value || null })}>
+          <option value="">{t('all')}</option>
+          {Object.keys(clusters ?? {}).map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </SelectField>
+        <SelectField label={t('Rights')} value={filter.rights} onChange={(event) => set({ rights: event.target.value || null })}>
+          <option value="">{t('all')}</option>
+          <option value="admin">{t('administrator')}</option>
+          <option value="user">{t('no administrator')}</option>
+          <option value="inactive">{t('may not sign in')}</option>
+        </SelectField>
+      </div>
+      <div className="row">
+        <span className="quiet" role="status">
+          {t('{n} user|{n} users', { n: shown.length })}
+          {chosen.length > 0 && ` · ${t('{n} selected', { n: chosen.length })}`}
+        </span>
+        <div className="row push">
+          <Button disabled={!chosen.length} onClick={() => ask({ kind: 'batch', users: chosen })}>
+            {t('Change the selected')}
+          </Button>
+          <Button kind="danger" disabled={!chosen.length || chosen.some((user) => user.admin)} onClick={() => ask({ kind: 'remove', users: chosen })}>
+            {t('Remove')}
+          </Button>
+          <Button disabled={!shown.length} onClick={save}>
+            {t('Save as CSV')}
+          </Button>
+          <Button onClick={() => ask({ kind: 'import' })}>{t('Users from a file')}</Button>
+          <Button kind="main" onClick={() => ask({ kind: 'new' })}>
+            {t('New user')}
+          </Button>
+        </div>
+      </div>
+      {!rows.length ? (
+        <div className="card">
+          <Empty title={t('No user fits these filters')}>
+            <Button onClick={() => set({ q: null, group: null, vc: null, rights: null })}>{t('Clear filters')}</Button>
+          </Empty>
+        </div>
+      ) : (
+        <TableCard
+          label={t('Users')}
+          heads={[
+            { check: t('Select all on this page'), isChecked: isAllChosen, onCheck: () => select(rows, !isAllChosen) },
+            sorted(t('User'), 'username'),
+            sorted(t('Mail address'), 'email'),
+            t('Groups'),
+            t('Virtual clusters'),
+            t('Rights'),
+            { hidden: t('Actions') },
+          ]}
+        >
+          {rows.map((user) => {
+            const name = user.username ?? ''
+            return (
+              <tr key={name}>
+                <td>
+                  <input type="checkbox" aria-label={t('Select {name}', { name })} checked={selected.has(name)} onChange={() => select([user], !selected.has(name))} />
+                </td>
+                <th scope="row">{name}</th>
+                <td>{user.email}</td>
+                <td>{user.grouplist?.join(', ')}</td>
+                <td>{user.virtualCluster?.join(', ')}</td>
+                <td>{[user.admin && t('administrator'), user.active === false && t('may not sign in')].filter(Boolean).join(', ')}</td>
+                <td className="nowrap">
+                  <Button small aria-label={t('Change {user}', { user: name })} onClick={() => ask({ kind: 'change', user })}>
+                    {t('Change')}
+                  </Button>{' '}
+                  <Button small aria-label={t('Quotas of {name}', { name })} onClick={() => ask({ kind: 'quota', user })}>
+                    {t('Quotas')}
+                  </Button>
+                </td>
+              </tr>
+            )
+          })}
+        </TableCard>
+      )}
+      {last > 0 && (
+        <nav className="row" aria-label={t('Pages of users')}>
+          <Button disabled={page === 0} onClick={() => change({ page: page > 1 ? String(page) : null })}>
+            {t('Before')}
+          </Button>
+          <span role="status">{t('{from} to {to} of {n}', { from: page * PAGE + 1, to: page * PAGE + rows.length, n: shown.length })}</span>
+          <Button disabled={page === last} onClick={() => change({ page: String(page + 2) })}>
+            {t('After')}
+          </Button>
+        </nav>
+      )}
+      {asked?.kind === 'new' && <UserDialog user={null} onClose={() => ask(null)} />}
+      {asked?.kind === 'change' && <UserDialog user={asked.user} onClose={() => ask(null)} />}
+      {asked?.kind === 'batch' && <BatchDialog users={asked.users} onClose={() => ask(null)} onDone={() => setSelected(new Set())} />}
+      {asked?.kind === 'quota' && <QuotaDialog of="users" name={asked.user.username ?? ''} canChange onClose={() => ask(null)} />}
+      {asked?.kind === 'import' && <ImportDialog onClose={() => ask(null)} />}
+      {asked?.kind === 'remove' && (
+        <Confirm title={t('Remove {n} user?|Remove {n} users?', { n: asked.users.length })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={() => remove(asked.users)}>
+          <p>{asked.users.map((user) => user.username).join(', ')}</p>
+          <p>{t('Their tokens end at once. Their jobs stay; a later user of the same name would own them. To only lock somebody out, take “May sign in” away.')}</p>
+        </Confirm>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,207 @@
+// Machines: what they have, who uses it, and what administrators do to them.
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMemo, useState, type ReactNode } from 'react'
+import { nodeCordon, nodeDrain, nodePardon, nodeUncordon } from '../../api/actions'
+import { enc, sessionGet, type ClusterNode } from '../../api/client'
+import { cellsQuery, nodesQuery, nodeTasksQuery, nodeUseQuery, type NodeUse } from '../../api/queries'
+import { t } from '../../i18n/i18n'
+import { jobOfGroup, type CellGroup } from '../../lib/cells'
+import { mebibytes } from '../../lib/format'
+import { Link } from '../../router'
+import { Ago, Button, Check, Confirm, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+
+export function NodeState({ node }: { node: ClusterNode }) {
+  const words: Record<string, [string, string]> = {
+    READY: [t('Ready'), 'SUCCEEDED'],
+    CORDONED: [t('Cordoned'), 'STOPPED'],
+    UNHEALTHY: [t('Unhealthy'), 'FAILED'],
+    LOST: [t('Lost'), 'FAILED'],
+  }
+  const [word, state] = words[node.state ?? ''] ?? [node.state ?? '', '']
+  return (
+    <span className="state" data-state={state}>
+      {word}
+    </span>
+  )
+}
+
+function jobsByNode(groups: CellGroup[]) {
+  const found = new Map<string, Set<string>>()
+  for (const group of groups)
+    for (const node of Object.keys(group.status.physicalPlacement ?? {})) {
+      const jobs = found.get(node) ?? new Set()
+      found.set(node, jobs.add(jobOfGroup(group.metadata.name)))
+    }
+  return found
+}
+
+export function Nodes() {
+  const { data, error } = useQuery(nodesQuery)
+  const { data: use } = useQuery(nodeUseQuery)
+  const { data: cells } = useQuery(cellsQuery)
+  const jobs = useMemo(() => jobsByNode(cells?.groups ?? []), [cells])
+  const [closing, setClosing] = useState<ClusterNode | null>(null)
+  const isAdmin = sessionGet()?.admin ?? false
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  return (
+    <>
+      <TableCard
+        label={t('Nodes')}
+        className="nodes"
+        heads={[t('Node'), t('State'), t('GPUs'), t('Used now'), t('CPUs'), t('Memory'), t('Jobs'), t('Remarks'), ...(isAdmin ? [{ hidden: t('Actions') }] : [])]}
+      >
+        {data.data.map((node) => (
+          <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]}>
+            {isAdmin && (
+              <td>
+                <NodeActions node={node} onClose={() => setClosing(node)} />
+              </td>
+            )}
+          </NodeRow>
+        ))}
+      </TableCard>
+      {closing && <CloseDialog name={closing.name ?? ''} isClosed={!!closing.cordonedBy} onClose={() => setClosing(null)} />}
+    </>
+  )
+}
+
+function NodeRow({ node, use, jobs, children }: { node: ClusterNode; use: NodeUse | undefined; jobs: string[]; children: ReactNode }) {
+  const sampled = (node.gpus ?? []).filter((gpu) => gpu.utilizationPercent !== null && gpu.utilizationPercent !== undefined)
+  const busy = sampled.length ? Math.round(sampled.reduce((sum, gpu) => sum + (gpu.utilizationPercent ?? 0), 0) / sampled.length) : null
+  return (
+    <tr>
+      <th scope="row" className="nowrap">
+        <Link href={`/cluster?tab=nodes&node=${enc(node.name ?? '')}`}>{node.name}</Link>
+        <div className="small quiet">{[node.address, node.engine].filter(Boolean).join(' · ')}</div>
+      </th>
+      <td>
+        <NodeState node={node} />
+      </td>
+      <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={use?.gpuUsed ?? 0} total={node.gpu} /> : <span className="quiet">–</span>}</td>
+      <td>{busy === null ? <span className="quiet">–</span> : `${busy} %`}</td>
+      <td>{node.cpu}</td>
+      <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
+      <td>
+        {jobs.slice(0, 6).map((job) => (
+          <div key={job} className="line">
+            <Link href={`/jobs/${job}`}>{job}</Link>
+          </div>
+        ))}
+        {jobs.length > 6 && <div className="quiet small">{t('and {n} more', { n: jobs.length - 6 })}</div>}
+      </td>
+      <td className="anywhere small">
+        <Remarks node={node} />
+      </td>
+      {children}
+    </tr>
+  )
+}
+
+
+/** Why it is not used as others are. */
+export function Remarks({ node }: { node: ClusterNode }) {
+  return (
+    <>
+      {node.cordonedBy && (
+        <div>
+          {t('Cordoned by {user}', { user: node.cordonedBy })} <Ago ms={node.cordonedTime} />
+          {node.cordonReason && (
+            <>
+              : <span lang="">{node.cordonReason}</span>
+            </>
+          )}
+        </div>
+      )}
+      <Said>{node.reason}</Said>
+      {(node.blame ?? 0) >= 0.5 && <div>{t('{n} failures count against it', { n: Math.round(node.blame ?? 0) })}</div>}
+      {node.avoidedUntil && (
+        <div>
+          {t('Taken last until')} {new Date(node.avoidedUntil).toLocaleTimeString()}
+        </div>
+      )}
+    </>
+  )
+}
+
+/** For administrators: what is asked for is undone by the same buttons, or at once. */
+export function NodeActions({ node, onClose }: { node: ClusterNode; onClose: () => void }) {
+  const toast = useToast()
+  const undo = useUndo()
+  const queries = useQueryClient()
+  const name = node.name ?? ''
+  const fresh = () => queries.invalidateQueries({ queryKey: ['nodes'] })
+  const run = (action: Promise<unknown>, done: () => void) =>
+    void action.then(done, (failure: unknown) => toast(failure instanceof Error ? failure.message : String(failure), 'error')).finally(() => void fresh())
+  const open = () =>
+    run(nodeUncordon(name), () => undo(t('{node} is used again.', { node: name }), () => nodeCordon(name, node.cordonReason ?? '').finally(() => void fresh())))
+  return (
+    <div className="row node-actions">
+      <Button small aria-label={t('Cordon or drain {node}', { node: name })} onClick={onClose}>
+        {t('Cordon …')}
+      </Button>
+      {node.cordonedBy && (
+        <Button small aria-label={t('Uncordon {node}', { node: name })} onClick={open}>
+          {t('Uncordon')}
+        </Button>
+      )}
+      {(!!node.blame || !!node.refusals || !!node.avoidedUntil) && (
+        <Button small aria-label={t('Pardon {node}', { node: name })} onClick={() => run(nodePardon(name), () => toast(t('The failures of {node} are forgotten.', { node: name })))}>
+          {t('Pardon')}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+const NAMED_MAX = 12
+
+/** Has nothing started there any more; and, when one asks for it, ends what runs, which stands in the dialog. */
+export function CloseDialog({ name, isClosed, onClose }: { name: string; isClosed: boolean; onClose: () => void }) {
+  const { data: tasks, error } = useQuery(nodeTasksQuery(name))
+  const queries = useQueryClient()
+  const toast = useToast()
+  const undo = useUndo()
+  const [isDrain, setDrain] = useState(isClosed)
+  const [reason, setReason] = useState('')
+  const fresh = () => queries.invalidateQueries({ queryKey: ['nodes'] })
+  const confirm = async () => {
+    await (isDrain ? nodeDrain(name, reason.trim()) : nodeCordon(name, reason.trim()))
+    await fresh()
+    const text = isDrain ? t('{node} is being drained.', { node: name }) : t('{node} is cordoned.', { node: name })
+    if (isClosed) toast(text)
+    else undo(text, () => nodeUncordon(name).finally(() => void fresh()))
+  }
+  return (
+    <Confirm title={t('Cordon {node}?', { node: name })} action={isDrain ? t('Drain') : t('Cordon')} danger={isDrain} onClose={onClose} onConfirm={confirm}>
+      <p>{t('No task is started on it until somebody uncordons it. Jobs that wait are told who cordoned it, and why.')}</p>
+      <TextField label={t('Reason, for people')} maxLength={500} value={reason} onChange={(event) => setReason(event.target.value)} />
+      <Check checked={isDrain} onChange={(event) => setDrain(event.target.checked)}>
+        {t('Drain: end what runs there')}
+      </Check>
+      {error !== null && <ErrorNote error={error} />}
+      {!tasks ? (
+        error === null && <Loading />
+      ) : !tasks.length ? (
+        <p className="quiet">{t('Nothing runs there.')}</p>
+      ) : (
+        <div className="stack-tight">
+          <p>
+            {isDrain
+              ? t('{n} task is ended as by a preemption, and starts elsewhere; a gang starts anew as a whole:|{n} tasks are ended as by a preemption, and start elsewhere; a gang starts anew as a whole:', { n: tasks.length })
+              : t('{n} task goes on until it ends:|{n} tasks go on until they end:', { n: tasks.length })}
+          </p>
+          <ul className="mono small stack-tight" aria-label={t('Tasks on {node}', { node: name })}>
+            {tasks.slice(0, NAMED_MAX).map((task) => (
+              <li key={task} className="anywhere">
+                {task}
+              </li>
+            ))}
+            {tasks.length > NAMED_MAX && <li>{t('and {n} more', { n: tasks.length - NAMED_MAX })}</li>}
+          </ul>
+        </div>
+      )}
+      {isDrain && <p className="quiet">{t('To uncordon the node later does not bring back what was ended.')}</p>}
+    </Confirm>
+  )
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import type { User } from '../src/api/client'
+import { userChanged, usersShown, type UserChange } from '../src/lib/users'
+
+const users: User[] = [
+  { username: 'bob', email: 'a@example.org', grouplist: ['lab'], virtualCluster: ['default'], admin: false, active: true },
+  { username: 'alice', email: 'b@example.org', grouplist: ['staff'], virtualCluster: ['default', 'vision'], admin: true, active: true },
+  { username: 'carol', email: '', grouplist: [], virtualCluster: ['default', 'vision'], admin: false, active: false },
+]
+const none = { text: '', group: '', vc: '', rights: '', order: 'username' }
+const shown = (filter: Partial<typeof none>) => usersShown(users, { ...none, ...filter }).map((user) => user.username)
+
+describe('the list of users', () => {
+  it('is ordered by a column', () => {
+    expect(shown({})).toEqual(['alice', 'bob', 'carol'])
+    expect(shown({ order: '-username' })).toEqual(['carol', 'bob', 'alice'])
+    expect(shown({ order: 'email' })).toEqual(['carol', 'bob', 'alice'])
+  })
+  it('has only who fits all filters', () => {
+    expect(shown({ text: 'LA' })).toEqual(['bob'])
+    expect(shown({ group: 'staff' })).toEqual(['alice'])
+    expect(shown({ vc: 'vision' })).toEqual(['alice', 'carol'])
+    expect(shown({ vc: 'vision', rights: 'user' })).toEqual(['carol'])
+    expect(shown({ rights: 'inactive' })).toEqual(['carol'])
+    expect(shown({ rights: 'admin' })).toEqual(['alice'])
+  })
+})
+
+describe('a change of several', () => {
+  const change: UserChange = { grant: [], revoke: [], join: [], leave: [], active: null }
+  it('asks for nothing that is so already', () => {
+    expect(userChanged(users[0]!, { ...change, grant: ['default'], join: ['lab'], leave: ['staff'], active: true })).toEqual({ fields: null, grouplist: null })
+  })
+  it('adds and takes away', () => {
+    expect(userChanged(users[2]!, { ...change, grant: ['speech'], revoke: ['vision'], join: ['lab'], active: true })).toEqual({
+      fields: { virtualCluster: ['default', 'speech'], active: true },
+      grouplist: ['lab'],
+    })
+  })
+  it('grants nothing to an administrator', () => {
+    expect(userChanged(users[1]!, { ...change, grant: ['speech'], leave: ['staff'] })).toEqual({ fields: null, grouplist: [] })
+  })
+})
