@@ -24,6 +24,8 @@ const DIALOGS: [string, (page: Page) => Promise<void>][] = [
   ['/admin', press('Change ann')],
   ['/admin', press('Quotas of ann')],
   ['/admin', selected('ann', 'Remove')],
+  ['/admin', selected('ann', 'Change the selected')],
+  ['/cluster?tab=nodes', async (page) => page.getByRole('button', { name: /^Cordon or drain / }).first().click()],
   ['/admin?tab=groups', press('New group')],
   ['/admin?tab=groups', press('Change lab')],
   ['/admin?tab=groups', press('Members of lab')],

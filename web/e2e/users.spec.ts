@@ -1,0 +1,67 @@
+// Many users: found, ordered, changed at once, and taken back.
+import { readFileSync } from 'node:fs'
+import { expect, signIn, test } from './portal'
+import { ask } from './stage'
+
+test('several users are put into a group and locked out, and the undo gives it all back', async ({ page }) => {
+  await signIn(page)
+  for (const username of ['batch-a', 'batch-b', 'batch-c']) await ask(page, 'POST', '/api/v2/users', { username, password: 'batch-password', email: `${username}@example.org` })
+  await ask(page, 'POST', '/api/v2/groups', { groupname: 'batch', description: '', extension: {} })
+  await page.goto('/admin')
+  await page.getByLabel('Name, mail address or group').fill('BATCH-')
+  await expect(page).toHaveURL(/q=BATCH-/)
+  await expect(page.getByText('3 users')).toBeVisible()
+  await page.getByLabel('Select all on this page').check()
+  await page.getByRole('button', { name: 'Change the selected' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('group', { name: 'Add to groups' }).getByLabel('batch').check()
+  await dialog.getByLabel('May sign in').selectOption('no')
+  await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+  await expect(dialog).toHaveCount(0)
+  const row = page.getByRole('row').filter({ hasText: 'batch-b@example.org' })
+  await expect(row).toContainText('batch, default')
+  await expect(row).toContainText('may not sign in')
+  await page.getByLabel('Rights').selectOption('inactive')
+  await expect(page.getByText('3 users', { exact: true })).toBeVisible()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(page.getByText('Undone.')).toBeVisible()
+  await expect(page.getByText('No user fits these filters')).toBeVisible()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await expect(row).not.toContainText('batch, default')
+  await expect(row).not.toContainText('may not sign in')
+})
+
+test('the list is ordered by a column, filtered by what a user may, and saved', async ({ page }) => {
+  await signIn(page)
+  await page.goto('/admin?rights=admin')
+  const names = page.getByRole('rowheader')
+  await expect(names.filter({ hasText: 'admin' }).first()).toBeVisible()
+  await page.getByLabel('Rights').selectOption('')
+  await page.getByRole('button', { name: 'User ▲' }).click()
+  await expect(page).toHaveURL(/order=-username/)
+  await expect(page.getByRole('columnheader', { name: 'User' })).toHaveAttribute('aria-sort', 'descending')
+  const shown = await names.allInnerTexts()
+  expect(shown).toEqual([...shown].sort((a, b) => b.localeCompare(a)))
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Save as CSV' }).click()
+  const text = readFileSync(await (await saved).path(), 'utf8')
+  expect(text).toContain('username,email,admin,virtualCluster,groups,active')
+  expect(text).toMatch(/^admin,.*,true,/m)
+})
+
+test('more users than a page are gone through by pages', async ({ page }) => {
+  await signIn(page)
+  await page.route('**/api/v2/users?cursor=', async (route) => {
+    const reply = await route.fetch()
+    const body = (await reply.json()) as { data: object[]; cursor: string | null }
+    for (let i = 0; i < 1200; i++) body.data.push({ username: `made-${String(i).padStart(4, '0')}`, email: '', grouplist: [], virtualCluster: ['default'], admin: false, active: true })
+    await route.fulfill({ json: body })
+  })
+  await page.goto('/admin?q=made-')
+  await expect(page.getByText('1 to 100 of 1,200')).toBeVisible()
+  await page.getByRole('button', { name: 'After' }).click()
+  await expect(page.getByRole('rowheader').first()).toHaveText('made-0100')
+  await page.goto('/admin?q=made-&page=12')
+  await expect(page.getByRole('button', { name: 'After' })).toBeDisabled()
+  await expect(page.getByRole('rowheader').last()).toHaveText('made-1199')
+})
