@@ -357,7 +357,15 @@ static uint64_t line_start(struct call *call, const struct log_reader *log,
     return from == part->begin ? from : offset;
 }
 
-/* since=TIME: from what was written then on, in whole lines; the reply says where that is. */
+/* Who has not asked for a byte is told at which one the log begins. */
+static void offset_tell(struct call *call, const struct log_reader *log)
+{
+    if (!log->is_job || !log->is_follow) /* else the follow says so */
+        exchange_header(call->exchange, "X-Skep-Offset",
+                        arena_format(call->arena, "%llu", (unsigned long long)log->offset));
+}
+
+/* since=TIME: from what was written then on, in whole lines. */
 static int since_take(struct call *call, struct log_reader *log, const struct log_part *part,
                       int64_t since_ms)
 {
@@ -370,9 +378,6 @@ static int since_take(struct call *call, struct log_reader *log, const struct lo
     if (offset > part->end)
         offset = part->end;
     log->offset = offset > part->begin ? line_start(call, log, part, offset) : part->begin;
-    if (!log->is_job || !log->is_follow) /* else the follow says so */
-        exchange_header(call->exchange, "X-Skep-Offset",
-                        arena_format(call->arena, "%llu", (unsigned long long)log->offset));
     return 0;
 }
 
@@ -425,6 +430,8 @@ static int log_begin(struct call *call, struct log_reader *log)
         log->offset = part.end;
     if (since_ms >= 0 && length >= 0 && (code = since_take(call, log, &part, since_ms)))
         return code;
+    if (length >= 0 && (tail || lines >= 0 || since_ms >= 0))
+        offset_tell(call, log);
     if (!log->is_follow && length >= 0)
         length_tell(call, log, &part);
     return 0;

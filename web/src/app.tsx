@@ -1,42 +1,63 @@
-import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
+import { useQuery, type QueryClient } from '@tanstack/react-query'
 import { sessionGet, sessionWatch, signOut } from './api/client'
-import { userQuery } from './api/queries'
+import { infoQuery, jobQuery, userQuery } from './api/queries'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
 import { settingsChange, useSettings, type Settings } from './lib/settings'
 import { Home } from './pages/home'
 import { SignIn } from './pages/sign-in'
-import { Link, navigate, pathOfOldPortal, useLocation } from './router'
+import { jobNameOf, Link, navigate, pathOfOldPortal, useLocation } from './router'
 import skep from './style/skep.svg'
 import { Boundary, Button, Check, Clock, Loading, Menu, SelectField, Toasts } from './ui/ui'
 import { Alerts } from './ui/alerts'
 import { Help } from './ui/help'
+import { later } from './ui/later'
 
-const Jobs = lazy(() => import('./pages/jobs'))
-const Job = lazy(() => import('./pages/job'))
-const Submit = lazy(() => import('./pages/submit'))
-const Cluster = lazy(() => import('./pages/cluster'))
-const Admin = lazy(() => import('./pages/admin'))
-const Storages = lazy(() => import('./pages/storages'))
-const Profile = lazy(() => import('./pages/profile'))
-const Design = lazy(() => import('./pages/design'))
+const fallback = (
+  <div className="page">
+    <Loading />
+  </div>
+)
+const Jobs = later(() => import('./pages/jobs'), fallback)
+const Job = later(() => import('./pages/job'), fallback)
+const Submit = later(() => import('./pages/submit'), fallback)
+const Cluster = later(() => import('./pages/cluster'), fallback)
+const Admin = later(() => import('./pages/admin'), fallback)
+const Storages = later(() => import('./pages/storages'), fallback)
+const Profile = later(() => import('./pages/profile'), fallback)
+const Design = later(() => import('./pages/design'), fallback)
+
+const PAGES: Record<string, { (props: object): ReactNode; load?: () => void }> = {
+  '/': Home,
+  '/jobs': Jobs,
+  '/submit': Submit,
+  '/cluster': Cluster,
+  '/storages': Storages,
+  '/admin': Admin,
+  '/profile': Profile,
+  '/design': Design,
+}
+
+const jobOfPath = (path: string) => (path.startsWith('/jobs/') ? decodeURIComponent(path.slice('/jobs/'.length)) : null)
 
 function pageOf(path: string) {
-  if (path === '/') return <Home />
-  if (path === '/jobs') return <Jobs />
-  if (path.startsWith('/jobs/')) {
-    const name = decodeURIComponent(path.slice('/jobs/'.length))
-    return <Job key={name} name={name} />
-  }
-  if (path === '/submit') return <Submit />
-  if (path === '/cluster') return <Cluster />
-  if (path === '/storages') return <Storages />
-  if (path === '/admin') return <Admin />
-  if (path === '/profile') return <Profile />
-  if (path === '/design') return <Design />
-  return <NotFound />
+  const job = jobOfPath(path)
+  if (job !== null) return <Job key={job} name={job} />
+  const Page = PAGES[path] ?? NotFound
+  return <Page />
+}
+
+/** Ask for what the page of this path needs before it is drawn: its code, and the answers that its first view waits for. */
+export function pageAhead(path: string, queries: QueryClient) {
+  const session = sessionGet()
+  if (!session) return
+  const job = jobOfPath(path)
+  if (job === null) return PAGES[path]?.load?.()
+  Job.load()
+  void queries.prefetchQuery(jobQuery(jobNameOf(job, session.user)))
+  void queries.prefetchQuery(infoQuery)
 }
 
 function NotFound() {
@@ -155,9 +176,7 @@ export function App() {
         </a>
         <Bar path={path} user={session.user} admin={session.admin} onHelp={() => setHelp(true)} />
         <main id="main" ref={main} tabIndex={-1}>
-          <Boundary key={path}>
-            <Suspense fallback={<div className="page"><Loading /></div>}>{pageOf(path)}</Suspense>
-          </Boundary>
+          <Boundary key={path}>{pageOf(path)}</Boundary>
         </main>
         {isHelp && <Help onClose={() => setHelp(false)} />}
       </Toasts>

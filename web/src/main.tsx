@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiError, sessionFind, sessionWatch } from './api/client'
-import { App } from './app'
+import { App, pageAhead } from './app'
 import { languagePreferred, languageSet, useLanguage } from './i18n/i18n'
 import { settingsApply } from './lib/settings'
 import './style/tokens.css'
@@ -37,7 +37,7 @@ function Root() {
 }
 
 settingsApply()
-await Promise.all([languageSet(languagePreferred(), false), sessionFind()])
+await Promise.all([languageSet(languagePreferred(), false), sessionFind().then(() => pageAhead(location.pathname, queries))])
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

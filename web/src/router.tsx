@@ -58,6 +58,9 @@ export function Link({ href: to, onClick, ...rest }: AnchorHTMLAttributes<HTMLAn
   return <a href={to} onClick={follow} {...rest} />
 }
 
+/** USER~JOB of what an address names: without a user, one's own. */
+export const jobNameOf = (given: string, user: string) => (given.includes('~') ? given : `${user}~${given}`)
+
 export const jobPath = (user: string, name: string) => `/jobs/${encodeURIComponent(`${user}~${name}`).replaceAll('%7E', '~')}`
 
 /** Where OpenPAI's portal had a page, ours has another: its links go on working. */

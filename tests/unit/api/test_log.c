@@ -408,15 +408,23 @@ static void test_log_of_each_attempt(void **state)
 }
 
 /* Who reads from an offset is told how much of what he asked for is gone; who asks for the last
- * lines misses nothing. */
+ * lines misses nothing, and is told where they begin. */
 static void test_log_removed(void **state)
 {
     static const struct {
-        const char *query, *removed;
+        const char *query, *removed, *offset;
     } cases[] = {
-        {"", "8"},         {"?offset=3", "5"},    {"?offset=8", ""},
-        {"?tail=4", ""},   {"?tail-lines=1", ""}, {"?offset=3&tail=4", ""},
-        {"?offset=9", ""}, {"?tail-lines=0", ""}, {"?offset=3&tail-lines=1", ""},
+        {"", "8", ""},
+        {"?offset=3", "5", ""},
+        {"?offset=8", "", ""},
+        {"?tail=4", "", "10"},
+        {"?tail=99", "", "8"},
+        {"?tail-lines=1", "", "8"},
+        {"?offset=3&tail=4", "", "10"},
+        {"?offset=9", "", ""},
+        {"?tail-lines=0", "", "14"},
+        {"?offset=3&tail-lines=1", "", "8"},
+        {"?since=0", "8", "8"},
     };
     struct world *world = *state;
     const char *alice = world_login(world, "alice");
@@ -430,6 +438,7 @@ static void test_log_removed(void **state)
         snprintf(target, sizeof target, "/api/v2/jobs/removed/logs%s", cases[i].query);
         assert_int_equal(world_get(world, target, alice), 200);
         assert_string_equal(world->removed, cases[i].removed);
+        assert_string_equal(world->offset, cases[i].offset);
     }
 }
 

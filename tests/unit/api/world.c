@@ -261,6 +261,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
              exchange->reply.content_type ? exchange->reply.content_type : "");
     header_copy(exchange, "Retry-After", world->retry_after, sizeof world->retry_after);
     header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
+    header_copy(exchange, "X-Skep-Offset", world->offset, sizeof world->offset);
     header_copy(exchange, "Content-Range", world->content_range, sizeof world->content_range);
     header_copy(exchange, "Location", world->location, sizeof world->location);
     header_copy(exchange, "Link", world->link, sizeof world->link);

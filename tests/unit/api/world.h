@@ -47,6 +47,7 @@ struct world {
     char content_type[80];
     char retry_after[24];                          /* "" without the header */
     char removed[24];                              /* likewise: X-Skep-Removed */
+    char offset[24];                               /* likewise: X-Skep-Offset */
     char etag[48];                                 /* likewise */
     char location[80];                             /* likewise */
     char link[600];                                /* likewise */

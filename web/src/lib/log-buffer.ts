@@ -10,7 +10,12 @@ export class LogBuffer {
   private rest = '' // of a line without its newline
   private isCut: boolean // the first line began before `begin`
 
-  constructor(begin: number, isWholeLine: boolean) {
+  /** `floor`: where the log itself begins; what came before has been removed. */
+  constructor(
+    begin: number,
+    isWholeLine: boolean,
+    public floor = 0,
+  ) {
     this.begin = this.end = begin
     this.isCut = !isWholeLine
   }

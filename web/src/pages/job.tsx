@@ -1,23 +1,24 @@
 // One job: its story, its tasks, its logs, its file, and what can be done to it.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useState, type FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import { ARCHIVED, jobDelete, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
 import { enc, sessionGet, type JobDetail } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
 import { TaskStates } from '../lib/task-states'
-import { navigate, useSearch } from '../router'
+import { jobNameOf, navigate, useSearch } from '../router'
+import { later } from '../ui/later'
 import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
 import { Attempts } from './job/attempts'
 import { Overview } from './job/overview'
 import { Logs } from './job/logs'
 import { isLive } from './jobs'
 
-const JobUse = lazy(() => import('./job/use'))
-const PortDialog = lazy(() => import('./job/ports'))
-const JobTerminal = lazy(() => import('./job/terminal'))
-const Configuration = lazy(() => import('./job/configuration'))
+const JobUse = later(() => import('./job/use'))
+const PortDialog = later(() => import('./job/ports'), null)
+const JobTerminal = later(() => import('./job/terminal'))
+const Configuration = later(() => import('./job/configuration'))
 
 /** What the person may do with the job of `owner`; the server decides, this only offers nothing that it would refuse. */
 function useRights(owner: string | undefined) {
@@ -81,11 +82,7 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
     )
   if (asked === 'tag') return <TagDialog name={name} onClose={onClose} onDone={done} />
   if (asked === 'port')
-    return (
-      <Suspense fallback={null}>
-        <PortDialog name={name} detail={detail} onClose={onClose} />
-      </Suspense>
-    )
+    return <PortDialog name={name} detail={detail} onClose={onClose} />
   if (asked === 'scale') return <ScaleDialog name={name} detail={detail} onClose={onClose} onDone={done} />
   return null
 }
@@ -243,7 +240,7 @@ function Tags({ name, tags, mayChange }: { name: string; tags: string[]; mayChan
 }
 
 export default function Job({ name: given }: { name: string }) {
-  const name = given.includes('~') ? given : `${sessionGet()?.user ?? ''}~${given}`
+  const name = jobNameOf(given, sessionGet()?.user ?? '')
   const [search] = useSearch()
   const [asked, ask] = useState<Asked>(null)
   const { data: detail, error } = useQuery({
@@ -302,21 +299,9 @@ export default function Job({ name: given }: { name: string }) {
       />
       {tab === 'overview' && <Overview name={name} detail={detail} />}
       {tab === 'logs' && <Logs name={name} detail={detail} />}
-      {tab === 'use' && (
-        <Suspense fallback={<Loading />}>
-          <JobUse name={name} detail={detail} />
-        </Suspense>
-      )}
-      {tab === 'terminal' && (
-        <Suspense fallback={<Loading />}>
-          <JobTerminal name={name} detail={detail} />
-        </Suspense>
-      )}
-      {tab === 'config' && (
-        <Suspense fallback={<Loading />}>
-          <Configuration name={name} />
-        </Suspense>
-      )}
+      {tab === 'use' && <JobUse name={name} detail={detail} />}
+      {tab === 'terminal' && <JobTerminal name={name} detail={detail} />}
+      {tab === 'config' && <Configuration name={name} />}
       {tab === 'attempts' && <Attempts name={name} />}
       <Cli command={command[tab] ?? command['overview']!} />
       <Ask asked={asked} name={name} detail={detail} onClose={() => ask(null)} />

@@ -26,32 +26,42 @@ interface State {
   isConnected: boolean
 }
 
-/** How long the log is now, and how much of its begin is gone. */
-async function logSize(url: string, signal: AbortSignal) {
-  const reply = await request('GET', `${url}?offset=0`, { signal })
-  const removed = Number(reply.headers.get('X-Skep-Removed') ?? 0)
-  const isLastLines = reply.headers.has('X-Skep-Log')
-  if (isLastLines) return { text: await reply.text(), removed: 0, end: 0 }
-  void reply.body?.cancel()
-  return { text: null, removed, end: removed + Number(reply.headers.get('X-Skep-Length') ?? 0) }
+interface Part {
+  bytes: Uint8Array
+  start: number // of these bytes in the log
+  floor: number // where the log begins: what came before has been removed
+  end: number // of the log, when it was asked
+  isLastLines: boolean // the log is gone, this is what the history kept
 }
 
-/** `length` bytes of the log from `offset` on. */
-async function logPart(url: string, offset: number, length: number): Promise<Uint8Array> {
-  const stop = new AbortController()
-  const reply = await request('GET', `${url}?offset=${offset}`, { signal: stop.signal })
+/** At most `length` bytes of the log from the byte `from` on; from null: its last ones. The reply says all else that is to be known. */
+async function logPart(url: string, from: number | null, length: number, signal?: AbortSignal): Promise<Part> {
+  const reply = await request('GET', `${url}?${from === null ? `tail=${length}` : `offset=${from}`}`, signal ? { signal } : {})
+  const number = (name: string) => Number(reply.headers.get(name) ?? 0)
+  const isLastLines = reply.headers.has('X-Skep-Log')
+  const removed = number('X-Skep-Removed')
+  const start = from === null ? number('X-Skep-Offset') : from + removed
+  const floor = removed ? start : 0
+  const end = start + number('X-Skep-Length')
+  const wanted = isLastLines ? Infinity : Math.min(length, Math.max(0, end - start))
+  const parts: Uint8Array[] = []
+  let count = 0
   const reader = reply.body!.getReader()
-  const parts = new Uint8Array(length)
-  let at = 0
-  while (at < length) {
+  while (count < wanted) {
     const { done, value } = await reader.read()
     if (done) break
-    const part = value.subarray(0, length - at)
-    parts.set(part, at)
+    const part = value.subarray(0, wanted - count)
+    parts.push(part)
+    count += part.length
+  }
+  void reader.cancel().catch(() => undefined)
+  const bytes = new Uint8Array(count)
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
     at += part.length
   }
-  stop.abort()
-  return parts.subarray(0, at)
+  return { bytes, start, floor, end, isLastLines }
 }
 
 /** The byte at which begins what was written at a time; null: only the last lines are left. */
@@ -84,26 +94,20 @@ function useLog(source: Source) {
     const decoder = new TextDecoder()
 
     const begin = async () => {
-      const { text, removed, end } = await logSize(source.url, stop.signal)
-      if (text !== null) {
-        buffer = new LogBuffer(0, true)
-        buffer.append(text.endsWith('\n') ? text : `${text}\n`, 0)
-        setState({ buffer, error: null, isLastLines: true, isConnected: false })
-        return false
+      const tail = source.at === null
+      let part = await logPart(source.url, tail ? null : Math.max(0, source.at! - BEFORE_BYTES), tail ? FIRST_BYTES : BEFORE_BYTES + FIRST_BYTES, stop.signal)
+      let isPlace = !tail
+      if (isPlace && !part.isLastLines && source.at! >= part.end) {
+        isPlace = false // there is no such place: the end
+        part = await logPart(source.url, null, FIRST_BYTES, stop.signal)
       }
-      if (source.at !== null && source.at < end) {
-        const start = Math.max(removed, source.at - BEFORE_BYTES)
-        const part = await logPart(source.url, start, Math.min(end - start, BEFORE_BYTES + FIRST_BYTES))
-        buffer = new LogBuffer(start, start === removed)
-        const whole = buffer.aligned(part)
-        buffer.append(decoder.decode(whole), whole.length)
-        setState({ buffer, error: null, isLastLines: false, isConnected: false })
-        return false
-      }
-      const from = Math.max(removed, end - FIRST_BYTES)
-      buffer = new LogBuffer(from, from === removed)
-      setState({ buffer, error: null, isLastLines: false, isConnected: true })
-      return true
+      const { bytes, start, floor, isLastLines } = part
+      buffer = new LogBuffer(start, start === floor, floor)
+      const whole = buffer.aligned(bytes)
+      buffer.append(decoder.decode(whole, { stream: true }), whole.length)
+      if (isLastLines && bytes.at(-1) !== 10) buffer.append('\n', 0)
+      setState({ buffer, error: null, isLastLines, isConnected: !isLastLines && !isPlace })
+      return !isLastLines && !isPlace
     }
     const follow = async () => {
       const reply = await request('GET', `${source.url}?offset=${buffer!.end}&follow=true`, { signal: stop.signal })
@@ -262,10 +266,14 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
     setBusy(true)
     setFollowing(false)
     try {
-      const from = Math.max(0, buffer.begin - MORE_BYTES)
-      const part = await logPart(url, from, buffer.begin - from)
-      const start = from === 0 ? 0 : characterStart(part)
-      const came = buffer.prepend(new TextDecoder().decode(part.subarray(start)), from + start, from === 0)
+      const from = Math.max(buffer.floor, buffer.begin - MORE_BYTES)
+      const { bytes, start, floor } = await logPart(url, from, buffer.begin - from)
+      // more of the log may have been removed meanwhile
+      buffer.floor = Math.max(buffer.floor, floor)
+      const isBegin = start === buffer.floor
+      const left = isBegin ? 0 : characterStart(bytes)
+      const part = bytes.subarray(left, Math.max(left, buffer.begin - start))
+      const came = buffer.prepend(new TextDecoder().decode(part), start + left, isBegin)
       draw()
       requestAnimationFrame(() => virtual.scrollToIndex(came, { align: 'start' }))
     } catch (failure) {
@@ -340,12 +348,12 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
       </div>
       {error !== null && <ErrorNote error={error} />}
       {isLastLines && <p className="note">{t('The log itself has been removed. These are the last lines that the history kept.')}</p>}
-      {buffer && buffer.begin > 0 && (
+      {buffer && buffer.begin > buffer.floor && (
         <div className="row small quiet">
           <Button small disabled={isBusy} onClick={() => void earlier()}>
             {t('Show earlier lines')}
           </Button>
-          {t('{size} before these', { size: bytesText(buffer.begin) })}
+          {t('{size} before these', { size: bytesText(buffer.begin - buffer.floor) })}
         </div>
       )}
       <div className="log" ref={box} role="log" aria-label={t('Log')} aria-live="off" tabIndex={0} data-wrap={isWrapped || undefined} onScroll={onScroll}>

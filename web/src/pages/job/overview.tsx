@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { enc, type JobDetail } from '../../api/client'
+import { memo, useDeferredValue } from 'react'
+import { enc, type JobDetail, type StoryEvent } from '../../api/client'
 import { storyQuery, useOverTimeQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
@@ -22,6 +23,8 @@ function BusyFact({ name }: { name: string }) {
     </div>
   )
 }
+
+const EVENTS_FIRST = 30 // of the story; more than its box shows
 
 function Facts({ detail }: { detail: JobDetail }) {
   const status = detail.jobStatus!
@@ -53,6 +56,37 @@ function Facts({ detail }: { detail: JobDetail }) {
   )
 }
 
+/** The first ones at once; the others, which are hundreds for a large job, when the browser has nothing better to do. */
+function Events({ events }: { events: StoryEvent[] }) {
+  const shown = useDeferredValue(events, events.slice(0, EVENTS_FIRST))
+  return (
+    <tbody>
+      {shown.map((event) => (
+        <EventRow key={event.sequence} event={event} />
+      ))}
+    </tbody>
+  )
+}
+
+const EventRow = memo(function EventRow({ event }: { event: StoryEvent }) {
+  return (
+    <tr data-type={event.type}>
+      <td className="nowrap" title={event.lastTimestamp ? clock(Date.parse(event.lastTimestamp), languageGet()) : ''}>
+        <Ago ms={event.lastTimestamp ? Date.parse(event.lastTimestamp) : null} />
+      </td>
+      <td className="nowrap">
+        {event.type === 'Warning' && <span aria-label={t('Warning')}>⚠ </span>}
+        <Said>{event.reason}</Said>
+        {(event.count ?? 1) > 1 && <span className="quiet"> ×{event.count}</span>}
+      </td>
+      <td className="nowrap">{event.taskroleName ? `${event.taskroleName}[${event.taskIndex}]` : ''}</td>
+      <td className="anywhere" lang="en">
+        {event.message}
+      </td>
+    </tr>
+  )
+})
+
 function Story({ name }: { name: string }) {
   const { data } = useQuery(storyQuery(name))
   return (
@@ -71,24 +105,7 @@ function Story({ name }: { name: string }) {
                 <th scope="col">{t('More')}</th>
               </tr>
             </thead>
-            <tbody>
-              {data.data.map((event) => (
-                <tr key={event.sequence} data-type={event.type}>
-                  <td className="nowrap" title={event.lastTimestamp ? clock(Date.parse(event.lastTimestamp), languageGet()) : ''}>
-                    <Ago ms={event.lastTimestamp ? Date.parse(event.lastTimestamp) : null} />
-                  </td>
-                  <td className="nowrap">
-                    {event.type === 'Warning' && <span aria-label={t('Warning')}>⚠ </span>}
-                    <Said>{event.reason}</Said>
-                    {(event.count ?? 1) > 1 && <span className="quiet"> ×{event.count}</span>}
-                  </td>
-                  <td className="nowrap">{event.taskroleName ? `${event.taskroleName}[${event.taskIndex}]` : ''}</td>
-                  <td className="anywhere" lang="en">
-                    {event.message}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
+            <Events events={data.data} />
           </table>
         </div>
       )}
