@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import './browser'
 import type { JobDetail } from '../src/api/client'
-import { stretchesOf, TaskStates } from '../src/lib/task-states'
+import { runsOf, stretchesOf, TaskStates } from '../src/lib/task-states'
 
 const detail = { taskRoles: { ps: { taskRoleStatus: { name: 'ps', taskStates: 'RR' } }, none: { taskRoleStatus: { name: 'none', taskStates: '' } }, worker: { taskRoleStatus: { name: 'worker', taskStates: 'RFWRX' } } } } as unknown as JobDetail
 const states = TaskStates.of(detail)
@@ -25,6 +25,19 @@ describe('the states of tasks', () => {
     expect(states.state(6)).toBe('STOPPED')
     expect(states.countOf('worker')).toBe(5)
     expect(states.countOf('other')).toBe(0)
+  })
+  it('are drawn as few rectangles as there can be', () => {
+    expect([...runsOf('RRRRRWWRR', 4)].map(({ letter, column, line, count }) => [letter, column, line, count])).toEqual([
+      ['R', 0, 0, 4],
+      ['R', 0, 1, 1],
+      ['W', 1, 1, 2],
+      ['R', 3, 1, 1],
+      ['R', 0, 2, 1],
+    ])
+    expect([...runsOf('', 4)]).toEqual([])
+    const letters = 'RWF'.repeat(3000)
+    expect([...runsOf(letters, 7)].reduce((sum, { count }) => sum + count, 0)).toBe(letters.length)
+    expect([...runsOf('W'.repeat(20_000), 321)]).toHaveLength(63)
   })
   it('are found by name', () => {
     expect(states.named('1')).toEqual([1, 3])

@@ -108,3 +108,15 @@ export function stretchesOf(states: TaskStates, numbers: number[], isOfState = f
   }
   return stretches
 }
+
+/** Neighbours of one state that stand in one line are drawn at once: thousands of cells are a few rectangles. */
+export function* runsOf(letters: string, across: number) {
+  for (let from = 0; from < letters.length; ) {
+    const column = from % across
+    const last = Math.min(letters.length, from + across - column)
+    let to = from + 1
+    while (to < last && letters[to] === letters[from]) to++
+    yield { letter: letters[from]!, column, line: (from - column) / across, count: to - from }
+    from = to
+  }
+}

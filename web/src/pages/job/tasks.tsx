@@ -7,7 +7,7 @@ import { pollMs, TASK_FIELDS, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
 import { useSettings } from '../../lib/settings'
-import { stateOfLetter, stretchesOf, TaskStates } from '../../lib/task-states'
+import { runsOf, stateOfLetter, stretchesOf, TaskStates } from '../../lib/task-states'
 import { Link } from '../../router'
 import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
 import { isLive } from '../jobs'
@@ -69,13 +69,14 @@ const Cells = memo(function Cells({ letters, grid, width }: { letters: string; g
     const context = element.getContext('2d')!
     context.scale(scale, scale)
     const colours = coloursOf(element.parentElement!)
-    let shown = ''
-    for (let i = 0; i < letters.length; i++) {
-      const letter = letters[i]!
-      if (letter !== shown) context.fillStyle = colours.get(stateOfLetter(letter) ?? '') ?? '#888'
-      shown = letter
-      context.fillRect((i % grid.across) * grid.step, Math.floor(i / grid.across) * grid.step, grid.size, grid.size)
+    for (const run of runsOf(letters, grid.across)) {
+      context.fillStyle = colours.get(stateOfLetter(run.letter) ?? '') ?? '#888'
+      context.fillRect(run.column * grid.step, run.line * grid.step, run.count * grid.step, grid.step)
     }
+    const gap = grid.step - grid.size
+    if (!gap) return
+    for (let at = grid.size; at < width; at += grid.step) context.clearRect(at, 0, gap, grid.height)
+    for (let at = grid.size; at < grid.height; at += grid.step) context.clearRect(0, at, width, gap)
   })
   return <canvas ref={canvas} className="strip" role="img" aria-label={t('One cell for each task; the table below says the same')} style={{ width, height: grid.height }} />
 })
