@@ -48,7 +48,10 @@ static void revoked(void *context, const char *user)
 static void changed(void *context)
 {
     struct api *api = context;
+    struct http_server *server = atomic_load(&api->http);
     atomic_fetch_add(&api->generation, 1);
+    if (server)
+        http_server_news(server);
 }
 
 /* No packet to a loopback address leaves the machine. */

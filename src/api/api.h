@@ -27,7 +27,8 @@ enum {
     API_TOKEN_S_MAX = 604800,
     API_APPLICATION_S_MAX = 10 * 365 * 86400, /* of one that is given to a program */
     API_TOKEN_S = 604800,    /* life of a token that login gives unless told otherwise */
-    API_FOLLOWERS_MAX = 768, /* the others of HTTP_STREAMS_MAX are for stories and barriers */
+    API_FOLLOWERS_MAX = 768, /* of logs; */
+    API_CHANGES_MAX = 2048,  /* the others of HTTP_STREAMS_MAX are for stories and barriers */
     API_CHANGES_ALIVE_MS = 15000,
 };
 
@@ -61,6 +62,7 @@ struct api_config {
     bool is_v1_read_open;      /* lists and details of API v1 need no token, as in early PAI */
     const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
     uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
+    uint32_t changes_max;      /* streams of them, at one time; 0: API_CHANGES_MAX */
     uint32_t changes_alive_ms; /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
 };
 

@@ -319,16 +319,23 @@ int call_index(struct call *call, struct text part, const char *what, int64_t ma
     return 0;
 }
 
+/* After throttle_stream_add. */
+static bool place_take(struct call *call, atomic_uint_fast32_t *taken, uint32_t most)
+{
+    if (atomic_fetch_add(taken, 1) < most)
+        return true;
+    atomic_fetch_sub(taken, 1);
+    throttle_stream_remove(call->api, call->caller.auth.user);
+    return false;
+}
+
 int call_follower_add(struct call *call)
 {
     struct api *api = call->api;
     const uint32_t most = api->config.followers_max ? api->config.followers_max : API_FOLLOWERS_MAX;
     int code = throttle_stream_add(call);
-    if (code)
+    if (code || place_take(call, &api->followers, most))
         return code;
-    if (atomic_fetch_add(&api->followers, 1) < most)
-        return 0;
-    call_follower_remove(api, call->caller.auth.user);
     return call_fail(call, ERR_BUSY, NULL, "follow",
                      "%u readers follow logs already: ask again later, or read without follow",
                      most);
@@ -337,5 +344,23 @@ int call_follower_add(struct call *call)
 void call_follower_remove(struct api *api, const char *user)
 {
     atomic_fetch_sub(&api->followers, 1);
+    throttle_stream_remove(api, user);
+}
+
+int call_changes_add(struct call *call)
+{
+    struct api *api = call->api;
+    const uint32_t most = api->config.changes_max ? api->config.changes_max : API_CHANGES_MAX;
+    int code = throttle_stream_add(call);
+    if (code || place_take(call, &api->changes, most))
+        return code;
+    return call_fail(call, ERR_BUSY, NULL, "",
+                     "%u streams of changes are open already: ask again later, or read the lists",
+                     most);
+}
+
+void call_changes_remove(struct api *api, const char *user)
+{
+    atomic_fetch_sub(&api->changes, 1);
     throttle_stream_remove(api, user);
 }

@@ -51,7 +51,8 @@ struct api {
     struct service_watch watch;
     struct stream_guards *guards;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
-    atomic_uint_fast32_t followers;   /* of logs and changes */
+    atomic_uint_fast32_t followers;   /* of logs */
+    atomic_uint_fast32_t changes;     /* streams of them */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */
     atomic_uint_fast64_t request_us;
     int64_t started_ms;
@@ -161,6 +162,9 @@ int call_index(struct call *call, struct text part, const char *what, int64_t ma
  * that none is cut for want of these, and so that no user has more than the quota. */
 int call_follower_add(struct call *call);
 void call_follower_remove(struct api *api, const char *user);
+/* Likewise of streams of changes. */
+int call_changes_add(struct call *call);
+void call_changes_remove(struct api *api, const char *user);
 
 /* ---- the app behind the edge, without a socket ---- */
 

@@ -5,10 +5,11 @@
 #include "base/memory.h"
 #include <time.h>
 
-enum { CHANGES_POLL_MS = 100 };
+enum { CHANGES_RETRY_MS = 100 }; /* when what has changed could not be read */
 
 struct changes_reader {
     struct api *api;
+    struct http_stream *stream; /* of the reply */
     char *caller;
     uint64_t after, seen_generation;
     char *user, *cluster; /* only jobs of these; NULL: all */
@@ -22,7 +23,7 @@ struct changes_reader {
 static void changes_free(void *state)
 {
     struct changes_reader *reader = state;
-    call_follower_remove(reader->api, reader->caller);
+    call_changes_remove(reader->api, reader->caller);
     mem_free(reader->caller);
     mem_free(reader->user);
     mem_free(reader->cluster);
@@ -177,6 +178,10 @@ static void changes_refill(struct changes_reader *reader)
         mark(reader, "alive");
     if (reader->ready.length)
         reader->told_ms = now_ms;
+    /* news ends the wait before */
+    const bool is_all = reader->seen_generation == generation;
+    reader->stream->poll_ms =
+        is_all ? (uint32_t)(reader->told_ms + alive_ms - now_ms) : CHANGES_RETRY_MS;
 }
 
 static ssize_t changes_read(void *state, char *bytes, size_t size)
@@ -215,7 +220,7 @@ int handle_changes(struct call *call)
     int64_t since;
     int code = begin_of(call, &since);
     if (!code)
-        code = call_follower_add(call);
+        code = call_changes_add(call);
     if (code)
         return code;
     struct changes_reader *reader = mem_zero(1, sizeof *reader);
@@ -230,6 +235,7 @@ int handle_changes(struct call *call)
     reader->after = since >= 0 ? (uint64_t)since : store_news_number(call->api->service->store);
     mark(reader, "start");
     struct http_reply *reply = &call->exchange->reply;
+    reader->stream = &reply->stream;
     exchange_header(call->exchange, "Cache-Control", "no-store");
     reply->status = 200;
     reply->content_type = reader->is_sse ? "text/event-stream" : "application/x-ndjson";
@@ -238,7 +244,7 @@ int handle_changes(struct call *call)
         .free = changes_free,
         .state = reader,
         .fd = -1,
-        .poll_ms = CHANGES_POLL_MS,
+        .wants_news = true,
     };
     return 0;
 }

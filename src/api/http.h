@@ -32,7 +32,7 @@ enum {
     HTTP_CONNECTIONS_MAX = 4096,
     HTTP_DOOR_MAX = 2048,  /* beside them, by the tasks' door */
     HTTP_SOCKET_MAX = 256, /* beside both, by the socket of this machine */
-    HTTP_STREAMS_MAX = 1024,
+    HTTP_STREAMS_MAX = 3072,
     HTTP_IDLE_S = 30,
     HTTP_REQUEST_MS = 90000,
 };
@@ -72,6 +72,7 @@ struct http_stream {
     int fd;           /* -1: none; stays the stream's */
     uint32_t poll_ms; /* 0: never by time */
     int64_t until_ms; /* monotonic: nor waits it longer than this; 0: it may */
+    bool wants_news;  /* http_server_news ends a wait, too */
 };
 
 struct MHD_UpgradeResponseHandle;
@@ -213,6 +214,8 @@ int http_server_start(const struct http_server_config *config, struct http_serve
                       struct err *err);
 /* Read every stream again that waits. Any thread. */
 void http_server_wake(struct http_server *server);
+/* Streams that want news read soon; what is news within a tenth of a second is read together. */
+void http_server_news(struct http_server *server);
 /* The port that is listened on (when 0 was asked for). */
 uint16_t http_server_port(const struct http_server *server);
 /* Take no new connections and cut the streams; requests under way go on. */

@@ -97,7 +97,8 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     /* cut, not ended: the client must not take this for the end of what it follows */
     if (atomic_load(&edge->is_draining))
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    uint64_t round = http_watch_round(edge->watch); /* what wakes from here on is not missed */
+    /* what wakes from here on is not missed */
+    const struct http_watch_rounds rounds = http_watch_rounds(edge->watch);
     ssize_t length = stream->read(stream->state, bytes, size);
     if (length > 0)
         return length;
@@ -109,7 +110,8 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     const struct http_waiting waiting = {.fd = stream->fd,
                                          .client_fd = http_client_fd(carried->connection),
                                          .due_ms = due_of(stream),
-                                         .round = round};
+                                         .wants_news = stream->wants_news,
+                                         .rounds = rounds};
     if (!http_watch_add(edge->watch, carried, &waiting)) {
         carried->is_client_gone = !atomic_load(&edge->is_draining);
         connection_resume(carried->connection);

@@ -326,6 +326,11 @@ void http_server_wake(struct http_server *server)
     http_watch_wake_all(server->edge.watch);
 }
 
+void http_server_news(struct http_server *server)
+{
+    http_watch_news(server->edge.watch);
+}
+
 void http_server_drain(struct http_server *server)
 {
     atomic_store(&server->edge.is_draining, true);

@@ -10,15 +10,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 1000, POLL_STEP_MS = 50, EVENTS_MAX = 64 };
+enum { SWEEP_MS = 1000, POLL_STEP_MS = 50, NEWS_STEP_MS = 100, EVENTS_MAX = 64 };
 enum { TAG_FD = 0, TAG_CLIENT = 1 };
 static const uint64_t KEY_WAKEUP = UINT64_MAX;
+
+static const uint32_t NOWHERE = UINT32_MAX;
 
 struct waiter {
     void *waiter; /* NULL: free slot */
     int fd, client_fd;
-    int64_t due_ms; /* 0: none */
-    uint32_t round; /* of this slot, so that late events of an earlier waiter are told apart */
+    int64_t due_ms;     /* 0: none */
+    uint32_t round;     /* of this slot, so that late events of an earlier waiter are told apart */
+    uint32_t heap_at;   /* its place among those that are due at some time; NOWHERE: none */
+    uint32_t next_free; /* of a free slot */
+    bool wants_news;
 };
 
 struct http_watch {
@@ -27,10 +32,77 @@ struct http_watch {
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     struct waiter waiters[HTTP_STREAMS_MAX];
-    size_t used;    /* slots below this index have been used */
-    uint64_t round; /* of waking all */
+    uint32_t used;                   /* slots below this index have been used */
+    uint32_t first_free;             /* of them; NOWHERE: none */
+    uint32_t heap[HTTP_STREAMS_MAX]; /* slots with a time; none is due before its parent */
+    uint32_t heap_count;
+    uint64_t round;     /* of waking all */
+    uint64_t news;      /* how often there were some */
+    int64_t news_at_ms; /* when who wants news is woken; 0: there are none */
     bool is_stopping;
 };
+
+/* ---- by time: a binary heap ---- */
+
+static int64_t heap_due(const struct http_watch *watch, uint32_t at)
+{
+    return watch->waiters[watch->heap[at]].due_ms;
+}
+
+static void heap_put(struct http_watch *watch, uint32_t at, uint32_t slot)
+{
+    watch->heap[at] = slot;
+    watch->waiters[slot].heap_at = at;
+}
+
+static void heap_swap(struct http_watch *watch, uint32_t a, uint32_t b)
+{
+    const uint32_t slot = watch->heap[a];
+    heap_put(watch, a, watch->heap[b]);
+    heap_put(watch, b, slot);
+}
+
+static void heap_up(struct http_watch *watch, uint32_t at)
+{
+    for (; at && heap_due(watch, at) < heap_due(watch, (at - 1) / 2); at = (at - 1) / 2)
+        heap_swap(watch, at, (at - 1) / 2);
+}
+
+static void heap_down(struct http_watch *watch, uint32_t at)
+{
+    for (;;) {
+        uint32_t least = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+            if (child < watch->heap_count && heap_due(watch, child) < heap_due(watch, least))
+                least = child;
+        if (least == at)
+            return;
+        heap_swap(watch, at, least);
+        at = least;
+    }
+}
+
+static void heap_add(struct http_watch *watch, uint32_t slot)
+{
+    assert(watch->heap_count < HTTP_STREAMS_MAX && watch->waiters[slot].due_ms);
+    heap_put(watch, watch->heap_count++, slot);
+    heap_up(watch, watch->heap_count - 1);
+}
+
+static void heap_remove(struct http_watch *watch, uint32_t slot)
+{
+    const uint32_t at = watch->waiters[slot].heap_at;
+    if (at == NOWHERE)
+        return;
+    assert(at < watch->heap_count && watch->heap[at] == slot);
+    watch->waiters[slot].heap_at = NOWHERE;
+    const uint32_t last = watch->heap[--watch->heap_count];
+    if (last == slot)
+        return;
+    heap_put(watch, at, last);
+    heap_up(watch, at);
+    heap_down(watch, watch->waiters[last].heap_at);
+}
 
 int64_t http_clock_us(void)
 {
@@ -69,8 +141,11 @@ static void *waiter_take(struct http_watch *watch, struct waiter *waiter)
     void *taken = waiter->waiter;
     epoll_forget(watch, waiter->fd);
     epoll_forget(watch, waiter->client_fd);
+    heap_remove(watch, (uint32_t)(waiter - watch->waiters));
     waiter->waiter = NULL;
     waiter->round++;
+    waiter->next_free = watch->first_free;
+    watch->first_free = (uint32_t)(waiter - watch->waiters);
     return taken;
 }
 
@@ -88,15 +163,29 @@ static void wake_key(struct http_watch *watch, uint64_t key)
         watch->ops.wake(watch->ops.context, taken, (key & 1) == TAG_CLIENT);
 }
 
-/* Wake those whose time has come (all when `is_all`), one at a time so that no lock is held. */
-static void wake_due(struct http_watch *watch, int64_t now_ms, bool is_all)
+/* Wake those whose time has come, one at a time so that no lock is held. */
+static void wake_due(struct http_watch *watch, int64_t now_ms)
 {
-    for (size_t i = 0; i < HTTP_STREAMS_MAX; i++) {
+    for (void *taken = watch; taken;) {
+        taken = NULL;
+        pthread_mutex_lock(&watch->lock);
+        if (watch->heap_count && heap_due(watch, 0) <= now_ms)
+            taken = waiter_take(watch, &watch->waiters[watch->heap[0]]);
+        pthread_mutex_unlock(&watch->lock);
+        if (taken)
+            watch->ops.wake(watch->ops.context, taken, false);
+    }
+}
+
+/* All of them, or those that want news; again one at a time. */
+static void wake_all(struct http_watch *watch, bool is_news)
+{
+    for (uint32_t i = 0; i < HTTP_STREAMS_MAX; i++) {
         pthread_mutex_lock(&watch->lock);
         struct waiter *waiter = &watch->waiters[i];
         bool is_last = i >= watch->used;
         void *taken = NULL;
-        if (!is_last && waiter->waiter && (is_all || (waiter->due_ms && waiter->due_ms <= now_ms)))
+        if (!is_last && waiter->waiter && (!is_news || waiter->wants_news))
             taken = waiter_take(watch, waiter);
         pthread_mutex_unlock(&watch->lock);
         if (is_last)
@@ -104,6 +193,17 @@ static void wake_due(struct http_watch *watch, int64_t now_ms, bool is_all)
         if (taken)
             watch->ops.wake(watch->ops.context, taken, false);
     }
+}
+
+static void news_tell(struct http_watch *watch, int64_t now_ms)
+{
+    pthread_mutex_lock(&watch->lock);
+    bool is_due = watch->news_at_ms && watch->news_at_ms <= now_ms;
+    if (is_due)
+        watch->news_at_ms = 0; /* what is news from here on is told the next time */
+    pthread_mutex_unlock(&watch->lock);
+    if (is_due)
+        wake_all(watch, true);
 }
 
 static void wakeup_drain(struct http_watch *watch)
@@ -126,11 +226,10 @@ static int wait_ms(struct http_watch *watch)
 {
     int64_t left_ms = SWEEP_MS, now_ms = http_clock_ms();
     pthread_mutex_lock(&watch->lock);
-    for (size_t i = 0; i < watch->used; i++) {
-        const struct waiter *waiter = &watch->waiters[i];
-        if (waiter->waiter && waiter->due_ms && waiter->due_ms - now_ms < left_ms)
-            left_ms = waiter->due_ms - now_ms;
-    }
+    if (watch->heap_count && heap_due(watch, 0) - now_ms < left_ms)
+        left_ms = heap_due(watch, 0) - now_ms;
+    if (watch->news_at_ms && watch->news_at_ms - now_ms < left_ms)
+        left_ms = watch->news_at_ms - now_ms;
     pthread_mutex_unlock(&watch->lock);
     return left_ms < POLL_STEP_MS ? POLL_STEP_MS : (int)left_ms;
 }
@@ -149,13 +248,14 @@ static void *watch_run(void *context)
                 wake_key(watch, events[i].data.u64);
         }
         int64_t now_ms = http_clock_ms();
-        wake_due(watch, now_ms, false);
+        wake_due(watch, now_ms);
+        news_tell(watch, now_ms);
         if (now_ms >= sweep_ms) {
             sweep_ms = now_ms + SWEEP_MS;
             watch->ops.sweep(watch->ops.context);
         }
     }
-    wake_due(watch, 0, true);
+    wake_all(watch, false);
     return NULL;
 }
 
@@ -163,6 +263,7 @@ int http_watch_start(const struct http_watch_ops *ops, struct http_watch **out, 
 {
     struct http_watch *watch = mem_zero(1, sizeof *watch);
     watch->ops = *ops;
+    watch->first_free = NOWHERE;
     watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     watch->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->lock, NULL);
@@ -215,30 +316,56 @@ void http_watch_wake_all(struct http_watch *watch)
     pthread_mutex_lock(&watch->lock);
     watch->round++;
     pthread_mutex_unlock(&watch->lock);
-    wake_due(watch, 0, true);
+    wake_all(watch, false);
 }
 
-uint64_t http_watch_round(struct http_watch *watch)
+void http_watch_news(struct http_watch *watch)
 {
     pthread_mutex_lock(&watch->lock);
-    uint64_t round = watch->round;
+    watch->news++;
+    bool is_first = !watch->news_at_ms;
+    if (is_first)
+        watch->news_at_ms = http_clock_ms() + NEWS_STEP_MS;
     pthread_mutex_unlock(&watch->lock);
-    return round;
+    if (is_first)
+        watch_interrupt(watch);
+}
+
+struct http_watch_rounds http_watch_rounds(struct http_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    const struct http_watch_rounds rounds = {watch->round, watch->news};
+    pthread_mutex_unlock(&watch->lock);
+    return rounds;
 }
 
 /* Under the lock. */
 static struct waiter *waiter_free_slot(struct http_watch *watch)
 {
-    for (size_t i = 0; i < watch->used; i++)
-        if (!watch->waiters[i].waiter)
-            return &watch->waiters[i];
-    return watch->used < HTTP_STREAMS_MAX ? &watch->waiters[watch->used++] : NULL;
+    if (watch->first_free == NOWHERE)
+        return watch->used < HTTP_STREAMS_MAX ? &watch->waiters[watch->used++] : NULL;
+    struct waiter *waiter = &watch->waiters[watch->first_free];
+    assert(!waiter->waiter);
+    watch->first_free = waiter->next_free;
+    return waiter;
+}
+
+/* Under the lock: when it is to be woken; 0: never by time. What it would have been woken by while
+ * it came to wait counts. */
+static int64_t due_of(const struct http_watch *watch, const struct http_waiting *waiting)
+{
+    const int64_t now_ms = http_clock_ms();
+    if (waiting->rounds.all != watch->round)
+        return now_ms;
+    const bool is_news = waiting->wants_news && waiting->rounds.news != watch->news;
+    const int64_t news_ms = now_ms + NEWS_STEP_MS;
+    return is_news && (!waiting->due_ms || waiting->due_ms > news_ms) ? news_ms : waiting->due_ms;
 }
 
 bool http_watch_add(struct http_watch *watch, void *waiter, const struct http_waiting *waiting)
 {
     const int fd = waiting->fd, client_fd = waiting->client_fd;
-    bool has_time = waiting->due_ms != 0;
+    bool is_next = false;
     assert(waiter && client_fd >= 0);
     pthread_mutex_lock(&watch->lock);
     struct waiter *slot = watch->is_stopping ? NULL : waiter_free_slot(watch);
@@ -246,11 +373,12 @@ bool http_watch_add(struct http_watch *watch, void *waiter, const struct http_wa
         slot->waiter = waiter;
         slot->fd = fd;
         slot->client_fd = client_fd;
-        slot->due_ms = waiting->due_ms;
-        if (waiting->round != watch->round) { /* it would have been woken */
-            slot->due_ms = http_clock_ms();
-            has_time = true;
-        }
+        slot->wants_news = waiting->wants_news;
+        slot->due_ms = due_of(watch, waiting);
+        slot->heap_at = NOWHERE;
+        if (slot->due_ms)
+            heap_add(watch, (uint32_t)(slot - watch->waiters));
+        is_next = slot->heap_at == 0;
         struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT,
                                     .data.u64 = key_of(watch, slot, TAG_CLIENT)};
         bool is_added = epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, client_fd, &event) == 0;
@@ -265,7 +393,7 @@ bool http_watch_add(struct http_watch *watch, void *waiter, const struct http_wa
         }
     }
     pthread_mutex_unlock(&watch->lock);
-    if (slot && has_time)
-        watch_interrupt(watch); /* it may be in a long wait */
+    if (slot && is_next)
+        watch_interrupt(watch); /* it waits for one that is due later */
     return slot != NULL;
 }

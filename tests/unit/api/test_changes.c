@@ -158,11 +158,14 @@ static void test_limit(void **state)
 {
     struct world *world = *state;
     const char *alice = world_login(world, "alice");
+    world->api.config.changes_max = 1;
     world->api.config.followers_max = 1;
+    atomic_fetch_add(&world->api.followers, 1); /* who follows logs takes no place from them */
     assert_int_equal(world_get(world, "/api/v2/changes", alice), 200);
     struct exchange *streaming = world->streaming;
     world->streaming = NULL;
     assert_int_equal(world_get(world, "/api/v2/changes", alice), 429);
+    assert_body(world, "1 streams of changes are open already");
     world->streaming = streaming;
     world_stream_close(world);
     assert_int_equal(world_get(world, "/api/v2/changes", alice), 200);

@@ -1,6 +1,6 @@
 /* The HTTP edge over real sockets, with a small app behind it.
  *
- * Covers: src/api/http_loop.c, src/api/http_request.c, src/api/http_watch.c */
+ * Covers: src/api/http_loop.c, src/api/http_request.c */
 #include "unit.h"
 
 #include <arpa/inet.h>
