@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { useQuery, type QueryClient } from '@tanstack/react-query'
-import { sessionGet, sessionWatch, signOut } from './api/client'
+import { sessionGet, sessionIsEnded, sessionWatch, signOut } from './api/client'
 import { infoQuery, jobQuery, userQuery } from './api/queries'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
@@ -14,6 +14,7 @@ import { Boundary, Button, Check, Clock, Loading, Menu, SelectField, Toasts } fr
 import { Alerts } from './ui/alerts'
 import { Help } from './ui/help'
 import { later } from './ui/later'
+import { SignInAgain } from './ui/sign-in-again'
 
 const fallback = (
   <div className="page">
@@ -142,6 +143,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
 export function App() {
   const { path, search } = useLocation()
   const session = useSyncExternalStore(sessionWatch, sessionGet)
+  const isEnded = useSyncExternalStore(sessionWatch, sessionIsEnded)
   const [isHelp, setHelp] = useState(false)
   const main = useRef<HTMLElement>(null)
   useSettings()
@@ -179,6 +181,7 @@ export function App() {
           <Boundary key={path}>{pageOf(path)}</Boundary>
         </main>
         {isHelp && <Help onClose={() => setHelp(false)} />}
+        {isEnded && <SignInAgain />}
       </Toasts>
     </Clock>
   )

@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { ApiError, sessionFind, sessionWatch } from './api/client'
+import { ApiError, sessionFind, sessionGet, sessionWatch } from './api/client'
 import { App, pageAhead } from './app'
 import { languagePreferred, languageSet, useLanguage } from './i18n/i18n'
 import { settingsApply } from './lib/settings'
@@ -20,7 +20,12 @@ const queries = new QueryClient({
 })
 
 // Somebody else has signed in: nothing of the one before may be shown.
-sessionWatch(() => queries.clear())
+let user = sessionGet()?.user
+sessionWatch(() => {
+  if (sessionGet()?.user === user) return
+  user = sessionGet()?.user
+  queries.clear()
+})
 
 // A chunk of an older build is gone after an upgrade of the server: the new page knows the new names.
 addEventListener('vite:preloadError', (event) => {

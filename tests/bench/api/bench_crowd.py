@@ -6,7 +6,7 @@ usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--reads 2
 
 Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server, so what each of both took of them is printed
 apart. Reads go as fast as they are answered, --singles of each kind over one connection, then --reads of each kind at the same time over four. Of
-the streams a tenth follows events, and so do those that are more than the server gives to logs and changes (768); of the others a third follows
+the streams a tenth follows events, and so do those that are more than 768; of the others a third follows
 logs, the rest all changes: at the end a job is submitted, and each stream of changes must tell of it. Figures, no verdict.
 """
 import argparse
@@ -26,7 +26,7 @@ import world
 from process_use import cpu_s
 
 LAST = b"admin~last-of-all"
-FOLLOWED_MAX = 768  # logs and changes at the same time; the server's other streams are events
+FOLLOWED_MAX = 768  # of logs; beside them there is room for changes, and for events
 READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/small-1"),
          ("detail of the large job, counts alone", "/api/v2/jobs/large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
          ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("page of 50 groups", "/api/v2/groups?limit=50&cursor="),

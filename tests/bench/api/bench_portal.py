@@ -10,6 +10,7 @@ usage: bench_portal.py [--parts PART,PART…] [--jobs N] [--lines N] [--minutes 
               log      a log of N lines: from its address to its last line, search, jump to a time, frames while it scrolls; needs root
               heap     the page's heap while jobs come and go for N minutes
               portals  what N open portals cost the server while nothing happens, and while jobs come and go
+              lighthouse  its scores of seven pages, in a window of a desk's machine; needs root, and npm's registry the first time
   --jobs N    how many jobs are submitted for the list; they wait (default 100000)
   --lines N   of the log (default 1000000)
   --minutes N of a busy cluster (default 10)
@@ -37,7 +38,7 @@ import time
 
 WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
 CLIENTS = 8
-PARTS = ("sizes", "list", "job", "log", "heap", "portals")
+PARTS = ("sizes", "list", "job", "log", "heap", "portals", "lighthouse")
 WATCH_S = 30
 
 
@@ -151,6 +152,21 @@ def long_log(arguments):
         browse(world, "log", PORTAL_LINES=arguments.lines)
 
 
+def lighthouse(_):
+    from world import job
+
+    folder = WEB / "lighthouse"
+    installed = folder / "node_modules/.package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--loglevel=error"], cwd=folder, check=True)
+        installed.touch()
+    with configured(None, local=True) as world:
+        submitter(world)(job("log", ["seq 1 5000"], image=world.image))
+        assert world.skep("wait", "--quiet", "--timeout", "600", "log", timeout=900).returncode == 0
+        environment = os.environ | {"PORTAL_URL": f"http://127.0.0.1:{world.port}", "PORTAL_PASSWORD": world.admin_password}
+        subprocess.run(["node", "run.mjs"], cwd=folder, env=environment, check=True)
+
+
 BUSY = "engine: {kind: fake, fake: {nodes: 20, cpu: 64, memoryMB: 1000000, gpus: 0, runMilliseconds: 2000}}\n"
 
 
@@ -214,7 +230,7 @@ def main():
     if unknown := set(parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     subprocess.run(["node", WEB / "build.mjs", "--packages", "--all"], check=True)
-    for part, run in zip(PARTS, (sizes, long_list, large_job, long_log, heap, portals)):
+    for part, run in zip(PARTS, (sizes, long_list, large_job, long_log, heap, portals, lighthouse)):
         if part in parts:
             print(f"--- {part}", flush=True)
             run(arguments)

@@ -48,8 +48,14 @@ function read(): Session | null {
 
 export const sessionGet = () => session
 
+let isEnded = false // the server takes the session's token no more
+
+/** Has the server ended the session? What was asked meanwhile waits until the same person has signed in again, or somebody signs out. */
+export const sessionIsEnded = () => isEnded
+
 export function sessionSet(next: Session | null) {
   session = next
+  isEnded = false
   if (next) sessionStorage.setItem(KEY, JSON.stringify(next))
   else sessionStorage.removeItem(KEY)
   for (const notify of watchers) notify()
@@ -60,6 +66,31 @@ export function sessionWatch(notify: () => void) {
   return () => void watchers.delete(notify)
 }
 
+function sessionEnded(of: Session) {
+  if (session !== of || isEnded) return
+  isEnded = true
+  for (const notify of watchers) notify()
+}
+
+/** Until there is a session again that the server takes: true; false when the person has gone. */
+function sessionRenewed(user: string, signal?: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (signal?.aborted) reject(signal.reason as Error)
+      else if (session?.user === user && isEnded) return
+      else resolve(session?.user === user)
+      stop()
+      signal?.removeEventListener('abort', look)
+    }
+    const stop = sessionWatch(look)
+    signal?.addEventListener('abort', look)
+    look()
+  })
+}
+
+/** To the page for signing in, without what a sign-out takes away. */
+export const sessionLeave = () => sessionSet(null)
+
 /** Who signs out leaves nothing in the tab: a draft of a job may hold secrets. A token that has only expired takes none away. */
 function sessionEnd() {
   sessionStorage.clear()
@@ -68,8 +99,8 @@ function sessionEnd() {
 
 const tabs = new BroadcastChannel('skep.session')
 tabs.onmessage = ({ data }: MessageEvent<{ kind: 'ask' } | { kind: 'have'; session: Session } | { kind: 'out' }>) => {
-  if (data.kind === 'ask' && session) tabs.postMessage({ kind: 'have', session })
-  if (data.kind === 'have' && !session) sessionSet(data.session)
+  if (data.kind === 'ask' && session && !isEnded) tabs.postMessage({ kind: 'have', session })
+  if (data.kind === 'have' && (!session || (isEnded && session.user === data.session.user))) sessionSet(data.session)
   if (data.kind === 'out') sessionEnd()
 }
 
@@ -89,8 +120,10 @@ export function sessionFind(): Promise<void> {
 }
 
 export async function signIn(user: string, password: string) {
-  const reply = await call<Schema['Token']>('POST', '/api/v2/authn/basic/login', { json: { username: user, password } })
-  sessionSet({ user: reply.user ?? user, token: reply.token ?? '', admin: reply.admin ?? false })
+  const reply = await call<Schema['Token']>('POST', '/api/v2/authn/basic/login', { json: { username: user, password }, isAnonymous: true })
+  const next = { user: reply.user ?? user, token: reply.token ?? '', admin: reply.admin ?? false }
+  sessionSet(next)
+  tabs.postMessage({ kind: 'have', session: next }) // the session of other tabs may have ended, too
 }
 
 export async function signOut() {
@@ -108,6 +141,7 @@ export interface CallOptions {
   json?: unknown
   text?: { type: string; body: string }
   signal?: AbortSignal
+  isAnonymous?: boolean // needs no session
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -122,23 +156,32 @@ async function errorOf(reply: Response): Promise<ApiError> {
   }
 }
 
-export async function request(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
+async function requestOnce(method: Method, path: string, options: CallOptions, token: string | undefined): Promise<Response> {
   const headers = new Headers()
-  if (session) headers.set('Authorization', `Bearer ${session.token}`)
+  if (token) headers.set('Authorization', `Bearer ${token}`)
   const body = options.json !== undefined ? JSON.stringify(options.json) : options.text?.body
   if (options.json !== undefined) headers.set('Content-Type', 'application/json')
   else if (options.text) headers.set('Content-Type', options.text.type)
-  let reply: Response
   try {
-    reply = await fetch(path, { method, headers, body: body ?? null, signal: options.signal ?? null, cache: 'no-store' })
+    return await fetch(path, { method, headers, body: body ?? null, signal: options.signal ?? null, cache: 'no-store' })
   } catch (error) {
     if (options.signal?.aborted) throw error
     throw new ApiError(0, 'NoServer', 'the server does not answer')
   }
-  if (reply.ok) return reply
-  const error = await errorOf(reply)
-  if (reply.status === 401 && session) sessionSet(null)
-  throw error
+}
+
+/** A request whose session has ended has not been done: it is sent again as soon as the same person has signed in again. */
+export async function request(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
+  for (;;) {
+    const used = options.isAnonymous ? null : session
+    if (used && isEnded && !(await sessionRenewed(used.user, options.signal))) throw new ApiError(401, 'UnauthorizedUserError', 'you are not signed in any more')
+    const now = options.isAnonymous ? null : session
+    const reply = await requestOnce(method, path, options, now?.token)
+    if (reply.ok) return reply
+    const error = await errorOf(reply)
+    if (reply.status !== 401 || !now) throw error
+    sessionEnded(now)
+  }
 }
 
 export async function call<T>(method: Method, path: string, options?: CallOptions): Promise<T> {

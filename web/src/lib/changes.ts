@@ -18,7 +18,10 @@ const SILENCE_MS = 40_000 // the server says every 15 s that it is there
 
 let heardAt = 0
 /** Does the stream tell of changes? Otherwise pages ask again and again. */
-export const isTold = () => Date.now() - heardAt < SILENCE_MS
+export const isTold = () => {
+  const ago = Date.now() - heardAt // less than nothing: the clock was set back since
+  return ago >= 0 && ago < SILENCE_MS
+}
 
 export function newsOf(changes: Change[]): News {
   return {

@@ -1,6 +1,8 @@
 // The way to the organisation's provider of logins and back. The server sends the browser back to /sign-in with a token in
 // the address. It is taken only by the tab that asked: whoever lures somebody to an address with a token of their own
 // would have them work under a foreign name.
+import { useEffect, useState } from 'react'
+import { call, type Schema } from '../api/client'
 
 const KEY = 'skep.sign-on'
 
@@ -30,4 +32,20 @@ export function signOnReturned(search: URLSearchParams): Returned | null {
   sessionStorage.removeItem(KEY)
   if (!asked || asked.secret !== search.get('from')) return null
   return { user: search.get('user') ?? '', token, admin: search.get('admin') === 'true', from: asked.from }
+}
+
+type Ways = NonNullable<Schema['AuthnInfo']['methods']>
+
+/** The address of the server as browsers reach it, where it has a provider of logins; else null. */
+export function useProvider(): string | null {
+  const [url, setUrl] = useState<string | null>(null)
+  useEffect(() => {
+    const abort = new AbortController()
+    call<{ methods?: Ways }>('GET', '/api/v2/authn/info', { signal: abort.signal, isAnonymous: true }).then(
+      (info) => setUrl(info.methods?.find((way) => way.type === 'OIDC')?.publicUrl ?? null),
+      () => undefined, // the form below says what is wrong when it is used
+    )
+    return () => abort.abort()
+  }, [])
+  return url
 }

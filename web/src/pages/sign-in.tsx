@@ -1,26 +1,10 @@
 import { useEffect, useState, type FormEvent } from 'react'
-import { get, sessionSet, signIn, type Schema } from '../api/client'
+import { sessionSet, signIn } from '../api/client'
 import { t } from '../i18n/i18n'
-import { signOnReturned, signOnUrl } from '../lib/sign-on'
+import { signOnReturned, signOnUrl, useProvider } from '../lib/sign-on'
 import { navigate } from '../router'
 import skep from '../style/skep.svg'
 import { Button, ErrorNote, TextField, usePageTitle } from '../ui/ui'
-
-type Ways = NonNullable<Schema['AuthnInfo']['methods']>
-
-/** The address of the server as browsers reach it, where it has a provider of logins; else null. */
-function useProvider(): string | null {
-  const [url, setUrl] = useState<string | null>(null)
-  useEffect(() => {
-    const abort = new AbortController()
-    get<{ methods?: Ways }>('/api/v2/authn/info', abort.signal).then(
-      (info) => setUrl(info.methods?.find((way) => way.type === 'OIDC')?.publicUrl ?? null),
-      () => undefined, // the form below says what is wrong when it is used
-    )
-    return () => abort.abort()
-  }, [])
-  return url
-}
 
 export function SignIn() {
   const [error, setError] = useState<unknown>(null)
