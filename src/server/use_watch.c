@@ -25,7 +25,7 @@ struct watched {
     size_t samples;
     struct engine_stats counters; /* of the last sample, if there was one */
     int64_t sampled_us;           /* monotonic; 0: never */
-    struct use_series series;
+    struct use_series *series;    /* NULL: nothing is known of it yet */
 };
 
 struct use_watch {
@@ -125,10 +125,12 @@ static struct watched *watched_add(struct use_watch *watch, const struct use_key
     one->engine = engine;
     if (key->node)
         one->key.node = one->node = mem_copy(key->node);
-    if (use_file_load(watch->folder, &one->key, &one->series, &err) == 0)
+    cleanup_free struct use_series *series = mem_alloc(sizeof *series);
+    if (use_file_load(watch->folder, &one->key, series, &err) == 0) {
         one->samples = SAMPLES_MIN; /* after a restart it goes on */
-    else
-        memset(&one->series, 0, sizeof one->series);
+        one->series = series;
+        series = NULL;
+    }
     pthread_mutex_lock(&watch->watcher.lock);
     watched_place(watch, one, (uint32_t)watch->all.count);
     *ARRAY_ADD(&watch->all) = one;
@@ -146,6 +148,7 @@ static void watched_drop(struct use_watch *watch, size_t at)
         watched_place(watch, last, (uint32_t)at);
     }
     pthread_mutex_unlock(&watch->watcher.lock);
+    mem_free(one->series);
     mem_free(one->node);
     mem_free(one);
 }
@@ -295,7 +298,9 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     one->counters = counters;
     one->sampled_us = now_us;
     pthread_mutex_lock(&watch->watcher.lock);
-    use_series_add(&one->series, now_ms, values);
+    if (!one->series)
+        one->series = mem_zero(1, sizeof *one->series);
+    use_series_add(one->series, now_ms, values);
     one->is_changed = true;
     one->samples++;
     pthread_mutex_unlock(&watch->watcher.lock);
@@ -308,7 +313,7 @@ static void watched_save(struct use_watch *watch, struct watched *one)
     struct err err;
     if (!one->is_changed || one->samples < SAMPLES_MIN)
         return;
-    if (use_file_save(watch->folder, &one->key, &one->series, &err) < 0) {
+    if (use_file_save(watch->folder, &one->key, one->series, &err) < 0) {
         if (!watch->has_warned)
             log_warning("server", "what tasks use is not kept: %s", err.text);
         watch->has_warned = true;
@@ -371,8 +376,10 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
     cleanup_free struct use_series *series = mem_alloc(sizeof *series);
     pthread_mutex_lock(&watch->watcher.lock);
     const struct watched *one = watched_of(watch, key);
-    if (one)
-        *series = one->series;
+    if (one && one->series)
+        *series = *one->series;
+    else if (one)
+        memset(series, 0, sizeof *series);
     pthread_mutex_unlock(&watch->watcher.lock);
     int code = one ? 0 : use_file_load(watch->folder, key, series, err);
     if (code == 0)
