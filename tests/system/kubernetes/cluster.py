@@ -1,4 +1,4 @@
-"""A Kubernetes of our own for a test: Debian's etcd and the API server that build-components made, on loopback."""
+"""A Kubernetes of our own for a test: the API server that build-components made, and its etcd or Debian's, on loopback."""
 
 import ctypes
 import http.client
@@ -68,7 +68,8 @@ class Cluster:
 
     def start_etcd(self):
         client, peer = (f"http://127.0.0.1:{port}" for port in self.etcd_ports)
-        self.run("etcd", "etcd", "--data-dir", self.directory / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
+        built = self.components / "etcd"
+        self.run("etcd", built if built.exists() else "etcd", "--data-dir", self.directory / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
                  "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}", "--unsafe-no-fsync")
 
     def start_server(self, *more):

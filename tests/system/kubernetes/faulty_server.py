@@ -14,6 +14,7 @@ FAULTS = {
     "list-410": "the next list is answered 410",
     "continue-410": "the next page that is not the first is answered 410",
     "watch-410": "the next watch is answered 410",
+    "list-cut": "the next list that is the begin of a watch breaks after its first object",
     "stream-410": "the next watch says 410 as an event, in a stream of status 200",
     "cut": "the next event is cut in its middle, and the stream with it",
     "twice": "the next event comes twice",
@@ -29,6 +30,7 @@ FAULTS = {
 class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     page = 2  # objects, whatever the client's limit is
+    has_streamed_lists = False  # which are the begin of a watch
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -158,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with self.server.changed:
                 item = self.server.objects[kind].get(name)
             self.answer(200, item) if item else self.fail(404)
-        elif self.query.get("sendInitialEvents"):  # as a server that has no such lists
+        elif self.query.get("sendInitialEvents") and not self.server.has_streamed_lists:
             self.fail(422)
         elif self.query.get("watch"):
             self.watch(kind)
@@ -187,8 +189,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def watch(self, kind):
-        server, at = self.server, int(self.query["resourceVersion"])
+        server, begins_with_list = self.server, "resourceVersion" not in self.query
         with server.changed:
+            at = server.version if begins_with_list else int(self.query["resourceVersion"])
+            objects = list(server.objects[kind].values()) if begins_with_list else []
+            is_cut = begins_with_list and server.hit("list-cut")
             is_old = server.hit("watch-410")
             is_expired = server.hit("stream-410") or (not server.history and at < server.version)
         if is_old:
@@ -199,6 +204,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
+        for item in objects[:1] if is_cut else objects:
+            self.line("ADDED", item)
+        if is_cut:
+            return
+        if begins_with_list:
+            self.line("BOOKMARK", {"metadata": {"resourceVersion": str(at), "annotations": {"k8s.io/initial-events-end": "true"}}})
         if is_expired:
             self.line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"})
             return

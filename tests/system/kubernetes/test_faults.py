@@ -81,6 +81,25 @@ class Faults(unittest.TestCase):
         self.wait_nodes(5)
         self.run_one("job")
 
+    def test_lists_that_are_the_begin_of_a_watch(self):
+        self.api.has_streamed_lists = True
+        self.start("watch-410", "stream-410")
+        self.wait_nodes(5)
+        self.run_one("job")
+        self.assertFalse([each for each in self.api.requests if "limit=" in each])
+
+    def test_nobody_has_gone_who_is_not_in_half_a_list(self):
+        self.api.has_streamed_lists = True
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.api.fault("end", "stream-410", "list-cut")
+        self.api.end(pod)
+        self.finish(job)
+
     def test_the_first_watches_expire(self):
         self.start("watch-410", "stream-410")
         self.wait_nodes(5)
