@@ -466,6 +466,7 @@ static void action_apply(struct core *core, struct core_job *job, const struct j
         task = core_task_find(core, slot, action->task);
         assert(task);
         core_task_drop(core, task);
+        core->ends_left -= core->ends_left > 0;
         record_task_removed(core, job, action->task);
         record_job_changed(core, job); /* its row counts the tasks */
         break;

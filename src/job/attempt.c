@@ -60,7 +60,7 @@ static void trigger_consider(struct step *step, uint16_t first, uint16_t last, b
         const struct job_role *role = &step->job->roles[r];
         for (uint16_t i = 0; i < role->count; i++) {
             const struct job_task *task = &role->items[i];
-            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending &&
+            if (task->state == LIFE_COMPLETED && task_is_wanted(role, i) &&
                 task->completion->is_success == is_success)
                 tasks[count++] = (struct final_task){task->completed_ms, {r, i}};
         }
@@ -106,7 +106,7 @@ static bool all_completed(struct step *step, struct task_ref *last)
     for (uint16_t r = 0; r < job->role_count; r++)
         for (uint16_t i = 0; i < job->roles[r].count; i++) {
             const struct job_task *task = &job->roles[r].items[i];
-            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending &&
+            if (task->state == LIFE_COMPLETED && task_is_wanted(&job->roles[r], i) &&
                 task->completed_ms >= at_ms) {
                 at_ms = task->completed_ms;
                 *last = (struct task_ref){r, i};
@@ -226,7 +226,8 @@ static void creation_go_on(struct step *step)
 
 bool job_goes_on(const struct job *job)
 {
-    return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0) || job->is_growing;
+    return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0) || job->is_growing ||
+           job->is_shrinking;
 }
 
 void step_go_on(struct step *step)
@@ -236,6 +237,10 @@ void step_go_on(struct step *step)
         return;
     if (step->job->is_growing) {
         step_tasks_go_on(step);
+        return;
+    }
+    if (step->job->is_shrinking) {
+        step_shrink_on(step);
         return;
     }
     if (step->job->ending == KILL_NONE) {
@@ -262,7 +267,7 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
         job->waiting = 0;
     if (job->is_growing)
         job->waiting -= job_missing_count(job); /* nor of these */
-    job->is_starting = job->is_growing = false;
+    job->is_starting = job->is_growing = job->is_shrinking = false;
     if (job->has_tasks) {
         if (end->is_external) {
             step_job_state(step, LIFE_DELETING);

@@ -406,7 +406,7 @@ void job_step(struct job *job, const struct job_policy *policy, const struct job
               struct job_output *output)
 {
     assert(policy->role_count == job->role_count);
-    struct step step = {job, policy, event, output, event->now_ms};
+    struct step step = {job, policy, event, output, event->now_ms, 0};
     switch (event->kind) {
     case JOB_EVENT_PLACED:
         step_placed(&step);
@@ -492,7 +492,7 @@ bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
         if (!found)
             return job->is_growing && task.index < job->roles[task.role].instances;
         return found->state == LIFE_CREATION_PENDING && found->retry_at_ms == 0 &&
-               job_is_active(job);
+               task.index < job->roles[task.role].instances && job_is_active(job);
     }
     return task.index < job_role_instances(job, policy, task.role) &&
            job_waiting_count(job, policy) > 0;

@@ -82,6 +82,7 @@ struct job_role {
     uint32_t succeeded, failed; /* final tasks that are not deletion pending */
     struct job_task *items;
     size_t count, room; /* count > instances while surplus tasks are being ended */
+    uint32_t marked;    /* surplus tasks from this index on are deletion pending; not stored */
 };
 
 /* Read only outside this module. */
@@ -107,6 +108,9 @@ struct job {
     /* A large job without gang: tasks at the end of some roles have no entries yet; they wait like
      * the others. Not stored: the counts of the roles are. */
     bool is_growing;
+    /* A large role was scaled down: some tasks at its end have not been marked and told to end, or
+     * have ended and still have entries. Not stored: it follows from the tasks. */
+    bool is_shrinking;
     struct task_ref next; /* not stored: after a restart those that were told are passed over */
     int64_t submitted_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
@@ -147,8 +151,8 @@ struct job_event {
     int64_t now_ms;
     uint64_t random;           /* for the back-off */
     uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
-    uint32_t slice;            /* so many tasks are told of an end, created, or entered in the
-                                  table; 0: all */
+    uint32_t slice;            /* so many tasks are told of an end, created, entered in the table
+                                  or removed from it; 0: all */
     struct task_ref task;      /* TASK_* */
     struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
     const struct task_ref *tasks; /* PLACED; NULL: all */
@@ -244,8 +248,8 @@ uint32_t job_role_count(const struct job *job, const struct job_policy *policy, 
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
 /* An attempt ends, and not all of its tasks have been told; or a large gang has all its places, and
- * not all of its tasks have been created; or a job grows: JOB_EVENT_GO_ON does it for the next
- * ones. */
+ * not all of its tasks have been created; or a job grows or shrinks: JOB_EVENT_GO_ON does it for
+ * the next ones. */
 bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);

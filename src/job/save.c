@@ -269,8 +269,9 @@ static void task_resume(struct step *step, struct task_ref ref, bool is_cut)
     struct job_task *task = step_task(step, ref);
     struct job_role *role = &job->roles[ref.role];
     job->live += task_is_live(task);
-    job->waiting += task->state == LIFE_CREATION_PENDING;
-    if (task->state == LIFE_COMPLETED && !task->is_deletion_pending) {
+    const bool is_wanted = task_is_wanted(role, ref.index);
+    job->waiting += task->state == LIFE_CREATION_PENDING && is_wanted;
+    if (task->state == LIFE_COMPLETED && is_wanted) {
         role->succeeded += task->completion->is_success;
         role->failed += !task->completion->is_success;
     }
@@ -301,6 +302,7 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
         const uint32_t missing = job_missing_count(job);
         job->is_growing = missing > 0;
         job->waiting += missing;
+        job_surplus_restore(job);
     }
     if (is_cut && job_is_active(job))
         step_start_undo(&step);

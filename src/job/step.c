@@ -123,9 +123,10 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
     action->from = task->state;
     action->to = to;
-    if (task->state == LIFE_CREATION_PENDING && task->retry_at_ms > 0)
+    const bool is_wanted = task_is_wanted(&step->job->roles[ref.role], ref.index);
+    if (task->state == LIFE_CREATION_PENDING && is_wanted && task->retry_at_ms > 0)
         step->job->paused--;
-    else if (task->state == LIFE_CREATION_PENDING)
+    else if (task->state == LIFE_CREATION_PENDING && is_wanted)
         step->job->waiting--;
     task->retry_at_ms = 0;
     if (to != LIFE_CREATION_REQUESTED)

@@ -10,6 +10,7 @@ struct step {
     const struct job_event *event;
     struct job_output *output;
     int64_t now_ms;
+    uint32_t settled; /* surplus tasks that were removed or renewed in it */
 };
 
 /* step.c: the table and its transitions */
@@ -46,6 +47,12 @@ void step_task_renew(struct step *step, struct task_ref ref);
 static inline bool task_is_live(const struct job_task *task)
 {
     return task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+}
+
+/* Is it among the instances wanted, and was all the time? Only such tasks count. */
+static inline bool task_is_wanted(const struct job_role *role, size_t index)
+{
+    return index < role->instances && !role->items[index].is_deletion_pending;
 }
 
 static inline bool job_is_completing(const struct job *job)
@@ -95,6 +102,10 @@ void step_deadline(struct step *step);
 
 /* scale.c */
 void step_scale(struct step *step, uint16_t role, uint32_t instances);
-void step_role_settle(struct step *step, uint16_t role); /* remove or replace ended surplus tasks */
+/* Remove or replace ended surplus tasks, a slice of them: what is left follows. */
+void step_role_settle(struct step *step, uint16_t role);
+void step_surplus_mark(struct step *step, struct task_ref ref); /* unless it is marked already */
+void step_shrink_on(struct step *step);                         /* the next slice of them */
+void job_surplus_restore(struct job *job); /* what is left to be done with them */
 
 #endif

@@ -53,7 +53,7 @@ int64_t job_tasks_wake_ms(const struct job *job)
 {
     int64_t at = INT64_MAX;
     for (uint16_t r = 0; job->paused > 0 && r < job->role_count; r++)
-        for (size_t i = 0; i < job->roles[r].count; i++) {
+        for (size_t i = 0; i < job->roles[r].count && i < job->roles[r].instances; i++) {
             const int64_t retry_at_ms = job->roles[r].items[i].retry_at_ms;
             if (retry_at_ms > 0 && retry_at_ms < at)
                 at = retry_at_ms;
@@ -65,7 +65,7 @@ void step_tasks_resume(struct step *step, int64_t until_ms)
 {
     struct job *job = step->job;
     for (uint16_t r = 0; job->paused > 0 && r < job->role_count; r++)
-        for (uint16_t i = 0; i < job->roles[r].count; i++) {
+        for (uint16_t i = 0; i < job->roles[r].count && i < job->roles[r].instances; i++) {
             struct job_task *task = &job->roles[r].items[i];
             if (task->retry_at_ms == 0 || task->retry_at_ms > until_ms)
                 continue;
@@ -164,6 +164,8 @@ static void settle(struct step *step, struct task_ref ref)
     struct job_role *role = &job->roles[ref.role];
     assert(task->state == LIFE_ATTEMPT_COMPLETED && task->completion);
     struct retry_decision decision = {0};
+    if (ref.index >= role->instances && job_is_active(job))
+        step_surplus_mark(step, ref); /* its turn had not come: it must not decide anything */
     if (!task->is_deletion_pending && job_is_active(job) && !ends_gang(step, task->completion))
         decision = retry_decide(step->policy->roles[ref.role].task_retry, task->retries_counted,
                                 task->completion);
@@ -192,7 +194,7 @@ static void settle(struct step *step, struct task_ref ref)
         return;
     }
     step_task_state(step, ref, LIFE_COMPLETED);
-    if (task->is_deletion_pending) {
+    if (!task_is_wanted(role, ref.index)) {
         if (job_is_active(job))
             step_role_settle(step, ref.role);
     } else if (task->completion->is_success) {

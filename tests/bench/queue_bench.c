@@ -387,7 +387,7 @@ static void heap_cool(void)
 static void bench_life(struct bench *bench, const struct shape *shape, bool is_full)
 {
     struct cost cells = {0}, submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
-    struct cost scale = {0}, stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
+    struct cost scale = {0}, scaled = {0}, stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
     const struct plan_role role = role_of(1);
     const struct plan first = plan_of(&role, 1); /* HiveD makes its cells at the first request */
     bench_begin(bench, false);
@@ -405,14 +405,17 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
         step_next(bench, &(struct event){.kind = EVENT_TIMER}, &search, &start);
     victims_end(bench, tasks, &end, &retry, &start);
     const uint64_t started = bench->starts;
-    if (!shape->is_gang) { /* the second role's tasks go */
+    uint64_t left = started;
+    if (!shape->is_gang) { /* the second role's tasks go, the last of them at last */
         step(bench, &(struct event){.kind = EVENT_SCALE, .scale = {.job = {job}, .role = 1}},
              &scale);
         settle(bench, &scale);
+        left = started < shape->tasks ? started : shape->tasks;
+        tasks_exit(bench, before + left, started - left, &scaled, &scaled);
     }
     step(bench, &(struct event){.kind = EVENT_STOP, .job = {job}}, &stop);
     settle(bench, &stopping);
-    tasks_exit(bench, before, started, &exit, &exiting);
+    tasks_exit(bench, before, left, &exit, &exiting);
     printf("\n%s, %s cluster (%" PRIu64 " of %" PRIu64 " start)\n", shape->name,
            is_full ? "full" : "empty", started, tasks);
     cost_print("a small job before it, for which cells are made", &cells);
@@ -422,6 +425,7 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     cost_print("steps of its search and its start after that", &retry);
     cost_print("steps in which its tasks are created", &start);
     cost_print("half of its tasks are scaled away", &scale);
+    cost_print("ends of those, and steps after the last of them", &scaled);
     cost_print("its end is asked for", &stop);
     cost_print("steps in which its tasks are told", &stopping);
     cost_print("ends of its tasks", &exit);

@@ -133,6 +133,100 @@ static void it_is_scaled_while_it_grows(void **state)
     world_release(&world);
 }
 
+/* Eight tasks that run, of which two are wanted; two tasks a step. */
+static void shrink_begin(struct job_world *world)
+{
+    world_init(world, ROLES(8));
+    world->policy.is_gang = false;
+    world->roles[0].min_failed = 1;
+    world_begin(world);
+    world_step(world, (struct job_event){.kind = JOB_EVENT_PLACED});
+    world_run_all(world);
+    world_step(world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 2}, .slice = 2});
+}
+
+static uint32_t marked_count(const struct job_world *world)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < world->job.roles[0].count; i++)
+        count += world->job.roles[0].items[i].is_deletion_pending;
+    return count;
+}
+
+static void surplus_tasks_are_told_over_several_steps(void **state)
+{
+    (void)state;
+    struct job_world world;
+    shrink_begin(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 2);
+    assert_int_equal(marked_count(&world), 2);
+    assert_true(job_goes_on(&world.job));
+    grow_on(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 2);
+    world_exit(&world, 0, 2, 1, 0); /* its turn has not come: it must not decide the attempt */
+    assert_int_equal(world.job.state, LIFE_RUNNING);
+    assert_int_equal(marked_count(&world), 5);
+    grow_on(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 1);
+    assert_false(job_goes_on(&world.job));
+    for (uint16_t i = 3; i < 7; i++)
+        world_exit(&world, 0, i, 143, 0);
+    assert_int_equal(world.job.roles[0].count, 8);
+    const struct completion killed = completion_of(143, "%s", "");
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                          .task = {0, 7},
+                                          .completion = &killed,
+                                          .slice = 2});
+    assert_int_equal(world_count(&world, JOB_ACTION_TASK_REMOVED), 2);
+    grow_on(&world);
+    assert_int_equal(world.job.roles[0].count, 4);
+    grow_on(&world);
+    assert_int_equal(world.job.roles[0].count, 2);
+    assert_false(job_goes_on(&world.job));
+    world_release(&world);
+}
+
+static void what_has_not_been_told_is_wanted_again(void **state)
+{
+    (void)state;
+    struct job_world world;
+    shrink_begin(&world);
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 7}, .slice = 2});
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 0);
+    assert_int_equal(world.job.waiting, 0);
+    assert_false(job_goes_on(&world.job));
+    for (uint16_t i = 0; i < 6; i++) /* the seventh had been told: it is replaced */
+        assert_int_equal(job_task_find(&world.job, (struct task_ref){0, i})->state, LIFE_RUNNING);
+    world_exit(&world, 0, 6, 143, 0);
+    assert_int_equal(world.job.waiting, 1);
+    world_exit(&world, 0, 5, 1, 0); /* it counts again */
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+    world_release(&world);
+}
+
+static void surplus_tasks_that_wait_get_no_place(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(8));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = &(struct task_ref){0, 0},
+                                          .task_count = 1});
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_SCALE, .scale = {.instances = 2}, .slice = 2});
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 1);
+    assert_int_equal(world.job.roles[0].count, 6);
+    assert_false(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){0, 5}));
+    world_simple(&world, JOB_EVENT_STOP);
+    assert_int_equal(world.job.waiting, 0);
+    assert_false(job_goes_on(&world.job));
+    world_release(&world);
+}
+
 static void it_is_stopped_while_it_grows(void **state)
 {
     (void)state;
@@ -154,5 +248,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_place_comes_before_the_entry),
     cmocka_unit_test(it_is_scaled_while_it_grows),
     cmocka_unit_test(it_is_stopped_while_it_grows),
+    cmocka_unit_test(surplus_tasks_are_told_over_several_steps),
+    cmocka_unit_test(what_has_not_been_told_is_wanted_again),
+    cmocka_unit_test(surplus_tasks_that_wait_get_no_place),
 };
 UNIT_FILE(tests, NULL, NULL);

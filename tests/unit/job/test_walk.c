@@ -133,7 +133,7 @@ static void check_job(void)
 {
     const struct job *job = &walk.world.job;
     uint32_t live = 0, waiting = 0, paused = 0, held = 0, uncreated = 0;
-    bool missing = false;
+    bool missing = false, surplus = false;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         uint32_t succeeded = 0, failed = 0;
         const struct job_role *role = &job->roles[r];
@@ -144,14 +144,17 @@ static void check_job(void)
             live += task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
             uncreated += task->is_uncreated;
             CHECK(task->retry_at_ms == 0 || task->state == LIFE_CREATION_PENDING);
-            waiting += task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0;
-            paused += task->retry_at_ms > 0;
+            const bool is_wanted = i < role->instances;
+            waiting += task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0 && is_wanted;
+            paused += task->retry_at_ms > 0 && is_wanted;
             held += task->is_held;
-            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending) {
+            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending && is_wanted) {
                 succeeded += task->completion->is_success;
                 failed += !task->completion->is_success;
             }
-            CHECK(i < role->instances || task->is_deletion_pending);
+            CHECK(is_wanted || task->is_deletion_pending || job->is_shrinking ||
+                  job->state >= LIFE_DELETION_PENDING);
+            surplus |= !is_wanted || task->is_deletion_pending;
         }
         CHECK(role->succeeded == succeeded && role->failed == failed);
         const bool is_whole = role->count >= role->instances;
@@ -167,7 +170,8 @@ static void check_job(void)
     CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
     CHECK(!life_is_completing(job->state) || live > 0 || job_goes_on(job));
     CHECK(!job_goes_on(job) || life_is_completing(job->state) || job->is_starting ||
-          job->is_growing);
+          job->is_growing || job->is_shrinking);
+    CHECK(!job->is_shrinking || (surplus && !walk.world.policy.is_gang));
     CHECK(!job->is_growing || (missing && !walk.world.policy.is_gang));
     CHECK(job->is_growing || job->is_starting || !missing || life_is_completing(job->state) ||
           job->state >= LIFE_ATTEMPT_COMPLETED || !job->has_tasks);
