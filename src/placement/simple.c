@@ -74,6 +74,7 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
 {
     (void)err;
     struct simple *simple = simple_of(placer);
+    simple_course_close(simple);
     while (simple->nodes.count <= id.v) {
         ARRAY_ADD(&simple->nodes);
         simple_views_reserve(simple);
@@ -107,6 +108,17 @@ static struct simple_group *group_find(struct simple *simple, const char *name)
     return at == MAP_NONE ? NULL : &simple->groups.items[at];
 }
 
+static uint32_t cluster_number(struct simple *simple, const char *name)
+{
+    uint32_t number = text_map_get(&simple->cluster_index, text_of(name));
+    if (number != MAP_NONE)
+        return number;
+    number = (uint32_t)simple->clusters.count;
+    *ARRAY_ADD(&simple->clusters) = mem_copy(name);
+    text_map_set(&simple->cluster_index, text_of(simple->clusters.items[number]), number);
+    return number;
+}
+
 static struct simple_group *group_add(struct simple *simple,
                                       const struct placement_request *request, size_t slot_count,
                                       bool is_waiting)
@@ -122,7 +134,7 @@ static struct simple_group *group_add(struct simple *simple,
     struct simple_group *group = &simple->groups.items[at];
     *group = (struct simple_group){
         .name = mem_copy(request->group),
-        .virtual_cluster = mem_copy(request->virtual_cluster),
+        .cluster = cluster_number(simple, request->virtual_cluster),
         .priority = request->priority,
         .slots = mem_zero(slot_count, sizeof *group->slots),
         .slot_count = slot_count,
@@ -150,7 +162,6 @@ static void group_drop(struct simple *simple, struct simple_group *group)
     }
     text_map_remove(&simple->names, text_of(group->name));
     mem_free(group->name);
-    mem_free(group->virtual_cluster);
     mem_free(group->slots);
     for (size_t i = 0; i < group->victim_count; i++)
         mem_free(group->victims[i]);
@@ -176,6 +187,8 @@ static void simple_release_group(struct placer *placer, const char *name)
 {
     struct simple *simple = simple_of(placer);
     struct simple_group *group = group_find(simple, name);
+    if (simple_course_is_of(simple, name))
+        simple_course_close(simple);
     if (!group)
         return;
     for (size_t i = 0; !group->is_waiting && i < group->slot_count; i++)
@@ -186,9 +199,17 @@ static void simple_release_group(struct placer *placer, const char *name)
 
 static void simple_cancel(struct placer *placer, const char *name)
 {
-    struct simple_group *group = group_find(simple_of(placer), name);
+    struct simple *simple = simple_of(placer);
+    struct simple_group *group = group_find(simple, name);
+    if (simple_course_is_of(simple, name))
+        simple_course_close(simple);
     if (group && group->is_waiting)
-        group_drop(simple_of(placer), group);
+        group_drop(simple, group);
+}
+
+static void simple_forget(struct placer *placer)
+{
+    simple_course_close(simple_of(placer));
 }
 
 /* --- results --- */
@@ -224,7 +245,7 @@ static void result_preempt(const struct simple *simple, const bool *is_victim, s
         count += is_victim[i];
     result->victims = ARENA_ARRAY(arena, const char *, count + 1);
     for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_victim[i])
+        if (is_victim[i] && simple->groups.items[i].name) /* it may have ended since */
             result->victims[result->victim_count++] =
                 arena_copy(arena, text_of(simple->groups.items[i].name));
 }
@@ -417,6 +438,49 @@ static bool free_place(struct simple_search *search)
     return false;
 }
 
+/* In one piece. */
+static void request_place(struct simple *simple, const struct placement_request *request,
+                          struct arena *arena, struct placement_result *result)
+{
+    const size_t count = request_size(request);
+    struct simple_search search = {.simple = simple, .request = request};
+    search.slots = ARENA_ARRAY(arena, struct simple_slot, count + 1);
+    bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
+    simple_course_close(simple);
+    if (free_place(&search)) {
+        result_bind(search.slots, count, arena, result);
+    } else if (simple_victims_find(&search, is_victim, arena)) {
+        result_preempt(simple, is_victim, arena, result);
+        if (request->may_preempt)
+            waiting_add(simple, &search, count, result);
+    } else {
+        result_wait(&search, arena, result);
+    }
+}
+
+/* The next piece; the last one has the answer. */
+static void piece_place(struct simple *simple, const struct placement_request *request,
+                        struct arena *arena, struct placement_result *result)
+{
+    const struct simple_course *course = &simple->course;
+    if (simple_course_go_on(simple, request, arena) == SIMPLE_CUT) {
+        *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+        return;
+    }
+    const struct simple_search search = {
+        .simple = simple, .request = request, .slots = course->slots};
+    if (course->stage == COURSE_BIND) {
+        result_bind(course->slots, course->slot_count, arena, result);
+    } else if (course->stage == COURSE_PREEMPT) {
+        result_preempt(simple, course->is_victim, arena, result);
+        if (request->may_preempt)
+            waiting_add(simple, &search, course->slot_count, result);
+    } else {
+        result_wait(&search, arena, result);
+    }
+    simple_course_close(simple);
+}
+
 static int simple_place(struct placer *placer, const struct placement_request *request,
                         struct arena *arena, struct placement_result *result, struct err *err)
 {
@@ -435,24 +499,16 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     struct simple_group *waiting = group_find(simple, request->group);
     assert(!waiting || waiting->is_waiting);
     if (waiting) {
+        simple_course_close(simple);
         if (waiting_place(simple, waiting, arena, result))
             return 0;
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
-    size_t count = request_size(request);
-    struct simple_search search = {.simple = simple, .request = request};
-    search.slots = ARENA_ARRAY(arena, struct simple_slot, count + 1);
-    bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
-    if (free_place(&search)) {
-        result_bind(search.slots, count, arena, result);
-    } else if (simple_victims_find(&search, is_victim, arena)) {
-        result_preempt(simple, is_victim, arena, result);
-        if (request->may_preempt)
-            waiting_add(simple, &search, count, result);
-    } else {
-        result_wait(&search, arena, result);
-    }
+    if (request->slice && request_size(request) > request->slice)
+        piece_place(simple, request, arena, result);
+    else
+        request_place(simple, request, arena, result);
     return 0;
 }
 
@@ -481,6 +537,7 @@ static int simple_commit(struct placer *placer, const struct placement_request *
     struct simple *simple = simple_of(placer);
     struct simple_group *group = group_find(simple, request->group);
     assert(slot_count == request_size(request));
+    simple_course_close(simple);
     if (group)
         group_drop(simple, group); /* the one that waited for these slots */
     group = group_add(simple, request, slot_count, false);
@@ -514,6 +571,7 @@ static int simple_commit(struct placer *placer, const struct placement_request *
 static void simple_free(struct placer *placer)
 {
     struct simple *simple = simple_of(placer);
+    simple_course_close(simple);
     for (size_t i = 0; i < simple->nodes.count; i++)
         node_facts_release(&simple->nodes.items[i].facts);
     for (size_t i = 0; i < simple->groups.count; i++)
@@ -526,6 +584,10 @@ static void simple_free(struct placer *placer)
     for (size_t i = 0; i < simple->kinds.count; i++)
         mem_free(simple->kinds.items[i].type);
     ARRAY_FREE(&simple->kinds);
+    for (size_t i = 0; i < simple->clusters.count; i++)
+        mem_free(simple->clusters.items[i]);
+    ARRAY_FREE(&simple->clusters);
+    text_map_release(&simple->cluster_index);
     mem_free(simple->whole);
     mem_free(simple->traits);
     mem_free(simple->kind_of);
@@ -552,7 +614,6 @@ static void group_copy(struct simple_group *to, const struct simple_group *from)
     if (!from->name)
         return;
     to->name = mem_copy(from->name);
-    to->virtual_cluster = mem_copy(from->virtual_cluster);
     to->slots = mem_zero(from->slot_count, sizeof *to->slots);
     memcpy(to->slots, from->slots, from->slot_count * sizeof *to->slots);
     to->victims = from->victim_count ? mem_zero(from->victim_count, sizeof *to->victims) : NULL;
@@ -595,6 +656,9 @@ static struct placer *simple_copy(const struct placer *placer)
             text_map_set(&to->names, text_of(to->groups.items[i].name), (uint32_t)i);
     }
     to->groups.count = from->groups.count;
+    for (size_t i = 0; i < from->clusters.count; i++)
+        (void)cluster_number(to, from->clusters.items[i]);
+    simple_course_copy(to, from);
     return &to->placer;
 }
 
@@ -602,8 +666,8 @@ static struct placer *simple_copy(const struct placer *placer)
     {                                                                                              \
         .name = (policy), .nodes_per_work = 6, .free = simple_free, .node_set = simple_node_set,   \
         .place = simple_place, .commit = simple_commit, .release_slot = simple_release_slot,       \
-        .release_group = simple_release_group, .cancel = simple_cancel, .copy = simple_copy,       \
-        .check = simple_check,                                                                     \
+        .release_group = simple_release_group, .cancel = simple_cancel, .forget = simple_forget,   \
+        .copy = simple_copy, .check = simple_check,                                                \
     }
 
 static const struct {

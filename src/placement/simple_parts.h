@@ -35,7 +35,8 @@ struct simple_slot {
 };
 
 struct simple_group {
-    char *name, *virtual_cluster; /* name NULL: free entry */
+    char *name;       /* NULL: free entry */
+    uint32_t cluster; /* number of its virtual cluster */
     int32_t priority;
     bool is_waiting; /* preempting: the slots are kept for it, not yet its own */
     struct simple_slot *slots;
@@ -59,6 +60,43 @@ struct simple_extra {
 /* Which node is to be tried first: negative when `a`. */
 typedef int view_compare_fn(const struct simple_view *a, const struct simple_view *b);
 
+enum { GANG_MEMBERS_MAX = 256 };
+
+/* How far the placing of a gang has come, on the views. */
+struct simple_gang {
+    uint16_t order[GANG_MEMBERS_MAX]; /* of the members: large tasks first, … */
+    uint32_t first[GANG_MEMBERS_MAX]; /* … and the first slot of each */
+    size_t member;                    /* place in the order */
+    uint32_t task;                    /* of this member: the next one */
+    size_t choice_count;              /* nodes that have room for its tasks, in simple->choice */
+    bool is_chosen;                   /* these have been found */
+    size_t node;                      /* on which all of it must lie, or SIZE_MAX */
+};
+
+enum simple_outcome { SIMPLE_PLACED, SIMPLE_FAILS, SIMPLE_CUT };
+
+/* A search for many tasks, over several calls. The views and the choice are as it left them: in
+ * what they say nothing changes before its answer. */
+struct simple_course {
+    char *group; /* whom it is for; NULL: there is none */
+    enum {
+        COURSE_FREE_AVOIDING, /* places that are free, without the nodes to avoid */
+        COURSE_FREE,
+        COURSE_VICTIMS, /* who must go */
+        COURSE_PLACE,   /* places for when they have gone */
+        COURSE_BIND,    /* the answer is known: bind, … */
+        COURSE_PREEMPT, /* … or preempt */
+        COURSE_WAIT,
+    } stage;
+    bool is_begun; /* the gang of this stage */
+    struct node_id *avoid;
+    size_t avoid_count;
+    struct simple_gang *gang;
+    struct simple_slot *slots;
+    bool *is_victim; /* by group */
+    size_t slot_count, group_count;
+};
+
 struct simple {
     struct placer placer;
     view_compare_fn *compare; /* NULL: lowest id */
@@ -77,6 +115,11 @@ struct simple {
     size_t live_groups, waiting_groups;
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
+    struct {
+        char **items; /* names of virtual clusters, by their numbers */
+        size_t count, room;
+    } clusters;
+    struct text_map cluster_index;
     struct simple_view *whole; /* by node: what it has, close together for the search … */
     struct simple_view *free;  /* … and what is free of that */
     uint8_t *traits;           /* by node: enum node_trait, … */
@@ -89,6 +132,7 @@ struct simple {
     uint32_t *choice;           /* likewise, … */
     struct simple_extra *extra; /* … this one all zero between two searches */
     size_t view_room;
+    struct simple_course course;
 };
 
 enum node_trait { NODE_KNOWN = 1, NODE_HEALTHY = 2 };
@@ -149,6 +193,10 @@ void simple_views_keep(const struct simple *simple, const char *except);
 bool simple_gang_is_possible(const struct simple_search *search);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct simple_search *search);
+/* The same, so many tasks in one call. False: it does not fit in any one node, as it must. */
+bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang);
+enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct simple_gang *gang,
+                                      uint32_t tasks);
 /* Is it of the type that the member wants and of the engine, and none to avoid? */
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member);
@@ -177,5 +225,17 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
  * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
  * more for each victim by which it may or may not fit. */
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena);
+/* The same without placing the gang: the views are as if the victims had ended. */
+bool simple_victims_choose(const struct simple_search *search, bool *is_victim,
+                           struct arena *arena);
+
+/* simple_course.c */
+/* The next piece of the search for the request, of which some may have been done. */
+enum simple_outcome simple_course_go_on(struct simple *simple,
+                                        const struct placement_request *request,
+                                        struct arena *arena);
+bool simple_course_is_of(const struct simple *simple, const char *group);
+void simple_course_close(struct simple *simple);
+void simple_course_copy(struct simple *to, const struct simple *from);
 
 #endif

@@ -250,44 +250,55 @@ static struct choice choice_of(const struct simple_search *search,
     return choice;
 }
 
-static bool member_spread(const struct simple_search *search, const struct placement_member *member,
-                          const struct demand *demand, struct simple_slot *slots)
+/* So many more of its tasks; *left: how many more there may be. */
+static enum simple_outcome member_spread(const struct simple_search *search,
+                                         const struct placement_member *member,
+                                         struct simple_gang *gang, struct simple_slot *slots,
+                                         uint32_t *left)
 {
     const struct simple *simple = search->simple;
-    struct choice choice = choice_of(search, member, demand);
+    const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
+    struct choice choice = {search, simple->choice, gang->choice_count};
+    if (!gang->is_chosen)
+        choice = choice_of(search, member, &demand);
+    gang->is_chosen = true;
     /* the fullest that has room, and the first one, stay so when they have one task more */
     const bool is_kept = !simple->compare || simple->compare == simple_compare_least;
-    for (uint32_t i = 0; i < member->count; i++) {
+    for (; gang->task<member->count && * left> 0; gang->task++, --*left) {
         if (!choice.count)
-            return false;
+            return SIMPLE_FAILS;
         const uint32_t node = choice.nodes[0];
-        slot_take(search, node, demand, &slots[i]);
-        const bool is_full = !simple_view_room(&simple->views[node], demand, 1);
+        slot_take(search, node, &demand, &slots[gang->task]);
+        const bool is_full = !simple_view_room(&simple->views[node], &demand, 1);
         if (is_full)
             choice.nodes[0] = choice.nodes[--choice.count];
         if (choice.count && (is_full || !is_kept))
             choice_down(&choice, 0);
     }
-    return true;
+    gang->choice_count = choice.count;
+    return gang->task < member->count ? SIMPLE_CUT : SIMPLE_PLACED;
 }
 
 /* On that node, or (SIZE_MAX) on any. */
-static bool member_place(const struct simple_search *search, const struct placement_member *member,
-                         size_t node, struct simple_slot *slots)
+static enum simple_outcome member_place(const struct simple_search *search,
+                                        const struct placement_member *member,
+                                        struct simple_gang *gang, struct simple_slot *slots,
+                                        uint32_t *left)
 {
+    size_t node = gang->node;
     assert(node < search->simple->nodes.count || node == SIZE_MAX);
     const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
     const bool is_together = *member->within_one_cell || node != SIZE_MAX;
     if (!is_together && member->count > 1)
-        return member_spread(search, member, &demand, slots);
+        return member_spread(search, member, gang, slots, left);
     if (member->count && node == SIZE_MAX)
         node = node_choose(search, member, &demand, member->count);
     for (uint32_t i = 0; i < member->count; i++) {
         if (node == SIZE_MAX || !simple_view_room(&search->simple->views[node], &demand, 1))
-            return false;
+            return SIMPLE_FAILS;
         slot_take(search, node, &demand, &slots[i]);
     }
-    return true;
+    return SIMPLE_PLACED;
 }
 
 int simple_member_compare(const struct placement_member *a, const struct placement_member *b)
@@ -335,31 +346,52 @@ static bool gang_confine(const struct simple_search *search, size_t *node)
 }
 
 /* Large tasks first: they have the fewest places. Slots stay in the order of the request. */
-bool simple_gang_place(const struct simple_search *search)
+bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang)
 {
     const struct placement_request *request = search->request;
-    enum { MEMBERS_MAX = 256 };
-    size_t order[MEMBERS_MAX], first[MEMBERS_MAX], next = 0;
-    assert(request->member_count <= MEMBERS_MAX);
+    uint32_t next = 0;
+    assert(request->member_count <= GANG_MEMBERS_MAX);
+    gang->member = 0;
+    gang->task = 0;
+    gang->is_chosen = false;
     for (size_t i = 0; i < request->member_count; i++) {
-        first[i] = next;
+        gang->first[i] = next;
         next += request->members[i].count;
         size_t at = i;
-        while (at > 0 &&
-               simple_member_compare(&request->members[i], &request->members[order[at - 1]]) < 0) {
-            order[at] = order[at - 1];
+        while (at > 0 && simple_member_compare(&request->members[i],
+                                               &request->members[gang->order[at - 1]]) < 0) {
+            gang->order[at] = gang->order[at - 1];
             at--;
         }
-        order[at] = i;
+        gang->order[at] = (uint16_t)i;
     }
-    size_t node = SIZE_MAX;
-    if (request->within_one_cell && *request->within_one_cell && !gang_confine(search, &node))
-        return false;
-    for (size_t i = 0; i < request->member_count; i++)
-        if (!member_place(search, &request->members[order[i]], node,
-                          search->slots + first[order[i]]))
-            return false;
-    return true;
+    gang->node = SIZE_MAX;
+    const char *within = request->within_one_cell;
+    return !within || !*within || gang_confine(search, &gang->node);
+}
+
+enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct simple_gang *gang,
+                                      uint32_t tasks)
+{
+    const struct placement_request *request = search->request;
+    assert(tasks > 0);
+    for (; gang->member < request->member_count; gang->member++) {
+        const uint16_t at = gang->order[gang->member];
+        const enum simple_outcome outcome = member_place(search, &request->members[at], gang,
+                                                         search->slots + gang->first[at], &tasks);
+        if (outcome != SIMPLE_PLACED)
+            return outcome;
+        gang->task = 0;
+        gang->is_chosen = false;
+    }
+    return SIMPLE_PLACED;
+}
+
+bool simple_gang_place(const struct simple_search *search)
+{
+    struct simple_gang gang;
+    return simple_gang_begin(search, &gang) &&
+           simple_gang_go_on(search, &gang, UINT32_MAX) == SIMPLE_PLACED;
 }
 
 /* Tasks of one demand fit if there is room for as many, wherever they go: mostly a few nodes tell.

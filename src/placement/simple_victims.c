@@ -263,11 +263,10 @@ static bool trial_fits(struct trial *trial)
     return is_certain || trial_places(trial);
 }
 
-static bool is_preemptible(const struct simple_group *group,
-                           const struct placement_request *request)
+static bool is_preemptible(const struct simple_group *group, int32_t priority, uint32_t cluster)
 {
-    return group->name && !group->is_waiting && group->priority < request->priority &&
-           (group->priority < 0 || strcmp(group->virtual_cluster, request->virtual_cluster) == 0);
+    return group->name && !group->is_waiting && group->priority < priority &&
+           (group->priority < 0 || group->cluster == cluster);
 }
 
 /* Groups that may be ended, lowest priority first, then in the order of the table. */
@@ -286,8 +285,10 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
     if (!sum)
         return sorted;
     memset(sorted, 0xff, sum * sizeof *sorted);
+    const uint32_t cluster =
+        text_map_get(&simple->cluster_index, text_of(request->virtual_cluster));
     for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_preemptible(&simple->groups.items[i], request))
+        if (is_preemptible(&simple->groups.items[i], request->priority, cluster))
             sorted[next[priority_index(simple->groups.items[i].priority)]++] = (uint32_t)i;
     for (uint32_t i = 0; i < sum; i++)
         if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
@@ -384,7 +385,7 @@ static bool victims_choose(struct trial *trial, const uint32_t *candidates, size
     return victims_add(trial, candidates, 0, count, is_victim);
 }
 
-bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
+bool simple_victims_choose(const struct simple_search *search, bool *is_victim, struct arena *arena)
 {
     struct simple *simple = search->simple;
     struct trial trial = {.search = search, .simple = simple, .arena = arena};
@@ -393,12 +394,18 @@ bool simple_victims_find(const struct simple_search *search, bool *is_victim, st
     if (!count || !needs_fill(&trial))
         return false;
     groups_keep(&trial);
-    bool fits = victims_choose(&trial, candidates, count, is_victim);
-    if (fits) {
+    const bool fits = victims_choose(&trial, candidates, count, is_victim);
+    if (fits)
         victims_spare(&trial, is_victim);
-        fits = simple_gang_place(search);
-        assert(fits);
-    }
     memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
+    return fits;
+}
+
+bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
+{
+    if (!simple_victims_choose(search, is_victim, arena))
+        return false;
+    const bool fits = simple_gang_place(search);
+    assert(fits);
     return fits;
 }

@@ -1,0 +1,149 @@
+/* simple_course.c — a plain placer's search for many tasks, in pieces: "One large part" in
+ * docs/rfc/0016-gangs-in-steps.md. Each piece does one stage, or places a slice of the tasks. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "placement/simple_parts.h"
+
+bool simple_course_is_of(const struct simple *simple, const char *group)
+{
+    return simple->course.group && strcmp(simple->course.group, group) == 0;
+}
+
+void simple_course_close(struct simple *simple)
+{
+    struct simple_course *course = &simple->course;
+    if (!course->group)
+        return;
+    mem_free(course->group);
+    mem_free(course->avoid);
+    mem_free(course->gang);
+    mem_free(course->slots);
+    mem_free(course->is_victim);
+    *course = (struct simple_course){0};
+}
+
+static void course_begin(struct simple *simple, const struct placement_request *request)
+{
+    struct simple_course *course = &simple->course;
+    simple_course_close(simple);
+    course->group = mem_copy(request->group);
+    course->stage = request->avoid_count ? COURSE_FREE_AVOIDING : COURSE_FREE;
+    course->avoid = mem_copy_array(request->avoid, request->avoid_count, sizeof *request->avoid);
+    course->avoid_count = request->avoid_count;
+    course->gang = mem_alloc(sizeof *course->gang);
+    for (size_t i = 0; i < request->member_count; i++)
+        course->slot_count += request->members[i].count;
+    course->slots = mem_alloc(mem_size(course->slot_count + 1, sizeof *course->slots));
+}
+
+/* The next tasks of the gang, on the views that its stage has made. */
+static enum simple_outcome tasks_place(const struct simple_search *search,
+                                       struct simple_course *course)
+{
+    assert(search->request->slice > 0);
+    if (!course->is_begun && !simple_gang_begin(search, course->gang))
+        return SIMPLE_FAILS;
+    course->is_begun = true;
+    return simple_gang_go_on(search, course->gang, search->request->slice);
+}
+
+static void free_go_on(struct simple_search *search, struct simple_course *course)
+{
+    search->avoids = course->stage == COURSE_FREE_AVOIDING;
+    if (!course->is_begun) {
+        simple_views_fill(search->simple, false);
+        simple_views_keep(search->simple, course->group);
+    }
+    const enum simple_outcome outcome = tasks_place(search, course);
+    if (outcome == SIMPLE_CUT)
+        return;
+    course->is_begun = false;
+    if (outcome == SIMPLE_PLACED)
+        course->stage = COURSE_BIND;
+    else
+        course->stage = search->avoids ? COURSE_FREE : COURSE_VICTIMS;
+}
+
+static void victims_go_on(const struct simple_search *search, struct simple_course *course,
+                          struct arena *arena)
+{
+    course->group_count = search->simple->groups.count;
+    course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
+    course->stage =
+        simple_victims_choose(search, course->is_victim, arena) ? COURSE_PLACE : COURSE_WAIT;
+}
+
+static void places_go_on(const struct simple_search *search, struct simple_course *course)
+{
+    const enum simple_outcome outcome = tasks_place(search, course);
+    assert(outcome != SIMPLE_FAILS); /* the room was counted */
+    if (outcome == SIMPLE_PLACED)
+        course->stage = COURSE_PREEMPT;
+}
+
+/* Have all victims ended by themselves since they were chosen? */
+static bool victims_are_gone(const struct simple *simple)
+{
+    const struct simple_course *course = &simple->course;
+    assert(course->group_count <= simple->groups.count);
+    for (size_t i = 0; i < course->group_count; i++)
+        if (course->is_victim[i] && simple->groups.items[i].name)
+            return false;
+    return true;
+}
+
+enum simple_outcome simple_course_go_on(struct simple *simple,
+                                        const struct placement_request *request,
+                                        struct arena *arena)
+{
+    struct simple_course *course = &simple->course;
+    if (!simple_course_is_of(simple, request->group))
+        course_begin(simple, request);
+    struct placement_request own = *request;
+    own.avoid = course->avoid;
+    own.avoid_count = course->avoid_count;
+    struct simple_search search = {.simple = simple, .request = &own, .slots = course->slots};
+    switch (course->stage) {
+    case COURSE_FREE_AVOIDING:
+    case COURSE_FREE:
+        free_go_on(&search, course);
+        break;
+    case COURSE_VICTIMS:
+        victims_go_on(&search, course, arena);
+        break;
+    case COURSE_PLACE:
+        places_go_on(&search, course);
+        break;
+    case COURSE_PREEMPT:
+        if (!victims_are_gone(simple))
+            return SIMPLE_PLACED;
+        course_begin(simple, request); /* there may be room without ending anybody */
+        break;
+    case COURSE_BIND:
+        return SIMPLE_PLACED;
+    case COURSE_WAIT:
+        return SIMPLE_FAILS;
+    }
+    return SIMPLE_CUT;
+}
+
+void simple_course_copy(struct simple *to, const struct simple *from)
+{
+    const struct simple_course *course = &from->course;
+    const size_t nodes = from->nodes.count;
+    if (!course->group)
+        return;
+    to->course = *course;
+    to->course.group = mem_copy(course->group);
+    to->course.avoid = mem_copy_array(course->avoid, course->avoid_count, sizeof *course->avoid);
+    to->course.gang = mem_copy_array(course->gang, 1, sizeof *course->gang);
+    to->course.slots = mem_copy_array(course->slots, course->slot_count + 1, sizeof *course->slots);
+    to->course.is_victim =
+        mem_copy_array(course->is_victim, course->group_count + 1, sizeof *course->is_victim);
+    if (nodes > 0) { /* where the search stands */
+        memcpy(to->views, from->views, nodes * sizeof *to->views);
+        memcpy(to->choice, from->choice, nodes * sizeof *to->choice);
+    }
+}
