@@ -42,13 +42,19 @@ static uint32_t kind_find(struct simple *simple, const char *type)
     return (uint32_t)simple->kinds.count - 1;
 }
 
+static void node_refresh(struct simple *simple, uint32_t at)
+{
+    simple->free[at] = simple_node_free(&simple->nodes.items[at]);
+    simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
+}
+
 static void node_take(struct simple *simple, const struct simple_slot *slot)
 {
     struct simple_node *node = &simple->nodes.items[slot->node];
     node->cpu_used += slot->cpu;
     node->memory_used += slot->memory_mib;
     node->gpus_taken |= slot->gpus;
-    simple->free[slot->node] = simple_node_free(node);
+    node_refresh(simple, slot->node);
 }
 
 static void node_give(struct simple *simple, const struct simple_slot *slot)
@@ -57,7 +63,7 @@ static void node_give(struct simple *simple, const struct simple_slot *slot)
     node->cpu_used -= slot->cpu;
     node->memory_used -= slot->memory_mib;
     node->gpus_taken &= ~slot->gpus;
-    simple->free[slot->node] = simple_node_free(node);
+    node_refresh(simple, slot->node);
 }
 
 static uint64_t gpus_lost(const struct node_facts *facts)
@@ -79,7 +85,8 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
         ARRAY_ADD(&simple->nodes);
         simple_views_reserve(simple);
         simple->whole[simple->nodes.count - 1] = simple->free[simple->nodes.count - 1] =
-            (struct simple_view){0};
+            simple->offered[simple->nodes.count - 1] = (struct simple_view){0};
+        simple->kept[simple->nodes.count - 1] = (struct simple_share){0};
         simple->traits[simple->nodes.count - 1] = 0;
     }
     struct simple_node *node = &simple->nodes.items[id.v];
@@ -93,7 +100,7 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     simple->whole[id.v] =
         (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
                              gpu_mask(node->facts.gpu_count)};
-    simple->free[id.v] = simple_node_free(node);
+    node_refresh(simple, id.v);
     simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
     simple->kind_of[id.v] = kind_find(simple, node->facts.gpu_type);
     kind_count(simple, id.v, true);
@@ -151,10 +158,28 @@ static struct simple_group *group_add(struct simple *simple,
     return group;
 }
 
+/* What a waiting group waits for is not for others, until it gives up. */
+static void group_keep(struct simple *simple, const struct simple_group *group, bool is_kept)
+{
+    assert(group->is_waiting);
+    for (size_t i = 0; i < group->slot_count; i++) {
+        const struct simple_slot *slot = &group->slots[i];
+        struct simple_share *kept = &simple->kept[slot->node];
+        const uint64_t cpu = slot->cpu;
+        assert((kept->gpus & slot->gpus) == (is_kept ? 0 : slot->gpus));
+        kept->cpu = is_kept ? kept->cpu + cpu : kept->cpu - cpu;
+        kept->memory_mib =
+            is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
+        kept->gpus ^= slot->gpus;
+        node_refresh(simple, slot->node);
+    }
+}
+
 static void group_drop(struct simple *simple, struct simple_group *group)
 {
     assert(group->name);
     if (group->is_waiting) {
+        group_keep(simple, group, false);
         simple->waiting_groups--;
     } else {
         simple->live_groups--;
@@ -402,7 +427,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
         if (group_find(simple, group->victims[i]))
             result->victims[result->victim_count++] = arena_copy(arena, text_of(group->victims[i]));
     bool fits = true;
-    simple_views_fill(simple, false);
+    simple_views_fill(simple, simple->free);
     for (size_t i = 0; i < group->slot_count; i++) {
         if (!simple->nodes.items[group->slots[i].node].facts.is_healthy)
             return false;
@@ -421,6 +446,7 @@ static void waiting_add(struct simple *simple, const struct simple_search *searc
     assert(slot_count > 0 && result->kind == PLACEMENT_PREEMPT);
     struct simple_group *group = group_add(simple, search->request, slot_count, true);
     memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
+    group_keep(simple, group, true);
     group->victims = mem_zero(result->victim_count, sizeof *group->victims);
     for (size_t i = 0; i < result->victim_count; i++)
         group->victims[group->victim_count++] = mem_copy(result->victims[i]);
@@ -430,8 +456,7 @@ static bool free_place(struct simple_search *search)
 {
     for (int pass = search->request->avoid_count ? 0 : 1; pass < 2; pass++) {
         search->avoids = pass == 0;
-        simple_views_fill(search->simple, false);
-        simple_views_keep(search->simple, search->request->group);
+        simple_views_fill(search->simple, search->simple->offered);
         if (simple_gang_place(search))
             return true;
     }
@@ -592,6 +617,8 @@ static void simple_free(struct placer *placer)
     mem_free(simple->traits);
     mem_free(simple->kind_of);
     mem_free(simple->free);
+    mem_free(simple->offered);
+    mem_free(simple->kept);
     mem_free(simple->views);
     mem_free(simple->choice);
     mem_free(simple->extra);
@@ -643,6 +670,8 @@ static struct placer *simple_copy(const struct placer *placer)
     for (size_t i = 0; i < from->nodes.count; i++) {
         to->whole[i] = from->whole[i];
         to->free[i] = from->free[i];
+        to->offered[i] = from->offered[i];
+        to->kept[i] = from->kept[i];
         to->traits[i] = from->traits[i];
         to->kind_of[i] = from->kind_of[i];
     }

@@ -18,11 +18,20 @@ static int slot_count(struct simple_node *nodes, size_t node_count, const struct
     return 0;
 }
 
+static void share_count(struct simple_share *share, const struct simple_slot *slot)
+{
+    share->cpu += slot->cpu;
+    share->memory_mib += slot->memory_mib;
+    share->gpus |= slot->gpus;
+}
+
 static int group_count(const struct simple_group *group, const struct placement_visit *visit,
-                       struct simple_node *nodes, size_t node_count, struct err *err)
+                       struct simple *counted, size_t node_count, struct err *err)
 {
     size_t live = 0;
     if (group->is_waiting) {
+        for (size_t i = 0; i < group->slot_count; i++)
+            share_count(&counted->kept[group->slots[i].node], &group->slots[i]);
         visit->see(visit->context, group->name, PLACEMENT_WAITING, NODE_NONE);
         return 0;
     }
@@ -30,7 +39,7 @@ static int group_count(const struct simple_group *group, const struct placement_
         if (group->slots[i].node == UINT32_MAX)
             continue;
         live++;
-        int code = slot_count(nodes, node_count, &group->slots[i], group->name, err);
+        int code = slot_count(counted->nodes.items, node_count, &group->slots[i], group->name, err);
         if (code)
             return code;
         visit->see(visit->context, group->name, i, (struct node_id){group->slots[i].node});
@@ -74,7 +83,7 @@ static int groups_count(const struct simple *simple, const struct placement_visi
         counted->live_groups += !group->is_waiting;
         counted->waiting_groups += group->is_waiting;
         counted->by_priority[priority_index(group->priority)] += !group->is_waiting;
-        int code = group_count(group, visit, counted->nodes.items, simple->nodes.count, err);
+        int code = group_count(group, visit, counted, simple->nodes.count, err);
         if (code)
             return code;
         CHECK(text_map_get(&simple->names, text_of(group->name)) == i, group->name,
@@ -95,6 +104,13 @@ static int counts_compare(const struct simple *simple, const struct simple *coun
         CHECK(free->cpu == now.cpu && free->memory_mib == now.memory_mib &&
                   free->gpus == now.gpus && free->gpu_count == now.gpu_count,
               node->facts.name, "is not as free as is noted");
+        CHECK(memcmp(&simple->kept[i], &counted->kept[i], sizeof *simple->kept) == 0,
+              node->facts.name, "is not kept as groups wait for it");
+        const struct simple_view *offered = &simple->offered[i];
+        const struct simple_view less = simple_view_less(now, &simple->kept[i]);
+        CHECK(offered->cpu == less.cpu && offered->memory_mib == less.memory_mib &&
+                  offered->gpus == less.gpus && offered->gpu_count == less.gpu_count,
+              node->facts.name, "does not offer what is noted");
     }
     CHECK(counted->live_groups == simple->live_groups &&
               counted->waiting_groups == simple->waiting_groups &&
@@ -108,12 +124,14 @@ int simple_check(struct placer *placer, const struct placement_visit *visit, str
     const struct simple *simple = (const struct simple *)placer;
     struct simple *counted = mem_zero(1, sizeof *counted);
     counted->nodes.items = mem_zero(simple->nodes.count + 1, sizeof *counted->nodes.items);
+    counted->kept = mem_zero(simple->nodes.count + 1, sizeof *counted->kept);
     int code = groups_count(simple, visit, counted, err);
     if (!code)
         code = counts_compare(simple, counted, err);
     if (!code)
         code = kinds_check(simple, err);
     mem_free(counted->nodes.items);
+    mem_free(counted->kept);
     mem_free(counted);
     return code;
 }

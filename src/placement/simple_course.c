@@ -52,10 +52,8 @@ static enum simple_outcome tasks_place(const struct simple_search *search,
 static void free_go_on(struct simple_search *search, struct simple_course *course)
 {
     search->avoids = course->stage == COURSE_FREE_AVOIDING;
-    if (!course->is_begun) {
-        simple_views_fill(search->simple, false);
-        simple_views_keep(search->simple, course->group);
-    }
+    if (!course->is_begun)
+        simple_views_fill(search->simple, search->simple->offered);
     const enum simple_outcome outcome = tasks_place(search, course);
     if (outcome == SIMPLE_CUT)
         return;

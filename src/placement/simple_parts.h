@@ -51,10 +51,9 @@ struct simple_view {
     uint64_t memory_mib, gpus;
 };
 
-/* What is free of a node beside what is free anyway. */
-struct simple_extra {
-    uint64_t cpu, memory_mib, gpus;                /* of the groups that are tried as victims */
-    uint64_t kept_cpu, kept_memory_mib, kept_gpus; /* what others wait for */
+/* Resources of a node. */
+struct simple_share {
+    uint64_t cpu, memory_mib, gpus;
 };
 
 /* Which node is to be tried first: negative when `a`. */
@@ -120,17 +119,20 @@ struct simple {
         size_t count, room;
     } clusters;
     struct text_map cluster_index;
-    struct simple_view *whole; /* by node: what it has, close together for the search … */
-    struct simple_view *free;  /* … and what is free of that */
-    uint8_t *traits;           /* by node: enum node_trait, … */
-    uint32_t *kind_of;         /* … and of which of the kinds it is, when it is known */
+    struct simple_view *whole;   /* by node: what it has, close together for the search … */
+    struct simple_view *free;    /* … what is free of that, … */
+    struct simple_view *offered; /* … and what of this no group waits for */
+    struct simple_share *kept;   /* by node: what waiting groups wait for, no two for one device */
+    uint8_t *traits;             /* by node: enum node_trait, … */
+    uint32_t *kind_of;           /* … and of which of the kinds it is, when it is known */
     struct {
         struct simple_kind *items;
         size_t count, room;
     } kinds;
     struct simple_view *views;  /* scratch, one a node */
     uint32_t *choice;           /* likewise, … */
-    struct simple_extra *extra; /* … this one all zero between two searches */
+    struct simple_share *extra; /* … this one all zero between two searches: what is free beside
+                                   that if the groups that are tried as victims have ended */
     size_t view_room;
     struct simple_course course;
 };
@@ -184,11 +186,12 @@ int simple_check(struct placer *placer, const struct placement_visit *visit, str
 /* simple_search.c */
 void simple_views_reserve(struct simple *simple); /* for all nodes */
 struct simple_view simple_node_free(const struct simple_node *node);
+/* Without what is kept. */
+struct simple_view simple_view_less(struct simple_view view, const struct simple_share *kept);
 view_compare_fn simple_compare_least, simple_compare_most;
-void simple_views_fill(struct simple *simple, bool is_empty);
+/* From `whole`, `free` or `offered`. */
+void simple_views_fill(struct simple *simple, const struct simple_view *from);
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
-/* What waiting groups wait for is not for others. */
-void simple_views_keep(const struct simple *simple, const char *except);
 /* Would the gang fit if nothing was in use, even on nodes that are not healthy? */
 bool simple_gang_is_possible(const struct simple_search *search);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */

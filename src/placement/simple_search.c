@@ -31,6 +31,15 @@ struct simple_view simple_node_free(const struct simple_node *node)
                                 saturated(node->facts.memory_mib, node->memory_used), gpus};
 }
 
+struct simple_view simple_view_less(struct simple_view view, const struct simple_share *kept)
+{
+    view.cpu = (uint32_t)saturated(view.cpu, kept->cpu);
+    view.memory_mib = saturated(view.memory_mib, kept->memory_mib);
+    view.gpus &= ~kept->gpus;
+    view.gpu_count = bit_count(view.gpus);
+    return view;
+}
+
 void simple_views_reserve(struct simple *simple)
 {
     const size_t room = simple->nodes.room;
@@ -38,6 +47,8 @@ void simple_views_reserve(struct simple *simple)
         return;
     simple->whole = mem_realloc(simple->whole, mem_size(room, sizeof *simple->whole));
     simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
+    simple->offered = mem_realloc(simple->offered, mem_size(room, sizeof *simple->offered));
+    simple->kept = mem_realloc(simple->kept, mem_size(room, sizeof *simple->kept));
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
     simple->traits = mem_realloc(simple->traits, mem_size(room, sizeof *simple->traits));
     simple->kind_of = mem_realloc(simple->kind_of, mem_size(room, sizeof *simple->kind_of));
@@ -47,12 +58,11 @@ void simple_views_reserve(struct simple *simple)
     simple->view_room = room;
 }
 
-void simple_views_fill(struct simple *simple, bool is_empty)
+void simple_views_fill(struct simple *simple, const struct simple_view *from)
 {
     const size_t count = simple->nodes.count;
     if (count > 0)
-        memcpy(simple->views, is_empty ? simple->whole : simple->free,
-               count * sizeof *simple->views);
+        memcpy(simple->views, from, count * sizeof *simple->views);
 }
 
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot)
@@ -66,19 +76,6 @@ bool simple_view_take(const struct simple *simple, const struct simple_slot *slo
     view->gpus &= ~slot->gpus;
     view->gpu_count = bit_count(view->gpus);
     return fits;
-}
-
-/* Preempting groups own nothing yet, but what they wait for is not for others. */
-void simple_views_keep(const struct simple *simple, const char *except)
-{
-    assert(simple->view_room >= simple->nodes.count);
-    for (size_t i = 0; simple->waiting_groups && i < simple->groups.count; i++) {
-        const struct simple_group *group = &simple->groups.items[i];
-        if (!group->name || !group->is_waiting || strcmp(group->name, except) == 0)
-            continue;
-        for (size_t j = 0; j < group->slot_count; j++)
-            simple_view_take(simple, &group->slots[j]);
-    }
 }
 
 bool simple_type_fits(const char *wanted, const char *type)
@@ -420,6 +417,6 @@ bool simple_gang_is_possible(const struct simple_search *search)
     empty.ignores_health = true;
     if (request->member_count == 1 && !(request->within_one_cell && *request->within_one_cell))
         return member_is_possible(&empty, &request->members[0]);
-    simple_views_fill(search->simple, true);
+    simple_views_fill(search->simple, search->simple->whole);
     return simple_gang_place(&empty);
 }

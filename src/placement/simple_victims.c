@@ -30,28 +30,23 @@ struct trial {
 
 /* --- what a node offers --- */
 
-static bool extra_is_none(const struct simple_extra *extra)
+static bool extra_is_none(const struct simple_share *extra)
 {
-    return !(extra->cpu | extra->memory_mib | extra->gpus | extra->kept_cpu |
-             extra->kept_memory_mib | extra->kept_gpus);
+    return !(extra->cpu | extra->memory_mib | extra->gpus);
 }
 
 static void view_update(const struct trial *trial, uint32_t at)
 {
     const struct simple_node *node = &trial->simple->nodes.items[at];
-    const struct simple_extra *extra = &trial->simple->extra[at];
+    const struct simple_share *extra = &trial->simple->extra[at];
     assert(node->cpu_used >= extra->cpu && node->memory_used >= extra->memory_mib);
-    const uint64_t cpu = saturated(node->facts.cpu, node->cpu_used - extra->cpu);
-    const uint64_t memory_mib =
-        saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib);
     const uint64_t back = extra->gpus & gpu_mask(node->facts.gpu_count) & ~node->gpus_lost;
-    const uint64_t gpus = (gpus_free(node) | back) & ~extra->kept_gpus;
-    trial->simple->views[at] = (struct simple_view){
-        .cpu = (uint32_t)saturated(cpu, extra->kept_cpu),
-        .gpu_count = bit_count(gpus),
-        .memory_mib = saturated(memory_mib, extra->kept_memory_mib),
-        .gpus = gpus,
+    const struct simple_view free = {
+        .cpu = (uint32_t)saturated(node->facts.cpu, node->cpu_used - extra->cpu),
+        .memory_mib = saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib),
+        .gpus = gpus_free(node) | back,
     };
+    trial->simple->views[at] = simple_view_less(free, &trial->simple->kept[at]);
 }
 
 /* May its tasks be on the node? */
@@ -87,10 +82,10 @@ static void node_count(const struct trial *trial, uint32_t at, bool is_added)
 
 static void nodes_count(const struct trial *trial)
 {
-    const struct simple_extra *extra = trial->simple->extra;
+    const struct simple_share *extra = trial->simple->extra;
     for (size_t i = 0; i < trial->need_count; i++)
         trial->needs[i].room = 0;
-    simple_views_fill(trial->simple, false);
+    simple_views_fill(trial->simple, trial->simple->offered);
     for (uint32_t at = 0; at < trial->simple->nodes.count; at++) {
         if (!extra_is_none(&extra[at]))
             view_update(trial, at);
@@ -103,7 +98,7 @@ static void nodes_count(const struct trial *trial)
 static void slot_give(const struct trial *trial, const struct simple_slot *slot, bool is_given)
 {
     assert(slot->node == UINT32_MAX || slot->node < trial->simple->nodes.count);
-    struct simple_extra *extra = &trial->simple->extra[slot->node];
+    struct simple_share *extra = &trial->simple->extra[slot->node];
     const uint64_t cpu = slot->cpu;
     extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
     extra->memory_mib =
@@ -123,24 +118,6 @@ static void group_give(const struct trial *trial, const struct simple_group *gro
         slot_give(trial, slot, is_given);
         view_update(trial, slot->node);
         node_count(trial, slot->node, true);
-    }
-}
-
-static void groups_keep(const struct trial *trial)
-{
-    const struct simple *simple = trial->simple;
-    for (size_t i = 0; simple->waiting_groups && i < simple->groups.count; i++) {
-        const struct simple_group *group = &simple->groups.items[i];
-        if (!group->name || !group->is_waiting ||
-            strcmp(group->name, trial->search->request->group) == 0)
-            continue;
-        for (size_t j = 0; j < group->slot_count; j++) {
-            const struct simple_slot *slot = &group->slots[j];
-            struct simple_extra *extra = &trial->simple->extra[slot->node];
-            extra->kept_cpu += slot->cpu;
-            extra->kept_memory_mib += slot->memory_mib;
-            extra->kept_gpus |= slot->gpus;
-        }
     }
 }
 
@@ -306,8 +283,7 @@ static bool trial_counts(const struct trial *trial)
 static void extra_clear(const struct trial *trial)
 {
     const struct simple *simple = trial->simple;
-    for (size_t at = 0; at < simple->nodes.count; at++)
-        simple->extra[at].cpu = simple->extra[at].memory_mib = simple->extra[at].gpus = 0;
+    memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
 }
 
 /* Would the end of all of them do? Leaves none of them a victim. */
@@ -393,7 +369,6 @@ bool simple_victims_choose(const struct simple_search *search, bool *is_victim, 
     const uint32_t *candidates = candidates_list(&trial, &count);
     if (!count || !needs_fill(&trial))
         return false;
-    groups_keep(&trial);
     const bool fits = victims_choose(&trial, candidates, count, is_victim);
     if (fits)
         victims_spare(&trial, is_victim);
