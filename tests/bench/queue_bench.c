@@ -263,6 +263,30 @@ static void bench_kind(struct bench *bench, enum kind kind)
     ends_run(bench, kinds[kind]);
 }
 
+/* Small jobs go ahead of all that wait: each of them preempts one. Their submissions, with the
+ * steps after them, and the ends of those who must go. */
+static void bench_preemptors(struct bench *bench)
+{
+    bench_begin(bench, false);
+    fill(bench, false);
+    for (uint32_t i = 0; i < bench->jobs; i++) {
+        struct plan_role role = role_of(1 + i / NODE_CPU % NODE_GPUS);
+        role.cpu = 1 + i % NODE_CPU;
+        role.memory_mib = 1 + i;
+        const struct plan plan = plan_of(&role, 1);
+        submit(bench, &plan, NULL);
+        settle(bench, NULL);
+    }
+    const struct plan_role role = role_of(NODE_GPUS);
+    struct plan plan = plan_of(&role, 1);
+    plan.priority = 100;
+    for (uint32_t i = 0; i < ENDS; i++) {
+        submit(bench, &plan, &bench->submit);
+        settle(bench, &bench->submit);
+    }
+    ends_run(bench, "demands differ, others preempt");
+}
+
 /* There is room, but ports are scarce: each shape asks for another number. */
 static void bench_ports(struct bench *bench)
 {
@@ -451,6 +475,7 @@ static void waits_run(struct bench *bench)
            "timer: worst", "timers", "starts");
     for (int kind = 0; kind < KINDS; kind++)
         bench_kind(bench, (enum kind)kind);
+    bench_preemptors(bench);
     bench_ports(bench);
     bench_gang(bench, 1, "a gang of 256 groups, GPUs");
     bench_gang(bench, 0, "a gang of 256 groups, memory");

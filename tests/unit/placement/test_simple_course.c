@@ -1,0 +1,297 @@
+/* A plain placer's search in pieces finds what the same search finds at once, whatever ends between
+ * two pieces. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "placement/placement.h"
+#include "placement/simple.h"
+
+enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 40 };
+
+static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+static void node_set(struct placer *placer, uint32_t id, bool is_healthy)
+{
+    char name[16];
+    snprintf(name, sizeof name, "n%u", id);
+    const struct node_facts node = {.name = name,
+                                    .cpu = 16,
+                                    .memory_mib = 16384,
+                                    .gpu_count = GPUS,
+                                    .gpu_type = "V100",
+                                    .is_healthy = is_healthy};
+    assert_int_equal(placer->ops->node_set(placer, (struct node_id){id}, &node, NULL), 0);
+}
+
+static const struct placement_member large[] = {{TASKS - 4, 1, 64, 1, "", ""},
+                                                {4, 2, 64, 1, "V100", ""}};
+static const struct placement_member small = {1, 1, 64, GPUS, "", ""};
+
+static struct placement_request ask(const char *group, const struct placement_member *members,
+                                    size_t count, int32_t priority)
+{
+    return (struct placement_request){.group = group,
+                                      .virtual_cluster = "default",
+                                      .priority = priority,
+                                      .pinned_cell_id = "",
+                                      .members = members,
+                                      .member_count = count,
+                                      .may_preempt = true};
+}
+
+static struct placement_request ask_large(int32_t priority)
+{
+    struct placement_request request = ask("large", large, COUNT_OF(large), priority);
+    request.slice = SLICE;
+    return request;
+}
+
+static struct placement_result place(struct placer *placer, const struct placement_request *request)
+{
+    struct placement_result result;
+    assert_int_equal(placer->ops->place(placer, request, &arena, &result, NULL), 0);
+    return result;
+}
+
+static void take(struct placer *placer, const struct placement_request *request,
+                 const struct placement_result *result)
+{
+    assert_int_equal(result->kind, PLACEMENT_BIND);
+    assert_int_equal(
+        placer->ops->commit(placer, request, result->slots, result->slot_count, false, NULL), 0);
+}
+
+/* So many jobs of a whole node each run. */
+static struct placer *cluster_of(const char *policy, uint32_t busy)
+{
+    struct placer *placer = placer_simple_new(policy);
+    for (uint32_t i = 0; i < NODES; i++)
+        node_set(placer, i, true);
+    for (uint32_t i = 0; i < busy; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "small%u", i);
+        const struct placement_request request = ask(name, &small, 1, 10);
+        const struct placement_result result = place(placer, &request);
+        take(placer, &request, &result);
+    }
+    return placer;
+}
+
+static struct placement_result search(struct placer *placer,
+                                      const struct placement_request *request, uint32_t *pieces)
+{
+    struct placement_result result = place(placer, request);
+    for (*pieces = 1; result.is_cut; (*pieces)++) {
+        assert_true(*pieces < PIECES_MAX);
+        result = place(placer, request);
+    }
+    return result;
+}
+
+static struct placement_result place_at_once(struct placer *placer,
+                                             struct placement_request request)
+{
+    struct placer *copy = placer->ops->copy(placer);
+    request.slice = 0;
+    const struct placement_result result = place(copy, &request);
+    copy->ops->free(copy);
+    return result;
+}
+
+static void results_equal(const struct placement_result *a, const struct placement_result *b)
+{
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->slot_count, b->slot_count);
+    for (size_t i = 0; i < a->slot_count; i++) {
+        assert_int_equal(a->slots[i].node.v, b->slots[i].node.v);
+        assert_int_equal(a->slots[i].gpu_count, b->slots[i].gpu_count);
+        assert_memory_equal(a->slots[i].gpus, b->slots[i].gpus,
+                            a->slots[i].gpu_count * sizeof *a->slots[i].gpus);
+    }
+    assert_int_equal(a->victim_count, b->victim_count);
+    for (size_t i = 0; i < a->victim_count; i++)
+        assert_string_equal(a->victims[i], b->victims[i]);
+}
+
+static void see(void *context, const char *group, size_t slot, struct node_id node)
+{
+    (void)context, (void)group, (void)slot, (void)node;
+}
+
+static void check(struct placer *placer)
+{
+    const struct placement_visit visit = {see, NULL};
+    assert_int_equal(placer->ops->check(placer, &visit, NULL), 0);
+}
+
+static void what_is_found_is_what_is_found_at_once(void **state)
+{
+    (void)state;
+    const uint32_t busy[] = {0, 2, NODES, 4}; /* it is bound, preempts, or waits */
+    const int32_t priorities[] = {100, 100, 100, 10};
+    const enum placement_kind kinds[] = {PLACEMENT_BIND, PLACEMENT_BIND, PLACEMENT_PREEMPT,
+                                         PLACEMENT_WAIT};
+    for (size_t p = 0; p < COUNT_OF(policies); p++)
+        for (size_t i = 0; i < COUNT_OF(busy); i++) {
+            uint32_t pieces;
+            struct placer *placer = cluster_of(policies[p], busy[i]);
+            const struct placement_request request = ask_large(priorities[i]);
+            const struct placement_result whole = place_at_once(placer, request);
+            const struct placement_result result = search(placer, &request, &pieces);
+            results_equal(&result, &whole);
+            assert_int_equal(result.kind, kinds[i]);
+            assert_true(result.kind == PLACEMENT_WAIT || pieces > TASKS / SLICE);
+            check(placer);
+            if (result.kind == PLACEMENT_BIND)
+                take(placer, &request, &result);
+            check(placer);
+            placer->ops->free(placer);
+        }
+}
+
+static void nodes_to_avoid_are_those_of_the_beginning(void **state)
+{
+    (void)state;
+    const struct node_id first[] = {{0}, {1}}, later[] = {{2}, {3}, {4}};
+    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        uint32_t pieces;
+        struct placer *placer = cluster_of(policies[p], 0);
+        struct placement_request request = ask_large(100);
+        request.avoid = first;
+        request.avoid_count = COUNT_OF(first);
+        const struct placement_result whole = place_at_once(placer, request);
+        assert_true(place(placer, &request).is_cut);
+        request.avoid = later;
+        request.avoid_count = COUNT_OF(later);
+        const struct placement_result result = search(placer, &request, &pieces);
+        results_equal(&result, &whole);
+        placer->ops->free(placer);
+    }
+}
+
+static void a_copy_goes_on_at_the_same_piece(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < 10; cut++) {
+        uint32_t left, left_of_copy;
+        struct placer *placer = cluster_of(policies[cut % 3], cut % 2 ? NODES : 2);
+        const struct placement_request request = ask_large(100);
+        struct placement_result result = {.is_cut = true};
+        for (uint32_t i = 0; i < cut && result.is_cut; i++)
+            result = place(placer, &request);
+        if (result.is_cut) {
+            struct placer *copy = placer->ops->copy(placer);
+            const struct placement_result other = search(copy, &request, &left_of_copy);
+            result = search(placer, &request, &left);
+            results_equal(&result, &other);
+            assert_int_equal(left, left_of_copy);
+            copy->ops->free(copy);
+        }
+        placer->ops->free(placer);
+    }
+}
+
+/* Room that becomes free meanwhile is not for the search that has begun; who has ended by itself is
+ * no victim any more. */
+static void ends_between_two_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < 9; cut++) {
+        uint32_t pieces;
+        struct placer *placer = cluster_of(policies[cut % 3], NODES);
+        const struct placement_request request = ask_large(100);
+        const struct placement_result whole = place_at_once(placer, request);
+        assert_int_equal(whole.victim_count, TASKS / GPUS);
+        struct placement_result result = {.is_cut = true};
+        for (uint32_t i = 0; i < cut && result.is_cut; i++)
+            result = place(placer, &request);
+        assert_true(result.is_cut);
+        placer->ops->release_slot(placer, "small0", 0);
+        result = search(placer, &request, &pieces);
+        assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+        for (size_t i = 0; i < result.victim_count; i++)
+            assert_string_not_equal(result.victims[i], "small0");
+        assert_in_range(result.victim_count, TASKS / GPUS - 1, TASKS / GPUS);
+        check(placer);
+        placer->ops->free(placer);
+    }
+}
+
+/* All victims have ended by themselves: nobody has to be told. */
+static void the_last_victim_ends_between_two_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 2; cut < 9; cut++) {
+        uint32_t pieces;
+        struct placer *placer = cluster_of("best-fit", NODES);
+        const struct placement_request request = ask_large(100);
+        for (uint32_t i = 0; i < cut; i++)
+            assert_true(place(placer, &request).is_cut);
+        for (uint32_t i = 0; i < NODES; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "small%u", i);
+            placer->ops->release_group(placer, name);
+        }
+        const struct placement_result result = search(placer, &request, &pieces);
+        take(placer, &request, &result);
+        check(placer);
+        placer->ops->free(placer);
+    }
+}
+
+static void what_is_given_up_leaves_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < 9; cut++) {
+        uint32_t pieces;
+        struct placer *placer = cluster_of("spread", 2);
+        const struct placement_request request = ask_large(100);
+        struct placement_result result = {.is_cut = true};
+        for (uint32_t i = 0; i < cut && result.is_cut; i++)
+            result = place(placer, &request);
+        if (cut % 4 == 0)
+            placer->ops->forget(placer);
+        else if (cut % 4 == 1)
+            placer->ops->cancel(placer, "large");
+        else if (cut % 4 == 2)
+            placer->ops->release_group(placer, "large");
+        else
+            node_set(placer, NODES, true);
+        check(placer);
+        const struct placement_result whole = place_at_once(placer, request);
+        result = search(placer, &request, &pieces);
+        assert_true(pieces > TASKS / SLICE); /* from its beginning */
+        results_equal(&result, &whole);
+        placer->ops->free(placer);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_found_is_what_is_found_at_once),
+    cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
+    cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
+    cmocka_unit_test(ends_between_two_pieces),
+    cmocka_unit_test(the_last_victim_ends_between_two_pieces),
+    cmocka_unit_test(what_is_given_up_leaves_nothing),
+};
+UNIT_FILE(tests, setup, teardown);
