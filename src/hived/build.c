@@ -425,8 +425,8 @@ void cells_alloc(struct hived *h, size_t room)
     h->cell_room = (uint32_t)room;
 }
 
-/* Half as much again, for nodes that join later: to enlarge the tables of 10,000 nodes takes tens of
- * milliseconds, while memory that has never been touched costs nothing. */
+/* Half as much again, for nodes that join later: to enlarge the tables of 10,000 nodes takes tens
+ * of milliseconds, while memory that has never been touched costs nothing. */
 static size_t room_of(size_t cells)
 {
     return cells + cells / 2 + 1;
