@@ -546,6 +546,8 @@ void core_step(struct core *core, const struct event *event, struct output *outp
     core->random = event->random;
     if (core->wake_ms <= core->now_ms)
         core->wake_ms = INT64_MAX; /* it has come: ask again for the next */
+    if (core->placer->ops->tidy)
+        core->placer->ops->tidy(core->placer, core->slice);
     timers_fire(core);
     event_apply(core, event);
     core_step_end(core);

@@ -251,11 +251,19 @@ static void review_begin(struct core *core)
     pass->is_due = false;
 }
 
+/* The placer has cells of groups that have ended. */
+static bool placer_is_untidy(const struct core *core)
+{
+    const struct placer_ops *ops = core->placer->ops;
+    return ops->tidy && !ops->tidy(core->placer, 0);
+}
+
 /* Nobody is tried while a gang is placed or places are given back: docs/rfc/0016-gangs-in-steps.md.
  */
 static bool pass_is_held(const struct core *core)
 {
-    return core->placing.job || holdovers_are_left(core) || gang_is_creating(core);
+    return core->placing.job || holdovers_are_left(core) || gang_is_creating(core) ||
+           placer_is_untidy(core);
 }
 
 static void review_continue(struct core *core)
@@ -326,7 +334,8 @@ static bool gang_goes_on(struct core *core)
 {
     if (!pass_is_held(core))
         return false;
-    if (!holdovers_release(core, core->slice) || !core->placing.job)
+    if (placer_is_untidy(core) || !holdovers_release(core, core->slice) || placer_is_untidy(core) ||
+        !core->placing.job)
         return true;
     const struct core_job *job = core_job_find(core, (struct job_id){core->placing.job});
     const struct queue_item item = core_job_item(core, job);

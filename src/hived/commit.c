@@ -446,7 +446,7 @@ static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
     if (slot < group->spare_hint)
         group->spare_hint = slot;
     if (--group->bound_count == 0)
-        group_release(h, index);
+        group_release(h, index, UINT32_MAX);
 }
 
 bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
@@ -460,26 +460,30 @@ bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
     return true;
 }
 
-void hived_group_end(struct hived *h, const char *name)
+bool hived_group_end_some(struct hived *h, const char *name, uint32_t leaves)
 {
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
     if (!group)
-        return;
+        return true;
     if (group->state == HIVED_GROUP_PREEMPTING)
-        preemption_undo(h, index);
-    else
-        group_release(h, index);
+        return preemption_undo_some(h, index, leaves);
+    return group_release(h, index, leaves);
 }
 
-void hived_pod_cancel(struct hived *h, const char *name, const char *pod)
+void hived_group_end(struct hived *h, const char *name)
+{
+    hived_group_end_some(h, name, UINT32_MAX);
+}
+
+bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
     if (!group || group->state != HIVED_GROUP_PREEMPTING)
-        return;
+        return true;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < group->preempting_count; i++) {
         if (!strcmp(group->preempting[i], pod))
@@ -489,8 +493,7 @@ void hived_pod_cancel(struct hived *h, const char *name, const char *pod)
     }
     bool is_changed = kept != group->preempting_count;
     group->preempting_count = kept;
-    if (is_changed && !kept)
-        preemption_undo(h, index);
+    return !is_changed || kept || preemption_undo_some(h, index, leaves);
 }
 
 bool hived_node_set(struct hived *h, const char *name, bool is_healthy)

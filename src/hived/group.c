@@ -375,22 +375,46 @@ static void victim_pardon(struct hived *h, struct group *victim)
     victim->state = HIVED_GROUP_ALLOCATED;
 }
 
-static uint32_t victim_leaf(const struct group *victim, uint32_t physical)
+/* From `hint` on first: leaves are asked for in the order in which most groups have theirs. */
+static uint32_t victim_leaf(const struct group *victim, uint32_t physical, uint32_t hint)
 {
-    for (uint32_t i = 0; i < victim->leaf_count; i++)
-        if (victim->physical[i] == physical)
-            return i;
+    const uint32_t count = victim->leaf_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = (uint32_t)(((uint64_t)hint + i) % count);
+        if (victim->physical[at] == physical)
+            return at;
+    }
     assert(false && "a leaf in use belongs to its group");
     return 0;
 }
 
+/* Those who use the leaves that are reserved no longer. */
+static void victims_pardon(struct hived *h, const struct group *group, uint32_t first, uint32_t end)
+{
+    uint32_t last = NONE;
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t victim = h->cells[group->physical[i]].using;
+        if (victim != NONE && victim != last)
+            victim_pardon(h, h->groups[victim]);
+        last = victim;
+    }
+}
+
+static uint32_t ended_next(const struct group *group, uint32_t end, uint32_t leaves)
+{
+    assert(group->ended <= end);
+    return end - group->ended < leaves ? end : group->ended + leaves;
+}
+
 /* Give back what the group reserved, and forget the group. */
-void preemption_undo(struct hived *h, uint32_t index)
+bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves)
 {
     struct group *group = h->groups[index];
+    const uint32_t first = group->ended, end = ended_next(group, group->reserved, leaves);
+    uint32_t own = 0;
     assert(group->state == HIVED_GROUP_PREEMPTING);
     dooms_hold(h);
-    for (uint32_t i = 0; i < group->reserved; i++) {
+    for (uint32_t i = first; i < end; i++) {
         uint32_t physical = group->physical[i];
         struct cell *leaf = &h->cells[physical];
         leaf_release(h, physical, group->vc);
@@ -401,26 +425,40 @@ void preemption_undo(struct hived *h, uint32_t index)
         }
         cell_state_set(h, physical, HIVED_CELL_USED);
         struct group *victim = h->groups[leaf->using];
-        uint32_t own = victim_leaf(victim, physical);
+        own = victim_leaf(victim, physical, own);
         leaf_give(h, victim, own, victim->has_virtual ? victim->virtual[own] : NONE);
-        victim_pardon(h, victim);
+        own++;
     }
+    group->ended = end;
+    victims_pardon(h, group, first, end);
     dooms_let(h);
+    if (end < group->reserved)
+        return false;
     group_remove(h, index);
+    return true;
 }
 
-/* Everything of an allocated group goes back; cells reserved by a preemptor stay with it, and
- * devices that another group was found on as well are that one's. */
-void group_release(struct hived *h, uint32_t index)
+void preemption_undo(struct hived *h, uint32_t index)
+{
+    const bool is_gone = preemption_undo_some(h, index, UINT32_MAX);
+    assert(is_gone);
+    (void)is_gone;
+}
+
+/* Leaves of an allocated group go back; cells reserved by a preemptor stay with it, and devices
+ * that another group was found on as well are that one's. */
+bool group_release(struct hived *h, uint32_t index, uint32_t leaves)
 {
     struct group *group = h->groups[index];
     const bool has_heirs = h->lost_count > group->lost_count;
+    const uint32_t first = group->ended,
+                   end = ended_next(group, group->leaf_count, has_heirs ? UINT32_MAX : leaves);
     if (has_heirs)
         dooms_hold(h);
-    leaves_fetch(h, group->physical, group->leaf_count);
+    leaves_fetch(h, group->physical + first, end - first);
     if (group->has_virtual)
-        leaves_fetch(h, group->virtual, group->leaf_count);
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        leaves_fetch(h, group->virtual + first, end - first);
+    for (uint32_t i = first; i < end; i++) {
         uint32_t physical = group->physical[i];
         if (physical == NONE)
             continue;
@@ -434,10 +472,14 @@ void group_release(struct hived *h, uint32_t index)
             cell_state_set(h, physical, HIVED_CELL_RESERVED);
         }
     }
-    for (uint32_t i = 0; has_heirs && i < group->leaf_count; i++)
+    group->ended = end;
+    for (uint32_t i = first; has_heirs && i < end; i++)
         if (group->physical[i] != NONE)
             leaf_pass_on(h, group->physical[i]);
     if (has_heirs)
         dooms_let(h);
+    if (end < group->leaf_count)
+        return false;
     group_remove(h, index);
+    return true;
 }

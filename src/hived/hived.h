@@ -182,8 +182,13 @@ int hived_commit_gang(struct hived *hived, const struct hived_request *request,
 bool hived_pod_end(struct hived *hived, const char *group, uint32_t slot);
 void hived_group_end(struct hived *hived, const char *group);
 
-/* A pod that was never bound is gone; the last one of a preempting group cancels the preemption. */
-void hived_pod_cancel(struct hived *hived, const char *group, const char *pod);
+/* The same for so many leaves: false when it has more. Nothing but this may be asked of or told
+ * about the group then, until it is gone. */
+bool hived_group_end_some(struct hived *hived, const char *group, uint32_t leaves);
+
+/* A pod that was never bound is gone; the last one of a preempting group cancels the
+ * preemption: so many leaves of it. False: what is left of it ends by hived_group_end_some. */
+bool hived_pod_cancel(struct hived *hived, const char *group, const char *pod, uint32_t leaves);
 
 /* The web API's documents. False: no such group or virtual cluster. */
 void hived_inspect_groups(struct hived *hived, struct buf *out);

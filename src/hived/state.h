@@ -191,7 +191,8 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
     struct pod *pods;             /* [slot_count] */
     uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
     uint32_t slot_count, leaf_count;
-    uint32_t reserved;    /* PREEMPTING: leaves before this one are reserved for it */
+    uint32_t reserved;    /* PREEMPTING: leaves before this one are reserved for it … */
+    uint32_t ended;       /* … but those before this one have been given back: it is ending */
     uint32_t bound_count; /* pods */
     uint32_t spare_hint;  /* no slot before this one is without a pod */
     uint32_t vc;          /* NONE: its virtual cluster left the configuration */
@@ -480,7 +481,8 @@ void leaf_pass_on(struct hived *h, uint32_t physical);
 struct group *gang_find(struct hived *h, const char *name, uint32_t *index);
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
 void group_remove(struct hived *h, uint32_t index);
-void group_release(struct hived *h, uint32_t index);
+/* So many leaves of the group go back; with the last one the group goes, and the answer is true. */
+bool group_release(struct hived *h, uint32_t index, uint32_t leaves);
 void groups_free(struct hived *h);
 void pod_name_set(struct pod *pod, const char *name);
 void pod_name_free(struct pod *pod);
@@ -491,6 +493,7 @@ void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);
 void preemption_undo(struct hived *h, uint32_t index);
+bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves);
 struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
                                 uint32_t *item_count, uint32_t *leaf_count);
 

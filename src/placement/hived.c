@@ -16,6 +16,7 @@ void placer_hived_refresh(struct placer_hived *p)
     if (!p->is_stale)
         return;
     p->is_stale = false;
+    placer_leaving_finish(p);
     struct node_facts *nodes = mem_alloc(mem_size(p->nodes.count + 1, sizeof *nodes));
     uint32_t count = 0;
     for (size_t i = 0; i < p->nodes.count; i++)
@@ -119,6 +120,7 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     search_close(p, false);
+    placer_leaving_finish(p);
     p->decided = NULL;
     uint32_t at = text_map_get(&p->node_index, text_of(node->name));
     bool is_new = at == MAP_NONE;
@@ -163,6 +165,7 @@ static void hived_placer_free(struct placer *placer)
     for (size_t i = 0; i < p->helds.count; i++)
         if (p->helds.items[i].name)
             placer_held_drop(p, (uint32_t)i);
+    placer_leaving_free(p);
     ARRAY_FREE(&p->nodes);
     ARRAY_FREE(&p->helds);
     ARRAY_FREE(&p->gaps);
@@ -200,6 +203,7 @@ static struct placer *hived_placer_copy(const struct placer *placer)
         text_map_set(&p->node_index, text_of(node->facts.name), (uint32_t)i);
     }
     placer_helds_copy(p, from);
+    placer_leaving_copy(p, from);
     search_copy(p, from);
     return &p->base;
 }
@@ -216,6 +220,7 @@ static const struct placer_ops hived_ops = {
     .release_slot = placer_hived_slot_over,
     .release_group = placer_hived_group_over,
     .cancel = placer_hived_cancel,
+    .tidy = placer_hived_tidy,
     .forget = placer_hived_forget,
     .copy = hived_placer_copy,
     .check = placer_hived_check,

@@ -12,6 +12,8 @@ static int gang_check(const struct placer_hived *p, const char *gang,
 {
     struct hived_group_view view;
     CHECK(hived_group_find(p->hived, gang, &view), gang, "is not found by its name");
+    if (placer_is_leaving(p, gang))
+        return 0;
     uint32_t at = text_map_get(&p->held_index, text_of(gang));
     if (view.state == HIVED_GROUP_PREEMPTING) {
         cleanup_buf struct buf name = BUF_INIT;

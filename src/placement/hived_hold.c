@@ -22,6 +22,7 @@ static void held_add(struct placer_hived *p, const char *name, const struct deci
                           .part_count = decision->part_count,
                           .slot_count = (uint32_t)slot_count};
     held->parts = mem_zero(decision->part_count, sizeof *held->parts);
+    held->tasks_left = mem_zero(decision->part_count, sizeof *held->tasks_left);
     held->places = mem_alloc(mem_size(slot_count + 1, sizeof *held->places));
     for (size_t i = 0; i < slot_count; i++)
         held->places[i] = (struct held_slot){UINT32_MAX, 0};
@@ -32,6 +33,7 @@ static void held_add(struct placer_hived *p, const char *name, const struct deci
             text_map_set(&p->held_index, text_of(held->parts[i]), at);
         for (uint32_t k = 0; k < part->placement.slot_count; k++)
             held->places[part->slots[k]] = (struct held_slot){i, k};
+        held->tasks_left[i] = part->placement.slot_count;
         held->taken_count += part->placement.slot_count;
     }
     text_map_set(&p->held_index, text_of(held->name), at);
@@ -48,6 +50,7 @@ void placer_held_drop(struct placer_hived *p, uint32_t at)
         mem_free(held->parts[i]);
     }
     mem_free(held->parts);
+    mem_free(held->tasks_left);
     mem_free(held->places);
     mem_free(held->name);
     *held = (struct held){0};
@@ -425,6 +428,7 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     uint32_t at;
     if (p->search.group && (!p->decided || strcmp(p->decided, request->group)))
         search_close(p, false);
+    placer_leaving_finish(p);
     placer_hived_refresh(p);
     assert(p->hived);
     if (held_find(p, request->group, &at))
@@ -457,9 +461,13 @@ void placer_hived_slot_over(struct placer *placer, const char *group, size_t slo
     p->decided = NULL;
     if (!held || slot >= held->slot_count || held->places[slot].part == UINT32_MAX)
         return;
-    hived_pod_end(p->hived, held->parts[held->places[slot].part], held->places[slot].slot);
+    const struct held_slot place = held->places[slot];
     held->places[slot].part = UINT32_MAX;
-    assert(held->taken_count > 0);
+    assert(held->taken_count > 0 && held->tasks_left[place.part] > 0);
+    if (--held->tasks_left[place.part] > 0)
+        hived_pod_end(p->hived, held->parts[place.part], place.slot);
+    else
+        placer_gang_end(p, held->parts[place.part]);
     if (--held->taken_count == 0)
         placer_held_drop(p, at);
 }
@@ -475,7 +483,8 @@ void placer_hived_group_over(struct placer *placer, const char *group)
     if (!held)
         return;
     for (uint32_t i = 0; i < held->part_count; i++)
-        hived_group_end(p->hived, held->parts[i]);
+        if (held->tasks_left[i])
+            placer_gang_end(p, held->parts[i]);
     placer_held_drop(p, at);
 }
 
@@ -494,11 +503,10 @@ void placer_group_cancel(struct placer_hived *p, const char *group)
         return; /* nobody has asked it anything yet */
     cleanup_arena struct arena arena;
     arena_init(&arena);
-    hived_pod_cancel(p->hived, group, group);
+    placer_gang_cancel(p, group, group);
     for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++)
-        hived_pod_cancel(p->hived,
-                         arena_format(&arena, "%s#%s", group, hived_leaf_type_name(p->hived, i)),
-                         group);
+        placer_gang_cancel(
+            p, arena_format(&arena, "%s#%s", group, hived_leaf_type_name(p->hived, i)), group);
 }
 
 void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)
@@ -514,6 +522,8 @@ void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)
         *held = *old;
         held->name = mem_copy(old->name);
         held->parts = mem_zero(old->part_count, sizeof *held->parts);
+        held->tasks_left =
+            mem_copy_array(old->tasks_left, old->part_count, sizeof *held->tasks_left);
         held->places = mem_alloc(mem_size(old->slot_count + 1u, sizeof *held->places));
         memcpy(held->places, old->places, old->slot_count * sizeof *held->places);
         for (uint32_t k = 0; k < old->part_count; k++) {

@@ -30,7 +30,8 @@ struct held { /* what a group of the core is to HiveD */
     char *name;
     char **parts;
     uint32_t part_count, slot_count;
-    uint32_t taken_count; /* slots that have not ended */
+    uint32_t taken_count; /* slots that have not ended, … */
+    uint32_t *tasks_left; /* … and of each part */
     struct held_slot *places;
 };
 
@@ -132,6 +133,13 @@ struct placer_hived {
     const struct placement_slot *decided_slots;
     size_t decided_count;
     struct placer_search search;
+    /* groups of HiveD that have ended, and still have cells; how many leaves go in one piece, 0:
+     * nobody has said, so all do */
+    struct {
+        char **items;
+        size_t count, room;
+    } leaving;
+    uint32_t leaving_leaves;
 };
 
 struct type_candidates { /* leaf types that a member may use, best first */
@@ -213,6 +221,16 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
 /* What runs: forget it, or copy all of it. */
 void placer_held_drop(struct placer_hived *p, uint32_t at);
 void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from);
+
+/* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core. */
+void placer_gang_end(struct placer_hived *p, const char *gang);
+void placer_gang_cancel(struct placer_hived *p, const char *gang, const char *group);
+/* All that have ended are gone. */
+void placer_leaving_finish(struct placer_hived *p);
+bool placer_is_leaving(const struct placer_hived *p, const char *gang);
+void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from);
+void placer_leaving_free(struct placer_hived *p);
+bool placer_hived_tidy(struct placer *placer, uint32_t tasks);
 
 /* The operations of the seam (placement.h). */
 int placer_hived_place(struct placer *placer, const struct placement_request *request,

@@ -519,6 +519,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
         return request_place(&attempt, result, err);
     }
     search_begin(p, &asked);
+    placer_leaving_finish(p);
     if (p->search.group && p->decided) { /* all that is left of it */
         result_decided(p, arena, result);
         return 0;

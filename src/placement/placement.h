@@ -151,6 +151,12 @@ struct placer_ops {
     /* A waiting group that preempts gives up (its job was stopped). */
     void (*cancel)(struct placer *placer, const char *group);
 
+    /* What a large group that has ended or was cancelled held is given back in pieces: here that of
+     * so many tasks, from now on that of as many when such a group ends. False: there is more.
+     * Whatever depends on it (place, commit, node_set) gives back all of it first. NULL: nothing is
+     * ever left. */
+    bool (*tidy)(struct placer *placer, uint32_t tasks);
+
     /* A search that was cut is given up, if there is one. NULL: none is ever cut. */
     void (*forget)(struct placer *placer);
 

@@ -458,6 +458,30 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     core_free(bench->core);
 }
 
+/* A large group preempts another one, and is stopped before that has ended. */
+static void bench_give_up(struct bench *bench)
+{
+    struct cost submission = {0}, search = {0}, stop = {0}, rest = {0};
+    bench_begin(bench, false);
+    struct plan plan = shape_plan(&one_group, NODE_GPUS);
+    plan.priority = 10;
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    plan.priority = 100;
+    heap_cool();
+    submit(bench, &plan, &submission);
+    settle(bench, &search);
+    step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}}, &stop);
+    settle(bench, &rest);
+    printf("\n%s preempts another one, and gives up\n", one_group.name);
+    cost_print("its submission", &submission);
+    cost_print("steps of its search, and to tell its victim", &search);
+    cost_print("it is stopped", &stop);
+    cost_print("steps after that", &rest);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &no_gang};
@@ -467,6 +491,7 @@ static void lives_run(struct bench *bench)
         bench_life(bench, shapes[i], true);
         bench_life(bench, shapes[i], false);
     }
+    bench_give_up(bench);
 }
 
 static void waits_run(struct bench *bench)

@@ -337,7 +337,7 @@ static void pod_cancel(struct run *run, const char *pod)
 {
     for (size_t i = 0; i < run->seen_count; i++)
         if (!strcmp(run->seen[i].pod, pod))
-            hived_pod_cancel(run->hived, run->seen[i].group, pod);
+            hived_pod_cancel(run->hived, run->seen[i].group, pod, UINT32_MAX);
 }
 
 static void pods_visit(struct run *run, const struct doc *event, bool ends, bool cancels)

@@ -149,8 +149,8 @@ static void pods_are_known_by_their_devices(void **state)
     assert_false(hived_pod_end(world.hived, "nobody", 0));
     assert_false(hived_pod_end_named(world.hived, "nobody", "p"));
     hived_group_end(world.hived, "nobody");
-    hived_pod_cancel(world.hived, "nobody", "p");
-    hived_pod_cancel(world.hived, "g", "p1"); /* it runs: nothing to cancel */
+    hived_pod_cancel(world.hived, "nobody", "p", UINT32_MAX);
+    hived_pod_cancel(world.hived, "g", "p1", UINT32_MAX); /* it runs: nothing to cancel */
     assert_true(hived_pod_end_named(world.hived, "g", "p1"));
     assert_true(hived_pod_end_named(world.hived, "g", "p2"));
     world_release(&world);
@@ -363,12 +363,12 @@ static void victims_must_end_first(void **state)
     assert_int_equal(hived_commit_gang(copy, &high.request, &high.placement, 0, &err), 0);
     assert_int_equal(hived_check(copy, &err), 0);
     hived_free(copy);
-    hived_pod_cancel(world.hived, "high", "unknown");
+    hived_pod_cancel(world.hived, "high", "unknown", UINT32_MAX);
     for (size_t i = 0; i + 1 < COUNT_OF(pods); i++)
-        hived_pod_cancel(world.hived, "high", pods[i]);
+        hived_pod_cancel(world.hived, "high", pods[i], UINT32_MAX);
     struct hived_group_view view;
     assert_true(hived_group_find(world.hived, "high", &view)); /* one pod still waits */
-    hived_pod_cancel(world.hived, "high", pods[COUNT_OF(pods) - 1]);
+    hived_pod_cancel(world.hived, "high", pods[COUNT_OF(pods) - 1], UINT32_MAX);
     assert_false(hived_group_find(world.hived, "high", &view));
     assert_true(is_guaranteed(&world, "low"));
     world_release(&world);

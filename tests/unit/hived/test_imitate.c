@@ -99,7 +99,7 @@ static void preemption_follows_suggestions(void **state)
         assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
         assert_int_equal(result.kind, HIVED_PREEMPT);
         /* anew: the first pod does not wait for it any more */
-        hived_pod_cancel(world.hived, "high", "second");
+        hived_pod_cancel(world.hived, "high", "second", UINT32_MAX);
         struct hived_group_view view;
         assert_int_equal(hived_group_find(world.hived, "high", &view), !is_imitating);
         world_release(&world);

@@ -103,8 +103,8 @@ static void preempting_pods_are_told(void **state)
         &world, (struct ask){.group = "high", .vc = "x", .pods = 1, .leaves = 1, .priority = 1});
     assert_int_equal(result.kind, HIVED_WAIT);
     assert_non_null(strstr(result.reason, "node a, which is bad"));
-    hived_pod_cancel(world.hived, "high", "nobody");
-    hived_pod_cancel(world.hived, "ghost", "nobody");
+    hived_pod_cancel(world.hived, "high", "nobody", UINT32_MAX);
+    hived_pod_cancel(world.hived, "ghost", "nobody", UINT32_MAX);
     world_release(&world);
 }
 

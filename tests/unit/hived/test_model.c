@@ -198,7 +198,7 @@ static void event_end(struct sequence *s)
         return;
     tell(s, "%u: %s ends\n", s->event, group->name);
     if (group->is_preempting) {
-        hived_pod_cancel(s->world.hived, group->name, group->name);
+        hived_pod_cancel(s->world.hived, group->name, group->name, UINT32_MAX);
         group->is_live = false;
         return;
     }
