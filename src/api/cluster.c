@@ -9,10 +9,10 @@ int handle_node_list(struct call *call)
     struct store_nodes nodes;
     struct list_page page;
     int code = page_parse(call, &page, "nodes", NULL);
-    if (!code && !call_reader(call))
-        code = call->err.code;
     if (!code)
-        code = store_nodes(call->reader, call->arena, &nodes, &call->err);
+        code = page_nodes(&page, &nodes);
+    if (!code)
+        code = store_node_count(call->reader, &page.total, &call->err);
     if (code)
         return code;
     const int64_t now_ms = (int64_t)time(NULL) * 1000;
@@ -20,16 +20,11 @@ int handle_node_list(struct call *call)
     const struct engine_gpu *gpus;
     size_t gpu_count;
     service->gpus(service->context, call->arena, &gpus, &gpu_count);
-    struct text *names = ARENA_ARRAY(call->arena, struct text, nodes.count + 1);
-    for (size_t i = 0; i < nodes.count; i++)
-        names[i] = text_of(nodes.items[i].facts.name);
-    const size_t *rows, count = page_pick(&page, names, nodes.count, false, &rows);
-    page.total = (int64_t)nodes.count;
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
-    for (size_t i = 0; i < count; i++)
-        view_node(&json, &nodes.items[rows[i]], now_ms, gpus, gpu_count);
+    for (size_t i = 0; i < nodes.count; i++)
+        view_node(&json, &nodes.items[i], now_ms, gpus, gpu_count);
     page_end(&page, &json);
     return 0;
 }

@@ -64,18 +64,18 @@ int handle_group_list(struct call *call)
     if (!code && !call_reader(call))
         code = call->err.code;
     if (!code)
-        code = store_groups(call->reader, call->arena, &groups, &call->err);
+        code = store_groups_page(call->reader, page.after, page_most(&page), call->arena, &groups,
+                                 &call->err);
     if (code)
         return code;
-    struct text *names = ARENA_ARRAY(call->arena, struct text, groups.count + 1);
-    for (size_t i = 0; i < groups.count; i++)
-        names[i] = text_of(groups.items[i].name);
-    const size_t *rows, count = page_pick(&page, names, groups.count, false, &rows);
+    const size_t count = page_keep(&page, groups.count);
+    if (count > 0 && count < groups.count)
+        page.last = text_of(groups.items[count - 1].name);
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
     for (size_t i = 0; i < count; i++)
-        group_json(call, &json, &groups.items[rows[i]]);
+        group_json(call, &json, &groups.items[i]);
     page_end(&page, &json);
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "api/handlers.h"
 #include "api/page.h"
+#include "api/task.h"
 #include "api/view.h"
 #include "core/plan.h"
 #include "spec/spec.h"
@@ -94,6 +95,16 @@ static int planned_roles(struct call *call, struct job_id job, struct view_detai
     return 0;
 }
 
+static const char *const *counted_names(struct call *call, const struct store_task_counts *counts,
+                                        size_t *count)
+{
+    const char **names = ARENA_ARRAY(call->arena, const char *, counts->count + 1);
+    for (size_t r = 0; r < counts->count; r++)
+        names[r] = counts->roles[r].name;
+    *count = counts->count;
+    return names;
+}
+
 static int tasks_read(struct call *call, int64_t index, enum tasks_wanted wanted,
                       struct store_tasks *tasks, struct view_detail *detail)
 {
@@ -109,10 +120,12 @@ static int tasks_read(struct call *call, int64_t index, enum tasks_wanted wanted
     case TASKS_STATES:
     case TASKS_COUNT:
         counts = ARENA_NEW(call->arena, struct store_task_counts);
-        code = (wanted == TASKS_STATES ? store_task_states : store_task_counts)(
-            call->reader, job, call->arena, counts, &call->err);
+        code = store_task_states(call->reader, job, call->arena, counts, &call->err);
         detail->counts = counts;
-        break;
+        detail->has_states = wanted == TASKS_STATES;
+        if (!code)
+            detail->role_names = counted_names(call, counts, &detail->role_count);
+        return code;
     case TASKS_NONE:
         break;
     }
@@ -286,25 +299,13 @@ static int ends_read(struct call *call, const struct store_job *job, struct view
     return 0;
 }
 
-/* The number of a role by its name, -1: the job has no such role. */
-static int role_find(struct call *call, struct job_id job, struct text name, int32_t *role)
-{
-    cleanup_plan struct plan *plan = NULL;
-    int code = store_job_plan(call->reader, job, &plan, &call->err);
-    *role = -1;
-    for (uint16_t r = 0; !code && r < plan->role_count; r++)
-        if (text_is(name, plan->roles[r].name))
-            *role = r;
-    return code;
-}
-
 /* One that was scaled away: its last attempt stands for it. NULL: there never was such a task. */
 static int task_of_history(struct call *call, struct job_id job, uint32_t job_attempt,
                            int64_t index, const struct task_record **task)
 {
     struct store_tasks attempts = {0};
     int32_t role;
-    int code = role_find(call, job, call->parameters[2], &role);
+    int code = call_role(call, job, call->parameters[2], &role);
     if (code || role < 0 || index > UINT16_MAX)
         return code;
     code = store_task_attempts(call->reader, job, job_attempt,
@@ -369,9 +370,10 @@ int handle_task_attempts(struct call *call)
 {
     struct store_job job;
     struct job_record attempt;
-    struct store_tasks tasks;
+    struct task_record row;
     struct view_attempts attempts = {0};
     int64_t job_attempt, index;
+    bool is_there = false;
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
@@ -379,16 +381,11 @@ int handle_task_attempts(struct call *call)
         code = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
     if (!code)
         code = read_attempt(call, &job, job_attempt, &attempt);
-    if (!code)
-        code =
-            store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
+    if (!code && job_attempt == job.record.attempt)
+        code = call_task_find(call, job.record.id, call->parameters[2], index, &row, &is_there);
     if (code)
         return code;
-    const struct task_record *task = NULL;
-    for (size_t i = 0; i < tasks.count && !task; i++)
-        if (tasks.items[i].task.index == index &&
-            text_is(call->parameters[2], tasks.items[i].role_name))
-            task = &tasks.items[i];
+    const struct task_record *task = is_there ? &row : NULL;
     if (!task)
         code = task_of_history(call, job.record.id, (uint32_t)job_attempt, index, &task);
     if (code)

@@ -485,8 +485,9 @@ static int log_reply(struct call *call, const struct log_reader *from)
 static int path_attempt(struct call *call, struct task_record *attempt)
 {
     struct store_job job;
-    struct store_tasks attempts = {0}, tasks = {0};
+    struct store_tasks attempts = {0};
     int64_t job_attempt, index, task_attempt;
+    int32_t role = -1;
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = call_may(call, AUTH_READ_OUTPUT, &job);
@@ -496,19 +497,14 @@ static int path_attempt(struct call *call, struct task_record *attempt)
         code = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
     if (!code)
         code = call_index(call, call->parameters[4], "task attempt", UINT32_MAX, &task_attempt);
-    if (!code && !call_reader(call))
-        code = call->err.code;
     if (!code)
-        code =
-            store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
-    for (size_t i = 0; !code && i < tasks.count; i++) {
-        if (tasks.items[i].task.index != index ||
-            !text_is(call->parameters[2], tasks.items[i].role_name))
-            continue;
+        code = call_role(call, job.record.id, call->parameters[2], &role);
+    if (!code && role >= 0 && index <= UINT16_MAX)
         code = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt,
-                                   tasks.items[i].task, call->arena, &attempts, &call->err);
-        break;
-    }
+                                   (struct task_ref){(uint16_t)role, (uint16_t)index}, call->arena,
+                                   &attempts, &call->err);
+    if (code == ERR_NOT_FOUND && role >= 0)
+        code = 0; /* the task has none yet, or never was */
     for (size_t i = 0; !code && i < attempts.count; i++) {
         if (attempts.items[i].task_attempt == task_attempt && attempts.items[i].attempt.v) {
             *attempt = attempts.items[i];

@@ -146,6 +146,24 @@ size_t page_keep(struct list_page *page, size_t count)
     return count > page->limit ? (size_t)page->limit : count;
 }
 
+int page_nodes(struct list_page *page, struct store_nodes *nodes)
+{
+    struct call *call = page->call;
+    int code = call_reader(call) ? 0 : call->err.code;
+    if (!code && !page->is_cut)
+        return store_nodes(call->reader, call->arena, nodes, &call->err);
+    if (!code)
+        code = store_nodes_page(call->reader, page->after, page_most(page), call->arena, nodes,
+                                &call->err);
+    if (code)
+        return code;
+    const size_t count = page_keep(page, nodes->count);
+    if (count > 0 && count < nodes->count)
+        page->last = text_of(nodes->items[count - 1].facts.name);
+    nodes->count = count;
+    return 0;
+}
+
 /* ---- around them ---- */
 
 void page_begin(struct list_page *page, struct json_writer *json)

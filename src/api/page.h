@@ -62,6 +62,10 @@ bool page_number_parse(struct text key, uint64_t *number);
 /* The key that this page begins behind is none that the list gives: ERR_INVALID. */
 int page_fail(const struct list_page *page);
 
+/* The nodes of the page, by name; all in order of their ids when the list is not cut. */
+struct store_nodes;
+int page_nodes(struct list_page *page, struct store_nodes *nodes);
+
 /* Around the items: the reply's list and what stands beside it. */
 void page_begin(struct list_page *page, struct json_writer *json);
 void page_end(struct list_page *page, struct json_writer *json);

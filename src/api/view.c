@@ -262,7 +262,7 @@ static void view_role(struct json_writer *json, const struct view_detail *detail
     json_key_string(json, "name", detail->role_names[role]);
     if (detail->counts)
         view_counts(json, &detail->counts->roles[role]);
-    if (detail->counts && detail->counts->roles[role].each.at)
+    if (detail->counts && detail->has_states)
         view_states(json, detail->counts->roles[role].each);
     json_object_end(json);
     json_key(json, "taskStatuses");

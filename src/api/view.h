@@ -33,6 +33,7 @@ struct view_detail {
     size_t role_count;
     const struct exit_rules *rules;
     const struct store_task_counts *counts; /* instead of the tasks; or NULL */
+    bool has_states;                        /* of each task, beside its role's counts */
     bool is_v1;                             /* containerGpus is a mask, as in early PAI */
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);

@@ -13,8 +13,8 @@ struct resources {
 struct clusters {
     struct hived *hived; /* NULL: another policy, all is one virtual cluster */
     const struct service_snapshot *snapshot;
-    struct store_nodes nodes;
-    uint64_t gpu_total; /* of all nodes */
+    struct store_nodes nodes; /* of the page, in a list of nodes */
+    uint64_t gpu_total;       /* of all nodes */
 };
 
 static struct resources sku_of(struct hived *hived, const char *leaf_type)
@@ -96,25 +96,24 @@ static void hived_cluster_json(struct call *call, struct json_writer *json,
     quota_json(json, quota, count);
 }
 
-/* What live tasks hold of a node. */
-static struct resources used_of(const struct clusters *clusters, const struct node_record *node)
+/* GPUs of a node that live tasks hold. */
+static uint64_t gpus_used(const struct clusters *clusters, const struct node_record *node)
 {
     if (node->id.v >= clusters->snapshot->node_count)
-        return (struct resources){0}; /* came after the copy */
-    const struct core_node_use *use = &clusters->snapshot->nodes[node->id.v];
-    return (struct resources){use->cpus, use->memory_mib, use->gpus};
+        return 0; /* came after the copy */
+    return clusters->snapshot->nodes[node->id.v].gpus;
 }
 
 /* Without HiveD all nodes are one virtual cluster. */
 static void plain_cluster_json(struct json_writer *json, const struct clusters *clusters)
 {
     struct resources total = {0}, good = {0}, used = {0};
-    for (size_t i = 0; i < clusters->nodes.count; i++) {
-        const struct node_record *node = &clusters->nodes.items[i];
-        struct resources all = {node->facts.cpu, node->facts.memory_mib, node->facts.gpu_count};
+    for (uint32_t i = 0; i < clusters->snapshot->node_count; i++) {
+        const struct core_node_use *node = &clusters->snapshot->nodes[i];
+        struct resources all = {node->cpu_total, node->memory_mib_total, node->gpu_total};
         resources_add(&total, all, node->is_lost ? 0 : 1);
-        resources_add(&good, all, node->is_lost || !node->facts.is_healthy ? 0 : 1);
-        resources_add(&used, used_of(clusters, node), 1);
+        resources_add(&good, all, node->is_lost || !node->is_healthy ? 0 : 1);
+        resources_add(&used, (struct resources){node->cpus, node->memory_mib, node->gpus}, 1);
     }
     cluster_json(json, clusters, total, good, used);
 }
@@ -129,18 +128,14 @@ static void vc_json(struct call *call, struct json_writer *json, const struct cl
         plain_cluster_json(json, clusters);
 }
 
-static int clusters_read(struct call *call, const struct service_snapshot *snapshot,
-                         struct clusters *clusters)
+/* Of the snapshot alone: no row of a node is read. */
+static struct clusters clusters_of(const struct service_snapshot *snapshot)
 {
-    struct store_reader *reader = call_reader(call);
-    *clusters = (struct clusters){.hived = snapshot->hived, .snapshot = snapshot};
-    if (!reader)
-        return call->err.code;
-    int code = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
-    for (size_t i = 0; !code && i < clusters->nodes.count; i++)
-        if (!clusters->nodes.items[i].is_lost)
-            clusters->gpu_total += clusters->nodes.items[i].facts.gpu_count;
-    return code;
+    struct clusters clusters = {.hived = snapshot->hived, .snapshot = snapshot};
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        if (!snapshot->nodes[i].is_lost)
+            clusters.gpu_total += snapshot->nodes[i].gpu_total;
+    return clusters;
 }
 
 /* Index of a virtual cluster, HIVED_NONE when there is none of that name. */
@@ -193,7 +188,7 @@ static int no_cluster(struct call *call, struct text name)
 /* GPUs of a node that a job could get. */
 static uint64_t node_available(const struct clusters *clusters, const struct node_record *node)
 {
-    uint64_t used = used_of(clusters, node).gpu, free = 0;
+    uint64_t used = gpus_used(clusters, node), free = 0;
     if (!node->facts.is_healthy || node->is_lost || node->is_cordoned)
         return 0;
     if (!clusters->hived)
@@ -212,7 +207,7 @@ static void node_json(struct call *call, struct json_writer *json, const struct 
 {
     (void)call;
     const struct node_record *node = &clusters->nodes.items[i];
-    json_key_int(json, "gpuUsed", (int64_t)used_of(clusters, node).gpu);
+    json_key_int(json, "gpuUsed", (int64_t)gpus_used(clusters, node));
     json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
     json_key_int(json, "gpuTotal", node->facts.gpu_count);
 }
@@ -220,25 +215,32 @@ static void node_json(struct call *call, struct json_writer *json, const struct 
 typedef void (*named_json_fn)(struct call *call, struct json_writer *json,
                               const struct clusters *clusters, uint32_t i);
 
+/* The items of a page: their numbers in what `write` looks at, and their names. */
+struct named {
+    const struct text *names;
+    const size_t *rows; /* NULL: in order */
+    size_t count;
+};
+
 /* {"NAME": {…}, …}; with a cursor [{"name": "NAME", …}, …] */
 static void named_reply(struct list_page *page, const struct clusters *clusters,
-                        const struct text *names, size_t all, named_json_fn write)
+                        const struct named *named, named_json_fn write)
 {
     struct call *call = page->call;
-    const size_t *rows, count = page_pick(page, names, all, false, &rows);
     struct json_writer json;
     call_json(call, 200, &json);
     if (page->has_cursor)
         page_begin(page, &json);
     else
         json_object(&json);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < named->count; i++) {
+        const size_t row = named->rows ? named->rows[i] : i;
         if (!page->has_cursor)
-            json_key(&json, names[rows[i]].at);
+            json_key(&json, named->names[row].at);
         json_object(&json);
         if (page->has_cursor)
-            json_key_text(&json, "name", names[rows[i]]);
-        write(call, &json, clusters, (uint32_t)rows[i]);
+            json_key_text(&json, "name", named->names[row]);
+        write(call, &json, clusters, (uint32_t)row);
         json_object_end(&json);
     }
     if (page->has_cursor) {
@@ -249,25 +251,39 @@ static void named_reply(struct list_page *page, const struct clusters *clusters,
     }
 }
 
-static int list_read(struct call *call, const struct service_snapshot *snapshot)
+/* The nodes of the page alone are read. */
+static int nodes_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    const bool is_of_nodes = exchange_query(call->exchange, "nodes").at;
-    struct clusters clusters;
+    struct clusters clusters = clusters_of(snapshot);
     struct list_page page;
-    int code = page_parse(call, &page, is_of_nodes ? "nodes of vcs" : "vcs", NULL);
+    int code = page_parse(call, &page, "nodes of vcs", NULL);
     if (!code)
-        code = clusters_read(call, snapshot, &clusters);
+        code = page_nodes(&page, &clusters.nodes);
     if (code)
         return code;
-    size_t count = clusters.nodes.count;
-    if (!is_of_nodes)
-        count = clusters.hived ? hived_vc_count(clusters.hived) : 1;
+    const size_t count = clusters.nodes.count;
     struct text *names = ARENA_ARRAY(call->arena, struct text, count + 1);
-    for (uint32_t i = 0; i < count; i++)
-        names[i] = text_of(is_of_nodes      ? clusters.nodes.items[i].facts.name
-                           : clusters.hived ? hived_vc_name(clusters.hived, i)
-                                            : "default");
-    named_reply(&page, &clusters, names, count, is_of_nodes ? node_json : vc_json);
+    for (size_t i = 0; i < count; i++)
+        names[i] = text_of(clusters.nodes.items[i].facts.name);
+    named_reply(&page, &clusters, &(struct named){names, NULL, count}, node_json);
+    return 0;
+}
+
+static int list_read(struct call *call, const struct service_snapshot *snapshot)
+{
+    if (exchange_query(call->exchange, "nodes").at)
+        return nodes_read(call, snapshot);
+    const struct clusters clusters = clusters_of(snapshot);
+    struct list_page page;
+    int code = page_parse(call, &page, "vcs", NULL);
+    if (code)
+        return code;
+    const size_t all = clusters.hived ? hived_vc_count(clusters.hived) : 1;
+    struct text *names = ARENA_ARRAY(call->arena, struct text, all + 1);
+    for (uint32_t i = 0; i < all; i++)
+        names[i] = text_of(clusters.hived ? hived_vc_name(clusters.hived, i) : "default");
+    const size_t *rows, count = page_pick(&page, names, all, false, &rows);
+    named_reply(&page, &clusters, &(struct named){names, rows, count}, vc_json);
     return 0;
 }
 
@@ -280,13 +296,10 @@ static int one_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct hived *hived = snapshot->hived;
     struct text name = call->parameters[0];
-    struct clusters clusters;
     uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
     if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
         return no_cluster(call, name);
-    int code = clusters_read(call, snapshot, &clusters);
-    if (code)
-        return code;
+    const struct clusters clusters = clusters_of(snapshot);
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);

@@ -99,10 +99,13 @@ uint64_t core_scale_gpus(struct core *core, struct job_id job, uint16_t role, ui
  * is HiveD. The core's; valid until the next step. */
 struct placer *core_placer(const struct core *core);
 
-/* What live tasks hold of a node; nodes are numbered from 0, without gaps. */
+/* What live tasks hold of a node, and what it has; nodes are numbered from 0, without gaps. */
 struct core_node_use {
     uint32_t gpus, cpus;
     uint64_t memory_mib;
+    uint32_t gpu_total, cpu_total;
+    uint64_t memory_mib_total;
+    bool is_lost, is_healthy;
 };
 uint32_t core_node_count(const struct core *core);
 struct core_node_use core_node_use(const struct core *core, struct node_id node);

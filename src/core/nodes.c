@@ -548,7 +548,16 @@ struct core_node_use core_node_use(const struct core *core, struct node_id node)
 {
     assert(node.v < core_node_count(core));
     const struct core_node *own = core_node_at(core, node.v);
-    return (struct core_node_use){own->gpus_used, own->cpus_used, own->memory_used_mib};
+    return (struct core_node_use){
+        .gpus = own->gpus_used,
+        .cpus = own->cpus_used,
+        .memory_mib = own->memory_used_mib,
+        .gpu_total = own->facts.gpu_count,
+        .cpu_total = own->facts.cpu,
+        .memory_mib_total = own->facts.memory_mib,
+        .is_lost = own->is_lost,
+        .is_healthy = own->facts.is_healthy,
+    };
 }
 
 void core_nodes_copy(struct core *to, const struct core *from)

@@ -103,6 +103,18 @@ void job_save(const struct job *job, struct buf *out)
 
 /* ---- back ---- */
 
+/* A role's numbers, without its tasks. */
+static bool role_take(struct cursor *cursor, const struct job *job, struct job_role *role,
+                      uint32_t *count)
+{
+    role->instances = cursor_u32(cursor);
+    role->min_failed = (int32_t)cursor_u32(cursor);
+    role->min_succeeded = (int32_t)cursor_u32(cursor);
+    *count = cursor_u32(cursor);
+    return role->instances <= JOB_INSTANCES_MAX && *count <= JOB_INSTANCES_MAX &&
+           (*count == 0 || job->has_tasks);
+}
+
 static bool roles_take(struct cursor *cursor, struct job *job)
 {
     if (!cursor_u8(cursor))
@@ -110,12 +122,8 @@ static bool roles_take(struct cursor *cursor, struct job *job)
     job->roles = mem_zero(job->role_count, sizeof *job->roles);
     for (uint16_t r = 0; r < job->role_count; r++) {
         struct job_role *role = &job->roles[r];
-        role->instances = cursor_u32(cursor);
-        role->min_failed = (int32_t)cursor_u32(cursor);
-        role->min_succeeded = (int32_t)cursor_u32(cursor);
-        const uint32_t count = cursor_u32(cursor);
-        if (role->instances > JOB_INSTANCES_MAX || count > JOB_INSTANCES_MAX ||
-            (count > 0 && !job->has_tasks))
+        uint32_t count;
+        if (!role_take(cursor, job, role, &count))
             return false;
         ARRAY_RESERVE(role, count);
         for (uint32_t i = 0; i < count; i++)
@@ -138,7 +146,8 @@ static bool held_take(struct cursor *cursor, struct job *job)
     return true;
 }
 
-static bool job_take(struct cursor *cursor, struct job *job)
+/* What stands before the roles. */
+static bool head_take(struct cursor *cursor, struct job *job)
 {
     const uint8_t version = cursor_u8(cursor);
     if (version < 1 || version > SAVE_VERSION)
@@ -168,8 +177,12 @@ static bool job_take(struct cursor *cursor, struct job *job)
         *times[i] = (int64_t)cursor_u64(cursor);
     job->trigger_role = (int32_t)cursor_u32(cursor);
     job->trigger_index = (int32_t)cursor_u32(cursor);
-    if (!completion_take(cursor, &job->completion) || !roles_take(cursor, job) ||
-        !held_take(cursor, job))
+    return completion_take(cursor, &job->completion);
+}
+
+static bool job_take(struct cursor *cursor, struct job *job)
+{
+    if (!head_take(cursor, job) || !roles_take(cursor, job) || !held_take(cursor, job))
         return false;
     const bool has_end = job->state >= LIFE_DELETION_PENDING;
     if (job->ending > KILL_OTHER || (job->ending && (!job->has_tasks || !job_is_completing(job))))
@@ -179,15 +192,21 @@ static bool job_take(struct cursor *cursor, struct job *job)
             job->state >= LIFE_ATTEMPT_COMPLETED);
 }
 
+/* The tasks are not made: a page of a job's tasks asks this, and the job may have 20,000. */
 bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts)
 {
     struct job job = {.role_count = role_count};
     struct cursor cursor = cursor_of(saved);
-    const bool is_known = job_take(&cursor, &job) && job.roles;
+    uint32_t found[JOB_ROLES_MAX] = {0};
+    bool is_known = head_take(&cursor, &job) && role_count <= JOB_ROLES_MAX && cursor_u8(&cursor);
     for (uint16_t r = 0; is_known && r < role_count; r++) {
-        const struct job_role *role = &job.roles[r];
-        counts[r] = role->count > role->instances ? (uint32_t)role->count : role->instances;
+        struct job_role role = {0};
+        uint32_t count;
+        is_known = role_take(&cursor, &job, &role, &count) && !cursor.is_bad;
+        found[r] = count > role.instances ? count : role.instances;
     }
+    if (is_known)
+        memcpy(counts, found, role_count * sizeof *counts);
     job_release(&job);
     return is_known;
 }

@@ -185,6 +185,13 @@ static int write_batch(struct store *store, const struct store_batch *batch, str
     return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;
 }
 
+/* Whoever has kept something of accounts, or by the number of a job, reads it anew. */
+static void versions_raise(struct store *store)
+{
+    atomic_fetch_add(&store->account_version, 1);
+    atomic_fetch_add(&store->token_version, 1);
+}
+
 /* Was the last commit stored, whose answer was lost? The database counts its commits. */
 static int doubt_settle(struct store *store, struct err *err)
 {
@@ -193,6 +200,7 @@ static int doubt_settle(struct store *store, struct err *err)
     int code = counters_read_commits(store, &commits, err);
     if (code == 0 && commits != store->stored_commits) {
         log_warning("store", "the last commit was stored, though its answer was lost");
+        versions_raise(store);
         code = store_load_jobs(store, err);
     }
     if (code == 0)
@@ -230,6 +238,8 @@ static void index_records(struct store *store, const struct output *output)
         if (record->kind == RECORD_JOB)
             job_index_put(store->job_index, &record->job,
                           record->job.submission && record->job.submission->has_priority);
+        else if (record->kind == RECORD_TASK)
+            job_index_touch(store->job_index, record->task.job);
         else if (record->kind == RECORD_JOB_DELETED)
             job_index_remove(store->job_index, record->deleted);
     }
@@ -266,6 +276,13 @@ static bool is_of_accounts(enum store_change_kind kind)
     return kind == CHANGE_QUOTAS || (kind >= CHANGE_USER_ADD && kind <= CHANGE_GROUP_REMOVE);
 }
 
+/* A login may end the oldest one of its user. */
+static bool may_end_tokens(enum store_change_kind kind)
+{
+    return is_of_accounts(kind) || kind == CHANGE_TOKEN_ADD || kind == CHANGE_TOKEN_REMOVE ||
+           kind == CHANGE_TOKENS_REMOVE || kind == CHANGE_TOKENS_EXPIRE;
+}
+
 static void index_changes(struct store *store, const struct store_change *changes, size_t count)
 {
     assert(count == 0 || changes);
@@ -275,6 +292,8 @@ static void index_changes(struct store *store, const struct store_change *change
             continue;
         if (is_of_accounts(change->kind))
             atomic_fetch_add(&store->account_version, 1);
+        if (may_end_tokens(change->kind))
+            atomic_fetch_add(&store->token_version, 1);
         if (change->kind == CHANGE_TAG_ADD || change->kind == CHANGE_TAG_REMOVE)
             news_add(store->news, STORE_NEWS_JOB, change->tag.job.v, "");
         if (change->kind == CHANGE_TAG_ADD)

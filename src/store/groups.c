@@ -23,7 +23,8 @@ static const char delete[] = "DELETE FROM groups WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM groups";
 static const char count_name[] = "SELECT count(*) FROM groups WHERE name = ?";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups WHERE name = ?";
-static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups ORDER BY name";
+static const char select_page[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM groups WHERE name > ? ORDER BY name LIMIT ?";
 /* those that users are in whose names are from ?1 to ?2 */
 #define GROUPS_OF_RANGE "(SELECT group_name FROM members WHERE user_name >= ?1 AND user_name <= ?2)"
 static const char select_range[] =
@@ -639,10 +640,12 @@ static const struct holder *groups_holders(const struct store_groups *groups, st
     return holders;
 }
 
-static int read_all_groups(struct store_reader *reader, struct arena *arena,
-                           struct store_groups *groups, struct err *err)
+static int read_groups_page(struct store_reader *reader, struct text after, uint64_t most,
+                            struct arena *arena, struct store_groups *groups, struct err *err)
 {
-    struct sql sql = sql_of(&reader->session, select_all);
+    struct sql sql = sql_of(&reader->session, select_page);
+    sql_put_text(&sql, after.at ? after : TEXT(""));
+    sql_put_int(&sql, most < INT64_MAX ? (int64_t)most : INT64_MAX);
     int code = read_groups(&sql, arena, groups, err);
     if (code < 0 || groups->count == 0)
         return code;
@@ -671,16 +674,22 @@ static int read_groups_of(struct store_reader *reader, const struct store_users 
     return holders_clusters_read(&sql, arena, groups_holders(groups, arena), groups->count, err);
 }
 
-int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
-                 struct err *err)
+int store_groups_page(struct store_reader *reader, struct text after, uint64_t most,
+                      struct arena *arena, struct store_groups *groups, struct err *err)
 {
     assert(reader->session.db);
     int code = reader_begin(reader, err);
     if (code < 0)
         return code;
-    code = read_all_groups(reader, arena, groups, err);
+    code = read_groups_page(reader, after, most, arena, groups, err);
     reader_end(reader);
     return code;
+}
+
+int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
+                 struct err *err)
+{
+    return store_groups_page(reader, TEXT(""), UINT64_MAX, arena, groups, err);
 }
 
 int store_groups_of(struct store_reader *reader, const struct store_users *users,

@@ -110,6 +110,7 @@ void job_index_take(struct job_index *jobs, struct job_index *from)
     memcpy(&old, jobs, sizeof old);
     memcpy((char *)jobs + kept, (const char *)from + kept, sizeof old - kept);
     memcpy((char *)from + kept, (const char *)&old + kept, sizeof old - kept);
+    jobs->version_base = old.version_base + old.version;
     job_index_write_end(jobs);
 }
 
@@ -232,8 +233,27 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
     row->task_count = job->task_count;
     row->role_count = job->role_count;
     row->gpu_count = job->gpu_count;
+    row->version = ++jobs->version;
     use_count(jobs, row, true);
     job_index_order_check(jobs, index);
+}
+
+void job_index_touch(struct job_index *jobs, struct job_id job)
+{
+    size_t index = job_index_position(jobs, job);
+    assert(job.v != 0);
+    if (index != SIZE_MAX)
+        job_index_row(jobs, index)->version = ++jobs->version;
+}
+
+uint64_t job_index_version(struct job_index *jobs, struct job_id job)
+{
+    pthread_rwlock_rdlock(&jobs->lock);
+    size_t index = job_index_position(jobs, job);
+    uint64_t version =
+        index == SIZE_MAX ? 0 : jobs->version_base + job_index_row(jobs, index)->version;
+    pthread_rwlock_unlock(&jobs->lock);
+    return version;
 }
 
 void job_index_remove(struct job_index *jobs, struct job_id job)

@@ -23,6 +23,8 @@ void job_index_write_begin(struct job_index *jobs);
 void job_index_write_end(struct job_index *jobs);
 /* Insert or replace; ids of new jobs only grow. `has_priority` counts for new ones. */
 void job_index_put(struct job_index *jobs, const struct job_record *job, bool has_priority);
+/* A task of it has changed. */
+void job_index_touch(struct job_index *jobs, struct job_id job);
 void job_index_remove(struct job_index *jobs, struct job_id job);
 void job_index_tag(struct job_index *jobs, struct job_id job, const char *name);
 void job_index_untag(struct job_index *jobs, struct job_id job, const char *name);
@@ -39,6 +41,9 @@ const char *job_index_name(const struct job_index *jobs, struct job_id job);
 void job_index_list(struct job_index *jobs, const struct job_filter *filter, struct arena *arena,
                     struct job_page *page);
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job);
+/* Grows whenever the job or a task of it has been stored, also when the index is loaded anew; 0: no
+ * such job. What is read after this was asked for is at least as new. */
+uint64_t job_index_version(struct job_index *jobs, struct job_id job);
 /* Has the user a job, ended ones among them? */
 bool job_index_has_user(struct job_index *jobs, struct text user);
 bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *arena,

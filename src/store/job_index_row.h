@@ -31,6 +31,7 @@ struct job_index_row {
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     int32_t code, trigger_role, trigger_index;
     uint32_t phrase;
+    uint64_t version; /* of the index, when the job or a task of it changed last */
 };
 
 struct words {
@@ -58,6 +59,8 @@ struct job_index {
         size_t count, room;
     } uses;
     uint64_t counts[PUBLIC_STATE_COUNT];
+    uint64_t version;      /* grows by every change */
+    uint64_t version_base; /* above all versions of the indices that were here before */
 };
 
 static inline struct job_index_row *job_index_row(const struct job_index *jobs, size_t index)

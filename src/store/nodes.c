@@ -11,6 +11,10 @@
 static const char replace[] = REPLACE_INTO("nodes", COLUMNS, "id");
 static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM nodes ORDER BY id";
 
+static const char select_page[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM nodes WHERE name > ? ORDER BY name LIMIT ?";
+static const char count_all[] = "SELECT count(*) FROM nodes";
+
 static void row_put_places(struct sql *sql, const uint16_t *places, size_t count,
                            struct buf *scratch)
 {
@@ -106,24 +110,46 @@ int node_write(struct store *store, const struct node_record *node, struct err *
     return sql_run(&sql, NULL, err);
 }
 
-int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,
-                struct err *err)
+static int read_nodes(struct sql *sql, struct arena *arena, struct store_nodes *nodes,
+                      struct err *err)
 {
-    assert(reader->session.db);
     struct {
         struct node_record *items;
         size_t count, room;
     } list = {0};
-    struct sql sql = sql_of(&reader->session, select_all);
     int code;
-
-    while ((code = sql_next(&sql, err)) > 0) {
-        code = row_get(&sql, ARRAY_ADD(&list), arena, err);
+    while ((code = sql_next(sql, err)) > 0) {
+        code = row_get(sql, ARRAY_ADD(&list), arena, err);
         if (code < 0) {
-            sql_done(&sql);
+            sql_done(sql);
             break;
         }
     }
     LIST_HAND_OVER(&list, arena, nodes);
     return code;
+}
+
+int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,
+                struct err *err)
+{
+    assert(reader->session.db);
+    struct sql sql = sql_of(&reader->session, select_all);
+    return read_nodes(&sql, arena, nodes, err);
+}
+
+int store_nodes_page(struct store_reader *reader, struct text after, uint64_t most,
+                     struct arena *arena, struct store_nodes *nodes, struct err *err)
+{
+    assert(reader->session.db);
+    struct sql sql = sql_of(&reader->session, select_page);
+    sql_put_text(&sql, after.at ? after : TEXT(""));
+    sql_put_int(&sql, most < INT64_MAX ? (int64_t)most : INT64_MAX);
+    return read_nodes(&sql, arena, nodes, err);
+}
+
+int store_node_count(struct store_reader *reader, int64_t *count, struct err *err)
+{
+    assert(reader->session.db);
+    struct sql sql = sql_of(&reader->session, count_all);
+    return sql_number(&sql, count, err);
 }

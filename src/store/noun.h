@@ -22,6 +22,7 @@ struct store {
     struct job_index *job_index;
     struct news *news;
     struct gpu_use gpu_use;
+    struct task_counts_cache *task_counts;
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;
@@ -32,7 +33,7 @@ struct store {
     } epochs;
     uint64_t stored_commits, stored_events; /* in all, as the counters say */
     bool is_in_doubt; /* the answer to the last commit was lost: it may be stored */
-    _Atomic uint64_t account_version;
+    _Atomic uint64_t account_version, token_version;
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 
@@ -219,6 +220,16 @@ struct db_progress store_progress(const struct store *store);
 /* A job's row without its tags. ERR_NOT_FOUND: no such job. */
 int job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
              struct store_job *row, struct err *err);
+/* A task of the job's plan that has no row. */
+struct task_record task_unplaced(const struct job_record *job, struct task_ref task,
+                                 const char *role_name);
+/* How many tasks each role of the plan has, with what was scaled since. */
+uint32_t *task_role_counts(const struct job_record *job, const struct plan *plan,
+                           struct arena *arena);
+/* What was counted of the tasks of some jobs. Any thread. */
+enum { COUNTED_JOBS = 256 };
+struct task_counts_cache *task_counts_cache_new(void);
+void task_counts_cache_free(struct task_counts_cache *cache);
 int jobs_restore(struct store_reader *reader, const struct store_restore *restore,
                  struct arena *arena, struct err *err);
 int tasks_restore(struct store_reader *reader, const struct store_restore *restore,

@@ -174,18 +174,16 @@ int store_task_page(struct store_reader *reader, struct job_id job,
                     const struct task_filter *filter, struct arena *arena,
                     struct store_tasks *tasks, struct err *err);
 
-/* How many tasks of the current attempt are in each state, by role. */
+/* How many tasks of the current attempt are in each state, by role, and in which state each is.
+ * Counted once after each change of the job, for some jobs that were asked about last. */
 struct store_task_counts {
     struct store_role_count {
         const char *name;
         uint64_t states[PUBLIC_STATE_COUNT];
-        struct text each; /* of store_task_states: a byte enum public_state for each task */
+        struct text each; /* a byte enum public_state for each task, by its index */
     } * roles;
     size_t count;
 };
-int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
-                      struct store_task_counts *counts, struct err *err);
-/* The same, and in which state each task is, by its index. */
 int store_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
                       struct store_task_counts *counts, struct err *err);
 
@@ -246,6 +244,10 @@ struct store_nodes {
 };
 int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,
                 struct err *err);
+/* The first `most` whose names come after this one, by name. Its cost is that of these. */
+int store_nodes_page(struct store_reader *reader, struct text after, uint64_t most,
+                     struct arena *arena, struct store_nodes *nodes, struct err *err);
+int store_node_count(struct store_reader *reader, int64_t *count, struct err *err);
 
 int store_user(struct store_reader *reader, struct text name, struct arena *arena,
                struct store_user *user, struct err *err);
@@ -275,6 +277,9 @@ struct store_groups {
 };
 int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
                  struct err *err);
+/* The first `most` whose names come after this one. Its cost is that of these. */
+int store_groups_page(struct store_reader *reader, struct text after, uint64_t most,
+                      struct arena *arena, struct store_groups *groups, struct err *err);
 /* Those that somebody is in whose name is from the first of these users' to the last one's: all
  * that a page of users needs. */
 int store_groups_of(struct store_reader *reader, const struct store_users *users,
@@ -303,6 +308,8 @@ int store_tokens(struct store_reader *reader, struct text user, struct arena *ar
 
 /* Grows whenever users, groups, memberships or quotas have changed; never 0. Any thread. */
 uint64_t store_account_version(const struct store *store);
+/* Grows whenever one of those has changed, or a token has gone; never 0. Any thread. */
+uint64_t store_token_version(const struct store *store);
 
 /* What a user or a group was given itself. */
 int store_quotas(struct store_reader *reader, bool is_group, struct text holder,

@@ -52,6 +52,7 @@ static int store_load(struct store *store, struct err *err)
 {
     assert(!store->job_index && !store->news);
     store->job_index = job_index_new(0);
+    store->task_counts = task_counts_cache_new();
     store->news = news_new((int64_t)time(NULL) * 1000);
     int code = store_load_jobs(store, err);
     if (code == 0)
@@ -120,6 +121,7 @@ void store_close(struct store *store)
     job_index_free(store->job_index);
     news_free(store->news);
     gpu_use_release(&store->gpu_use);
+    task_counts_cache_free(store->task_counts);
     buf_release(&store->scratch);
     mem_free(store);
 }
@@ -161,6 +163,11 @@ int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_eve
 uint64_t store_account_version(const struct store *store)
 {
     return atomic_load(&store->account_version) + 1;
+}
+
+uint64_t store_token_version(const struct store *store)
+{
+    return atomic_load(&store->token_version) + 1;
 }
 
 void store_count(const struct store *store, struct store_counts *counts)

@@ -24,12 +24,6 @@ static const char select_job[] =
 static const char select_job_behind[] =
     SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ?" BEHIND
                          "ORDER BY role, task_index LIMIT ?";
-static const char count_job_states[] =
-    "SELECT role, state, code, count(*) FROM tasks WHERE job = ? AND job_attempt = ? "
-    "GROUP BY role, state, code";
-static const char select_job_states[] =
-    "SELECT role, task_index, state, code FROM tasks WHERE job = ? AND job_attempt = ? "
-    "ORDER BY role, task_index";
 static const char select_job_past[] = SELECT_FROM(
     "task_attempts") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index, task_attempt";
 static const char select_one[] =
@@ -240,8 +234,8 @@ static int read_tasks(struct sql *sql, struct arena *arena, struct task_list *li
     return code;
 }
 
-static struct task_record task_unplaced(const struct job_record *job, struct task_ref task,
-                                        const char *role_name)
+struct task_record task_unplaced(const struct job_record *job, struct task_ref task,
+                                 const char *role_name)
 {
     struct task_record row = {
         .job = job->id,
@@ -261,9 +255,8 @@ static struct task_record task_unplaced(const struct job_record *job, struct tas
     return row;
 }
 
-/* How many tasks each role of the plan has, with what was scaled since. */
-static uint32_t *role_counts(const struct job_record *job, const struct plan *plan,
-                             struct arena *arena)
+uint32_t *task_role_counts(const struct job_record *job, const struct plan *plan,
+                           struct arena *arena)
 {
     assert(plan);
     uint32_t *counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
@@ -283,7 +276,7 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
     int code = store_job_plan(reader, job->id, &plan, err);
     if (code < 0)
         return code;
-    const uint32_t *counts = role_counts(job, plan, arena);
+    const uint32_t *counts = task_role_counts(job, plan, arena);
     for (uint16_t r = 0; r < plan->role_count; r++) {
         const char *name = arena_copy(arena, text_of(plan->roles[r].name));
         for (uint32_t i = 0; i < counts[r]; i++) {
@@ -489,7 +482,7 @@ static int read_tasks_behind(struct store_reader *reader, const struct job_recor
     int has_row = store_job_plan(reader, job->id, &plan, err);
     if (has_row < 0)
         return has_row;
-    struct planned planned = planned_behind(filter, plan, role_counts(job, plan, arena));
+    struct planned planned = planned_behind(filter, plan, task_role_counts(job, plan, arena));
     struct sql sql = rows_behind(reader, job, filter);
     struct task_record row;
     has_row = row_next(&sql, &row, arena, err);
@@ -543,162 +536,6 @@ int store_task_page(struct store_reader *reader, struct job_id job,
     reader_end(reader);
     LIST_HAND_OVER(&list, arena, tasks);
     return code;
-}
-
-/* Those of the plan that have no row yet, or never had one. */
-static void count_unplaced(const struct job_record *job, const uint32_t *planned,
-                           struct store_task_counts *counts)
-{
-    const struct task_record none = task_unplaced(job, (struct task_ref){0}, "");
-    const enum public_state shown = life_public(none.state, none.completion.code, false);
-    for (size_t r = 0; r < counts->count; r++) {
-        uint64_t rows = 0;
-        for (size_t s = 0; s < PUBLIC_STATE_COUNT; s++)
-            rows += counts->roles[r].states[s];
-        if (rows < planned[r])
-            counts->roles[r].states[shown] += planned[r] - rows;
-    }
-}
-
-/* The roles of the plan, with nothing counted. */
-static int counts_make(struct store_reader *reader, struct job_id job, struct arena *arena,
-                       struct store_task_counts *counts, struct plan **plan, struct err *err)
-{
-    int code = store_job_plan(reader, job, plan, err);
-    if (code < 0)
-        return code;
-    assert(*plan);
-    *counts = (struct store_task_counts){
-        .roles = arena_array(arena, (*plan)->role_count, sizeof *counts->roles),
-        .count = (*plan)->role_count};
-    for (uint16_t r = 0; r < (*plan)->role_count; r++)
-        counts->roles[r].name = arena_copy(arena, text_of((*plan)->roles[r].name));
-    return 0;
-}
-
-static int read_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
-                            struct store_task_counts *counts, struct err *err)
-{
-    cleanup_plan struct plan *plan = NULL;
-    struct store_job row = {0};
-    int64_t rows = 0;
-    int code = job_read(reader, job, arena, &row, err);
-    if (code == 0)
-        code = counts_make(reader, job, arena, counts, &plan, err);
-    if (code < 0)
-        return code;
-    struct sql sql = sql_of(&reader->session, count_job_states);
-    sql_put_int(&sql, job.v);
-    sql_put_int(&sql, row.record.attempt);
-    while ((code = sql_next(&sql, err)) > 0) {
-        const int64_t role = sql_int(&sql);
-        const enum life_state state = (enum life_state)sql_int(&sql);
-        const enum public_state shown = life_public(state, (int32_t)sql_int(&sql), false);
-        const int64_t count = sql_int(&sql);
-        rows += count;
-        if (role >= 0 && (size_t)role < counts->count && (int)shown < (int)PUBLIC_STATE_COUNT)
-            counts->roles[role].states[shown] += (uint64_t)count;
-    }
-    if (code == 0 && rows < row.record.task_count)
-        count_unplaced(&row.record, role_counts(&row.record, plan, arena), counts);
-    return code;
-}
-
-/* What a task's row says of its state. */
-struct state_row {
-    uint16_t role, index;
-    char shown; /* enum public_state */
-};
-struct state_rows {
-    struct state_row *items;
-    size_t count, room;
-};
-
-static int read_state_rows(struct store_reader *reader, const struct job_record *job,
-                           struct state_rows *rows, struct err *err)
-{
-    struct sql sql = sql_of(&reader->session, select_job_states);
-    int code;
-    sql_put_int(&sql, job->id.v);
-    sql_put_int(&sql, job->attempt);
-    while ((code = sql_next(&sql, err)) > 0) {
-        struct state_row *row = ARRAY_ADD(rows);
-        row->role = (uint16_t)sql_int(&sql);
-        row->index = (uint16_t)sql_int(&sql);
-        const enum life_state state = (enum life_state)sql_int(&sql);
-        row->shown = (char)life_public(state, (int32_t)sql_int(&sql), false);
-    }
-    return code;
-}
-
-/* `rows` by role and index; tasks without one are as the job: `unplaced`. */
-static void states_gather(const struct state_rows *rows, const uint32_t *planned, char unplaced,
-                          struct arena *arena, struct store_task_counts *counts)
-{
-    size_t at = 0;
-    for (uint16_t r = 0; r < counts->count; r++) {
-        const size_t first = at;
-        size_t length = planned[r];
-        while (at < rows->count && rows->items[at].role == r)
-            at++;
-        if (at > first && length <= rows->items[at - 1].index)
-            length = rows->items[at - 1].index + 1u;
-        char *each = arena_alloc(arena, length + 1);
-        memset(each, unplaced, length);
-        for (size_t i = first; i < at; i++)
-            each[rows->items[i].index] = rows->items[i].shown;
-        for (size_t i = 0; i < length; i++)
-            if (each[i] < (char)PUBLIC_STATE_COUNT)
-                counts->roles[r].states[(size_t)each[i]]++;
-        counts->roles[r].each = (struct text){each, length};
-    }
-}
-
-static int read_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
-                            struct store_task_counts *counts, struct err *err)
-{
-    cleanup_plan struct plan *plan = NULL;
-    cleanup_array struct state_rows rows = {0};
-    struct store_job row = {0};
-    int code = job_read(reader, job, arena, &row, err);
-    if (code >= 0)
-        code = counts_make(reader, job, arena, counts, &plan, err);
-    if (code >= 0)
-        code = read_state_rows(reader, &row.record, &rows, err);
-    if (code < 0)
-        return code;
-    const struct task_record none = task_unplaced(&row.record, (struct task_ref){0}, "");
-    const enum public_state unplaced = life_public(none.state, none.completion.code, false);
-    states_gather(&rows, role_counts(&row.record, plan, arena), (char)unplaced, arena, counts);
-    return 0;
-}
-
-typedef int read_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
-                        struct store_task_counts *counts, struct err *err);
-
-static int counts_read(struct store_reader *reader, read_counts *read, struct job_id job,
-                       struct arena *arena, struct store_task_counts *counts, struct err *err)
-{
-    int code = reader_begin(reader, err);
-    assert(reader->session.db);
-    *counts = (struct store_task_counts){0};
-    if (code < 0)
-        return code;
-    code = read(reader, job, arena, counts, err);
-    reader_end(reader);
-    return code;
-}
-
-int store_task_counts(struct store_reader *reader, struct job_id job, struct arena *arena,
-                      struct store_task_counts *counts, struct err *err)
-{
-    return counts_read(reader, read_task_counts, job, arena, counts, err);
-}
-
-int store_task_states(struct store_reader *reader, struct job_id job, struct arena *arena,
-                      struct store_task_counts *counts, struct err *err)
-{
-    return counts_read(reader, read_task_states, job, arena, counts, err);
 }
 
 struct task_key {
