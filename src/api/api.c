@@ -12,6 +12,7 @@
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
+#include "api/token_cache.h"
 #include "api/worker.h"
 #include "base/memory.h"
 #include "sys/file.h"
@@ -26,6 +27,7 @@ static void api_free(struct api *api)
     passwords_free(api->passwords);
     login_table_free(api->logins);
     throttle_free(api->throttle);
+    token_cache_free(api->tokens);
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
     exec_sessions_free(api->sessions);
@@ -165,6 +167,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->service = config->service;
     api->logins = login_table_new();
     api->throttle = throttle_new();
+    api->tokens = token_cache_new();
     api->snapshot = snapshot_new();
     api->guards = stream_guards_new();
     api->sessions = exec_sessions_new(api->service);

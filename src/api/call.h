@@ -26,6 +26,7 @@ struct oidc_thread;
 struct passwords;
 struct relay;
 struct throttle;
+struct token_cache;
 struct snapshot;
 struct stream_guards;
 struct worker;
@@ -39,6 +40,7 @@ struct api {
     struct login_table *logins;
     struct passwords *passwords;
     struct throttle *throttle;
+    struct token_cache *tokens;
     struct oidc_thread *oidc;        /* NULL: not configured */
     struct directory *directory;     /* likewise; its thread's … */
     struct worker *directory_worker; /* … which is this */

@@ -105,7 +105,8 @@ struct service_snapshot {
     struct hived *hived;         /* a copy of its state; NULL under another policy */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
-    int64_t cost_us; /* of the core's time */
+    uint64_t version; /* of the state that was copied */
+    int64_t cost_us;  /* of the core's time */
 };
 
 struct service {
@@ -148,6 +149,10 @@ struct service {
      * and `nodes` (also when the answer is an error). *snapshot must live until then. */
     int (*snapshot)(void *context, struct service_snapshot *snapshot, struct service_reply reply,
                     struct err *err);
+
+    /* Grows with every step of the core, before it: a copy of this version shows the cluster as it
+     * is. Any thread. */
+    uint64_t (*snapshot_version)(void *context);
 
     /* A reader for this thread until it is put back. NULL: too many are out (answer 503). */
     struct store_reader *(*reader_get)(void *context, struct err *err);

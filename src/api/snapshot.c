@@ -132,12 +132,16 @@ int snapshot_read(struct call *call,
                   int (*read)(struct call *call, const struct service_snapshot *copy))
 {
     struct snapshot *snapshot = call->api->snapshot;
+    struct service *service = call->api->service;
+    const uint64_t version = service->snapshot_version(service->context);
     bool must_ask = false;
     int code = 0;
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
     struct service_snapshot old = snapshot_renew(snapshot);
-    bool is_fresh = snapshot->is_there && http_clock_us() < snapshot->fresh_until_us;
+    /* what has not changed needs no other copy, however old it is */
+    bool is_fresh = snapshot->is_there && (http_clock_us() < snapshot->fresh_until_us ||
+                                           snapshot->current.version == version);
     if (!is_fresh) {
         struct snapshot_call *waiter = ARENA_NEW(call->arena, struct snapshot_call);
         *waiter = (struct snapshot_call){.next = snapshot->waiting, .read = read};
@@ -153,6 +157,6 @@ int snapshot_read(struct call *call,
         code = read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
     if (must_ask)
-        snapshot_ask(snapshot, call->api->service);
+        snapshot_ask(snapshot, service);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/link.h"
 #include "api/tls_client.h"
+#include "api/token_cache.h"
 #include "base/memory.h"
 #include "sys/secret.h"
 #include <jwt.h>
@@ -265,6 +266,10 @@ int token_caller(struct call *call)
     bool is_basic = word_is(scheme, "basic");
     if (!is_basic && !word_is(scheme, "bearer"))
         return unauthorized(call, "the Authorization header must be Bearer or Basic");
+    struct token_cache *cache = call->api->tokens;
+    const uint64_t version = store_token_version(call->api->service->store); /* before the rows */
+    if (!is_basic && token_cache_get(cache, token, version, unix_s(), call->arena, &call->caller))
+        return 0;
     int code = is_basic ? basic_parse(call, token, &user, &token) : 0;
     if (code)
         return code;
@@ -274,6 +279,8 @@ int token_caller(struct call *call)
     if (code)
         return invalid(call, err.text);
     code = caller_load(call, &claims);
+    if (!code && !is_basic)
+        token_cache_put(cache, token, version, claims.expires_s, &call->caller);
     if (code || !is_basic)
         return code;
     if (!call->caller.auth.is_application || !text_is(user, claims.user))

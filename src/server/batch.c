@@ -106,6 +106,7 @@ int batch_commit(struct server *server, struct err *err)
 static void batch_snapshot(struct server *server, struct server_mail *mail)
 {
     snapshot_make(server->core.core, mail->snapshot);
+    mail->snapshot->version = atomic_load(&server->core.version);
     mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
 }
 

@@ -58,6 +58,7 @@ static void core_thread_event(struct server *server, struct event *event)
     event->random = core_thread_random();
     core_thread_log(core, event);
     size_t record = core->output.records.count;
+    atomic_fetch_add(&core->version, 1);
     core_step(core->core, event, &core->output);
     for (; record < core->output.records.count; record++)
         if (core->output.records.items[record].kind == RECORD_JOB_DELETED)
@@ -170,6 +171,7 @@ void core_thread_take(struct server *server, struct server_mail *mail)
 int core_thread_renew(struct server *server, struct err *err)
 {
     const struct output *output = &server->core.output;
+    atomic_fetch_add(&server->core.version, 1);
     core_free(server->core.core);
     server->core.core = NULL;
     int code = server_restore(server, err);

@@ -438,6 +438,12 @@ static int service_snapshot(void *context, struct service_snapshot *snapshot,
     return service_post(context, mail, err);
 }
 
+static uint64_t service_snapshot_version(void *context)
+{
+    struct server *server = context;
+    return atomic_load(&server->core.version);
+}
+
 static int service_barrier(void *context, const struct service_barrier *report,
                            struct service_reply reply, struct err *err)
 {
@@ -714,6 +720,7 @@ void server_service_init(struct server *server)
         .watch = service_watch,
         .unwatch = service_unwatch,
         .snapshot = service_snapshot,
+        .snapshot_version = service_snapshot_version,
         .rules_get = service_rules_get,
         .rules_put = service_rules_put,
         .settings = service_settings,

@@ -54,7 +54,8 @@ struct reader_pool {
 struct core_thread {
     pthread_t thread;
     _Atomic bool is_running;
-    struct core *core; /* NULL while the store cannot be written */
+    struct core *core;        /* NULL while the store cannot be written */
+    _Atomic uint64_t version; /* of the core: grows before each step, and when it is made anew */
     struct output output;
     struct arena scratch;
     struct buf log;

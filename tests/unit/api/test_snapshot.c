@@ -24,10 +24,11 @@ static struct {
     pthread_t thread;
     struct service_snapshot *asked;
     struct service_reply reply;
-    unsigned asked_count, begun; /* copies; requests that have said who they are */
+    unsigned asked_count, begun; /* copies; requests that are looking for one */
     int code;
-    bool refuse, is_open, is_ending;
-    struct store_reader *(*reader_get)(void *context, struct err *err);
+    uint64_t version;
+    bool refuse, is_open, is_ending,
+        is_still; /* still: nothing changes, or each time it is asked */
 } core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
@@ -48,17 +49,28 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     return 0;
 }
 
-/* Every request asks for a reader, to see whose it is. */
-static struct store_reader *on_reader_get(void *context, struct err *err)
+/* Every request for the cluster's state asks this first. */
+static uint64_t on_version(void *context)
 {
+    (void)context;
     pthread_mutex_lock(&core.lock);
     core.begun++;
     pthread_cond_broadcast(&core.moved);
+    core.version += !core.is_still;
+    const uint64_t version = core.version;
     pthread_mutex_unlock(&core.lock);
-    return core.reader_get(context, err);
+    return version;
 }
 
-/* The copies are stale at once: they have cost nothing. */
+static uint64_t counter_version(void)
+{
+    pthread_mutex_lock(&core.lock);
+    const uint64_t version = core.version;
+    pthread_mutex_unlock(&core.lock);
+    return version;
+}
+
+/* The copies are stale at once: they have cost nothing, and the cluster changes. */
 static void *core_run(void *context)
 {
     (void)context;
@@ -74,6 +86,7 @@ static void *core_run(void *context)
         core.asked = NULL;
         pthread_mutex_unlock(&core.lock);
         *snapshot = (struct service_snapshot){.nodes = mem_alloc(COPY_BYTES)};
+        snapshot->version = counter_version();
         memset(snapshot->nodes, 0, COPY_BYTES);
         reply.done(reply.context, &answer);
         pthread_mutex_lock(&core.lock);
@@ -119,8 +132,7 @@ static int setup(void **state)
     served.world = world_new();
     served.token = world_login(served.world, "alice");
     served.world->service.snapshot = on_snapshot;
-    core.reader_get = served.world->service.reader_get;
-    served.world->service.reader_get = on_reader_get;
+    served.world->service.snapshot_version = on_version;
     struct api_config config = {
         .listen = "127.0.0.1:0", .threads = 1, .service = &served.world->service};
     int failed = api_start(&config, &served.api, &err);
@@ -288,7 +300,31 @@ static void test_shared(void **state)
     assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
 }
 
+static void set_still(bool is_still)
+{
+    pthread_mutex_lock(&core.lock);
+    core.is_still = is_still;
+    pthread_mutex_unlock(&core.lock);
+}
+
+/* Of a cluster that does not change one copy serves everybody. */
+static void test_what_has_not_changed_needs_no_other_copy(void **state)
+{
+    const struct served *served = *state;
+    core_set(true, 0);
+    set_still(true);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
+    const unsigned asked = counter_read(&core.asked_count);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
+    assert_int_equal(counter_read(&core.asked_count), asked);
+    set_still(false);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
+    assert_int_equal(counter_read(&core.asked_count), asked + 1);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_what_has_not_changed_needs_no_other_copy, setup, teardown),
     cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
     cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
     cmocka_unit_test_setup_teardown(test_shared, setup, teardown),

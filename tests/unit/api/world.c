@@ -7,6 +7,7 @@
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
+#include "api/token_cache.h"
 #include "api/worker.h"
 #include "base/memory.h"
 #include "doc/doc.h"
@@ -67,6 +68,7 @@ static void api_init(struct world *world)
     int failed = passwords_start(&world->api.passwords, &err);
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
+    world->api.tokens = token_cache_new();
     world->api.guards = stream_guards_new();
     world->api.sessions = exec_sessions_new(&world->service);
     failed = log_search_start(&world->api, &err);
@@ -147,6 +149,7 @@ void world_free(struct world *world)
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);
     snapshot_free(world->api.snapshot);
+    token_cache_free(world->api.tokens);
     throttle_free(world->api.throttle);
     stream_guards_free(world->api.guards);
     for (size_t i = 0; i < world->logs.count; i++) {

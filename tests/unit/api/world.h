@@ -28,6 +28,7 @@ struct world {
     struct api api;
     uint8_t key[32];
     int64_t now_ms;
+    uint64_t core_version;
     bool cannot_follow; /* the engine cannot follow logs */
     bool can_watch;     /* logs wake who follows them: world_log_wake */
     bool is_degraded;   /* one of the server's checks */

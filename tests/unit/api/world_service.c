@@ -39,6 +39,7 @@ void world_step(struct world *world, struct event *event, struct service_reply *
     if (event->kind == EVENT_SUBMIT) /* the step takes the plan */
         snprintf(subject, sizeof subject, "%s~%s", event->submit.plan->user,
                  event->submit.plan->name);
+    world->core_version++;
     core_step(world->core, event, &world->output);
     struct store_batch batch = {.output = &world->output};
     if (reply && reply->audit) {
@@ -246,13 +247,19 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     const struct core *core = world->core;
     const struct hived *hived = placer_hived_state(core_placer(core));
     *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
-                                          .node_count = core_node_count(core)};
+                                          .node_count = core_node_count(core),
+                                          .version = world->core_version};
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
     struct service_answer answer = {.path = "", .text = ""};
     reply.done(reply.context, &answer);
     return 0;
+}
+
+static uint64_t on_snapshot_version(void *context)
+{
+    return ((struct world *)context)->core_version;
 }
 
 static struct store_reader *on_reader_get(void *context, struct err *err)
@@ -495,6 +502,7 @@ void world_service_init(struct world *world)
         .use = on_use,
         .gpus = on_gpus,
         .snapshot = on_snapshot,
+        .snapshot_version = on_snapshot_version,
         .rules_get = on_rules_get,
         .rules_put = on_rules_put,
         .settings = on_settings,
