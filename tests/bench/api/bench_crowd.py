@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What a department costs the server: open streams, mixed reads, slow and oversized clients, all at the same time, over many users and groups.
 
-usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--reads 20000] [--singles 500] [--tasks 20000] [--slow 50]
+usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--rate 10000] [--seconds 20] [--connections 40] [--callers 20]
+                      [--singles 500] [--tasks 20000] [--slow 50]
 (SKEPD, SKEP, SKEP_INIT, LOAD and PYTHONPATH as `meson compile bench-crowd` sets them)
 
 Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server, so what each of both took of them is printed
-apart. Reads go as fast as they are answered, --singles of each kind over one connection, then --reads of each kind at the same time over four. Of
+apart. First --singles reads of each kind over one connection; then all kinds in turn, --rate of them a second for --seconds, over --connections by
+the tokens of --callers users (--rate 0: as many reads, as fast as they are answered). A latency counts from when its read was due. Of
 the streams a tenth follows events, and so do those that are more than 768; of the others a third follows
-logs, the rest all changes: at the end a job is submitted, and each stream of changes must tell of it. Figures, no verdict.
+logs, the rest all changes: at the end a job is submitted, and each stream of changes must tell of it. Speed is a figure, no verdict; a reply
+that is lost or wrong, a stream that is cut or hears nothing, and memory above --memory MiB make the run fail.
 """
 import argparse
 import concurrent.futures
@@ -27,11 +30,11 @@ from process_use import cpu_s
 
 LAST = b"admin~last-of-all"
 FOLLOWED_MAX = 768  # of logs; beside them there is room for changes, and for events
-READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/small-1"),
-         ("detail of the large job, counts alone", "/api/v2/jobs/large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/large/tasks?limit=50&cursor="),
+READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/admin~small-1"),
+         ("detail of the large job, counts alone", "/api/v2/jobs/admin~large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/admin~large/tasks?limit=50&cursor="),
          ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("page of 50 groups", "/api/v2/groups?limit=50&cursor="),
-         ("page of 20 nodes", "/api/v2/nodes?limit=20"), ("virtual clusters", "/api/v2/virtual-clusters"), ("events of a job", "/api/v2/jobs/small-1/events"))
-WHOLE = (("detail of the large job, all tasks", "/api/v2/jobs/large"), ("its tasks that failed (none)", "/api/v2/jobs/large/tasks?state=FAILED"),
+         ("page of 20 nodes", "/api/v2/nodes?limit=20"), ("virtual clusters", "/api/v2/virtual-clusters"), ("who am I", "/api/v2/tokens/check"), ("events of a job", "/api/v2/jobs/admin~small-1/events"))
+WHOLE = (("detail of the large job, all tasks", "/api/v2/jobs/admin~large"), ("its tasks that failed (none)", "/api/v2/jobs/admin~large/tasks?state=FAILED"),
          ("all users", "/api/v2/users"))
 
 
@@ -40,6 +43,20 @@ def memory(server, when):
     fields = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines())
     print(f"memory of skepd {when}: {int(fields['VmRSS'].split()[0]) // 1024} MiB, at most {int(fields['VmHWM'].split()[0]) // 1024} MiB, "
           f"{fields['Threads'].strip()} threads", flush=True)
+    return int(fields["VmHWM"].split()[0]) // 1024
+
+
+def make_callers(server, count):
+    """Users who read, with a token each: admins, as some of the lists are for them alone."""
+    tokens = []
+    for i in range(count):
+        status, said = server.json("POST", "/api/v2/users", {"username": f"caller-{i}", "password": "a-password-of-theirs", "email": "", "virtualCluster": [],
+                                                             "admin": True})
+        assert status == 201, said
+        status, said = server.json("POST", "/api/v2/authn/basic/login", {"username": f"caller-{i}", "password": "a-password-of-theirs"}, token=False)
+        assert status == 200, said
+        tokens.append(said["token"])
+    return tokens
 
 
 def make_accounts(server, users, groups):
@@ -72,8 +89,8 @@ class Streams:
         self.server, self.selector, self.heard, self.cut, self.bytes = server, selectors.DefaultSelector(), 0, 0, 0
         followed = min(count * 9 // 10, FOLLOWED_MAX)
         logs, events = followed // 3, count - followed
-        targets = ["/api/v2/jobs/small-%d/logs?follow=true" % (i % 20) for i in range(logs)]
-        targets += ["/api/v2/jobs/small-%d/events?follow=true" % (i % 20) for i in range(events)]
+        targets = ["/api/v2/jobs/admin~small-%d/logs?follow=true" % (i % 20) for i in range(logs)]
+        targets += ["/api/v2/jobs/admin~small-%d/events?follow=true" % (i % 20) for i in range(events)]
         targets += ["/api/v2/changes"] * (count - logs - events)
         self.changes, token = count - logs - events, server.token()
         for target in targets:
@@ -158,34 +175,38 @@ class Nuisance:
             thread.join()
 
 
-def load(server, target, count, connections):
-    words = [os.environ["LOAD"], server.port, server.token(), connections, count, 0, "GET", target]
+def load(server, target, count, connections, rate=0, tokens=None):
+    words = [os.environ["LOAD"], server.port, "|".join(tokens or [server.token()]), connections, count, rate, "GET", target]
     return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
 
 
 def told(name, result, also=""):
-    print(f"{name:40} {result['per_second']:>7.0f}/s  p50 {result['p50_ms']:8.2f}  p99 {result['p99_ms']:8.2f}  max {result['max_ms']:8.1f} ms  "
-          f"{result['kib']:8.1f} KiB{also}" + (f"  BAD {result['bad']}" if result["bad"] else ""), flush=True)
+    print(f"{name:40} p50 {result['p50_ms']:8.2f}  p99 {result['p99_ms']:8.2f}  max {result['max_ms']:8.1f} ms{also}"
+          + (f"  BAD {result['bad']}" if result.get("bad") else ""), flush=True)
 
 
 def single(server, name, target, reads):
     """One kind alone, over one connection: what a read costs the server."""
     before = cpu_s(server.process)
     result = json.loads(load(server, target, reads, 1).communicate()[0])
-    told(name, result, f"  server {(cpu_s(server.process) - before) * 1e6 / reads:8.0f} us, client {result['cpu_s'] * 1e6 / reads:6.0f} us a read")
+    told(name, result, f"  {result['kib']:8.1f} KiB  {result['per_second']:>7.0f}/s  server {(cpu_s(server.process) - before) * 1e6 / reads:6.0f} us, "
+                       f"client {result['cpu_s'] * 1e6 / reads:6.0f} us a read")
 
 
-def mixed(server, reads):
-    """All kinds at once."""
-    before = cpu_s(server.process)
-    running = [(name, load(server, target, reads, 4)) for name, target in READS]
-    results = [(name, json.loads(one.communicate()[0])) for name, one in running]
+def mixed(server, given, tokens):
+    """All kinds in turn. How many replies were none, or no good."""
+    reads = (given.rate or 10000) * given.seconds
+    before, load_before = cpu_s(server.process), os.getloadavg()[0]
+    result = json.loads(load(server, "|".join(target for _, target in READS), reads, given.connections, given.rate, tokens).communicate()[0])
     used = cpu_s(server.process) - before
-    for name, result in results:
-        told(name, result)
-    longest, count = max(result["seconds"] for _, result in results), len(results) * reads
-    print(f"mixed reads: {count / longest:.0f} a second over {longest:.1f} s; the server took {used:.1f} s of processors, so {count / used:.0f} reads a second "
-          f"of one; the clients took {sum(result['cpu_s'] for _, result in results):.1f} s", flush=True)
+    for (name, _), one in zip(READS, result["targets"]):
+        told(name, one)
+    told("all of them", result)
+    print(f"mixed reads: {reads} in {result['seconds']:.1f} s, {result['per_second']:.0f} a second, {result['bad']} bad; the server took {used:.1f} s of "
+          f"processors, {used * 1e6 / reads:.0f} us a read (streams and nuisances included), so {reads / used:.0f} reads a second of one; the client "
+          f"took {result['cpu_s']:.1f} s, {result['cpu_s'] * 1e6 / reads:.0f} us a read; load of the machine {load_before:.1f} before, "
+          f"{os.getloadavg()[0]:.1f} after, {os.cpu_count()} processors", flush=True)
+    return result["bad"]
 
 
 def large_job(tasks):
@@ -196,7 +217,7 @@ def large_job(tasks):
 
 
 def running(server):
-    roles = json.loads(server.ask("GET", "/api/v2/jobs/large?tasks=count")[2])["taskRoles"].values()
+    roles = json.loads(server.ask("GET", "/api/v2/jobs/admin~large?tasks=count")[2])["taskRoles"].values()
     return sum(role["taskRoleStatus"]["taskCounts"].get("RUNNING", 0) for role in roles)
 
 
@@ -213,11 +234,16 @@ def wait_running(server, tasks):
 def main():
     options = argparse.ArgumentParser()
     for name, usual, what in (("users", 10000, "accounts"), ("groups", 500, "of them"), ("streams", 1000, "open at the same time"),
-                              ("reads", 20000, "of each kind, all at once"), ("singles", 500, "of each kind alone"), ("tasks", 20000, "of the large job"), ("slow", 50, "clients that send slowly")):
+                              ("rate", 10000, "mixed reads a second; 0: as fast as they are answered"), ("seconds", 20, "of them"),
+                              ("connections", 40, "of who reads"), ("callers", 20, "who read, with a token each"),
+                              ("singles", 500, "reads of each kind alone"), ("tasks", 20000, "of the large job"), ("slow", 50, "clients that send slowly"),
+                              ("memory", 1024, "MiB that the server may have at most")):
         options.add_argument(f"--{name}", type=int, default=usual, help=f"{what} ({usual})")
     given = options.parse_args()
-    if min(given.users, given.groups, given.reads, given.singles, given.tasks) < 100 or given.streams > 1000:
-        options.error("at least 100 users, groups, reads, singles and tasks; at most 1000 streams")
+    if min(given.users, given.groups, given.singles, given.tasks) < 100 or not 0 < given.streams <= 1000 or not 0 < given.callers <= 200:
+        options.error("at least 100 users, groups, singles and tasks; 1 to 1000 streams, 1 to 200 callers")
+    if given.rate < 0 or min(given.seconds, given.connections) < 1:
+        options.error("at least a second and a connection")
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, max(8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     server = world.World(run_ms=3600000)
     config = server.folder / "skepd.yaml"
@@ -225,6 +251,7 @@ def main():
     with server:
         memory(server, "at first")
         make_accounts(server, given.users, given.groups)
+        tokens = make_callers(server, given.callers)
         for i in range(20):
             assert server.skep("submit", server.file(world.job(f"small-{i}", ["true"]))).returncode == 0
         done = server.skep("submit", server.file(large_job(given.tasks)))
@@ -239,9 +266,9 @@ def main():
         streams = Streams(server, given.streams)
         memory(server, f"with {given.streams} streams")
         nuisance = Nuisance(server, given.slow)
-        print(f"with {given.streams} streams, {given.slow} slow clients, and one that sends bodies of 2 MiB, 4 connections each:")
+        print(f"with {given.streams} streams, {given.slow} slow clients, and one that sends bodies of 2 MiB:")
         try:
-            mixed(server, given.reads)
+            bad = mixed(server, given, tokens)
             memory(server, "after them")
             assert server.skep("submit", server.file(world.job(LAST.decode().split("~")[1], ["true"]))).returncode == 0
             streams.wait_heard(60)
@@ -250,7 +277,11 @@ def main():
             streams.end()
         print(f"streams: {streams.heard} of {streams.changes} heard of the last job, {streams.cut} of {given.streams} were cut, {streams.bytes >> 20} MiB came")
         print(f"slow clients: closed {nuisance.closed} times; bodies that are too long: {nuisance.refused} answered with 413, {nuisance.cut} cut")
-        memory(server, "at the end")
+        most = memory(server, "at the end")
+    lost = [what for what, is_so in ((f"{bad} replies were bad", bad), ("a stream of changes did not hear of the last job", streams.heard < streams.changes),
+                                     ("streams were cut", streams.cut), (f"memory: {most} MiB", most > given.memory)) if is_so]
+    if lost:
+        raise SystemExit("bench_crowd: " + "; ".join(lost))
 
 
 if __name__ == "__main__":

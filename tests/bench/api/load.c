@@ -2,10 +2,12 @@
  *
  * usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY-FILE]
  *
- * RATE: requests a second over all connections, 0 as fast as answers come. "%d" in the body is
- * replaced by the request's number (from START=… in the environment). Prints one JSON object, with
- * the processor's time that it took itself: client and server share a machine.
- * Latency counts from when a request was due, so that a slow server cannot hide behind its queue.
+ * TOKEN and TARGET may be several, with '|' between them: each connection has one of the tokens,
+ * and the requests go to one target after the other; what each target took is printed, too, in
+ * order. RATE: requests a second over all connections, 0 as fast as answers come. "%d" in the body
+ * is replaced by the request's number (from START=… in the environment). Prints one JSON object,
+ * with the processor's time that it took itself: client and server share a machine. Latency counts
+ * from when a request was due, so that a slow server cannot hide behind its queue.
  */
 #include "../arguments.h"
 #include <arpa/inet.h>
@@ -22,15 +24,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY_ROOM = 1 << 16, BODY_ROOM = 1 << 16 };
+enum { REPLY_ROOM = 1 << 16, BODY_ROOM = 1 << 16, WORDS_MAX = 256 };
+
+struct words {
+    char *items[WORDS_MAX];
+    long count;
+};
 
 static struct {
     int port, rate;
-    const char *token, *method, *target;
+    const char *method;
+    struct words tokens, targets;
     char body[BODY_ROOM];
     long count, start;
     int64_t begin_ns;
-    atomic_long next, bad, bytes;
+    atomic_long next, connected, bad, bytes;
     double *latency_ms;
 } load;
 
@@ -59,7 +67,13 @@ static int connect_to(void)
     return fd;
 }
 
-static size_t request_make(char *out, size_t room, long number)
+static void words_cut(struct words *words, char *text)
+{
+    for (char *word = strtok(text, "|"); word && words->count < WORDS_MAX; word = strtok(NULL, "|"))
+        words->items[words->count++] = word;
+}
+
+static size_t request_make(char *out, size_t room, const char *token, long number)
 {
     char body[BODY_ROOM];
     const char *mark = strstr(load.body, "%d");
@@ -71,7 +85,8 @@ static size_t request_make(char *out, size_t room, long number)
     int length = snprintf(out, room,
                           "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "
                           "text/plain\r\nContent-Length: %zu\r\n\r\n%s",
-                          load.method, load.target, load.token, strlen(body), body);
+                          load.method, load.targets.items[number % load.targets.count], token,
+                          strlen(body), body);
     return (size_t)length;
 }
 
@@ -113,6 +128,7 @@ static void *client_run(void *context)
     (void)context;
     char *room = malloc(REPLY_ROOM), *request = malloc(2 * BODY_ROOM);
     int fd = connect_to();
+    const char *token = load.tokens.items[atomic_fetch_add(&load.connected, 1) % load.tokens.count];
     long number;
     while ((number = atomic_fetch_add(&load.next, 1)) < load.count) {
         int64_t due_ns = now_ns();
@@ -121,7 +137,7 @@ static void *client_run(void *context)
             if (due_ns > now_ns())
                 pause_until(due_ns);
         }
-        size_t length = request_make(request, 2 * BODY_ROOM, load.start + number);
+        size_t length = request_make(request, 2 * BODY_ROOM, token, load.start + number);
         if (send(fd, request, length, MSG_NOSIGNAL) != (ssize_t)length)
             fail("send");
         int status = reply_read(fd, room);
@@ -149,6 +165,34 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void percentiles(double *latency_ms, long count)
+{
+    qsort(latency_ms, (size_t)count, sizeof *latency_ms, compare);
+    printf("\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f", latency_ms[count / 2],
+           latency_ms[count * 99 / 100], latency_ms[count - 1]);
+}
+
+/* What each of several targets took. */
+static void targets_print(void)
+{
+    double *own = calloc((size_t)load.count, sizeof *own);
+    printf(",\"targets\":[");
+    for (long target = 0; target < load.targets.count; target++) {
+        long count = 0;
+        for (long number = 0; number < load.count; number++)
+            if ((load.start + number) % load.targets.count == target)
+                own[count++] = load.latency_ms[number];
+        printf("%s{\"count\":%ld", target ? "," : "", count);
+        if (count) {
+            printf(",");
+            percentiles(own, count);
+        }
+        printf("}");
+    }
+    printf("]");
+    free(own);
+}
+
 int main(int argc, char **argv)
 {
     static const char usage[] =
@@ -156,11 +200,13 @@ int main(int argc, char **argv)
     arguments_check(argc, argv, 7, 8, 1, usage); /* a token may begin with a dash */
     int connections = (int)argument_number(argv[3], 1, 10000, usage);
     load.port = (int)argument_number(argv[1], 1, 65535, usage);
-    load.token = argv[2];
+    words_cut(&load.tokens, argv[2]);
     load.count = (long)argument_number(argv[4], 1, 100000000, usage);
     load.rate = (int)argument_number(argv[5], 0, 1000000, usage);
     load.method = argv[6];
-    load.target = argv[7];
+    words_cut(&load.targets, argv[7]);
+    if (!load.tokens.count || !load.targets.count)
+        fail(usage);
     load.start = getenv("START") ? atol(getenv("START")) : 0;
     if (argc > 8) {
         FILE *file = fopen(argv[8], "re");
@@ -178,13 +224,16 @@ int main(int argc, char **argv)
     for (int i = 0; i < connections; i++)
         pthread_join(threads[i], NULL);
     double seconds = (double)(now_ns() - load.begin_ns) / 1e9;
-    qsort(load.latency_ms, (size_t)load.count, sizeof *load.latency_ms, compare);
-    printf("{\"count\":%ld,\"bad\":%ld,\"seconds\":%.3f,\"per_second\":%.0f,\"p50_ms\":%.3f,"
-           "\"p99_ms\":%.3f,\"max_ms\":%.3f,\"kib\":%.1f,\"cpu_s\":%.3f}\n",
+    const double used_s = cpu_s();
+    printf("{\"count\":%ld,\"bad\":%ld,\"seconds\":%.3f,\"per_second\":%.0f,\"kib\":%.1f,"
+           "\"cpu_s\":%.3f",
            load.count, atomic_load(&load.bad), seconds, (double)load.count / seconds,
-           load.latency_ms[load.count / 2], load.latency_ms[load.count * 99 / 100],
-           load.latency_ms[load.count - 1],
-           (double)atomic_load(&load.bytes) / 1024 / (double)load.count, cpu_s());
+           (double)atomic_load(&load.bytes) / 1024 / (double)load.count, used_s);
+    if (load.targets.count > 1)
+        targets_print(); /* before the numbers lose their places */
+    printf(",");
+    percentiles(load.latency_ms, load.count);
+    printf("}\n");
     free(load.latency_ms);
     free(threads);
     return 0;
