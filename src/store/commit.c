@@ -176,10 +176,10 @@ static int write_batch(struct store *store, const struct store_batch *batch, str
 {
     assert(batch->event_count == 0 || batch->events);
     int code = events_write(store, batch->events, batch->event_count, err);
+    if (code == 0 && batch->output) /* first: it asks which attempts had ended before */
+        code = gpu_use_write(store, batch->output, err);
     if (code == 0 && batch->output)
         code = write_records(store, batch->output, err);
-    if (code == 0 && batch->output)
-        code = gpu_use_write(store, batch->output, err);
     if (code == 0)
         code = write_changes(store, batch->changes, batch->change_count, err);
     return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;

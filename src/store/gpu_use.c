@@ -15,6 +15,7 @@ static const char select_running[] =
     "SELECT attempt, job, CAST(length(gpus) AS BIGINT), attempt_launched_ms FROM tasks WHERE job "
     "IN (" LIVE_IDS
     ") AND attempt <> 0 AND state < 7 AND attempt_launched_ms > 0 AND length(gpus) > 0";
+static const char count_ended[] = "SELECT count(*) FROM task_attempts WHERE attempt = ?";
 _Static_assert(LIFE_ATTEMPT_COMPLETED == 7, "the number in select_running");
 
 void gpu_use_init(struct gpu_use *use)
@@ -184,6 +185,23 @@ static const struct gpu_use_step *begin_find(struct gpu_use *use, const struct i
     return copy;
 }
 
+/* An attempt that begins and ends in one batch is known from nowhere else. The batch may be one
+ * that was stored though its answer was lost, and that comes again: then its end has a row, as this
+ * is asked before the records of the batch are written. */
+static int is_counted(struct store *store, const struct id_map *seen, struct attempt_id attempt,
+                      bool *is_there, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_ended);
+    int64_t count = 0;
+    *is_there = false;
+    if (id_map_get(seen, attempt.v) == MAP_NONE)
+        return 0;
+    sql_put_int(&sql, (int64_t)attempt.v);
+    const int code = sql_number(&sql, &count, err);
+    *is_there = count > 0;
+    return code;
+}
+
 static int task_step(struct store *store, const struct output *output,
                      const struct task_record *task, struct id_map *seen, struct err *err)
 {
@@ -192,8 +210,11 @@ static int task_step(struct store *store, const struct output *output,
     const bool is_known = begin_find(use, seen, task->attempt, &step) != NULL;
     int code = 0;
     if (is_ended(task) && is_known) {
+        bool is_there;
+        code = is_counted(store, seen, task->attempt, &is_there, err);
         step.is_end = true;
-        code = end_write(store, &step, task->attempt_completed_ms, err);
+        if (code == 0 && !is_there)
+            code = end_write(store, &step, task->attempt_completed_ms, err);
     } else if (is_running(task) && !is_known) {
         pthread_mutex_lock(&use->lock);
         step = (struct gpu_use_step){task->attempt,

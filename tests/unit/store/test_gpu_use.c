@@ -53,6 +53,19 @@ static void begin(struct world *world)
     submit(world, 2, "bob", "b");
 }
 
+/* It was stored, its answer was lost, and so it is stored again. */
+static void a_batch_that_comes_twice_counts_once(void **state)
+{
+    struct world *world = *state;
+    begin(world);
+    for (int i = 0; i < 2; i++) {
+        add_task(world, running(7, NOW_MS));
+        add_task(world, ended(7, NOW_MS, NOW_MS + 2000));
+        assert_int_equal(commit(world, NULL, 0), 0);
+        used(world, NOW_MS + 9000, 6000);
+    }
+}
+
 static void what_runs_and_what_has_ended(void **state)
 {
     struct world *world = *state;
@@ -181,9 +194,14 @@ static void a_batch_that_fails(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
-    WORLD(what_runs_and_what_has_ended), WORLD(without_gpus_nothing_is_counted),
-    WORLD(an_end_without_a_place),       WORLD(begin_and_end_in_one_batch),
-    WORLD(a_job_of_the_same_batch),      WORLD(each_month_gets_its_part),
-    WORLD(a_batch_that_fails),           WORLD(it_stays_when_the_jobs_are_deleted),
+    WORLD(a_batch_that_comes_twice_counts_once),
+    WORLD(what_runs_and_what_has_ended),
+    WORLD(without_gpus_nothing_is_counted),
+    WORLD(an_end_without_a_place),
+    WORLD(begin_and_end_in_one_batch),
+    WORLD(a_job_of_the_same_batch),
+    WORLD(each_month_gets_its_part),
+    WORLD(a_batch_that_fails),
+    WORLD(it_stays_when_the_jobs_are_deleted),
 };
 UNIT_FILE(tests, NULL, NULL);
