@@ -30,10 +30,22 @@ static bool key_path(const char *folder, const struct use_key *key, char path[PA
     else
         length = snprintf(path, PATH_MAX, "%s/jobs/%" PRIu32 "/%" PRIu64, folder, key->job.v,
                           key->attempt.v);
-    return length < PATH_MAX - 4; /* room for ".new" */
+    return length < PATH_MAX;
 }
 
 /* ---- one ---- */
+
+/* Behind the series stands a sum of it. Files of before there was one end with the series. */
+static bool is_whole(struct text bytes)
+{
+    struct cursor cursor = cursor_of(bytes);
+    if (bytes.length == USE_SERIES_SIZE)
+        return true;
+    if (bytes.length != USE_FILE_SIZE)
+        return false;
+    cursor.at += USE_SERIES_SIZE;
+    return cursor_u64(&cursor) == text_hash((struct text){bytes.at, USE_SERIES_SIZE}, 0);
+}
 
 int use_file_load(const char *folder, const struct use_key *key, struct use_series *series,
                   struct err *err)
@@ -42,30 +54,38 @@ int use_file_load(const char *folder, const struct use_key *key, struct use_seri
     cleanup_buf struct buf bytes = BUF_INIT;
     if (!key_path(folder, key, path))
         return err_fail(err, ERR_NOT_FOUND, "", "nothing is kept of %s", key->node);
-    int code = file_read(path, USE_SERIES_SIZE, &bytes, err);
+    int code = file_read(path, USE_FILE_SIZE, &bytes, err);
     if (code == ERR_TOO_BIG)
         return err_fail(err, ERR_NOT_FOUND, "", "%s is no series of use", path);
-    if (code == 0 && use_series_read(series, buf_as_text(&bytes), err) < 0)
+    if (code < 0)
+        return code;
+    const struct text series_bytes = {bytes.at, bytes.length < USE_SERIES_SIZE ? bytes.length
+                                                                               : USE_SERIES_SIZE};
+    if (!is_whole(buf_as_text(&bytes)) || use_series_read(series, series_bytes, err) < 0)
         return err_fail(err, ERR_NOT_FOUND, "", "%s is damaged", path);
-    return code;
+    return 0;
 }
 
-/* Written beside and renamed. */
+/* Over what is there: to replace a file by renaming another one makes ext4 write that to the disk
+ * first, which takes some milliseconds, and there may be 20,000. The sum tells what was half
+ * written. */
 static int file_put(const char *path, struct text bytes, struct err *err)
 {
-    char beside[PATH_MAX];
-    snprintf(beside, sizeof beside, "%s.new", path);
-    cleanup_close int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 && errno == ENOENT)
-        return err_fail(err, ERR_NOT_FOUND, "", "the folder of %s is not there", beside);
+        return err_fail(err, ERR_NOT_FOUND, "", "the folder of %s is not there", path);
     if (fd < 0)
-        return err_errno(err, errno, "open %s", beside);
+        return err_errno(err, errno, "open %s", path);
+    struct stat stat;
+    const bool is_longer = fstat(fd, &stat) == 0 && stat.st_size > (off_t)bytes.length;
     ssize_t written = write(fd, bytes.at, bytes.length);
-    if (written == (ssize_t)bytes.length && rename(beside, path) == 0)
+    if (written == (ssize_t)bytes.length && is_longer && ftruncate(fd, (off_t)bytes.length) < 0)
+        return err_errno(err, errno, "cut %s", path);
+    if (written == (ssize_t)bytes.length)
         return 0;
-    int code = err_errno(err, written < 0 || written == (ssize_t)bytes.length ? errno : ENOSPC,
-                         "write %s", beside);
-    unlink(beside);
+    int code = err_errno(err, written < 0 ? errno : ENOSPC, "write %s", path);
+    if (written > 0) /* neither the old series nor the new one */
+        unlink(path);
     return code;
 }
 
@@ -77,6 +97,8 @@ int use_file_save(const char *folder, const struct use_key *key, const struct us
     if (!key_path(folder, key, path))
         return err_fail(err, ERR_INVALID, "", "the name %s cannot be that of a file", key->node);
     use_series_write(series, &bytes);
+    buf_put_u64(&bytes, text_hash(buf_as_text(&bytes), 0));
+    assert(bytes.length == USE_FILE_SIZE);
     int code = file_put(path, buf_as_text(&bytes), err);
     if (code != ERR_NOT_FOUND)
         return code;

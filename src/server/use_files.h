@@ -1,8 +1,8 @@
 /* use_files.h — series of use on disk: FOLDER/jobs/JOB/ATTEMPT and FOLDER/nodes/NAME.
  *
- * Edge. Each file is USE_SERIES_SIZE bytes; a new one takes the place of the old one whole, without
- * waiting for the disk: after a loss of power what was sampled last may be missing. What is damaged
- * is as if it were not there. They are no part of a backup.
+ * Edge. Each file is USE_SERIES_SIZE bytes and a sum of them. It is written over the old one,
+ * without waiting for the disk: after a loss of power a file may be damaged, which its sum tells,
+ * and what is damaged is as if it were not there. They are no part of a backup.
  */
 #ifndef SERVER_USE_FILES_H
 #define SERVER_USE_FILES_H
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 
 struct err;
+
+enum { USE_FILE_SIZE = USE_SERIES_SIZE + 8 };
 
 /* Whose series it is: of an attempt of a task, or (`node`) of a machine. */
 struct use_key {

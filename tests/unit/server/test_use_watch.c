@@ -133,8 +133,8 @@ static void test_files(void **state)
     /* the job that is no more goes; then the oldest, until there is room */
     age("jobs/1/10", 1000);
     age("jobs/2/20", 500);
-    assert_int_equal(use_files_sweep(folder, 3 * USE_SERIES_SIZE, is_below_three, NULL),
-                     3 * USE_SERIES_SIZE);
+    assert_int_equal(use_files_sweep(folder, 3 * USE_FILE_SIZE, is_below_three, NULL),
+                     3 * USE_FILE_SIZE);
     assert_int_equal(load(key_of(3, 30), &value), ERR_NOT_FOUND);
     assert_int_equal(load(key_of(2, 20), &value), ERR_NOT_FOUND);
     assert_int_equal(load(key_of(1, 10), &value), 0);
@@ -150,8 +150,8 @@ static void test_files(void **state)
         snprintf(path, sizeof path, "jobs/1/%u", 10 + i);
         age(path, 500 - 100 * (time_t)i);
     }
-    assert_int_equal(use_files_sweep(folder, 2 * USE_SERIES_SIZE, is_below_three, NULL),
-                     2 * USE_SERIES_SIZE);
+    assert_int_equal(use_files_sweep(folder, 2 * USE_FILE_SIZE, is_below_three, NULL),
+                     2 * USE_FILE_SIZE);
     assert_int_equal(load(key_of(1, 11), &value), 0);
     assert_int_equal(load(key_of(1, 10), &value), 0);
     for (uint32_t i = 2; i < 5; i++)
@@ -171,11 +171,23 @@ static void test_bad_files(void **state)
     snprintf(path, sizeof path, "%s/jobs/1/10", folder);
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
-    assert_int_equal(truncate(path, 2 * USE_SERIES_SIZE), 0);
+    assert_int_equal(truncate(path, 2 * USE_FILE_SIZE), 0);
     assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
     assert_int_equal(use_file_save(folder, &outside, series, &err), ERR_INVALID);
     assert_int_equal(load(outside, &value), ERR_NOT_FOUND);
-    snprintf(path, sizeof path, "%s/jobs/1/11.new", folder); /* in the way */
+    /* half of it was written when the power went */
+    save(key_of(1, 10), 7);
+    assert_int_equal(load(key_of(1, 10), &value), 0); /* also over a longer file */
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "?", 1, USE_SERIES_SIZE / 2), 1);
+    close(fd);
+    assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
+    /* a file of before there were sums */
+    save(key_of(1, 10), 7);
+    assert_int_equal(truncate(path, USE_SERIES_SIZE), 0);
+    assert_int_equal(load(key_of(1, 10), &value), 0);
+    assert_int_equal(value, 7);
+    snprintf(path, sizeof path, "%s/jobs/1/11", folder); /* in the way */
     assert_int_equal(mkdir(path, 0700), 0);
     struct use_key blocked = key_of(1, 11);
     assert_int_equal(use_file_save(folder, &blocked, series, &err), ERR_IO);
