@@ -27,6 +27,7 @@ void log_times_open(struct log_times *times, int directory)
     if (count && pread(fd, &last, sizeof last, place_of(count - 1)) == (ssize_t)sizeof last) {
         times->count = count < LOG_TIMES_MAX ? count : LOG_TIMES_MAX;
         times->last_ms = last.at_ms;
+        times->is_missed = true; /* by the writer before, as far as anybody knows */
     }
     close(fd);
 }

@@ -83,6 +83,23 @@ static void at_most_once_a_second(void **state)
     assert_int_equal(marks[3].at_ms, 10000);
 }
 
+/* What was written between the last mark and the writer's end is not skipped, whoever goes on. */
+static void a_mark_that_was_lost_with_its_writer(void **state)
+{
+    static struct log_mark marks[LOG_TIMES_MAX];
+    struct log_times times;
+    (void)state;
+    log_times_open(&times, folder.fd);
+    note_at(&times, 5000, 10);
+    log_times_note(&times, -1, 7000, (const uint64_t[LOG_TIMES_STREAMS]){20}); /* cannot be kept */
+    assert_true(times.is_missed);
+    log_times_open(&times, folder.fd); /* another writer knows nothing of it */
+    note_at(&times, 9000, 30);
+    assert_int_equal(marks_read(marks), 2);
+    assert_int_equal(log_times_find(marks, 2, 0, 7500), 10);
+    assert_int_equal(log_times_find(marks, 2, 0, 9000), 30);
+}
+
 /* A day of output: the file stays as small, and no gap is longer than a thousandth of it. */
 static void never_too_many(void **state)
 {
@@ -132,6 +149,7 @@ static void a_folder_that_takes_nothing(void **state)
 #define FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_begin, folder_end)
 static const struct CMUnitTest tests[] = {
     FOLDER(at_most_once_a_second),
+    FOLDER(a_mark_that_was_lost_with_its_writer),
     FOLDER(never_too_many),
     FOLDER(a_folder_that_takes_nothing),
 };
