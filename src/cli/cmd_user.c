@@ -244,7 +244,8 @@ struct import {
     const char *file;
     int at[COLUMN_COUNT]; /* field of a column; -1: there is none */
     struct csv_row heads;
-    unsigned added, failed;
+    json_t *there; /* names of the users of before, as keys */
+    unsigned added, kept, failed;
     bool is_added; /* the user of the row that is being read */
 };
 
@@ -382,6 +383,35 @@ static int row_add(struct import *import, const struct csv_row *row, struct clie
     return quotas_give(client, name, quotas);
 }
 
+/* Who was there before stays as they are: a password, or rights, that somebody has given since must
+ * not be taken back by a file of another system. */
+static bool row_is_there(struct import *import, const struct csv_row *row)
+{
+    const char *name = field(import, row, NAME);
+    if (!name || !json_object_get(import->there, name))
+        return false;
+    print_error("skep: %s:%u: user %s was there already, and stays as they are: password, groups "
+                "and rights\n",
+                import->file, row->line, name);
+    import->kept++;
+    return true;
+}
+
+static int users_there(struct import *import, struct client *client)
+{
+    json_t *users = NULL, *user;
+    size_t i;
+    int code = client_get(client, "/api/v2/users", &users);
+    import->there = json_object();
+    json_array_foreach (users, i, user) {
+        const char *name = json_string_value(json_object_get(user, "username"));
+        if (name)
+            json_object_set_new(import->there, name, json_true());
+    }
+    json_decref(users);
+    return code;
+}
+
 static int import_rows(struct import *import, struct text rest, struct client *client)
 {
     cleanup_arena struct arena arena;
@@ -395,6 +425,8 @@ static int import_rows(struct import *import, struct text rest, struct client *c
                         problem ? problem : "the file is empty");
     int code = heads_read(import, &row);
     while (!code && csv_next(&rest, &line, &arena, &row, &problem)) {
+        if (row_is_there(import, &row))
+            continue;
         int row_code = row_add(import, &row, client);
         if (row_code) {
             print_error("skep: %s:%u: %s\n", import->file, row.line,
@@ -419,9 +451,13 @@ static int user_import(struct cli *cli, struct client *client)
     int code = file_content(import.file, &content);
     if (code)
         return code;
-    code = import_rows(&import, buf_as_text(&content), client);
+    code = users_there(&import, client);
+    if (!code) {
+        code = import_rows(&import, buf_as_text(&content), client);
+        printf("%u added, %u there already, %u not\n", import.added, import.kept, import.failed);
+    }
     explicit_bzero(content.at, content.length);
-    printf("%u added, %u not\n", import.added, import.failed);
+    json_decref(import.there);
     return code;
 }
 

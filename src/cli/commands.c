@@ -434,7 +434,8 @@ const struct cli_command COMMANDS[] = {
      "are wanted, email, admin (true or false), virtualCluster and groups (lists in quotes), "
      "quota.gpus or another quota, and extension (JSON). A line that is refused is named, and the "
      "others are still "
-     "taken; who exists already is refused.",
+     "taken. Who is there already stays as they are and is named, so that a file can be imported "
+     "again after a mistake in it is mended.",
      "skep user add alice --vc vision,speech", USER_OPTIONS, run_user},
     {"group", "ACTION [NAME…]", KIND_CHOICE, "list show members add set remove join leave", 1, -1,
      "show and change groups",

@@ -65,13 +65,13 @@ class Accounts(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("users.csv:3: not added", done.stderr)
         self.assertIn("password must have 6..", done.stderr)
-        self.assertTrue(done.stdout.endswith("2 added, 1 not\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith("2 added, 0 there already, 1 not\n"), done.stdout)
         self.assertEqual(self.users()["eve"]["grouplist"], ["default", "lab"])
         self.assertTrue(self.users()["frank"]["admin"])
         done = self.world.skep("user", "import", self.world.file(QUOTAS_FILE, "quotas.csv"))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("quotas.csv:4: quota.gpus must be a number, got 'many'", done.stderr)
-        self.assertTrue(done.stdout.endswith("2 added, 1 not\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith("2 added, 0 there already, 1 not\n"), done.stdout)
         shown = json.loads(self.ok("quota", "show", "greta", "-o", "json"))
         self.assertEqual(shown["gpuHoursPerMonth"], {"value": 100, "group": None, "used": 0})
         self.assertEqual(shown["gpus"]["value"], 8)
@@ -81,6 +81,17 @@ class Accounts(unittest.TestCase):
         done = self.world.skep("user", "import", self.world.file("name,password\n", "bad.csv"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("bad.csv:1: unknown column 'name'", done.stderr)
+
+    def test_import_of_who_is_there(self):
+        """OpenPAI's administrator has the name of ours: ours stays, with the password of here."""
+        file = self.world.file(f"username,passwordHash,admin\nadmin,{'ab' * 64},true\nhugo,{'cd' * 64},false\n", "openpai.csv")
+        done = self.world.skep("user", "import", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("openpai.csv:2: user admin was there already, and stays as they are", done.stderr)
+        self.assertTrue(done.stdout.endswith("1 added, 1 there already, 0 not\n"), done.stdout)
+        self.world.login("admin", self.world.admin_password)
+        done = self.world.skep("user", "import", file)
+        self.assertEqual((done.returncode, done.stdout), (0, "0 added, 2 there already, 0 not\n"))
 
     def test_quotas(self):
         self.ok("user", "add", "quinn", "--password-stdin", stdin="quinn-password\n")
