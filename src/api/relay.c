@@ -3,6 +3,7 @@
 #include "api/http_watch.h"
 #include "api/relay_flow.h"
 #include "api/relay_head.h"
+#include "api/relay_state.h"
 #include "api/relay_stream.h"
 #include "api/service.h"
 #include "base/buf.h"
@@ -23,309 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 64, TURNS_MAX = 16, ROUND_MS = 1000, FAREWELL_MS = 5000, LINGER_MS = 10000 };
-enum { SIDE_CLIENT = 0, SIDE_TASK = 1, SIDES = 2 };
+enum { EVENTS_MAX = 64, TURNS_MAX = 16, ROUND_MS = 1000, LINGER_MS = 10000 };
 static const uint64_t KEY_WAKE = UINT64_MAX;
-static const char ENTER[] = "/.skep/enter", OWN[] = "/.skep/";
-
-enum stage {
-    STAGE_HEAD,       /* the request's head is being read */
-    STAGE_CONNECTING, /* to the task */
-    STAGE_ANSWER,     /* the request goes there, its answer's head has not come yet */
-    STAGE_PIPE,       /* bytes go in both directions */
-    STAGE_FAREWELL,   /* what is left goes to the client, and that is all */
-    STAGE_LINGER,     /* it has gone: closed while more comes, it could be lost on its way */
-    STAGE_OVER,
-};
-
-struct relay_connection {
-    enum stage stage;
-    uint32_t round;              /* of this slot: events of an earlier connection are told apart */
-    struct relay_stream *client; /* NULL: the slot is free */
-    int task;                    /* -1: not connected */
-    uint32_t watched[SIDES];     /* of what epoll tells */
-    struct relay_flow up, down;  /* to the task, and to the client */
-    struct buf head;             /* of the request, then of the answer */
-    int64_t body_left;           /* of the request: so much may still be read */
-    bool is_websocket;
-    int64_t due_ms, look_ms;
-    struct web_port_grant grant; /* user "": not known yet */
-    struct in6_addr from;        /* relay_origin */
-    char session[WEB_PORT_WORD_SIZE];
-};
-
-struct relay_arrival {
-    int fd;
-    struct in6_addr from; /* relay_origin */
-};
-
-struct relay_arrivals {
-    struct relay_arrival *items;
-    size_t count, room;
-};
-
-struct relay {
-    struct relay_config config;
-    struct relay_tls *tls; /* NULL: in the clear */
-    struct http_door *door;
-    uint16_t port;
-    int epoll_fd, wake_fd;
-    pthread_t thread;
-    bool is_running;
-    atomic_bool is_stopping;
-    pthread_mutex_t lock; /* guards the arrivals and the count */
-    struct relay_arrivals arrivals;
-    size_t taken;                                               /* places, waiting ones included */
-    struct relay_connection connections[RELAY_CONNECTIONS_MAX]; /* the thread's */
-};
-
-/* ---- our own answers ---- */
-
-/* The page is one of ours: nothing of a request stands in it. */
-static void answer(struct relay_connection *connection, int status, const char *name,
-                   const char *text, const char *more)
-{
-    cleanup_buf struct buf page = BUF_INIT;
-    buf_format(&page,
-               "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title>"
-               "<h1>%s</h1><p>%s</p></html>\n",
-               name, name, text);
-    buf_format(&connection->down.bytes,
-               "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
-               "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-               "X-Content-Type-Options: nosniff\r\n"
-               "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n%s"
-               "Connection: close\r\n\r\n",
-               status, name, page.length, more);
-    buf_text(&connection->down.bytes, buf_as_text(&page));
-    connection->stage = STAGE_FAREWELL;
-    connection->due_ms = http_clock_ms() + FAREWELL_MS;
-}
-
-static void answer_refusal(struct relay_connection *connection, int status, const struct err *err)
-{
-    static const struct {
-        int status;
-        const char *name;
-    } names[] = {{400, "Bad Request"},        {411, "Length Required"},
-                 {417, "Expectation Failed"}, {431, "Request Header Fields Too Large"},
-                 {501, "Not Implemented"},    {505, "HTTP Version Not Supported"}};
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (names[i].status == status) {
-            answer(connection, status, names[i].name, err->text, "");
-            return;
-        }
-    assert(false && "a status without a name");
-}
-
-static void answer_stranger(struct relay_connection *connection)
-{
-    answer(connection, 401, "Unauthorized",
-           "This port of a task is not open to you, or not any more: open it again, from the page "
-           "of its job in the portal or by `skep open`.",
-           "");
-}
-
-static void answer_gone(struct relay_connection *connection)
-{
-    answer(connection, 502, "Bad Gateway",
-           "Nothing answers at this port of the task: its program may not listen yet, or the task "
-           "has ended. The page of its job says which.",
-           "");
-}
-
-/* ---- who comes ---- */
-
-/* 0; ERR_FORBIDDEN: what the session was given for holds no more; else it cannot be said now. */
-static int grant_check(const struct relay *relay, const struct web_port_grant *grant)
-{
-    struct service *service = relay->config.service;
-    cleanup_arena struct arena arena;
-    struct store_user user;
-    struct store_token token;
-    struct err err;
-    int code = 0;
-    arena_init(&arena);
-    struct store_reader *reader = service->reader_get(service->context, &err);
-    if (!reader)
-        return err.code;
-    if (grant->token_id[0])
-        code = store_token(reader, text_of(grant->token_id), &arena, &token, &err);
-    if (!code)
-        code = store_user(reader, text_of(grant->user), &arena, &user, &err);
-    service->reader_put(service->context, reader);
-    if (code)
-        return code == ERR_NOT_FOUND ? ERR_FORBIDDEN : code;
-    bool is_admin = user.is_admin || user.is_admin_by_group;
-    return user.is_inactive || (grant->is_by_admin && !is_admin) ? ERR_FORBIDDEN : 0;
-}
-
-/* "ID.jobs.example.org:9187": the ID; at == NULL: no name of ours. */
-static struct text host_id(const struct relay *relay, struct text host)
-{
-    struct text suffix = relay->config.origin.suffix, id = host;
-    if (host.length != WEB_PORT_ID_SIZE - 1 + suffix.length)
-        return (struct text){NULL, 0};
-    id.length -= suffix.length;
-    bool is_ours = text_equal((struct text){host.at + id.length, suffix.length}, suffix);
-    return is_ours ? id : (struct text){NULL, 0};
-}
-
-/* "__Host-" binds it to the host and to TLS; browsers take that by TLS alone. */
-static const char *cookie_name(const struct relay *relay)
-{
-    return relay->config.origin.is_secure ? "__Host-" RELAY_COOKIE_PREFIX "port"
-                                          : RELAY_COOKIE_PREFIX "port";
-}
-
-static void enter(struct relay *relay, struct relay_connection *connection,
-                  const struct relay_request *request, struct text id)
-{
-    struct service *service = relay->config.service;
-    struct web_port_grant grant;
-    cleanup_buf struct buf headers = BUF_INIT;
-    char session[WEB_PORT_WORD_SIZE];
-    bool is_first;
-    if (!text_is(request->method, "GET") ||
-        !web_ports_enter(relay->config.ports, id, relay_request_query(request, "ticket"),
-                         http_wall_ms(), session, &grant, &is_first)) {
-        answer_stranger(connection);
-        return;
-    }
-    if (is_first) {
-        char text[STORE_USER_NAME_MAX + 64];
-        snprintf(text, sizeof text, "%s came to port %u", grant.user, grant.port);
-        service->note(service->context, grant.attempt, "WebPortEntered", text);
-    }
-    buf_format(&headers, "Location: %s\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Lax%s\r\n",
-               grant.path, cookie_name(relay), session,
-               relay->config.origin.is_secure ? "; Secure" : "");
-    answer(connection, 303, "See Other", "You are led on.", buf_cstr(&headers));
-}
-
-static size_t connections_of(const struct relay *relay, const char *user)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
-        const struct relay_connection *connection = &relay->connections[i];
-        count += connection->client && strcmp(connection->grant.user, user) == 0;
-    }
-    return count;
-}
-
-/* The session of the request; false: it has been answered. */
-static bool session_find(struct relay *relay, struct relay_connection *connection,
-                         const struct relay_request *request, struct text id)
-{
-    struct text word = relay_request_cookie(request, cookie_name(relay));
-    struct web_port_grant grant;
-    if (!web_ports_find(relay->config.ports, id, word, http_wall_ms(), &grant)) {
-        answer_stranger(connection);
-        return false;
-    }
-    int code = grant_check(relay, &grant);
-    if (code == ERR_FORBIDDEN) {
-        web_ports_end(relay->config.ports, id, word);
-        answer_stranger(connection);
-    } else if (code) {
-        answer(connection, 503, "Service Unavailable",
-               "The server cannot look up your session now: try again.", "Retry-After: 1\r\n");
-    } else if (connections_of(relay, grant.user) >= RELAY_USER_CONNECTIONS_MAX) {
-        answer(connection, 429, "Too Many Requests",
-               "You have too many connections to ports of tasks: close a page.",
-               "Retry-After: 1\r\n");
-    } else {
-        snprintf(connection->session, sizeof connection->session, "%.*s", TEXT_ARG(word));
-        connection->grant = grant;
-        return true;
-    }
-    return false;
-}
-
-/* ---- the request ---- */
-
-static void task_connect(struct relay *relay, struct relay_connection *connection,
-                         const struct relay_request *request)
-{
-    struct service *service = relay->config.service;
-    const struct web_port_grant *grant = &connection->grant;
-    struct err err;
-    int fd = service->connect(service->context, grant->engine, grant->attempt, grant->port, &err);
-    if (fd == ERR_UNSUPPORTED) {
-        answer(connection, 501, "Not Implemented",
-               "The engine that runs this task cannot reach ports of its tasks.", "");
-        return;
-    }
-    if (fd < 0) {
-        log_debug("api", "port %u of attempt %llu: %s", grant->port,
-                  (unsigned long long)grant->attempt.v, err.text);
-        answer_gone(connection);
-        return;
-    }
-    connection->task = fd;
-    connection->is_websocket = request->is_websocket;
-    connection->body_left = request->length;
-    connection->stage = STAGE_CONNECTING;
-    connection->due_ms = http_clock_ms() + RELAY_CONNECT_S * 1000;
-    connection->look_ms = http_clock_ms() + RELAY_LOOK_S * 1000;
-    relay_request_write(request, relay->config.origin.is_secure, grant->user,
-                        &connection->up.bytes);
-    if (request->expects_continue)
-        buf_string(&connection->down.bytes, "HTTP/1.1 100 Continue\r\n\r\n");
-}
-
-static void request_take(struct relay *relay, struct relay_connection *connection,
-                         const struct relay_request *request)
-{
-    const struct origin_pattern *wanted = &relay->config.origin;
-    cleanup_buf struct buf origin = BUF_INIT;
-    struct text id = host_id(relay, request->host);
-    buf_format(&origin, "%s://%.*s", wanted->is_secure ? "https" : "http", TEXT_ARG(request->host));
-    if (!id.at)
-        answer(connection, 421, "Misdirected Request", "No port of a task has this name.", "");
-    else if (text_is(request->path, ENTER))
-        enter(relay, connection, request, id);
-    else if (text_starts(request->path, text_of(OWN)))
-        answer(connection, 404, "Not Found", "There is nothing of this name.", "");
-    else if (!relay_request_is_own(request, buf_cstr(&origin)))
-        answer(connection, 403, "Forbidden", "Pages of other origins cannot use this port.", "");
-    else if (session_find(relay, connection, request, id))
-        task_connect(relay, connection, request);
-}
-
-/* What came behind the head is the body's begin; more than the body nobody wants. */
-static void head_take(struct relay *relay, struct relay_connection *connection)
-{
-    struct text bytes = buf_as_text(&connection->head);
-    size_t length = relay_head_length(bytes);
-    struct relay_request request;
-    struct err err;
-    if (!length && bytes.length >= RELAY_HEAD_MAX) {
-        err_fail(&err, ERR_TOO_BIG, "", "the request's head has more than %d bytes",
-                 RELAY_HEAD_MAX);
-        answer_refusal(connection, 431, &err);
-    }
-    if (!length)
-        return;
-    int status = relay_request_parse((struct text){bytes.at, length}, &request, &err);
-    size_t early = bytes.length - length;
-    if (!status && request.is_websocket && early) { /* could be another request, not parsed here */
-        err_fail(&err, ERR_INVALID, "", "bytes came before the WebSocket was open");
-        status = 400;
-    }
-    if (status) {
-        answer_refusal(connection, status, &err);
-    } else {
-        request_take(relay, connection, &request);
-        if (early > (size_t)request.length)
-            early = (size_t)request.length;
-        if (connection->stage == STAGE_CONNECTING) {
-            buf_add(&connection->up.bytes, bytes.at + length, early);
-            connection->body_left -= (int64_t)early;
-        }
-    }
-    buf_clear(&connection->head);
-}
 
 /* ---- the answer ---- */
 
@@ -349,8 +49,8 @@ static void reply_take(struct relay_connection *connection)
         rest = (struct text){rest.at + length, rest.length - length};
     }
     if (code || (reply.status == 101 && !connection->is_websocket)) {
-        answer(connection, 502, "Bad Gateway",
-               "What answers at this port of the task does not speak HTTP/1.1.", "");
+        relay_answer(connection, 502, "Bad Gateway",
+                     "What answers at this port of the task does not speak HTTP/1.1.", "");
         return;
     }
     if (reply.status != 101)
@@ -409,7 +109,7 @@ static bool client_read(struct relay *relay, struct relay_connection *connection
     moved(connection);
     if (connection->stage == STAGE_HEAD) {
         buf_add(&connection->head, bytes, (size_t)length);
-        head_take(relay, connection);
+        relay_head_take(relay, connection);
     } else if (connection->stage != STAGE_LINGER) {
         buf_add(&connection->up.bytes, bytes, (size_t)length);
         connection->body_left -= connection->is_websocket ? 0 : length;
@@ -459,7 +159,7 @@ static bool task_write(struct relay_connection *connection)
 static void task_ended(struct relay_connection *connection)
 {
     if (connection->stage == STAGE_ANSWER) {
-        answer_gone(connection);
+        relay_answer_gone(connection);
         return;
     }
     connection->stage = STAGE_FAREWELL; /* the client may read slowly */
@@ -497,7 +197,7 @@ static void connected(struct relay_connection *connection, uint32_t events)
     if (connection->stage != STAGE_CONNECTING || !events)
         return;
     if (getsockopt(connection->task, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error) {
-        answer_gone(connection);
+        relay_answer_gone(connection);
         return;
     }
     connection->stage = STAGE_ANSWER;
@@ -571,7 +271,7 @@ static void connection_work(struct relay *relay, struct relay_connection *connec
     if (connection->stage == STAGE_FAREWELL && connection->task >= 0) {
         close(connection->task);
         connection->task = -1;
-        connection->watched[SIDE_TASK] = 0;
+        connection->watched[RELAY_SIDE_TASK] = 0;
     }
     if (connection->stage == STAGE_FAREWELL && !relay_flow_left(&connection->down)) {
         relay_stream_finish(connection->client);
@@ -579,9 +279,9 @@ static void connection_work(struct relay *relay, struct relay_connection *connec
         connection->due_ms = http_clock_ms() + LINGER_MS;
     }
     if (connection->stage != STAGE_OVER) {
-        side_watch(relay, connection, SIDE_CLIENT, relay_stream_fd(connection->client),
+        side_watch(relay, connection, RELAY_SIDE_CLIENT, relay_stream_fd(connection->client),
                    client_events(connection));
-        side_watch(relay, connection, SIDE_TASK, connection->task, task_events(connection));
+        side_watch(relay, connection, RELAY_SIDE_TASK, connection->task, task_events(connection));
     }
     if (connection->stage == STAGE_OVER)
         connection_close(relay, connection);
@@ -595,7 +295,7 @@ static void event_take(struct relay *relay, const struct epoll_event *event)
     struct relay_connection *connection = &relay->connections[slot];
     if (!connection->client || connection->round != (uint32_t)(event->data.u64 >> 32))
         return;
-    if (side == SIDE_TASK)
+    if (side == RELAY_SIDE_TASK)
         connected(connection, event->events);
     else if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) &&
              connection->stage != STAGE_HEAD && !(event->events & EPOLLIN))
@@ -658,7 +358,7 @@ static void arrivals_take(struct relay *relay)
 static void connection_overdue(struct relay *relay, struct relay_connection *connection)
 {
     if (connection->stage == STAGE_CONNECTING) {
-        answer_gone(connection);
+        relay_answer_gone(connection);
         connection_work(relay, connection);
         return;
     }
@@ -681,7 +381,7 @@ static void round_take(struct relay *relay, int64_t now_ms)
             struct web_port_grant now;
             connection->look_ms = now_ms + RELAY_LOOK_S * 1000;
             if (web_ports_find(relay->config.ports, host, session, http_wall_ms(), &now) &&
-                grant_check(relay, grant) != ERR_FORBIDDEN)
+                relay_grant_check(relay, grant) != ERR_FORBIDDEN)
                 continue;
             web_ports_end(relay->config.ports, host, session);
             connection_close(relay, connection);

@@ -511,10 +511,7 @@ static void upgrade_write(const struct client *client, const char *path, const c
     buf_format(out, "GET %s%s HTTP/1.1\r\nHost: %s%s%s\r\n",
                base && strcmp(base, "/") != 0 ? base : "", path, host ? host : "localhost",
                port ? ":" : "", port ? port : "");
-    buf_format(out,
-               "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-               "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n",
-               key, protocol);
+    websocket_ask(out, key, protocol);
     if (client->token)
         buf_format(out, "Authorization: Bearer %s\r\n", client->token);
     buf_string(out, "User-Agent: skep/" SKEP_VERSION "\r\n\r\n");
@@ -549,35 +546,19 @@ static bool upgrade_carry(struct client_socket *socket, struct text bytes)
     return true;
 }
 
-/* The value of a header in the reply's head; at NULL: it is not there. */
-static struct text head_value(struct text head, const char *name)
-{
-    while (head.length) {
-        struct text line = text_cut(&head, '\n');
-        struct text label = text_cut(&line, ':');
-        if (line.at && label.length == strlen(name) &&
-            strncasecmp(label.at, name, label.length) == 0)
-            return text_trim(line);
-    }
-    return (struct text){NULL, 0};
-}
-
 /* Cuts the head off. The body of a refusal is read as far as it has come: it is small. */
 static int upgrade_check(struct client *client, struct client_socket *socket, const char *key)
 {
-    char accept[WEBSOCKET_ACCEPT_SIZE];
     const char *end = strstr(buf_cstr(&socket->early), "\r\n\r\n");
     struct text head = {socket->early.at, (size_t)(end - socket->early.at)};
-    int64_t status = 0;
-    websocket_accept(text_of(key), accept);
+    const struct websocket_answer answer = websocket_answer(head, key);
     socket->early_taken = head.length + 4;
-    if (head.length > 12)
-        text_to_int64((struct text){head.at + 9, 3}, &status);
-    if (status == 101 && text_is(head_value(head, "Sec-WebSocket-Accept"), accept))
+    if (answer.is_open)
         return 0;
-    cleanup_client_reply struct client_reply reply = {.status = status == 101 ? 0 : (long)status};
+    cleanup_client_reply struct client_reply reply = {
+        .status = answer.status == 101 ? 0 : (long)answer.status};
     int64_t length = 0;
-    text_to_int64(head_value(head, "Content-Length"), &length);
+    text_to_int64(websocket_header(head, "Content-Length"), &length);
     while ((int64_t)(socket->early.length - socket->early_taken) < length) {
         char part[4096];
         struct pollfd ready = {.fd = socket->fd, .events = POLLIN};
@@ -591,7 +572,7 @@ static int upgrade_check(struct client *client, struct client_socket *socket, co
     if (!reply.body.length)
         buf_add(&reply.body, socket->early.at + socket->early_taken,
                 socket->early.length - socket->early_taken);
-    if (!status || status == 101)
+    if (!reply.status)
         snprintf(reply.problem, sizeof reply.problem, "it does not speak WebSocket");
     return client_explain(client, &reply, NULL);
 }

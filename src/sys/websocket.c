@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <wslay/wslay.h>
 
 enum {
@@ -199,4 +200,37 @@ void websocket_accept(struct text key, char accept[WEBSOCKET_ACCEPT_SIZE])
     buf_string(&text, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     gnutls_hash_fast(GNUTLS_DIG_SHA1, text.at, text.length, digest);
     base64_write(digest, sizeof digest, accept, WEBSOCKET_ACCEPT_SIZE);
+}
+
+void websocket_ask(struct buf *out, const char *key, const char *protocol)
+{
+    buf_format(out,
+               "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n",
+               key, protocol);
+}
+
+struct text websocket_header(struct text head, const char *name)
+{
+    while (head.length) {
+        struct text line = text_cut(&head, '\n');
+        struct text label = text_cut(&line, ':');
+        if (line.at && label.length == strlen(name) &&
+            strncasecmp(label.at, name, label.length) == 0)
+            return text_trim(line);
+    }
+    return (struct text){NULL, 0};
+}
+
+struct websocket_answer websocket_answer(struct text head, const char *key)
+{
+    enum { SWITCHING = 101, STATUS_AT = 9, STATUS_DIGITS = 3 }; /* "HTTP/1.1 101 …" */
+    struct websocket_answer answer = {0};
+    char accept[WEBSOCKET_ACCEPT_SIZE];
+    websocket_accept(text_of(key), accept);
+    if (head.length >= STATUS_AT + STATUS_DIGITS)
+        text_to_int64((struct text){head.at + STATUS_AT, STATUS_DIGITS}, &answer.status);
+    answer.is_open = answer.status == SWITCHING &&
+                     text_is(websocket_header(head, "Sec-WebSocket-Accept"), accept);
+    return answer;
 }

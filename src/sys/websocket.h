@@ -9,7 +9,10 @@
 #include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+struct buf;
 
 enum {
     WEBSOCKET_MESSAGE_MAX = 64 << 10,
@@ -56,5 +59,17 @@ unsigned websocket_close_code(const struct websocket *websocket);
 /* A new key; a server's answer to one. */
 void websocket_key(char key[WEBSOCKET_KEY_SIZE]);
 void websocket_accept(struct text key, char accept[WEBSOCKET_ACCEPT_SIZE]);
+
+/* Of a client: the headers by which its request asks for a WebSocket. */
+void websocket_ask(struct buf *out, const char *key, const char *protocol);
+/* What the head of a reply says of that: its status, 0 when it has none, and whether it is the
+ * answer to this key. */
+struct websocket_answer {
+    int64_t status;
+    bool is_open;
+};
+struct websocket_answer websocket_answer(struct text head, const char *key);
+/* The value of a header in the head of a reply; at NULL: it is not there. */
+struct text websocket_header(struct text head, const char *name);
 
 #endif

@@ -13,7 +13,7 @@
 #include "kube/access.h"
 #include "sys/websocket.h"
 
-enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10, STATUS_SWITCHING = 101 };
+enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10 };
 
 struct kube_upgrade {
     CURL *easy;
@@ -90,10 +90,7 @@ static void request_write(CURL *easy, const char *protocol, const char *key,
     char *path = part_of(easy, CURLUPART_PATH), *query = part_of(easy, CURLUPART_QUERY);
     buf_format(out, "GET %s?%s HTTP/1.1\r\nHost: %s%s%s\r\n", path ? path : "/", query ? query : "",
                host ? host : "", port ? ":" : "", port ? port : "");
-    buf_format(out,
-               "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-               "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n",
-               key, protocol);
+    websocket_ask(out, key, protocol);
     if (header->length > 0)
         buf_format(out, "%.*s\r\n", (int)header->length, header->at);
     buf_string(out, "\r\n");
@@ -133,19 +130,6 @@ static bool more_read(struct kube_upgrade *upgrade)
     }
 }
 
-/* The value of a header; at NULL: it is not there. */
-static struct text value_of(struct text head, const char *name)
-{
-    while (head.length > 0) {
-        struct text line = text_cut(&head, '\n');
-        struct text label = text_cut(&line, ':');
-        if (line.at && label.length == strlen(name) &&
-            strncasecmp(label.at, name, label.length) == 0)
-            return text_trim(line);
-    }
-    return (struct text){NULL, 0};
-}
-
 /* What it says instead. */
 static int refusal(struct kube_upgrade *upgrade, struct text head, int64_t status, struct err *err)
 {
@@ -155,7 +139,7 @@ static int refusal(struct kube_upgrade *upgrade, struct text head, int64_t statu
     problems_init(&problems, &arena);
     int64_t length = 0;
     const size_t begin = head.length + 4;
-    text_to_int64(value_of(head, "Content-Length"), &length);
+    text_to_int64(websocket_header(head, "Content-Length"), &length);
     if (length > BODY_MAX)
         length = BODY_MAX;
     while ((int64_t)(upgrade->early.length - begin) < length && more_read(upgrade))
@@ -174,17 +158,13 @@ static int refusal(struct kube_upgrade *upgrade, struct text head, int64_t statu
 static int answer_take(struct kube_upgrade *upgrade, const char *key, struct err *err)
 {
     const char *end = NULL;
-    char accept[WEBSOCKET_ACCEPT_SIZE];
-    int64_t status = 0;
     while (!(end = strstr(buf_cstr(&upgrade->early), "\r\n\r\n")))
         if (upgrade->early.length > HEAD_MAX || !more_read(upgrade))
             return err_fail(err, ERR_UNAVAILABLE, "", "the API server does not answer");
     const struct text head = {upgrade->early.at, (size_t)(end - upgrade->early.at)};
-    if (head.length > 12)
-        text_to_int64((struct text){head.at + 9, 3}, &status);
-    websocket_accept(text_of(key), accept);
-    if (status != STATUS_SWITCHING || !text_is(value_of(head, "Sec-WebSocket-Accept"), accept))
-        return refusal(upgrade, head, status, err);
+    const struct websocket_answer answer = websocket_answer(head, key);
+    if (!answer.is_open)
+        return refusal(upgrade, head, answer.status, err);
     upgrade->taken = head.length + 4;
     return 0;
 }

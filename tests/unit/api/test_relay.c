@@ -1,5 +1,6 @@
 /* The relay, between a client and a server that stands for a task's program. Real tasks and a real
- * browser: tests/system/cli/test_web_ports.py, web/e2e. */
+ * browser: tests/system/cli/test_web_ports.py, web/e2e.
+ * Covers: src/api/relay_entry.c */
 #include "unit.h"
 
 #include "api/http_tls.h"

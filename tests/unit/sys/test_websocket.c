@@ -193,8 +193,40 @@ static void test_accept(void **state)
     assert_string_not_equal(key, other);
 }
 
+/* The key of RFC 6455, 1.3, and its answer. */
+static void test_handshake(void **state)
+{
+    static const char KEY[] = "dGhlIHNhbXBsZSBub25jZQ==";
+    static const struct {
+        const char *head;
+        int64_t status;
+        bool is_open;
+    } CASES[] = {
+        {"HTTP/1.1 101 Switching Protocols\r\nsec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+         101, true},
+        {"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: another", 101, false},
+        {"HTTP/1.1 200 OK\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", 200, false},
+        {"HTTP/1.1 403 Forbidden", 403, false},
+        {"HTTP/1.1", 0, false},
+        {"", 0, false},
+    };
+    cleanup_buf struct buf request = BUF_INIT;
+    (void)state;
+    websocket_ask(&request, KEY, "skep.exec.v1");
+    assert_non_null(strstr(buf_cstr(&request), "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"));
+    assert_non_null(strstr(buf_cstr(&request), "Sec-WebSocket-Protocol: skep.exec.v1\r\n"));
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        const struct websocket_answer answer = websocket_answer(text_of(CASES[i].head), KEY);
+        assert_int_equal(answer.status, CASES[i].status);
+        assert_int_equal(answer.is_open, CASES[i].is_open);
+    }
+    assert_true(text_is(websocket_header(TEXT("A\r\nb: c d \r\nb: e"), "B"), "c d"));
+    assert_null(websocket_header(TEXT("A\r\nb: c"), "a").at);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_messages), cmocka_unit_test(test_close), cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_noise),    cmocka_unit_test(test_cut),   cmocka_unit_test(test_accept),
+    cmocka_unit_test(test_messages),  cmocka_unit_test(test_close), cmocka_unit_test(test_slow),
+    cmocka_unit_test(test_noise),     cmocka_unit_test(test_cut),   cmocka_unit_test(test_accept),
+    cmocka_unit_test(test_handshake),
 };
 UNIT_FILE(tests, NULL, NULL);
