@@ -84,7 +84,7 @@ class Accounts(unittest.TestCase):
 
     def test_import_of_who_is_there(self):
         """OpenPAI's administrator has the name of ours: ours stays, with the password of here."""
-        file = self.world.file(f"username,passwordHash,admin\nadmin,{'ab' * 64},true\nhugo,{'cd' * 64},false\n", "openpai.csv")
+        file = self.world.file(f"username,passwordHash,admin\nadmin,{'ab' * 64},true\nolga,{'cd' * 64},false\n", "openpai.csv")
         done = self.world.skep("user", "import", file)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("openpai.csv:2: user admin was there already, and stays as they are", done.stderr)
