@@ -80,22 +80,26 @@ static void rows_of_a_file_become_users(void **state)
 {
     (void)state;
     char line[512], wanted[512];
-    struct answers answers = {
-        .items = {{"201 Created", "{}"}, {"201 Created", "{}"}, {"201 Created", "{}"}}, .count = 3};
+    struct answers answers = {.items = {{"200 OK", "[{\"username\":\"admin\"}]"},
+                                        {"201 Created", "{}"},
+                                        {"201 Created", "{}"},
+                                        {"201 Created", "{}"}},
+                              .count = 4};
     folder_put("users.csv", "username,password,email,admin,groups\n"
+                            "admin,secret-0,,true\n"
                             "ann,secret-1,ann@example.org,true,\"lab, few\"\n"
                             "bob,secret-2\n"
                             "eve,secret-3,,,\n");
     snprintf(line, sizeof line, "user import %s", in_folder("users.csv"));
     snprintf(wanted, sizeof wanted,
-             "added user ann\nadded user bob\nadded user eve\n3 added, 0 not\n");
+             "added user ann\nadded user bob\nadded user eve\n3 added, 1 there already, 0 not\n");
     prints(&answers, line, wanted);
-    assert_string_equal(body_of(&answers, 0),
+    assert_string_equal(body_of(&answers, 1),
                         "{\"username\":\"ann\",\"password\":\"secret-1\",\"email\":"
                         "\"ann@example.org\",\"grouplist\":[\"lab\",\"few\"],\"admin\":true}");
-    assert_string_equal(body_of(&answers, 1),
-                        "{\"username\":\"bob\",\"password\":\"secret-2\",\"admin\":false}");
     assert_string_equal(body_of(&answers, 2),
+                        "{\"username\":\"bob\",\"password\":\"secret-2\",\"admin\":false}");
+    assert_string_equal(body_of(&answers, 3),
                         "{\"username\":\"eve\",\"password\":\"secret-3\",\"admin\":false}");
 }
 
