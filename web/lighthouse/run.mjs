@@ -13,11 +13,6 @@ const reply = await fetch(`${base}/api/v2/authn/basic/login`, {
   body: JSON.stringify({ username: 'admin', password: process.env.PORTAL_PASSWORD }),
 })
 const { user, token, admin } = await reply.json()
-const browser = await puppeteer.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-})
-
 /** What is less than full marks, and why. */
 function lacks(lhr) {
   return CATEGORIES.flatMap((category) =>
@@ -31,6 +26,11 @@ function lacks(lhr) {
 }
 
 for (const [name, path] of Object.entries(PAGES)) {
+  // a browser for each: what one page has left, a log that it follows, is no part of the next one's score
+  const browser = await puppeteer.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  })
   const page = await browser.newPage()
   if (name !== 'login') await page.evaluateOnNewDocument((session) => sessionStorage.setItem('skep.session', session), JSON.stringify({ user, token, admin }))
   const { lhr } = await lighthouse(`${base}${path}`, { onlyCategories: CATEGORIES, disableStorageReset: true, logLevel: 'error' }, desktopConfig, page)
@@ -38,6 +38,5 @@ for (const [name, path] of Object.entries(PAGES)) {
   const scores = CATEGORIES.map((category) => `${category} ${Math.round(100 * lhr.categories[category].score)}`)
   console.log(`${name}: ${scores.join(', ')}; largest contentful paint ${Math.round(lhr.audits['largest-contentful-paint'].numericValue)} ms`)
   for (const lack of lacks(lhr)) console.log(lack)
-  await page.close()
+  await browser.close()
 }
-await browser.close()
