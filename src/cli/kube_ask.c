@@ -19,7 +19,7 @@ struct kube_ask {
 };
 
 /* What has come of an answer. */
-struct taking {
+struct arriving {
     struct buf bytes;
     bool begins, has_begun, is_too_big;
 };
@@ -55,7 +55,7 @@ void kube_ask_free(struct kube_ask *ask)
 
 static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
 {
-    struct taking *taking = context;
+    struct arriving *taking = context;
     const size_t length = size * count;
     taking->is_too_big = taking->bytes.length + length > KUBE_ASK_MAX;
     if (taking->is_too_big)
@@ -81,7 +81,7 @@ static void trouble_set(struct kube_reply *reply, const char *text)
     snprintf(reply->trouble, sizeof reply->trouble, "%.190s", buf_cstr(&shown));
 }
 
-static void reply_read(const struct taking *taking, CURL *easy, struct kube_reply *reply)
+static void reply_read(const struct arriving *taking, CURL *easy, struct kube_reply *reply)
 {
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
@@ -98,7 +98,7 @@ static void reply_read(const struct taking *taking, CURL *easy, struct kube_repl
     }
 }
 
-static void perform(struct kube_ask *ask, CURL *easy, struct taking *taking, const char *header,
+static void perform(struct kube_ask *ask, CURL *easy, struct arriving *taking, const char *header,
                     const char *body, struct kube_reply *reply)
 {
     char failure[CURL_ERROR_SIZE] = "";
@@ -130,7 +130,7 @@ void kube_ask_send(struct kube_ask *ask, const char *path, json_t *body, bool be
                    struct kube_reply *reply)
 {
     cleanup_credential struct kube_credential credential = {0};
-    struct taking taking = {.begins = begins};
+    struct arriving taking = {.begins = begins};
     struct err why = {0};
     kube_reply_release(reply);
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;

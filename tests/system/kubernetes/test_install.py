@@ -1,4 +1,4 @@
-"""skepd itself as a pod that a real kubelet runs, out of deploy/kubernetes/{rights,skepd}.yaml: test_pod.py SKEPD SKEP SKEP-INIT MAKE-IMAGE
+"""skepd itself as a pod that a real kubelet runs, out of deploy/kubernetes/{rights,skepd}.yaml: test_install.py SKEPD SKEP SKEP-INIT MAKE-IMAGE
 
 The test is what the cluster's controllers would be: it makes the pod of the StatefulSet, the volume of the claim, and the pod's network.
 Covers: src/engine/kubernetes/kubernetes.c
