@@ -122,7 +122,7 @@ class Http(unittest.TestCase):
                 ("POST", "/api/v2/nowhere", "x" * (1 << 19), 404, "NoApiError"),
                 ("PUT", "/api/v2/nodes/none/pardon", None, 404, "NoNodeError"),
                 ("PUT", "/api/v2/nodes/none/cordon", None, 404, "NoNodeError"),
-                ("PUT", "/api/v2/nodes/none/drain", {"reason": "so"}, 404, "NoNodeError"),
+                ("PUT", "/api/v2/nodes/none/drain", '{"reason": "so"}', 404, "NoNodeError"),
                 ("PUT", "/api/v2/nodes/none/uncordon", None, 404, "NoNodeError")):
             got, _, data = self.world.ask(method, path, body, headers={"Content-Type": "text/plain"})
             self.assertEqual(got, code, data)
