@@ -251,8 +251,7 @@ static void review_begin(struct core *core)
     pass->is_due = false;
 }
 
-/* The placer has cells of groups that have ended. */
-static bool placer_is_untidy(const struct core *core)
+bool placer_is_untidy(const struct core *core)
 {
     const struct placer_ops *ops = core->placer->ops;
     return ops->tidy && !ops->tidy(core->placer, 0);

@@ -10,6 +10,7 @@
 #include "core/event.h"
 #include "core/output.h"
 #include "core/preempt.h"
+#include "core/schedule.h"
 #include "core/state.h"
 
 static const char *kept(struct arena *arena, const char *string)
@@ -73,15 +74,19 @@ static void victims_read(const struct output *output, struct arena *arena, struc
     }
 }
 
+static bool steps_are_left(const struct core *copy)
+{
+    return copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count ||
+           placer_is_untidy(copy);
+}
+
 /* Nothing is left to later steps. A gang that is being placed gets its places before the job is
  * tried, as it will: whom it ends is not the job's doing. */
 static void steps_end(struct core *copy, int64_t now_ms, struct output *output)
 {
     enum { WORK_ANY = 1 << 30, STEPS_MAX = 64 };
     core_slice_set(copy, WORK_ANY);
-    for (int i = 0;
-         i < STEPS_MAX && (copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count);
-         i++)
+    for (int i = 0; i < STEPS_MAX && steps_are_left(copy); i++)
         core_step(copy, &(struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""}, output);
     output_clear(output);
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/trial.h"
+#include "placement/placement.h"
 
 static struct arena arena;
 
@@ -122,6 +123,31 @@ static void a_gang_in_steps(void **state)
     world_release(&world);
 }
 
+/* Their cells are given back in several steps: the job is tried when all are free. */
+static void behind_large_groups_that_have_ended(void **state)
+{
+    (void)state;
+    struct world world;
+    struct core_trial trial;
+    struct err err;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 16, 8);
+    world_node(&world, "n2", 16, 8);
+    world_submit_simple(&world, "a", 1, 1, 8);
+    world_submit_simple(&world, "b", 1, 1, 8);
+    core_slice_set(world.core, 1);
+    for (uint64_t attempt = 1; attempt <= 2; attempt++)
+        world_run(&world, attempt);
+    for (uint64_t attempt = 1; attempt <= 2; attempt++)
+        world_exit(&world, attempt, 0, 0);
+    struct placer *placer = core_placer(world.core);
+    assert_false(placer->ops->tidy(placer, 0));
+    assert_int_equal(try_job(&world, "both", 2, 1, 8, &trial, &err), 0);
+    assert_true(trial.is_placed);
+    assert_int_equal(trial.task_count, 2);
+    world_release(&world);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -134,5 +160,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_that_is_refused),
     cmocka_unit_test(a_job_that_preempts),
     cmocka_unit_test(a_gang_in_steps),
+    cmocka_unit_test(behind_large_groups_that_have_ended),
 };
 UNIT_FILE(tests, setup, teardown);
