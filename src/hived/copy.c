@@ -76,8 +76,8 @@ static void vcs_copy(struct hived *h)
 static void views_copy(struct hived *h)
 {
     COPY(h->views, h->view_count + 1u);
-    COPY(h->view_nodes, h->view_node_count + 1u);
-    h->view_node_room = h->view_node_count + 1;
+    COPY(h->view_nodes, h->view_node_count); /* there may be room for no more */
+    h->view_node_room = h->view_node_count;
     for (uint32_t i = 0; i < h->view_count; i++) {
         struct view *view = &h->views[i];
         COPY(view->buckets, view->bucket_room);
@@ -89,8 +89,8 @@ static void views_copy(struct hived *h)
 
 static void nodes_copy(struct hived *h)
 {
-    COPY(h->nodes, h->node_count + 1u);
-    h->node_room = h->node_count + 1;
+    COPY(h->nodes, h->node_count);
+    h->node_room = h->node_count;
     h->node_index = (struct text_map){0};
     arena_init(&h->names);
     for (uint32_t i = 0; i < h->node_count; i++) {

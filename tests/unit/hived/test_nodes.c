@@ -78,6 +78,28 @@ static void many_nodes_join(void **state)
     world_release(&world);
 }
 
+/* The tables of nodes may be full: a copy reads no more of them, and grows as well. */
+static void copies_have_no_more_than_there_is(void **state)
+{
+    enum { SOME = 20 };
+    struct world world;
+    char name[16];
+    (void)state;
+    world_init(&world, cluster);
+    for (uint32_t i = 0; i < SOME; i++) {
+        snprintf(name, sizeof name, "n%u", i);
+        const struct hived_cell_spec spec = {.address = name};
+        assert_true(hived_node_add(world.hived, "BOX", &spec, "red"));
+        struct hived *copy = hived_copy(world.hived);
+        assert_int_equal(copy->node_room, world.hived->node_count);
+        assert_int_equal(copy->view_node_room, world.hived->view_node_count);
+        assert_true(hived_node_add(copy, "BOX", &(struct hived_cell_spec){.address = "x"}, "red"));
+        assert_int_equal(copy->node_count, world.hived->node_count + 1);
+        hived_free(copy);
+    }
+    world_release(&world);
+}
+
 /* A gang recovered on more than its quota breaks the guarantees of others: no quota grows then. */
 static void no_node_joins_a_broken_cluster(void **state)
 {
@@ -213,6 +235,7 @@ static void every_size_has_its_own_pods(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_join_where_they_may),
     cmocka_unit_test(many_nodes_join),
+    cmocka_unit_test(copies_have_no_more_than_there_is),
     cmocka_unit_test(no_node_joins_a_broken_cluster),
     cmocka_unit_test(what_is_undone_breaks_nothing),
     cmocka_unit_test(pods_are_named),
