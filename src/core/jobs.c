@@ -509,6 +509,7 @@ void core_job_apply(struct core *core, struct core_job *job)
     for (size_t i = 0; i < core->actions.count; i++)
         action_apply(core, job, &core->actions.items[i]);
     core->actions.count = 0;
+    holds_settle(core, job);
     core_job_wake(core, job);
     if (job_goes_on(&job->life) && !job->is_going_on) {
         job->is_going_on = true;

@@ -61,6 +61,7 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
     for (uint32_t i = 0; i < from->hold_count; i++) {
         const struct hold *hold = &from->holds[i];
         hold_add(core, to, hold->group, hold->slots, hold->slot_count);
+        to->holds[i].task = hold->task;
         to->holds[i].started = hold->started;
         to->holds[i].ported = hold->ported;
         to->holds[i].ports_next = hold->ports_next;
@@ -196,6 +197,19 @@ void holds_release(struct core *core, struct core_job *job)
     holds_forget(core, job);
     holdovers_release(core, core->slice);
     core->is_unblocked = true;
+}
+
+void holds_settle(struct core *core, struct core_job *job)
+{
+    bool is_wanted = true;
+    for (uint32_t i = 0; i < job->hold_count && is_wanted; i++)
+        is_wanted = job->plan->is_gang ||
+                    job_task_is_waiting(&job->life, policy_of(core, job), job->holds[i].task);
+    if (is_wanted)
+        return;
+    holds_release(core, job);
+    core_job_queue(core, job);
+    waiting_changed(core, job, WAITING_BY_TAKEN);
 }
 
 void hold_reopen(struct core *core, struct hold *hold)

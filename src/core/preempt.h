@@ -18,6 +18,8 @@ void hold_forget(struct core *core, struct core_job *job, const char *group); /*
 void holds_forget(struct core *core, struct core_job *job); /* the placer knows nothing of them */
 /* It holds nothing any more; what the placer has not been told in this step become holdovers. */
 void holds_release(struct core *core, struct core_job *job);
+/* The job has changed: what a task holds that waits no longer is given back. */
+void holds_settle(struct core *core, struct core_job *job);
 /* The placer gives back the places of a bound hold, which remains, as one that waits for none. */
 void hold_reopen(struct core *core, struct hold *hold);
 /* The ports that are taken for its tasks and not yet theirs are free again. */

@@ -292,6 +292,8 @@ static void parts_keep(struct core *core, struct core_job *job, struct parts *pa
             hold_add(core, job, group, part->result.slots, part->result.slot_count);
         else if (part->is_preempting && part->is_made)
             hold_add(core, job, group, NULL, part->request.task_count);
+        if (parts->is_task && (part->is_bound || part->is_preempting))
+            hold_find(job, group)->task = part->request.tasks[0];
         part->is_held |= part->is_bound;
         part->is_bound = false;
         assert(parts->is_task || !(part->is_held || part->is_preempting) ||

@@ -189,6 +189,7 @@ struct held_port {
  * what was found so far. The holds of a gang are in the order of its parts. */
 struct hold {
     char *group;
+    struct task_ref task;         /* of a job without gang: whose it is */
     struct placement_slot *slots; /* NULL: it waits */
     uint32_t slot_count;          /* also while it waits */
     uint32_t started;             /* slots that have become tasks of a core_group of this name */

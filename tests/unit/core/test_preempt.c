@@ -52,6 +52,44 @@ static void tasks_preempt_one_after_another(void **state)
     }
 }
 
+/* The task that preempts is no longer wanted: its place is the other one's. */
+static void a_task_is_scaled_away_while_it_preempts(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 16, 4);
+        for (uint64_t k = 1; k <= 3; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "low%u", (unsigned)k);
+            submit(&world, name, -1, true, 1, 1);
+            world_run(&world, k);
+        }
+        struct plan_role roles[] = {world_role("runs", 1, 1, 1), world_role("one", 1, 1, 1),
+                                    world_role("two", 1, 1, 1)};
+        struct plan plan = world_plan_of("high", roles);
+        plan.role_count = 3;
+        plan.priority = 100;
+        plan.is_gang = false;
+        const uint32_t job = world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        const uint64_t victim = world_command(&world, COMMAND_KILL, 0)->attempt.v;
+        struct event event = {
+            .kind = EVENT_SCALE, .request = ++world.request, .scale = {{job}, 1, 0}};
+        world_step(&world, &event);
+        assert_int_equal(world_answer(&world)->code, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_exit(&world, victim, 143, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->task.role, 2);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_release(&world);
+    }
+}
+
 /* A gang that waits for its victims is not tried at each end, but when the last of them has ended
  * or a node has changed. Every ten seconds it is told which are left. */
 static void a_gang_waits_for_its_last_victim(void **state)
@@ -319,6 +357,7 @@ static void who_preempts_must_leave_room(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_preempt_one_after_another),
+    cmocka_unit_test(a_task_is_scaled_away_while_it_preempts),
     cmocka_unit_test(a_gang_waits_for_its_last_victim),
     cmocka_unit_test(a_gang_without_a_place_keeps_none),
     cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
