@@ -403,6 +403,9 @@ static void node_tasks_move(struct core *core, uint32_t at, const char *user)
             .task = task->ref,
             .completion = &completion,
         };
+        const struct job_task *life = job_task_find(&job->life, task->ref);
+        if (life && life_is_completing(life->state))
+            continue; /* it ends by now, perhaps by a drain before this one */
         if (!job->plan->is_gang)
             record_story(core, job, task, true, "NodeDrained", "%s", completion.diagnostics);
         core_job_step(core, job, &event);

@@ -453,6 +453,26 @@ static void drained_tasks_start_elsewhere(void **state)
     world_release(&world);
 }
 
+/* A task of a job without gang ends by itself; a second drain tells it nothing. */
+static void a_node_is_drained_twice(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    struct plan_role role = world_role("worker", 2, 2, 0);
+    struct plan plan = world_plan_of("tasks", &role);
+    plan.is_gang = false;
+    world_submit(&world, &plan);
+    world_run(&world, 1); /* the other one has not started yet */
+    for (size_t told = 0; told < 2; told++) {
+        assert_int_equal(node_close(&world, EVENT_NODE_DRAIN, "n1", "a new kernel"), 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), told ? 0 : 2);
+        assert_int_equal(world_story_count(&world, "NodeDrained"), told ? 0 : 2);
+    }
+    world_release(&world);
+}
+
 /* What the platform has cordoned, only a pardon opens; what both have, needs both. */
 static void by_hand_and_for_its_failures(void **state)
 {
@@ -484,6 +504,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cordoned_by_hand),
     cmocka_unit_test(a_reason_has_a_limit),
     cmocka_unit_test(drained_tasks_start_elsewhere),
+    cmocka_unit_test(a_node_is_drained_twice),
     cmocka_unit_test(by_hand_and_for_its_failures),
     cmocka_unit_test(test_node_lost),
     cmocka_unit_test(test_blame),
