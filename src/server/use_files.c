@@ -66,21 +66,27 @@ int use_file_load(const char *folder, const struct use_key *key, struct use_seri
     return 0;
 }
 
+/* A file of before there were sums: half written over, it would pass for a whole one. Another one
+ * takes its place, which is whole when it has its whole size. */
+static void odd_remove(const char *path, size_t size)
+{
+    struct stat stat;
+    if (lstat(path, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size != (off_t)size)
+        unlink(path);
+}
+
 /* Over what is there: to replace a file by renaming another one makes ext4 write that to the disk
  * first, which takes some milliseconds, and there may be 20,000. The sum tells what was half
  * written. */
 static int file_put(const char *path, struct text bytes, struct err *err)
 {
+    odd_remove(path, bytes.length);
     cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 && errno == ENOENT)
         return err_fail(err, ERR_NOT_FOUND, "", "the folder of %s is not there", path);
     if (fd < 0)
         return err_errno(err, errno, "open %s", path);
-    struct stat stat;
-    const bool is_longer = fstat(fd, &stat) == 0 && stat.st_size > (off_t)bytes.length;
     ssize_t written = write(fd, bytes.at, bytes.length);
-    if (written == (ssize_t)bytes.length && is_longer && ftruncate(fd, (off_t)bytes.length) < 0)
-        return err_errno(err, errno, "cut %s", path);
     if (written == (ssize_t)bytes.length)
         return 0;
     int code = err_errno(err, written < 0 ? errno : ENOSPC, "write %s", path);

@@ -187,6 +187,15 @@ static void test_bad_files(void **state)
     assert_int_equal(truncate(path, USE_SERIES_SIZE), 0);
     assert_int_equal(load(key_of(1, 10), &value), 0);
     assert_int_equal(value, 7);
+    /* nothing would tell that half of it is new: it is not written over */
+    char old[128];
+    snprintf(old, sizeof old, "%s/jobs/1/12", folder);
+    assert_int_equal(link(path, old), 0);
+    save(key_of(1, 10), 8);
+    assert_int_equal(load(key_of(1, 12), &value), 0);
+    assert_int_equal(value, 7);
+    assert_int_equal(load(key_of(1, 10), &value), 0);
+    assert_int_equal(value, 8);
     snprintf(path, sizeof path, "%s/jobs/1/11", folder); /* in the way */
     assert_int_equal(mkdir(path, 0700), 0);
     struct use_key blocked = key_of(1, 11);
