@@ -15,6 +15,17 @@ int page_fail(const struct list_page *page)
                      "cursor is none that this list gave: begin anew with an empty one");
 }
 
+/* Keys are text; PostgreSQL takes no other. */
+static bool is_key(struct text key)
+{
+    for (size_t at = 0, length; at < key.length; at += length) {
+        length = text_utf8_length(key, at);
+        if (!length || !key.at[at])
+            return false;
+    }
+    return true;
+}
+
 static int cursor_parse(struct list_page *page, struct text cursor)
 {
     unsigned char *bytes = arena_alloc(page->call->arena, cursor.length + 1);
@@ -26,7 +37,7 @@ static int cursor_parse(struct list_page *page, struct text cursor)
     struct text key = {(const char *)bytes, length};
     const struct text head = text_cut(&key, '\n');
     if (!key.at || head.length < 1 || (head.at[0] != CURSOR_BARE && head.at[0] != CURSOR_OBJECT) ||
-        !text_is((struct text){head.at + 1, head.length - 1}, page->list))
+        !text_is((struct text){head.at + 1, head.length - 1}, page->list) || !is_key(key))
         return page_fail(page);
     page->after = key;
     page->has_cursor = head.at[0] == CURSOR_OBJECT;

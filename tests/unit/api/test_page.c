@@ -210,7 +210,8 @@ static void test_bad(void **state)
         snprintf(target, sizeof target, "/api/v2/%s?cursor=%s", LISTS[i], buf_cstr(&cursor));
         assert_int_equal(world_get(world, target, admin), i == 4 ? 404 : 400);
     }
-    /* "ojobs by 0-\n" and something that is no place; "oaudit\nx"; no list; neither form */
+    /* "ojobs by 0-\n" and something that is no place; "oaudit\nx"; no list; neither form; groups
+     * and nodes behind what is no UTF-8, or has a zero byte */
     static const char *const CURSORS[] = {"limit=0&cursor=",
                                           "offset=0&cursor=",
                                           "cursor=0",
@@ -219,6 +220,10 @@ static void test_bad(void **state)
                                           "cursor=b3VzZXJz",
                                           "cursor=eHVzZXJzCmE",
                                           "cursor=a%00b",
+                                          "cursor=b2dyb3Vwcwph_w",
+                                          "cursor=b2dyb3VwcwphAGI",
+                                          "cursor=b25vZGVzCmH_",
+                                          "cursor=b25vZGVzCmEAYg",
                                           "limit=x",
                                           "limit=-1",
                                           "limit=50001"};
