@@ -52,7 +52,7 @@ struct api {
     struct origin_pattern web_port_origin;
     struct service_watch watch;
     struct stream_guards *guards;
-    atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
+    atomic_uint_fast64_t generation;  /* grows with every commit that a stream may tell of */
     atomic_uint_fast32_t followers;   /* of logs */
     atomic_uint_fast32_t changes;     /* streams of them */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */

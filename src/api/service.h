@@ -90,7 +90,8 @@ struct service_check { /* one line of /readyz?verbose */
     char text[200];
 };
 
-/* Told after every commit that changed jobs, from the core thread; must not block. */
+/* Told after every commit that changed jobs, their tags, nodes or stories, from the core thread;
+ * must not block. */
 struct service_watch {
     void (*notify)(void *context);
     /* After a commit by which tokens of the user may have gone, before its answer; likewise. May be

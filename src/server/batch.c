@@ -191,12 +191,14 @@ void batch_commands(struct server *server)
     launcher_take(server->launcher, &core->output);
 }
 
-bool batch_has_jobs(const struct output *output)
+void batch_tell(struct server *server)
 {
-    for (size_t i = 0; i < output->records.count; i++)
-        if (output->records.items[i].kind != RECORD_NODE)
-            return true;
-    return false;
+    struct core_thread *core = &server->core;
+    const uint64_t number = store_news_number(server->store);
+    const bool is_news = number != core->told_news || core->output.records.count > 0;
+    core->told_news = number;
+    if (is_news)
+        server_notify(server);
 }
 
 void batch_begin(struct core_thread *core)
@@ -259,8 +261,7 @@ void batch_carry_out(struct server *server)
     batch_revoke(server);
     batch_answer(server);
     barrier_answer(server->barriers);
-    if (batch_has_jobs(&core->output))
-        server_notify(server);
+    batch_tell(server);
     pthread_mutex_lock(&server->state_lock);
     core_count(core->core, &server->counts);
     pthread_mutex_unlock(&server->state_lock);

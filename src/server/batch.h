@@ -20,13 +20,13 @@ void batch_begin(struct core_thread *core);
  * something of it, now and later; other codes: it cannot be written now. */
 int batch_commit(struct server *server, struct err *err);
 
-/* What follows a commit: commands, answers, and whoever watches jobs is woken; frees the mails. */
+/* What follows a commit: commands, answers, and whoever watches is woken; frees the mails. */
 void batch_carry_out(struct server *server);
 
 /* Of these, the commands alone. */
 void batch_commands(struct server *server);
 
-/* Does it change what people see of jobs? */
-bool batch_has_jobs(const struct output *output);
+/* Wake who watches, if the store has news, or records that are none: stories. */
+void batch_tell(struct server *server);
 
 #endif

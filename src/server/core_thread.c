@@ -170,7 +170,6 @@ void core_thread_take(struct server *server, struct server_mail *mail)
 
 int core_thread_renew(struct server *server, struct err *err)
 {
-    const struct output *output = &server->core.output;
     atomic_fetch_add(&server->core.version, 1);
     core_free(server->core.core);
     server->core.core = NULL;
@@ -178,8 +177,7 @@ int core_thread_renew(struct server *server, struct err *err)
     if (code < 0)
         return code;
     batch_commands(server);
-    if (batch_has_jobs(output))
-        server_notify(server);
+    batch_tell(server);
     batch_begin(&server->core);
     return 0;
 }

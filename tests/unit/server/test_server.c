@@ -194,6 +194,52 @@ static void tags_users_and_settings_change_durably(void **state)
                      ERR_CONFLICT); /* the first start has made it */
 }
 
+struct told {
+    struct job_id job;
+    int (*act)(struct world *world, struct job_id job);
+    bool is_done;
+};
+
+/* The first time it acts, and is called again when who watches was told. */
+static bool is_told(struct world *world, const void *what)
+{
+    struct told *told = *(struct told *const *)what;
+    if (told->is_done)
+        return true;
+    assert_int_equal(told->act(world, told->job), 0);
+    told->is_done = true;
+    return false;
+}
+
+static int node_cordon(struct world *world, struct job_id job)
+{
+    (void)job;
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code = world->service->node_act(world->service->context, SERVICE_NODE_CORDON, "admin",
+                                        "fake0", TEXT(""), reply, &world->err);
+    return code < 0 ? code : wait_for(&wait);
+}
+
+static int tag_add(struct world *world, struct job_id job)
+{
+    return change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {job, "red"}});
+}
+
+/* A node, or a tag, that changes while no job does. */
+static void who_watches_is_told_of_nodes_and_tags(void **state)
+{
+    struct world *world = *state;
+    struct told told = {.act = tag_add};
+    struct told *const what = &told;
+    assert_int_equal(submit(world, job_text(world, "a", ""), &told.job), 0);
+    wait_until(world, told.job, PUBLIC_SUCCEEDED);
+    commit_await(world, is_told, &what);
+    told.act = node_cordon;
+    told.is_done = false;
+    commit_await(world, is_told, &what);
+}
+
 static void a_second_server_is_refused(void **state)
 {
     struct world *world = *state;
@@ -536,6 +582,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(keys_of_the_profile_are_lines),
     WORLD(jobs_are_stopped_and_deleted),
     WORLD(tags_users_and_settings_change_durably),
+    WORLD(who_watches_is_told_of_nodes_and_tags),
     WORLD(what_is_asked_for_is_written_down),
     WORLD(quotas_hold_for_submissions_at_once),
     WORLD(quota_of_gpus),
