@@ -333,6 +333,8 @@ static void quiet_set(struct kube_client *client, CURL *easy, int status)
 static void again(struct kube_client *client, struct transfer *transfer)
 {
     easy_end(transfer);
+    if (transfer->call.write) /* it is written again, if it is still wanted then */
+        bytes_wipe(&transfer->call.body);
     transfer->tries++;
     transfer->due_ms = kube_now_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
     later_put(client, transfer);
@@ -417,12 +419,11 @@ static void due_take(struct kube_client *client)
     }
 }
 
-/* Its body is written now, so that those that wait have none; what is repeated is the same. */
+/* Its body is written now, so that those that wait have none. */
 static bool is_wanted(struct transfer *transfer)
 {
     const struct kube_call *call = &transfer->call;
-    return !call->write || transfer->tries > 0 ||
-           call->write(call->context, call->key, &transfer->call.body);
+    return !call->write || call->write(call->context, call->key, &transfer->call.body);
 }
 
 /* What is started now is asked with this. False: there is none yet, and all calls wait. */
@@ -619,13 +620,19 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
 }
 
 int kube_client_easy(const struct kube_client *client, const char *path, struct buf *header,
-                     CURL **easy, struct err *err)
+                     uint64_t *credential_number, CURL **easy, struct err *err)
 {
     cleanup_credential struct kube_credential credential;
     int code = kube_login_wait(client->login, &credential, err);
     if (code < 0)
         return code;
     *easy = kube_route_easy(&client->route, &credential, path);
+    *credential_number = credential.number;
     buf_text(header, buf_as_text(&credential.header));
     return 0;
+}
+
+void kube_client_refused(const struct kube_client *client, uint64_t credential_number)
+{
+    kube_login_refused(client->login, credential_number);
 }

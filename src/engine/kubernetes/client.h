@@ -44,8 +44,8 @@ struct kube_answer {
 struct kube_call {
     const char *method;    /* NULL: nothing is asked, `done` is called when it is due */
     struct buf path, body; /* path: with its query; the body is JSON, and wiped */
-    /* Not NULL: the body is written when the call's turn has come. False: it is not wanted any
-     * more, and `done` is not called. */
+    /* Not NULL: the body is written when the call's turn has come, and each time that it is tried
+     * again. False: it is not wanted any more, and `done` is not called. */
     bool (*write)(void *context, uint64_t key, struct buf *body);
     bool is_next; /* it goes before the calls that wait */
     void *context;
@@ -84,6 +84,8 @@ int64_t kube_now_ms(void);
  * up, and the header that says who asks, to be wiped. Waits for an exec plugin. Any thread. ERR_*:
  * nobody says who asks. */
 int kube_client_easy(const struct kube_client *client, const char *path, struct buf *header,
-                     CURL **easy, struct err *err);
+                     uint64_t *credential_number, CURL **easy, struct err *err);
+/* The server has answered 401 to it: the next handle has another credential, if there is one. */
+void kube_client_refused(const struct kube_client *client, uint64_t credential_number);
 
 #endif

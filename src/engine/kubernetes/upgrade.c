@@ -13,7 +13,7 @@
 #include "kube/access.h"
 #include "sys/websocket.h"
 
-enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10 };
+enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10, STATUS_UNAUTHORIZED = 401 };
 
 struct kube_upgrade {
     CURL *easy;
@@ -155,7 +155,8 @@ static int refusal(struct kube_upgrade *upgrade, struct text head, int64_t statu
                     (long long)status);
 }
 
-static int answer_take(struct kube_upgrade *upgrade, const char *key, struct err *err)
+static int answer_take(struct kube_upgrade *upgrade, const char *key, bool *is_refused,
+                       struct err *err)
 {
     const char *end = NULL;
     while (!(end = strstr(buf_cstr(&upgrade->early), "\r\n\r\n")))
@@ -163,6 +164,7 @@ static int answer_take(struct kube_upgrade *upgrade, const char *key, struct err
             return err_fail(err, ERR_UNAVAILABLE, "", "the API server does not answer");
     const struct text head = {upgrade->early.at, (size_t)(end - upgrade->early.at)};
     const struct websocket_answer answer = websocket_answer(head, key);
+    *is_refused = !answer.is_open && answer.status == STATUS_UNAUTHORIZED;
     if (!answer.is_open)
         return refusal(upgrade, head, answer.status, err);
     upgrade->taken = head.length + 4;
@@ -184,23 +186,28 @@ static int connected(struct kube_upgrade *upgrade, const struct kube_access *acc
                     curl_easy_strerror(answer));
 }
 
-int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
-                      const char *path, const char *protocol, struct kube_upgrade **out,
-                      struct err *err)
+/* One try; *is_refused: the server does not take the credential, which its keeper has been told. */
+static int upgrade_try(const struct kube_client *client, const struct kube_access *access,
+                       const char *path, const char *protocol, bool *is_refused,
+                       struct kube_upgrade **out, struct err *err)
 {
     struct buf request = BUF_INIT, header = BUF_INIT;
     char key[WEBSOCKET_KEY_SIZE];
+    uint64_t credential_number = 0;
     struct kube_upgrade *upgrade = mem_zero(1, sizeof *upgrade);
-    int code = kube_client_easy(client, path, &header, &upgrade->easy, err);
+    *is_refused = false;
+    int code = kube_client_easy(client, path, &header, &credential_number, &upgrade->easy, err);
     if (code == 0)
         code = connected(upgrade, access, err);
     websocket_key(key);
     if (code == 0) {
         request_write(upgrade->easy, protocol, key, &header, &request);
         code = request_send(upgrade, buf_as_text(&request))
-                   ? answer_take(upgrade, key, err)
+                   ? answer_take(upgrade, key, is_refused, err)
                    : err_fail(err, ERR_UNAVAILABLE, "", "%.100s breaks off", access->server);
     }
+    if (*is_refused)
+        kube_client_refused(client, credential_number);
     struct buf *const secrets[] = {&request, &header};
     for (size_t i = 0; i < COUNT_OF(secrets); i++) {
         if (secrets[i]->at)
@@ -211,5 +218,16 @@ int kube_upgrade_open(const struct kube_client *client, const struct kube_access
         kube_upgrade_close(upgrade);
     else
         *out = upgrade;
+    return code;
+}
+
+int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
+                      const char *path, const char *protocol, struct kube_upgrade **out,
+                      struct err *err)
+{
+    bool is_refused;
+    int code = upgrade_try(client, access, path, protocol, &is_refused, out, err);
+    if (code < 0 && is_refused) /* once more, with a new credential */
+        code = upgrade_try(client, access, path, protocol, &is_refused, out, err);
     return code;
 }

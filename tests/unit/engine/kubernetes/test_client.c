@@ -182,6 +182,51 @@ static void a_body_is_sent_as_json(void **state)
     close(fd);
 }
 
+/* Wanted once: what came meanwhile is known by the watch. */
+static bool once_written(void *context, uint64_t key, struct buf *body)
+{
+    sem_t *is_dropped = context;
+    (void)key;
+    assert_int_equal(body->length, 0);
+    if (atomic_fetch_add(&world.dones, 1) == 0) {
+        buf_string(body, "{}");
+        return true;
+    }
+    sem_post(is_dropped);
+    return false;
+}
+
+/* The server may have done what it was asked for and failed to say so: a pod that has come and gone
+ * meanwhile must not be made again. */
+static void what_is_not_wanted_any_more_is_not_tried_again(void **state)
+{
+    (void)state;
+    char request[REQUEST_MAX];
+    sem_t is_dropped;
+    sem_init(&is_dropped, 0, 0);
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "POST",
+                                         .path = path_of("/pods"),
+                                         .write = once_written,
+                                         .context = &is_dropped,
+                                         .done = done},
+                     0);
+    int fd = request_take_to("\r\n\r\n{}", request);
+    say(fd, "HTTP/1.1 504 Gateway Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    happens(&is_dropped);
+    close(fd);
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "GET", .path = path_of("/next"), .done = nothing_done}, 0);
+    fd = request_take_to("\r\n\r\n", request);
+    assert_int_equal(strncmp(request, "GET /next ", 10), 0);
+    say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_answered);
+    close(fd);
+    assert_int_equal(atomic_load(&world.dones), 2);
+    sem_destroy(&is_dropped);
+}
+
 static void a_stream_that_is_refused_is_none(void **state)
 {
     (void)state;
@@ -286,6 +331,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_not_tried_again, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(streams_that_are_quiet_hold_up_no_others, setup, teardown),
     cmocka_unit_test_setup_teardown(streams_that_do_not_open_hold_up_no_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(what_waits_for_room_is_asked_when_there_is_some, setup,
