@@ -153,7 +153,9 @@ static void order_put(struct copy_place *place, const struct container *from,
 struct pod_order *pod_order_new(const struct container *container, struct pod_shares *shares)
 {
     /* order_put copies what a container points to: a new pointer must be copied there as well */
-    _Static_assert(sizeof(struct container) == 168, "look whether order_put copies all of it");
+    _Static_assert(sizeof(struct container) == 168 && sizeof(struct engine_mount) == 40 &&
+                       sizeof(struct engine_file) == 32 && sizeof(struct engine_port) == 4,
+                   "look whether order_put copies all of it");
     struct pod_order counted;
     struct copy_place place = {NULL, sizeof counted};
     struct pod_shared **shared = mem_zero(container->file_count + 1, sizeof(struct pod_shared *));

@@ -725,6 +725,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     }
     if (strcmp(task->uid, pod.uid) != 0)
         return;
+    order_drop(kube, task); /* the watch may be faster than the answer to the create */
     if (has_pod(task) && is_given_up_as_lost(task)) /* by an earlier skepd */
         lost(kube, task, tells);
     if (task->state >= TASK_ENDED) {

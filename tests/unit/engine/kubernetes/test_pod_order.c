@@ -16,6 +16,7 @@ static const struct pod_settings settings = {
     .runtime_class = "",
     .priority_class = "",
     .service_account = "",
+    .infiniband_resource = "rdma/hca",
     .nodes = {.gpu_resource = "nvidia.com/gpu", .taint = ""}};
 
 /* Both objects of it. */
@@ -29,6 +30,11 @@ static void an_order_is_a_whole_copy(void **state)
 {
     (void)state;
     char job_file[4096], word[] = "user~job";
+    char source[] = "/mnt/a", target[] = "/data", claim[] = "lab", folder[] = "ann";
+    const struct engine_mount mounts[] = {
+        {.source = source, .target = target, .is_read_only = true},
+        {.source = "", .target = target, .claim = claim, .claim_folder = folder}};
+    char *const borrowed[] = {source, target, claim, folder};
     uint16_t gpus[] = {1, 3};
     struct engine_port ports[] = {{100, 2}};
     struct engine_file files[] = {{"task", TEXT("secret"), 0400},
@@ -45,6 +51,9 @@ static void an_order_is_a_whole_copy(void **state)
                                         .memory_mib = 100,
                                         .gpus = gpus,
                                         .gpu_count = 2,
+                                        .wants_infiniband = true,
+                                        .mounts = mounts,
+                                        .mount_count = 2,
                                         .ports = ports,
                                         .port_count = 1,
                                         .files = files,
@@ -58,6 +67,8 @@ static void an_order_is_a_whole_copy(void **state)
     assert_in_range(order->bytes, 1, 700);  /* without the job's file */
     memset(job_file, 'x', sizeof job_file); /* what was borrowed has gone */
     memset(word, 'x', sizeof word - 1);
+    for (size_t i = 0; i < COUNT_OF(borrowed); i++)
+        memset(borrowed[i], 'x', strlen(borrowed[i]));
     gpus[0] = 9;
     ports[0].first = 9;
     pod_order_free(order, &shares);

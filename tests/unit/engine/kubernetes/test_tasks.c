@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/state.h"
 #include "folder.h"
@@ -150,6 +151,35 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
     pthread_mutex_destroy(&kube.lock);
 }
 
+/* --- what a pod is made of --- */
+
+/* The watch may tell of it before the create is answered. */
+static void what_a_pod_is_made_of_goes_when_it_is_there(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"}};
+    const struct container container = {
+        .attempt = {7}, .job = "ann~j", .role = "r", .node = "n1", .image = "i"};
+    struct tells tells;
+    (void)state;
+    kube_enter(&kube, &tells);
+    struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
+    task->state = TASK_POD_ASKED;
+    task->order = pod_order_new(&container, &kube.shares);
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells.arena);
+    const struct doc *pod = doc_parse(
+        TEXT("{\"metadata\": {\"uid\": \"u\", \"labels\": {\"skep.internal/instance\": \"one\", "
+             "\"skep.internal/attempt\": \"7\"}}, \"status\": {\"phase\": \"Pending\"}}"),
+        DOC_JSON, &tells.arena, &problems);
+    tasks_seen(&kube, pod, false, 1, &tells);
+    assert_int_equal(task->state, TASK_WAITS);
+    assert_null(task->order);
+    kube_leave(&kube, &tells);
+    tasks_free(&kube);
+    pthread_mutex_destroy(&kube.lock);
+}
+
 /* --- a node that is lost --- */
 
 static bool is_noted(const struct kube *kube, struct attempt_id attempt)
@@ -195,5 +225,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
     cmocka_unit_test(an_end_is_told_with_its_log),
     cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
+    cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
 };
 UNIT_FILE(tests, NULL, NULL);
