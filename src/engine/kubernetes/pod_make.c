@@ -43,6 +43,12 @@ int pod_check(const struct container *container, const struct pod_settings *sett
     int code = pod_mounts_check(container, err);
     if (code < 0)
         return code;
+    for (size_t i = 0; i < container->mount_count; i++)
+        if (pod_template_mounts_at(settings->template_, container->mounts[i].target))
+            return err_fail(err, ERR_UNSUPPORTED, "",
+                            "engine.kubernetes.podTemplate mounts something at %.100s, where the "
+                            "job wants a storage",
+                            container->mounts[i].target);
     if (container->wants_infiniband && !settings->infiniband_resource[0])
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "engine.kubernetes.infinibandResource does not say what offers InfiniBand");

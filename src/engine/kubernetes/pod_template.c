@@ -204,6 +204,30 @@ int pod_template_read(struct text bytes, struct arena *arena, const struct doc *
     return code;
 }
 
+/* --- what a task has mounted --- */
+
+static struct text path_trimmed(const char *path)
+{
+    struct text text = text_of(path);
+    while (text.length > 1 && text.at[text.length - 1] == '/')
+        text.length--;
+    return text;
+}
+
+bool pod_template_mounts_at(const struct doc *template_, const char *path)
+{
+    const struct doc *containers = doc_get(doc_get(template_, "spec"), "containers");
+    for (size_t i = 0; i < doc_count(containers); i++) {
+        const struct doc *mounts = doc_get(containers->as.list.items[i], "volumeMounts");
+        for (size_t j = 0; j < doc_count(mounts); j++) {
+            const char *own = object_string(mounts->as.list.items[j], "mountPath");
+            if (text_equal(path_trimmed(own), path_trimmed(path)))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* --- merged --- */
 
 static void merge(struct json_writer *json, const struct doc *pod, const struct doc *other);

@@ -8,6 +8,7 @@
 #ifndef ENGINE_KUBERNETES_POD_TEMPLATE_H
 #define ENGINE_KUBERNETES_POD_TEMPLATE_H
 #include "base/text.h"
+#include <stdbool.h>
 
 struct arena;
 struct buf;
@@ -20,6 +21,10 @@ enum { POD_TEMPLATE_BYTES_MAX = 256 << 10 };
  * alone, and where. */
 int pod_template_read(struct text bytes, struct arena *arena, const struct doc **template_,
                       struct err *err);
+
+/* It mounts something there in the task's container: merged, that would be half a storage's mount.
+ */
+bool pod_template_mounts_at(const struct doc *template_, const char *path);
 
 /* Append the pod with the template in it. `pod` is what Skep has made, as JSON. */
 void pod_template_merge(struct text pod, const struct doc *template_, struct buf *out);

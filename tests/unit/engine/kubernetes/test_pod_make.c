@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
+#include "engine/kubernetes/pod_template.h"
 
 static struct arena arena;
 
@@ -287,7 +288,31 @@ static void what_is_not_offered_is_refused(void **state)
     assert_int_equal(pod_check(&container, &settings, &err), ERR_TOO_BIG);
 }
 
+/* Merged, the two would be one mount: the operator's volume with the storage's folder. */
+static void a_storage_is_not_where_the_operator_mounts_something(void **state)
+{
+    (void)state;
+    static const struct engine_mount mount = {
+        .source = "", .target = "/data", .claim = "lab", .claim_folder = "ann"};
+    struct container container = container_plain();
+    struct pod_settings own = settings;
+    struct err err;
+    container.mounts = &mount;
+    container.mount_count = 1;
+    assert_int_equal(
+        pod_template_read(TEXT("spec: {containers: [{name: task, volumeMounts: [{name: a, "
+                               "mountPath: /database}, {name: b, mountPath: /data/}]}]}"),
+                          &arena, &own.template_, &err),
+        0);
+    assert_int_equal(pod_check(&container, &settings, &err), 0);
+    assert_int_equal(pod_check(&container, &own, &err), ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "/data,"));
+    container.mount_count = 0;
+    assert_int_equal(pod_check(&container, &own, &err), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_storage_is_not_where_the_operator_mounts_something),
     cmocka_unit_test(a_pod_has_its_place_and_its_name),
     cmocka_unit_test(a_container_has_its_limits),
     cmocka_unit_test(gpus_are_asked_for_as_configured),
