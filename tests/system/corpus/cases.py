@@ -279,7 +279,7 @@ sh("before-command-missing", 220, NEVER, "true",
 
 # The cases whose end is not only the judge's business but the engine's: how it starts a program, limits it, sees its end and reads its log.
 OF_ENGINES = {
-    "py-syntax", "py-succeeds", "py-oom", "py-oom-of-child", "py-oom-of-shell-child", "c-oom", "py-shm-full",
+    "py-syntax", "py-succeeds", "py-long-log", "py-oom", "py-oom-of-child", "py-oom-of-shell-child", "c-oom", "py-shm-full",
     "py-shm-mapped-full", "sh-disk-full", "py-open-files", "py-threads", "py-processes", "py-read-only", "py-permission",
     "py-name-lookup", "py-segfault", "py-kill", "py-terminate", "c-library", "sh-network", "sh-user-ids", "sh-not-found",
     "sh-exit-42", "sh-exit-254", "sh-exit-255", "sh-says-transient", "sh-cpu-limit", "sh-kill-child", "sh-pipe", "says-ecc",
