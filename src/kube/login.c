@@ -157,11 +157,11 @@ static bool is_good(const struct kube_login *login)
 }
 
 /* With the lock. */
-static bool is_wanted(const struct kube_login *login)
+static bool is_wanted(const struct kube_login *login, bool has_good, int64_t now)
 {
-    if (clock_ms(CLOCK_MONOTONIC) < login->again_ms)
+    if (now < login->again_ms)
         return false;
-    return !is_good(login) || (login->renew_ms > 0 && clock_ms(CLOCK_REALTIME) >= login->renew_ms);
+    return !has_good || (login->renew_ms > 0 && clock_ms(CLOCK_REALTIME) >= login->renew_ms);
 }
 
 static void run_failed(struct kube_login *login, const struct err *why)
@@ -225,17 +225,19 @@ static void *login_run(void *argument)
 /* With the lock. */
 static int plugin_take(struct kube_login *login, uint32_t *again_ms, struct err *err)
 {
-    if (!login->is_running && is_wanted(login)) {
+    const int64_t now = clock_ms(CLOCK_MONOTONIC);
+    const bool has_good = is_good(login); /* asked once: it may expire this moment */
+    if (!login->is_running && is_wanted(login, has_good, now)) {
         login->is_running = true;
         pthread_cond_broadcast(&login->wake);
     }
-    if (is_good(login))
+    if (has_good)
         return 0;
-    const int64_t left = login->again_ms - clock_ms(CLOCK_MONOTONIC);
-    if (login->is_running || left <= 0)
+    if (login->is_running)
         return err_fail(err, ERR_BUSY, "", "the exec plugin %.100s runs",
                         login->access->plugin->command);
-    *again_ms = (uint32_t)left;
+    assert(login->again_ms > now); /* otherwise it would run: whoever waits hears of its end */
+    *again_ms = (uint32_t)(login->again_ms - now);
     if (login->failure.code == 0)
         return err_fail(err, ERR_UNAVAILABLE, "",
                         "the server refuses what the exec plugin %.100s of %.80s says",
