@@ -240,7 +240,9 @@ static void pod_check(struct kube_judge *judge)
         meaning = "the service account of the pods is not there (yet): make it, or wait for the "
                   "cluster's controllers";
     if (is_good(&reply))
-        kube_find(judge, "pods", MACHINE_GOOD, "", "one like Skep's is let in");
+        kube_find(judge, "pods", MACHINE_GOOD, "",
+                  judge->wants->has_template ? "one like Skep's is let in (without podTemplate)"
+                                             : "one like Skep's is let in");
     else if (reply.status == STATUS_FORBIDDEN && strstr(message, "cannot create resource"))
         kube_find(judge, "pods", MACHINE_UNKNOWN, "who asks may not create pods", "%.118s",
                   message);

@@ -14,6 +14,7 @@ struct nodes {
     size_t count, ready, cordoned, tainted, open, old;
     size_t with_plugin, with_label;
     long long gpus, labelled;
+    size_t with_infiniband;
     const char *taint;                 /* of one that is tainted */
     const char *tried[KUBELETS_TRIED]; /* ready ones */
     size_t tried_count;
@@ -68,7 +69,7 @@ static bool is_old(const char *version)
     return !dot || (strncmp(version, "v1.", 3) == 0 && strtol(dot + 1, NULL, 10) < KUBE_MINOR_MIN);
 }
 
-static void gpus_count(struct kube_judge *judge, const json_t *node, struct nodes *nodes)
+static void devices_count(struct kube_judge *judge, const json_t *node, struct nodes *nodes)
 {
     const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
     const json_t *amounts = json_object_get(json_object_get(node, "status"), "allocatable");
@@ -76,6 +77,8 @@ static void gpus_count(struct kube_judge *judge, const json_t *node, struct node
     const char *label = field_text(labels, "nvidia.com/gpu.count");
     const long long offered = amount ? strtoll(amount, NULL, 10) : 0;
     const long long labelled = label ? strtoll(label, NULL, 10) : 0;
+    const char *adapters = field_text(amounts, judge->wants->infiniband_resource);
+    nodes->with_infiniband += adapters && strtoll(adapters, NULL, 10) > 0;
     nodes->with_plugin += offered > 0;
     nodes->with_label += offered > 0 || labelled > 0;
     nodes->gpus += offered;
@@ -92,7 +95,7 @@ static void node_count(struct kube_judge *judge, const json_t *node, struct node
     nodes->cordoned += json_is_true(json_object_get(spec, "unschedulable"));
     nodes->old += is_old(field_text(json_object_get(status, "nodeInfo"), "kubeletVersion"));
     taints_count(judge, spec, nodes);
-    gpus_count(judge, node, nodes);
+    devices_count(judge, node, nodes);
     if (name && has_ready && nodes->tried_count < KUBELETS_TRIED)
         nodes->tried[nodes->tried_count++] = arena_copy(judge->arena, text_of(name));
 }
@@ -216,6 +219,16 @@ static void gpus_check(struct kube_judge *judge, const struct nodes *nodes)
               is_by_plugin ? wants->gpu_resource : "nvidia.com/gpu.count");
 }
 
+static void infiniband_check(struct kube_judge *judge, const struct nodes *nodes)
+{
+    const char *resource = judge->wants->infiniband_resource;
+    if (resource[0])
+        kube_find(judge, "InfiniBand", nodes->with_infiniband > 0 ? MACHINE_GOOD : MACHINE_MISSING,
+                  "tasks with infiniband: true are refused by every node: install the device "
+                  "plugin of the adapters, and see that its pods run on these nodes",
+                  "%zu of %zu nodes offer %.70s", nodes->with_infiniband, nodes->count, resource);
+}
+
 /* --- kubelets --- */
 
 /* What one of the nodes answers to the API server; the status of the first that answers well, or of
@@ -268,5 +281,6 @@ void kube_nodes_check(struct kube_judge *judge)
     if (nodes.count == 0)
         return;
     gpus_check(judge, &nodes);
+    infiniband_check(judge, &nodes);
     kubelets_check(judge, &nodes);
 }

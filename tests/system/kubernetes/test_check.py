@@ -130,6 +130,17 @@ class Check(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^namespace +missing +there is no nowhere")
         self.assertRegex(done.stdout, r"(?m)^nodes +good +1, 1 ready")
+        self.assertNotIn("InfiniBand", done.stdout)
+
+    def test_6_what_only_the_configuration_says_is_looked_at(self):
+        for resource, state in (("nvidia.com/gpu", "good +1 of 1"), ("rdma/hca", "missing +0 of 1")):
+            config = self.folder / "skepd.yaml"
+            config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
+                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "nodeSelector": "skep=yes", "initImage": "x",
+                "infinibandResource": resource, "podTemplate": "/etc/skep/pod.yaml"}}}))
+            done = subprocess.run([SKEP, "kube", "check", "--config", str(config)], capture_output=True, text=True, timeout=300)
+            self.assertRegex(done.stdout, rf"(?m)^InfiniBand +{state} nodes offer {resource}")
+            self.assertIn("without podTemplate", done.stdout)
         for words in (["--config", "/nonexistent"], ["--kubeconfig", "/nonexistent"], ["--account", "skep"], ["--gpus", "some"]):
             done = subprocess.run([SKEP, "kube", "check", *words], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 2, done.stdout)
