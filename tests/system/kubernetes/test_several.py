@@ -72,7 +72,8 @@ class Several(unittest.TestCase):
                 {"name": "far", "kind": "kubernetes", "kubernetes": {
                     "kubeconfig": str(self.kubeconfig), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1"}},
             ],
-            "storages": [{"name": "sync", "directory": str(self.sync)}],
+            "storages": [{"name": "sync", "directory": str(self.sync)},
+                         {"name": "both", "directory": str(self.sync), "claim": "lab"}, {"name": "volume", "claim": "lab"}],
             "scheduling": {"retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1} | scheduling,
         }
 
@@ -205,6 +206,27 @@ class Several(unittest.TestCase):
             self.cluster.play_end(pod)
         self.finish(gang)
         self.finish(self.submit("small", "true", 2))  # the first engine of the file has room for it
+
+    def test_each_engine_mounts_what_it_has_of_a_storage(self):
+        self.begin_with_cells()
+        for name in ("m1", "n1", "n2"):
+            self.wait_node(name, "READY")
+        storages = [{"name": name} for name in ("both", "sync", "volume")]
+        far = self.submit_far("distant", more={"extras": {"storages": storages}})
+        ((pod, made),) = self.cluster.wait_pods(1).items()
+        volumes = {volume["name"]: volume for volume in made["spec"]["volumes"]}
+        mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in made["spec"]["containers"][0]["volumeMounts"]}
+        self.assertEqual(mounts["/mnt/sync"]["hostPath"]["path"], str(self.sync))
+        self.assertEqual(mounts["/mnt/both"]["persistentVolumeClaim"], {"claimName": "lab"})
+        self.assertEqual(mounts["/mnt/volume"], mounts["/mnt/both"])
+        self.cluster.play_end(pod)
+        self.finish(far)
+        near = self.submit("near", "touch /mnt/both/came", more={"extras": {"storages": storages[:2]}})
+        self.finish(near)
+        self.assertTrue((self.sync / "came").exists())
+        lost = self.submit("lost", more={"extras": {"storages": storages}})
+        self.skepd.wait_final([lost], 120)
+        self.assertIn("storage volume is a claim of Kubernetes clusters, and no directory", str(self.skepd.job(lost)))
 
     def test_what_a_reload_says_of_the_engines(self):
         self.begin_with_cells()
