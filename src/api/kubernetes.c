@@ -230,6 +230,7 @@ static void pod_json(struct json_writer *json, const struct store_job *job, cons
 struct pods {
     struct json_writer *json;
     struct text name; /* only this one; at == NULL: all */
+    struct text node; /* only those on it; at == NULL: on all */
     uint64_t room;
 };
 
@@ -237,6 +238,8 @@ static bool is_wanted(const struct pods *pods, const struct task_record *task)
 {
     char name[32];
     if (!task->attempt.v || task->state == LIFE_COMPLETED)
+        return false;
+    if (pods->node.at && !(task->node && text_is(pods->node, task->node)))
         return false;
     snprintf(name, sizeof name, "skep-%llu", (unsigned long long)task->attempt.v);
     return !pods->name.at || text_is(pods->name, name);
@@ -292,6 +295,20 @@ static bool is_our_namespace(const struct call *call)
     return !name.at || text_is(name, POD_NAMESPACE);
 }
 
+/* Kubernetes has selectors of many fields; of pods, those of a node are asked for. */
+static int pods_node(struct call *call, struct text *node)
+{
+    const struct text prefix = TEXT("spec.nodeName=");
+    struct text selector = exchange_query(call->exchange, "fieldSelector");
+    if (!selector.length)
+        return 0;
+    if (!text_starts(selector, prefix))
+        return call_fail(call, ERR_INVALID, NULL, "fieldSelector",
+                         "fieldSelector must be spec.nodeName=NODE");
+    *node = (struct text){selector.at + prefix.length, selector.length - prefix.length};
+    return 0;
+}
+
 int handle_kubernetes_pods(struct call *call)
 {
     cleanup_buf struct buf items = BUF_INIT;
@@ -301,9 +318,12 @@ int handle_kubernetes_pods(struct call *call)
     int code = call_number(call, "continue", 0, UINT32_MAX, 0, &after);
     if (!code)
         code = call_number(call, "limit", 0, PODS_MAX, PODS_MAX, &limit);
+    struct text node = {0};
+    if (!code)
+        code = pods_node(call, &node);
     if (code)
         return code;
-    struct pods pods = {.json = &inner, .room = limit ? (uint64_t)limit : PODS_MAX};
+    struct pods pods = {.json = &inner, .node = node, .room = limit ? (uint64_t)limit : PODS_MAX};
     json_init(&inner, &items);
     json_array(&inner);
     if (is_our_namespace(call))

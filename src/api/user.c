@@ -91,6 +91,8 @@ static void user_json(struct call *call, struct json_writer *json, const struct 
                          call->caller.auth.group_count);
     json_key_bool(json, "admin", is_admin);
     names_json(json, "virtualCluster", &clusters);
+    json_key_strings(json, "ownVirtualCluster", user->virtual_clusters.items,
+                     user->virtual_clusters.count);
     names_json(json, "storageConfig", &storages);
     json_key_bool(json, "active", !user->is_inactive);
     json_key(json, "extension");

@@ -27,6 +27,9 @@ test('a node is cordoned by keyboard, jobs are told why, and the key "u" undoes 
   const row = page.getByRole('row').filter({ has: cordon })
   await expect(row).toContainText('Cordoned by admin')
   await expect(row).toContainText('a disk is replaced')
+  await cordon.click()
+  await expect(dialog.getByLabel('Reason, for people')).toHaveValue('a disk is replaced') // to drain it takes no reason away
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
   await expect(page.getByRole('status').filter({ hasText: 'is cordoned.' })).toBeVisible() // read aloud
   const name = `waits-${Date.now()}`
   await submit(page, jobFile(name, ['true']))

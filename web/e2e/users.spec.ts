@@ -25,10 +25,34 @@ test('several users are put into a group and locked out, and the undo gives it a
   await expect(page.getByText('3 users', { exact: true })).toBeVisible()
   await page.getByRole('button', { name: 'Undo' }).click()
   await expect(page.getByText('Undone.')).toBeVisible()
+  await expect(page.locator('body')).not.toBeFocused() // the button is gone, and the focus is not lost with it
   await expect(page.getByText('No user fits these filters')).toBeVisible()
   await page.getByRole('button', { name: 'Clear filters' }).click()
   await expect(row).not.toContainText('batch, default')
   await expect(row).not.toContainText('may not sign in')
+})
+
+test('what a group grants stays with the group when one of its members is changed', async ({ page }) => {
+  await signIn(page)
+  await ask(page, 'POST', '/api/v2/groups', { groupname: 'granting', description: '', extension: { acls: { virtualClusters: ['elsewhere'] } } })
+  await ask(page, 'POST', '/api/v2/users', { username: 'member', password: 'member-password', email: 'm@example.org', grouplist: ['granting'] })
+  await page.goto('/admin?q=member')
+  await page.getByRole('button', { name: 'Change member' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Mail address').fill('other@example.org')
+  await dialog.getByRole('button', { name: 'Change', exact: true }).click()
+  await expect(page.getByRole('row').filter({ hasText: 'other@example.org' })).toBeVisible()
+  const read = () =>
+    page.evaluate(async () => {
+      const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+      return (await (await fetch('/api/v2/users/member', { headers: { Authorization: `Bearer ${token}` } })).json()) as { email: string; ownVirtualCluster: string[]; virtualCluster: string[] }
+    })
+  expect(await read()).toMatchObject({ ownVirtualCluster: [], virtualCluster: ['default', 'elsewhere'] })
+  // taken back is the mail address, and nothing that somebody else has changed since
+  await ask(page, 'PUT', '/api/v2/users', { patch: true, data: { username: 'member', virtualCluster: ['default'] } })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(page.getByText('Undone.')).toBeVisible()
+  expect(await read()).toMatchObject({ email: 'm@example.org', ownVirtualCluster: ['default'] })
 })
 
 test('the list is ordered by a column, filtered by what a user may, and saved', async ({ page }) => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { User } from '../src/api/client'
-import { userChanged, usersShown, type UserChange } from '../src/lib/users'
+import { fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange } from '../src/lib/users'
 
 const users: User[] = [
   { username: 'bob', email: 'a@example.org', grouplist: ['lab'], virtualCluster: ['default'], admin: false, active: true },
   { username: 'alice', email: 'b@example.org', grouplist: ['staff'], virtualCluster: ['default', 'vision'], admin: true, active: true },
-  { username: 'carol', email: '', grouplist: [], virtualCluster: ['default', 'vision'], admin: false, active: false },
+  { username: 'carol', email: '', grouplist: [], virtualCluster: ['default', 'speech-lab', 'vision'], ownVirtualCluster: ['vision'], admin: false, active: false },
 ]
 const none = { text: '', group: '', vc: '', rights: '', order: 'username' }
 const shown = (filter: Partial<typeof none>) => usersShown(users, { ...none, ...filter }).map((user) => user.username)
@@ -29,15 +29,29 @@ describe('the list of users', () => {
 describe('a change of several', () => {
   const change: UserChange = { grant: [], revoke: [], join: [], leave: [], active: null }
   it('asks for nothing that is so already', () => {
-    expect(userChanged(users[0]!, { ...change, grant: ['default'], join: ['lab'], leave: ['staff'], active: true })).toEqual({ fields: null, grouplist: null })
+    expect(userChanged(users[0]!, { ...change, join: ['lab'], leave: ['staff'], active: true })).toEqual({ fields: null, grouplist: null })
   })
   it('adds and takes away', () => {
     expect(userChanged(users[2]!, { ...change, grant: ['speech'], revoke: ['vision'], join: ['lab'], active: true })).toEqual({
-      fields: { virtualCluster: ['default', 'speech'], active: true },
+      fields: { virtualCluster: ['speech'], active: true },
       grouplist: ['lab'],
     })
   })
   it('grants nothing to an administrator', () => {
     expect(userChanged(users[1]!, { ...change, grant: ['speech'], leave: ['staff'] })).toEqual({ fields: null, grouplist: [] })
+  })
+})
+
+describe('a change of one', () => {
+  const carol = users[2]!
+  const form = { email: '', admin: false, active: false, virtualCluster: ['vision'] }
+  it('leaves what comes by a group to the group', () => {
+    expect(fieldsChanged(carol, form)).toEqual({})
+    expect(fieldsChanged(carol, { ...form, virtualCluster: ['speech', 'vision'] })).toEqual({ virtualCluster: ['speech', 'vision'] })
+    expect(fieldsChanged(users[1]!, { email: 'b@example.org', admin: true, active: true, virtualCluster: [] })).toEqual({})
+  })
+  it('is taken back without what others have changed since', () => {
+    expect(fieldsBefore(carol, { active: true })).toEqual({ active: false })
+    expect(fieldsBefore(carol, { virtualCluster: ['speech'] })).toEqual({ virtualCluster: ['vision'] })
   })
 })

@@ -84,7 +84,8 @@ static void users_are_made_and_removed(void **state)
     expect(world, HTTP_GET, USERS "/eve", admin, "", 200);
     assert_string_equal(buf_cstr(&world->body),
                         "{\"username\":\"eve\",\"email\":\"\",\"grouplist\":[\"default\"],"
-                        "\"admin\":false,\"virtualCluster\":[\"default\"],\"storageConfig\":[],"
+                        "\"admin\":false,\"virtualCluster\":[\"default\"],\"ownVirtualCluster\":[],"
+                        "\"storageConfig\":[],"
                         "\"active\":true,\"extension\":{}}");
     const char *eve = login(world, "eve", "test_password");
     assert_non_null(eve);
@@ -283,7 +284,9 @@ static void groups_are_made_changed_and_removed(void **state)
     expect(world, HTTP_PUT, USERS "/alice/group", admin, "{\"groupname\":\"lab\"}", 201);
     has(world, "User alice is added into group lab");
     expect(world, HTTP_GET, USERS "/alice", alice, "", 200);
-    has(world, "\"virtualCluster\":[\"default\",\"vc1\",\"vc2\"],\"storageConfig\":[\"s1\"]");
+    /* what a group grants is not the user's own */
+    has(world, "\"virtualCluster\":[\"default\",\"vc1\",\"vc2\"],\"ownVirtualCluster\":[],"
+               "\"storageConfig\":[\"s1\"]");
     expect(world, HTTP_GET, "/api/v2/groups/lab/userlist", admin, "", 200);
     has(world, "[{\"username\":\"alice\",\"clusterAdmin\":false,\"groupAdmin\":false}]");
     expect(world, HTTP_DELETE, "/api/v2/groups/lab", admin, "", 200);

@@ -48,6 +48,16 @@ static void test_pods(void **state)
     assert_body(world, "skep-3");
     assert_int_equal(world_get(world, "/api/v2/kubernetes/pods?namespace=kube-system", admin), 200);
     assert_body(world, "\"items\":[]");
+    assert_int_equal(
+        world_get(world, "/api/v2/kubernetes/pods?fieldSelector=spec.nodeName%3Dn1", admin), 200);
+    assert_body(world, "skep-1");
+    assert_int_equal(
+        world_get(world, "/api/v2/kubernetes/pods?fieldSelector=spec.nodeName%3Dn", admin), 200);
+    assert_body(world, "\"items\":[]");
+    assert_int_equal(
+        world_get(world, "/api/v2/kubernetes/pods?fieldSelector=status.phase%3DRunning", admin),
+        400);
+    assert_body(world, "fieldSelector must be spec.nodeName=NODE");
     assert_int_equal(world_get(world, API "/namespaces/default/pods", admin), 200);
     assert_body(world, "skep-1");
     assert_int_equal(world_get(world, API "/namespaces/default/pods/skep-2", admin), 200);

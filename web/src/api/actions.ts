@@ -1,9 +1,11 @@
 // What people do to jobs.
-import { call, enc } from './client'
+import { call, enc, get, type JobDetail } from './client'
 
 const job = (name: string) => `/api/v2/jobs/${enc(name)}`
 
 export const jobStop = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'STOP' } })
+/** Has it begun? A list may have been read a while ago. */
+export const jobHasBegun = async (name: string) => (await get<JobDetail>(job(name))).jobStatus?.state !== 'WAITING'
 export const jobStart = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'START' } })
 export const jobRelease = (name: string) => call('PUT', `${job(name)}/release`)
 export const jobDelete = (name: string) => call('DELETE', job(name))
@@ -28,11 +30,14 @@ export async function forEachJob(names: string[], action: (name: string) => Prom
   return failed
 }
 
+/** What forEachJob could not do, as one error. */
+export const errorOfAll = (failed: [string, unknown][]) => new Error(failed.map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`).join('; '))
+
 /** As forEachJob; throws what failed, after `done`. */
 export async function forEachWhole(names: string[], action: (name: string) => Promise<unknown>, done: () => Promise<unknown>) {
   const failed = await forEachJob(names, action)
   await done()
-  if (failed.length) throw new Error(failed.map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`).join('; '))
+  if (failed.length) throw errorOfAll(failed)
 }
 
 // ---- nodes ----

@@ -12,6 +12,7 @@ const zh: Record<string, string> = {
   'Allocated': '已分配',
   'Before': '上一页',
   'Busy now': '当前忙碌',
+  'By groups: {names}': '由用户组授予：{names}',
   'Busy, of the GPUs its jobs hold': '其作业所占 GPU 中忙碌的',
   'Change the selected': '更改所选',
   'Change {n} user|Change {n} users': '更改 {n} 个用户',

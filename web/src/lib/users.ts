@@ -38,9 +38,41 @@ const changed = (before: string[], more: string[], less: string[]) => {
   return after.length === before.length && after.every((name) => before.includes(name)) ? null : after
 }
 
+/** What a user has of themselves: what a group grants is not to become theirs, or it would stay when they leave the group. All may use "default". */
+export const clustersOwn = (user: User) => (user.ownVirtualCluster ?? []).filter((name) => name !== 'default')
+
+export interface UserFields {
+  email?: string
+  admin?: boolean
+  active?: boolean
+  virtualCluster?: string[]
+}
+
+/** Of what a form says of a user, what is not so already. Rights and clusters that come by a group are so: they are not made the user's own. */
+export function fieldsChanged(user: User, form: Required<UserFields>): UserFields {
+  const clusters = clustersOwn(user)
+  const isSame = clusters.length === form.virtualCluster.length && clusters.every((name) => form.virtualCluster.includes(name))
+  return {
+    ...(form.email === (user.email ?? '') ? {} : { email: form.email }),
+    ...(form.admin === (user.admin ?? false) ? {} : { admin: form.admin }),
+    ...(form.active === (user.active ?? true) ? {} : { active: form.active }),
+    ...(isSame || form.admin ? {} : { virtualCluster: form.virtualCluster }),
+  }
+}
+
+/** What takes a change of these fields back; the others may have been changed since by somebody else. */
+export function fieldsBefore(user: User, fields: UserFields): UserFields {
+  return {
+    ...('email' in fields ? { email: user.email ?? '' } : {}),
+    ...('admin' in fields ? { admin: user.admin ?? false } : {}),
+    ...('active' in fields ? { active: user.active ?? true } : {}),
+    ...('virtualCluster' in fields ? { virtualCluster: clustersOwn(user) } : {}),
+  }
+}
+
 /** What is to be asked of the server; null: nothing. */
-export function userChanged(user: User, change: UserChange): { fields: { virtualCluster?: string[]; active?: boolean } | null; grouplist: string[] | null } {
-  const clusters = user.admin ? null : changed(user.virtualCluster ?? [], change.grant, change.revoke)
+export function userChanged(user: User, change: UserChange): { fields: UserFields | null; grouplist: string[] | null } {
+  const clusters = user.admin ? null : changed(clustersOwn(user), change.grant, change.revoke)
   const isOther = change.active !== null && change.active !== (user.active ?? true)
   return {
     fields: clusters || isOther ? { ...(clusters ? { virtualCluster: clusters } : {}), ...(isOther ? { active: change.active! } : {}) } : null,

@@ -1,10 +1,11 @@
 // Users, groups and nodes, for administrators; and the groups of those who only say who is in them.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useState, type FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import { call, enc, sessionGet, type ClusterNode, type Group } from '../api/client'
 import { clustersQuery, groupsQuery, nodesQuery, userQuery, usersQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { useSearch } from '../router'
+import { later } from '../ui/later'
 import { Button, Check, Cli, Confirm, Dialog, Empty, ErrorNote, Loading, TableCard, Tabs, TextField, usePageTitle } from '../ui/ui'
 import { Choices, namesOf } from './admin/choices'
 import { MembersDialog } from './admin/members'
@@ -12,11 +13,11 @@ import { QuotaDialog } from './admin/quota'
 import { Users } from './admin/users'
 import { CloseDialog, NodeActions, NodeState, Remarks } from './cluster/nodes'
 
-const Abnormal = lazy(() => import('./admin/abnormal'))
-const Audit = lazy(() => import('./admin/audit'))
-const ExitCodes = lazy(() => import('./admin/exit-codes'))
-const Granted = lazy(() => import('./admin/granted'))
-const Settings = lazy(() => import('./admin/settings'))
+const Abnormal = later(() => import('./admin/abnormal'))
+const Audit = later(() => import('./admin/audit'))
+const ExitCodes = later(() => import('./admin/exit-codes'))
+const Granted = later(() => import('./admin/granted'))
+const Settings = later(() => import('./admin/settings'))
 
 function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => void }) {
   const { data: clusters } = useQuery(clustersQuery)
@@ -160,7 +161,7 @@ function AdminNodes() {
           </tr>
         ))}
       </TableCard>
-      {closing && <CloseDialog name={closing.name ?? ''} isClosed={!!closing.cordonedBy} onClose={() => setClosing(null)} />}
+      {closing && <CloseDialog node={closing} onClose={() => setClosing(null)} />}
     </>
   )
 }
@@ -250,13 +251,11 @@ function AdminTabs() {
       {tab === 'users' && <Users />}
       {tab === 'groups' && <Groups />}
       {tab === 'nodes' && <AdminNodes />}
-      <Suspense fallback={<Loading />}>
-        {tab === 'abnormal' && <Abnormal />}
-        {tab === 'clusters' && <Granted />}
-        {tab === 'exits' && <ExitCodes />}
-        {tab === 'audit' && <Audit />}
-        {tab === 'settings' && <Settings />}
-      </Suspense>
+      {tab === 'abnormal' && <Abnormal />}
+      {tab === 'clusters' && <Granted />}
+      {tab === 'exits' && <ExitCodes />}
+      {tab === 'audit' && <Audit />}
+      {tab === 'settings' && <Settings />}
       <Cli command={commands[tab] ?? 'skep user list'} />
     </>
   )

@@ -1,6 +1,6 @@
 // The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
 import { useQuery } from '@tanstack/react-query'
-import { lazy, memo, Suspense, useMemo, useState } from 'react'
+import { memo, useMemo, useState } from 'react'
 import { enc } from '../api/client'
 import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
@@ -8,11 +8,12 @@ import { bandOf, BANDS, busyOf, chainsOf, colourIndex, type Band, type Chain, ty
 import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
+import { later } from '../ui/later'
 import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
 import { Nodes } from './cluster/nodes'
 
-const UseOverTime = lazy(() => import('../ui/use').then((module) => ({ default: module.UseOverTime })))
+const UseOverTime = later(async () => ({ default: (await import('../ui/use')).UseOverTime }))
 
 type Colouring = 'job' | 'user' | 'vc' | 'health' | 'use'
 type BusyMap = Map<string, number>
@@ -315,9 +316,7 @@ export default function Cluster() {
               {t('Close')}
             </Link>
           </div>
-          <Suspense fallback={<Loading />}>
-            <UseOverTime path={`/api/v2/nodes/${enc(node)}/use`} isLive />
-          </Suspense>
+          <UseOverTime path={`/api/v2/nodes/${enc(node)}/use`} isLive />
         </section>
       )}
       {tab === 'nodes' && <Nodes />}

@@ -1,6 +1,6 @@
 // What one looks for first: mine that run, wait and failed, and what the cluster has left.
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
 import { sessionGet, type JobSummary } from '../api/client'
 import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
@@ -8,9 +8,10 @@ import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
 import { BusyAll, BusyLine } from './cluster/busy'
+import { later } from '../ui/later'
 import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, Said, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
 
-const AbnormalCard = lazy(() => import('./admin/abnormal').then((module) => ({ default: module.AbnormalCard })))
+const AbnormalCard = later(async () => ({ default: (await import('./admin/abnormal')).AbnormalCard }), null)
 
 const SHOWN = 6
 
@@ -258,11 +259,7 @@ export function Home() {
           empty={<p className="quiet">{t('Nothing failed.')}</p>}
           line={(job) => <Failed job={job} />}
         />
-        {sessionGet()?.admin && (
-          <Suspense fallback={null}>
-            <AbnormalCard />
-          </Suspense>
-        )}
+        {sessionGet()?.admin && <AbnormalCard />}
         <Clusters />
         <FreeGpus />
         <JobCard

@@ -2,7 +2,7 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
-import { ARCHIVED, forEachWhole, jobDelete, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
+import { ARCHIVED, errorOfAll, forEachJob, forEachWhole, jobDelete, jobHasBegun, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
 import { sessionGet, type JobSummary } from '../api/client'
 import { jobPageQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
@@ -134,26 +134,36 @@ function ColumnMenu() {
 
 type Bulk = 'stop' | 'delete' | 'archive'
 
-function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSummary[]; onClose: () => void; onDone: () => void }) {
+function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSummary[]; onClose: () => void; onDone: (names: string[]) => void }) {
   const toast = useToast()
   const undo = useUndo()
   const queries = useQueryClient()
   const names = jobs.map(nameOf)
-  const words = {
-    stop: { title: t('Stop {n} job?|Stop {n} jobs?', { n: names.length }), action: t('Stop'), done: t('{n} job is being stopped.|{n} jobs are being stopped.', { n: names.length }) },
-    delete: { title: t('Delete {n} job?|Delete {n} jobs?', { n: names.length }), action: t('Delete'), done: t('{n} job is deleted.|{n} jobs are deleted.', { n: names.length }) },
-    archive: { title: t('Archive {n} job?|Archive {n} jobs?', { n: names.length }), action: t('Archive'), done: t('{n} job is archived.|{n} jobs are archived.', { n: names.length }) },
-  }[kind]
+  const wordsOf = (n: number) => ({
+    stop: { title: t('Stop {n} job?|Stop {n} jobs?', { n }), action: t('Stop'), done: t('{n} job is being stopped.|{n} jobs are being stopped.', { n }) },
+    delete: { title: t('Delete {n} job?|Delete {n} jobs?', { n }), action: t('Delete'), done: t('{n} job is deleted.|{n} jobs are deleted.', { n }) },
+    archive: { title: t('Archive {n} job?|Archive {n} jobs?', { n }), action: t('Archive'), done: t('{n} job is archived.|{n} jobs are archived.', { n }) },
+  })[kind]
+  const words = wordsOf(names.length)
   const action = kind === 'stop' ? jobStop : kind === 'delete' ? jobDelete : (name: string) => tagAdd(name, ARCHIVED)
   const confirm = async () => {
-    await forEachWhole(names, action, async () => {
-      await queries.invalidateQueries({ queryKey: ['jobs'] })
-      onDone()
+    // what had not begun loses nothing when it waits again, and what was archived before stays so
+    const back = new Set(kind === 'archive' ? jobs.filter((job) => !job.tags?.includes(ARCHIVED)).map(nameOf) : [])
+    const failed = await forEachJob(names, async (name) => {
+      const mayWaitAgain = kind === 'stop' && !(await jobHasBegun(name))
+      await action(name)
+      if (mayWaitAgain) back.add(name)
     })
-    const back = kind === 'archive' ? (name: string) => tagRemove(name, ARCHIVED) : jobStart
-    if (kind === 'archive' || (kind === 'stop' && jobs.every((job) => job.state === 'WAITING')))
-      undo(words.done, () => forEachWhole(names, back, () => queries.invalidateQueries({ queryKey: ['jobs'] })))
-    else toast(words.done)
+    await queries.invalidateQueries({ queryKey: ['jobs'] })
+    const done = names.filter((name) => !failed.some(([other]) => other === name))
+    onDone(done)
+    const text = wordsOf(done.length).done
+    const takeBack = kind === 'archive' ? (name: string) => tagRemove(name, ARCHIVED) : jobStart
+    const undone = done.filter((name) => back.has(name))
+    if (kind === 'archive' ? undone.length : undone.length && undone.length === done.length)
+      undo(text, () => forEachWhole(undone, takeBack, () => queries.invalidateQueries({ queryKey: ['jobs'] })))
+    else if (done.length) toast(text)
+    if (failed.length) throw errorOfAll(failed)
   }
   return (
     <Confirm title={words.title} action={words.action} danger={kind !== 'archive'} onClose={onClose} onConfirm={confirm}>
@@ -367,7 +377,7 @@ export default function Jobs() {
         </div>
       )}
       <Cli command={filterCommand(filter, me)} />
-      {bulk && <BulkDialog kind={bulk} jobs={jobs.filter((job) => bulk !== 'stop' || isLive(job.state))} onClose={() => setBulk(null)} onDone={() => setSelected(new Map())} />}
+      {bulk && <BulkDialog kind={bulk} jobs={jobs.filter((job) => bulk !== 'stop' || isLive(job.state))} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
     </div>
   )
 }

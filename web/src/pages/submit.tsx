@@ -1,6 +1,6 @@
 // A new job: a form and the text of the job file, which are one thing; the server says what is wrong, at its line.
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { ApiError, call, sessionGet, type Problem, type Schema } from '../api/client'
 import { configQuery, userQuery } from '../api/queries'
 import type { CodeHandle } from '../editor/code'
@@ -10,11 +10,12 @@ import { fileSave } from '../lib/csv'
 import { templatesOf } from '../lib/templates'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
+import { later } from '../ui/later'
 import { Button, Cli, ErrorNote, LinkButton, Loading, Reason, Said, usePageTitle, useToast } from '../ui/ui'
 import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
 
-const Code = lazy(() => import('../editor/code'))
+const Code = later(() => import('../editor/code'))
 /** A draft may hold secrets: it is for who wrote it, and not for who signs in after. */
 const draftKey = () => `skep.draft.${sessionGet()?.user ?? ''}`
 
@@ -145,9 +146,7 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
       <div className="submit">
         <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
         <section className="submit-code" aria-label={t('Job file')}>
-          <Suspense fallback={<Loading />}>
-            <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
-          </Suspense>
+          <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
         </section>
       </div>
       <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>

@@ -117,6 +117,13 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
         event.preventDefault()
         onClose()
       }}
+      onClose={() => {
+        // a browser lets nobody hold a second Escape back: it has closed what is still to be answered
+        const dialog = ref.current
+        if (!dialog || dialog.open) return
+        dialog.showModal()
+        onClose()
+      }}
     >
       <div className="dialog-body">
         <h2 id={id}>{title}</h2>
@@ -281,7 +288,12 @@ const UNDO_MS = 30_000
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([])
   const next = useRef(1)
-  const remove = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), [])
+  const remove = useCallback((id: number) => {
+    const gone = document.getElementById(`toast-${id}`)
+    // who has pressed its button stands nowhere without it
+    if (gone?.contains(document.activeElement)) (gone.nextElementSibling?.querySelector('button') ?? document.getElementById('main'))?.focus()
+    setToasts((all) => all.filter((toast) => toast.id !== id))
+  }, [])
   const add = useCallback(
     (text: string, kind: Toast['kind'] = 'good', undo?: Toast['undo']) => {
       const id = next.current++
@@ -304,7 +316,8 @@ export function Toasts({ children }: { children: ReactNode }) {
   return (
     <ToastContext value={add}>
       {children}
-      <div className="toasts" role="status">
+      {/* only what is new is read aloud, not all of them again */}
+      <div className="toasts" role="status" aria-atomic="false">
         {toasts.map((toast) => (
           <div key={toast.id} id={`toast-${toast.id}`} className="toast" data-kind={toast.kind}>
             <span>{toast.text}</span>

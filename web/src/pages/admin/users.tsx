@@ -1,12 +1,13 @@
 // Users: who there is, what they may use, and changes of one or of several.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useMemo, useState, type FormEvent } from 'react'
-import { call, enc, type User } from '../../api/client'
+import { useMemo, useRef, useState, type FormEvent } from 'react'
+import { errorOfAll, forEachWhole } from '../../api/actions'
+import { ApiError, call, enc, get, type User } from '../../api/client'
 import { clustersQuery, groupsQuery, usersQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
 import { passwordNew } from '../../lib/password'
-import { userChanged, usersShown, type UserChange } from '../../lib/users'
+import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
 import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 import { Choices, namesOf } from './choices'
@@ -16,10 +17,20 @@ import { ImportDialog } from './user-import'
 const groupsSet = (name: string, grouplist: string[]) => call('PUT', `/api/v2/users/${enc(name)}/grouplist`, { json: { grouplist } })
 const fieldsSet = (data: Record<string, unknown>) => call('PUT', '/api/v2/users', { json: { patch: true, data } })
 
-/** As it was before a change of anything but the password. */
-async function userBack(user: User) {
-  await fieldsSet({ username: user.username, email: user.email, admin: user.admin, active: user.active, ...(user.admin ? {} : { virtualCluster: user.virtualCluster }) })
-  await groupsSet(user.username ?? '', user.grouplist ?? [])
+/** What was changed of a user. */
+interface UserChanged {
+  user: User // as it was
+  fields: UserFields
+  hasGroups: boolean
+}
+
+/** As it was before a change of anything but the password. Groups stand first: by them one may be an administrator again. */
+async function userBack({ user, fields, hasGroups }: UserChanged) {
+  const username = user.username ?? ''
+  const before = fieldsBefore(user, fields)
+  if (hasGroups || before.admin) await groupsSet(username, user.grouplist ?? [])
+  if (before.admin && (await get<User>(`/api/v2/users/${enc(username)}`)).admin) delete before.admin
+  if (Object.keys(before).length) await fieldsSet({ username, ...before })
 }
 
 function UserDialog({ user, onClose }: { user: User | null; onClose: () => void }) {
@@ -30,28 +41,33 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   const undo = useUndo()
   const [error, setError] = useState<unknown>(null)
   const [password, setPassword] = useState(user ? '' : passwordNew())
+  const vcs = Object.keys(clusters ?? {}).filter((name) => name !== 'default')
+  const byGroups = user && !user.admin ? vcs.filter((name) => user.virtualCluster?.includes(name) && !clustersOwn(user).includes(name)) : []
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
     const username = user?.username ?? String(form.get('username'))
-    const fields = {
-      username,
-      email: String(form.get('email')),
-      admin: form.has('admin'),
-      ...(password ? { password } : {}),
-      ...(form.has('admin') ? {} : { virtualCluster: namesOf(form, 'vc') }),
-    }
+    const all = { email: String(form.get('email')), admin: form.has('admin'), active: form.has('active'), virtualCluster: namesOf(form, 'vc') }
+    const grouplist = namesOf(form, 'group')
     try {
       if (user) {
-        await call('PUT', '/api/v2/users', { json: { patch: true, data: { ...fields, active: form.has('active') } } })
-        await call('PUT', `/api/v2/users/${enc(username)}/grouplist`, { json: { grouplist: namesOf(form, 'group') } })
-      } else await call('POST', '/api/v2/users', { json: { ...fields, grouplist: namesOf(form, 'group') } })
+        const fields = fieldsChanged(user, all)
+        const had = user.grouplist ?? []
+        const hasGroups = grouplist.length !== had.length || !had.every((name) => grouplist.includes(name))
+        if (password || Object.keys(fields).length) await fieldsSet({ username, ...fields, ...(password ? { password } : {}) })
+        if (hasGroups) await groupsSet(username, grouplist)
+        const back = () => userBack({ user, fields, hasGroups }).finally(() => void queries.invalidateQueries({ queryKey: ['users'] }))
+        if (password) toast(t('{user} is changed.', { user: username }))
+        else if (hasGroups || Object.keys(fields).length) undo(t('{user} is changed.', { user: username }), back)
+      } else {
+        await call('POST', '/api/v2/users', { json: { username, password, email: all.email, admin: all.admin, ...(all.admin ? {} : { virtualCluster: all.virtualCluster }), grouplist } })
+        toast(t('{user} is made.', { user: username }))
+      }
       await queries.invalidateQueries({ queryKey: ['users'] })
-      if (user && !password) undo(t('{user} is changed.', { user: username }), () => userBack(user).finally(() => void queries.invalidateQueries({ queryKey: ['users'] })))
-      else toast(user ? t('{user} is changed.', { user: username }) : t('{user} is made.', { user: username }))
       onClose()
     } catch (failure) {
       setError(failure)
+      void queries.invalidateQueries({ queryKey: ['users'] }) // its groups may be what failed
     }
   }
   return (
@@ -69,7 +85,8 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
           hint={t('At least 6 characters. Copy it now: it is shown nowhere again.')}
         />
         {groups && <Choices label={t('Groups')} name="group" all={groups.map((group) => group.groupname ?? '')} chosen={user?.grouplist ?? ['default']} />}
-        {clusters && <Choices label={t('Virtual clusters granted')} name="vc" all={Object.keys(clusters)} chosen={user?.virtualCluster ?? ['default']} />}
+        {vcs.length > 0 && <Choices label={t('Virtual clusters granted')} name="vc" all={vcs} chosen={user ? clustersOwn(user) : []} />}
+        {byGroups.length > 0 && <p className="quiet small">{t('By groups: {names}', { names: byGroups.join(', ') })}</p>}
         <Check name="admin" defaultChecked={user?.admin ?? false}>
           {t('Administrator: may use all virtual clusters and see all')}
         </Check>
@@ -97,6 +114,14 @@ function BatchDialog({ users, onClose, onDone }: { users: User[]; onClose: () =>
   const undo = useUndo()
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const changed = useRef(new Map<string, UserChanged>()) // by all tries
+  const fresh = () => queries.invalidateQueries({ queryKey: ['users'] })
+  const close = () => {
+    const all = changed.current
+    if (all.size)
+      undo(t('{n} user is changed.|{n} users are changed.', { n: all.size }), () => forEachWhole([...all.keys()], (name) => userBack(all.get(name)!), fresh))
+    onClose()
+  }
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -110,38 +135,35 @@ function BatchDialog({ users, onClose, onDone }: { users: User[]; onClose: () =>
     }
     setBusy(true)
     setError(null)
-    const changed: User[] = []
-    const failed: string[] = []
+    const failed: [string, unknown][] = []
     for (const user of users) {
       const name = user.username ?? ''
       const { fields, grouplist } = userChanged(user, change)
       if (!fields && !grouplist) continue
       try {
-        if (fields) await fieldsSet({ username: name, ...fields })
-        changed.push(user)
-        if (grouplist) await groupsSet(name, grouplist)
+        const before = changed.current.get(name)
+        if (fields) {
+          await fieldsSet({ username: name, ...fields })
+          changed.current.set(name, { user, fields: { ...before?.fields, ...fields }, hasGroups: before?.hasGroups ?? false })
+        }
+        if (grouplist) {
+          await groupsSet(name, grouplist)
+          changed.current.set(name, { user, fields: fields ?? before?.fields ?? {}, hasGroups: true })
+        }
       } catch (failure) {
-        failed.push(`${name}: ${failure instanceof Error ? failure.message : String(failure)}`)
+        failed.push([name, failure])
       }
     }
-    const fresh = () => queries.invalidateQueries({ queryKey: ['users'] })
     await fresh()
-    if (changed.length)
-      undo(t('{n} user is changed.|{n} users are changed.', { n: changed.length }), async () => {
-        for (const user of changed) await userBack(user)
-        await fresh()
-      })
     setBusy(false)
-    if (failed.length) setError(new Error(failed.join('; ')))
-    else {
-      onDone()
-      onClose()
-    }
+    if (failed.length) return setError(errorOfAll(failed))
+    onDone()
+    close()
   }
   const vcs = Object.keys(clusters ?? {}).filter((name) => name !== 'default')
   const all = (groups ?? []).map((group) => group.groupname ?? '')
   return (
-    <Dialog wide title={t('Change {n} user|Change {n} users', { n: users.length })} onClose={onClose}>
+    <Dialog wide title={t('Change {n} user|Change {n} users', { n: users.length })} onClose={close}>
       <form className="stack" onSubmit={(event) => void submit(event)}>
         {error !== null && <ErrorNote error={error} />}
         <p className="quiet anywhere">{users.map((user) => user.username).join(', ')}</p>
@@ -156,7 +178,7 @@ function BatchDialog({ users, onClose, onDone }: { users: User[]; onClose: () =>
         </SelectField>
         <p className="quiet small">{t('Administrators may use all virtual clusters: nothing is granted to them or taken away. What a group grants stays with its members.')}</p>
         <div className="dialog-foot">
-          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button onClick={close}>{t('Cancel')}</Button>
           <Button type="submit" kind="main" disabled={isBusy}>
             {t('Change')}
           </Button>
@@ -190,9 +212,13 @@ export function Users() {
   const chosen = data.filter((user) => selected.has(user.username ?? ''))
   const set = (changes: Record<string, string | null>) => change({ page: null, ...changes })
   const remove = async (users: User[]) => {
-    for (const user of users) await call('DELETE', `/api/v2/users/${enc(user.username ?? '')}`)
+    const names = users.map((user) => user.username ?? '')
+    const gone = (name: string) =>
+      call('DELETE', `/api/v2/users/${enc(name)}`).catch((failure: unknown) => {
+        if (!(failure instanceof ApiError && failure.status === 404)) throw failure // somebody else, or the try before, has removed them
+      })
+    await forEachWhole(names, gone, () => queries.invalidateQueries({ queryKey: ['users'] }))
     setSelected(new Set())
-    await queries.invalidateQueries({ queryKey: ['users'] })
     toast(t('{n} user is removed.|{n} users are removed.', { n: users.length }))
   }
   const save = () =>
@@ -201,7 +227,7 @@ export function Users() {
       'text/csv',
       csvOf([
         ['username', 'email', 'admin', 'virtualCluster', 'groups', 'active'],
-        ...shown.map((user) => [user.username, user.email, user.admin, user.virtualCluster?.join(','), user.grouplist?.join(','), user.active]),
+        ...shown.map((user) => [user.username, user.email, user.admin, clustersOwn(user).join(','), user.grouplist?.join(','), user.active]),
       ]),
     )
   const sorted = (title: string, field: string) => ({

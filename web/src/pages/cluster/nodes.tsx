@@ -61,7 +61,7 @@ export function Nodes() {
           </NodeRow>
         ))}
       </TableCard>
-      {closing && <CloseDialog name={closing.name ?? ''} isClosed={!!closing.cordonedBy} onClose={() => setClosing(null)} />}
+      {closing && <CloseDialog node={closing} onClose={() => setClosing(null)} />}
     </>
   )
 }
@@ -157,13 +157,15 @@ export function NodeActions({ node, onClose }: { node: ClusterNode; onClose: () 
 const NAMED_MAX = 12
 
 /** Has nothing started there any more; and, when one asks for it, ends what runs, which stands in the dialog. */
-export function CloseDialog({ name, isClosed, onClose }: { name: string; isClosed: boolean; onClose: () => void }) {
+export function CloseDialog({ node, onClose }: { node: ClusterNode; onClose: () => void }) {
+  const name = node.name ?? ''
+  const isClosed = !!node.cordonedBy
   const { data: tasks, error } = useQuery(nodeTasksQuery(name))
   const queries = useQueryClient()
   const toast = useToast()
   const undo = useUndo()
   const [isDrain, setDrain] = useState(isClosed)
-  const [reason, setReason] = useState('')
+  const [reason, setReason] = useState(node.cordonReason ?? '') // who drains what is cordoned need not write it again
   const fresh = () => queries.invalidateQueries({ queryKey: ['nodes'] })
   const confirm = async () => {
     await (isDrain ? nodeDrain(name, reason.trim()) : nodeCordon(name, reason.trim()))
