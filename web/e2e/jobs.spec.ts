@@ -26,7 +26,7 @@ test('submit, find, read the log and stop, by keyboard alone', async ({ page }) 
   await page.keyboard.press('g')
   await page.keyboard.press('s')
   await expect(page.getByRole('heading', { name: 'Submit a job' })).toBeVisible()
-  await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name'), 'by-keyboard')
+  await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true }), 'by-keyboard')
   await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Image'), IMAGE)
   await type(page, page.getByLabel('Memory, MB', { exact: true }), '64')
   await type(page, page.getByLabel('Commands, one a line'), COUNT)
@@ -95,7 +95,7 @@ test('a failure shows its exit, its rule and its last lines, and can be cloned',
   await expect(page.getByRole('region', { name: 'Failed' })).toContainText('broken')
   await page.goto('/jobs/admin~broken')
   await page.getByRole('link', { name: 'Clone' }).click()
-  await expect(page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name')).toHaveValue('broken_2')
+  await expect(page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })).toHaveValue('broken_2')
 })
 
 test('several jobs are stopped at once, archived and deleted', async ({ page }) => {

@@ -107,7 +107,7 @@ test('a session that ends in one tab is renewed in all, and somebody else sees n
   await signIn(page, ADMIN, '/jobs')
   const second = await context.newPage()
   await second.goto('/submit')
-  const name = second.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name')
+  const name = second.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })
   await name.fill('typed-before')
   expect(await ask(page, 'DELETE', '/api/v2/authn/basic/logout')).toBe(200)
   const ended = (tab: Page) => tab.getByRole('dialog', { name: 'Your session has ended' })
