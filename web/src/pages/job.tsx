@@ -1,7 +1,7 @@
 // One job: its story, its tasks, its logs, its file, and what can be done to it.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
-import { ARCHIVED, jobDelete, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
+import { ARCHIVED, jobDelete, jobHasBegun, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
 import { enc, sessionGet, type JobDetail } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
@@ -49,7 +49,7 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
         onClose={onClose}
         onConfirm={async () => {
           // what had not begun loses nothing when it waits again
-          const hadBegun = detail.jobStatus?.state !== 'WAITING'
+          const hadBegun = await jobHasBegun(name)
           await jobStop(name)
           const text = t('{name} is being stopped.', { name })
           if (hadBegun) toast(text)

@@ -41,8 +41,10 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   const undo = useUndo()
   const [error, setError] = useState<unknown>(null)
   const [password, setPassword] = useState(user ? '' : passwordNew())
-  const vcs = Object.keys(clusters ?? {}).filter((name) => name !== 'default')
-  const byGroups = user && !user.admin ? vcs.filter((name) => user.virtualCluster?.includes(name) && !clustersOwn(user).includes(name)) : []
+  const had = user?.grouplist ?? ['default'] // what one has can be chosen also before the rest is read, or it would be taken away
+  const own = user ? clustersOwn(user) : []
+  const vcs = [...new Set([...Object.keys(clusters ?? {}), ...own])].filter((name) => name !== 'default') // one that the cluster has no more stays granted
+  const byGroups = user && !user.admin ? (user.virtualCluster ?? []).filter((name) => name !== 'default' && !own.includes(name)) : []
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -52,7 +54,6 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
     try {
       if (user) {
         const fields = fieldsChanged(user, all)
-        const had = user.grouplist ?? []
         const hasGroups = grouplist.length !== had.length || !had.every((name) => grouplist.includes(name))
         if (password || Object.keys(fields).length) await fieldsSet({ username, ...fields, ...(password ? { password } : {}) })
         if (hasGroups) await groupsSet(username, grouplist)
@@ -84,8 +85,8 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
           onChange={(event) => setPassword(event.target.value)}
           hint={t('At least 6 characters. Copy it now: it is shown nowhere again.')}
         />
-        {groups && <Choices label={t('Groups')} name="group" all={groups.map((group) => group.groupname ?? '')} chosen={user?.grouplist ?? ['default']} />}
-        {vcs.length > 0 && <Choices label={t('Virtual clusters granted')} name="vc" all={vcs} chosen={user ? clustersOwn(user) : []} />}
+        <Choices label={t('Groups')} name="group" all={[...new Set([...(groups ?? []).map((group) => group.groupname ?? ''), ...had])]} chosen={had} />
+        {vcs.length > 0 && <Choices label={t('Virtual clusters granted')} name="vc" all={vcs} chosen={own} />}
         {byGroups.length > 0 && <p className="quiet small">{t('By groups: {names}', { names: byGroups.join(', ') })}</p>}
         <Check name="admin" defaultChecked={user?.admin ?? false}>
           {t('Administrator: may use all virtual clusters and see all')}
