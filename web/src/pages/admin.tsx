@@ -24,6 +24,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
   const queries = useQueryClient()
   const [error, setError] = useState<unknown>(null)
   const acls = group?.extension?.acls
+  const granted = acls?.virtualClusters ?? [] // stand there also before the others are read, and when the cluster has them no more
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -49,7 +50,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
         {!group && <TextField label={t('Name')} name="groupname" required pattern="[A-Za-z0-9_\-]{1,64}" hint={t('Letters, digits, _ -')} />}
         <TextField label={t('Description')} name="description" defaultValue={group?.description} />
         <TextField label={t('Name elsewhere')} name="externalName" defaultValue={group?.externalName} />
-        {clusters && <Choices label={t('Virtual clusters granted')} name="vc" all={Object.keys(clusters)} chosen={acls?.virtualClusters ?? []} />}
+        <Choices label={t('Virtual clusters granted')} name="vc" all={[...new Set([...Object.keys(clusters ?? {}), ...granted])]} chosen={granted} />
         <Check name="admin" defaultChecked={acls?.admin ?? false}>
           {t('Its members are administrators')}
         </Check>
