@@ -4,6 +4,7 @@
 #include "run.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +86,9 @@ static void fetch(const struct world *world, const char *answer, struct fetched 
     close(out[1]);
     FILE *output = fdopen(out[0], "r");
     pieces_read(output, fetched);
-    assert_int_equal(write(in[1], answer, strlen(answer)), strlen(answer));
+    /* it waits for an answer only while the task's own skep-init waits for its word */
+    const ssize_t written = write(in[1], answer, strlen(answer));
+    assert_true(written == (ssize_t)strlen(answer) || (written < 0 && errno == EPIPE));
     close(in[1]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     fclose(output);
