@@ -256,6 +256,23 @@ int call_body(struct call *call, const struct doc **out)
     return code;
 }
 
+int call_body_keys(struct call *call, const struct doc *doc, const char *const *keys, size_t count,
+                   const char *what)
+{
+    for (size_t i = 0; i < doc->as.map.count; i++) {
+        const struct doc_entry *entry = &doc->as.map.entries[i];
+        bool is_known = false;
+        for (size_t k = 0; k < count; k++)
+            is_known |= text_is(entry->key, keys[k]);
+        if (!is_known)
+            return call_fail(
+                call, ERR_INVALID, NULL, "", "body:%u:%u: there is no '%.*s' here: the body has %s",
+                entry->place.line, entry->place.column,
+                (int)(entry->key.length > 60 ? 60 : entry->key.length), entry->key.at, what);
+    }
+    return 0;
+}
+
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value)
 {

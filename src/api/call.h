@@ -142,6 +142,9 @@ bool call_can(const struct call *call, enum auth_right right, const struct store
 /* The body as JSON (or a form, when its type says so) as a tree; problems become call->err with
  * LINE:COLUMN. An empty body is an empty map. */
 int call_body(struct call *call, const struct doc **doc);
+/* Refuses what the body's map has beside the keys: `what` names them for people. */
+int call_body_keys(struct call *call, const struct doc *doc, const char *const *keys, size_t count,
+                   const char *what);
 /* A string of the body's map; NULL in *value when absent. InvalidParametersError otherwise. */
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value);

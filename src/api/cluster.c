@@ -70,10 +70,13 @@ int handle_node_pardon(struct call *call)
 /* With a reason for people in the body, or without a body. */
 static int node_close(struct call *call, enum service_node_action action, const char *done)
 {
+    static const char *const KEYS[] = {"reason"};
     const struct doc *doc;
     struct text reason = TEXT("");
     if (call->exchange->body.length) {
         int code = call_body(call, &doc);
+        if (!code)
+            code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "reason alone");
         if (!code)
             code = call_body_string(call, doc, "reason", false, &reason);
         if (code)

@@ -312,19 +312,8 @@ static int action_parse(struct bulk *bulk, const struct doc *doc)
 static int keys_check(struct call *call, const struct doc *doc)
 {
     static const char *const KEYS[] = {"action", "tag", "jobs"};
-    for (size_t i = 0; i < doc->as.map.count; i++) {
-        const struct doc_entry *entry = &doc->as.map.entries[i];
-        bool is_known = false;
-        for (size_t k = 0; k < COUNT_OF(KEYS); k++)
-            is_known |= text_is(entry->key, KEYS[k]);
-        if (!is_known)
-            return call_fail(call, ERR_INVALID, NULL, "",
-                             "body:%u:%u: there is no '%.*s' here: the body has action, tag and "
-                             "jobs; a filter stands in the query",
-                             entry->place.line, entry->place.column,
-                             (int)(entry->key.length > 60 ? 60 : entry->key.length), entry->key.at);
-    }
-    return 0;
+    return call_body_keys(call, doc, KEYS, COUNT_OF(KEYS),
+                          "action, tag and jobs; a filter stands in the query");
 }
 
 /* Beside names there is nothing to choose. */

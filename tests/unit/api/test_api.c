@@ -71,6 +71,8 @@ static void test_privacy(void **state)
     assert_int_equal(world_get(world, "/api/v2/nodes", bob), 200);
     assert_body(world, "\"cordonedBy\":null");
     assert_int_equal(world_send(world, HTTP_PUT, closing[0], admin, "{\"reason\": 7}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, closing[0], admin, "{\"why\": \"a\"}"), 400);
+    assert_body(world, "body:1:2: there is no 'why' here: the body has reason alone");
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/nodes/n9/drain", admin, ""), 404);
     world->api.config.is_config_shared = world->api.config.is_log_shared = true;
     for (size_t i = 0; i < COUNT_OF(OWN); i++)
