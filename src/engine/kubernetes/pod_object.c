@@ -249,7 +249,9 @@ static void end_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
 
 static char lower(char letter)
 {
-    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+    if (letter >= 'A' && letter <= 'Z')
+        return (char)(letter - 'A' + 'a');
+    return letter;
 }
 
 /* `words` in small letters: runtimes write "401 Unauthorized" and "unauthorized" alike. */

@@ -34,9 +34,11 @@ static int taken(const char *where, struct text key, struct err *err)
 static int keys_check(const struct doc *map, const char *where, const char *const *refused,
                       const char *const *allowed, struct err *err)
 {
-    if (map && map->kind != DOC_MAP)
+    if (!map)
+        return 0;
+    if (map->kind != DOC_MAP)
         return err_fail(err, ERR_INVALID, KEY, "%s must be a map", where);
-    for (size_t i = 0; i < doc_count(map); i++) {
+    for (size_t i = 0; i < map->as.map.count; i++) {
         const struct text key = map->as.map.entries[i].key;
         if ((refused && is_any(key, refused)) || (allowed && !is_any(key, allowed)))
             return taken(where, key, err);
@@ -83,9 +85,11 @@ static bool is_skeps_path(struct text path)
 static int items_check(const struct doc *list, const char *where, const char *key,
                        bool (*is_skeps)(const struct doc *item), struct err *err)
 {
-    if (list && list->kind != DOC_LIST)
+    if (!list)
+        return 0;
+    if (list->kind != DOC_LIST)
         return err_fail(err, ERR_INVALID, KEY, "%s must be a list", where);
-    for (size_t i = 0; i < doc_count(list); i++) {
+    for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
         const char *name = object_string(item, key);
         if (!name[0])
