@@ -38,8 +38,8 @@ void log_lines_write(enum log_line_kind kind, struct text bytes, uint64_t *offse
         const size_t most = bytes.length < LOG_LINE_TEXT_MAX ? bytes.length : LOG_LINE_TEXT_MAX;
         const char *newline = memchr(bytes.at, '\n', most);
         const size_t length = newline ? (size_t)(newline - bytes.at) : most;
-        line_put(newline ? whole_kinds[kind] : part_kinds[kind], *offset,
-                 is_merged ? *all_offset : 0, (struct text){bytes.at, length}, out);
+        line_put((newline ? whole_kinds : part_kinds)[kind], *offset, is_merged ? *all_offset : 0,
+                 (struct text){bytes.at, length}, out);
         const size_t taken = length + (newline != NULL);
         bytes = (struct text){bytes.at + taken, bytes.length - taken};
         *offset += taken;

@@ -23,18 +23,15 @@ enum {
 
 struct kube_login {
     const struct kube_access *access;
-    bool has_terminal;
     void (*changed)(void *context);
     void *context;
-    int stop; /* readable: the plugin is to be killed */
     pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock; /* of all that follows */
-    pthread_cond_t wake;  /* something is wanted, or something has come */
-    bool is_ending, is_running;
+    int stop; /* readable: the plugin is to be killed */
+    bool has_terminal, has_thread;
+    pthread_mutex_t lock;       /* of all that follows */
+    pthread_cond_t wake;        /* something is wanted, or something has come */
     struct kube_credential now; /* number 0: none */
     uint64_t numbers;
-    bool is_refused;    /* the server does not take `now` any more */
     int64_t read_ms;    /* files: when they were read; of a clock that is never set */
     int64_t renew_ms;   /* plugin: when the next one is asked for, Unix time; 0: never */
     int64_t again_ms;   /* plugin: not before; of a clock that is never set */
@@ -42,6 +39,8 @@ struct kube_login {
     uint32_t failures;  /* of the plugin, in a row */
     uint32_t refusals;  /* of what it said, soon after it had */
     struct err failure; /* code 0: none */
+    bool is_ending, is_running;
+    bool is_refused; /* the server does not take `now` any more */
 };
 
 static int64_t clock_ms(clockid_t clock)

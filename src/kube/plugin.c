@@ -47,8 +47,8 @@ static void base64_write(struct text bytes, struct buf *out)
             word |= (unsigned char)bytes.at[i + 2];
         buf_char(out, digits[word >> 18 & 63]);
         buf_char(out, digits[word >> 12 & 63]);
-        buf_char(out, left > 1 ? digits[word >> 6 & 63] : '=');
-        buf_char(out, left > 2 ? digits[word & 63] : '=');
+        buf_add(out, left > 1 ? &digits[word >> 6 & 63] : "=", 1);
+        buf_add(out, left > 2 ? &digits[word & 63] : "=", 1);
     }
 }
 

@@ -86,14 +86,16 @@ int kube_route_init(struct kube_route *route, const struct kube_access *access, 
     *route = (struct kube_route){.access = access};
     if (!url || curl_url_set(url, CURLUPART_URL, access->server, 0) != CURLUE_OK ||
         curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
         code = err_fail(err, ERR_INVALID, "", "%.150s is no address of a server", access->server);
-    else if (access->server_name[0])
-        code = base_rename(route, url, host, port, err);
-    else
-        route->base = mem_copy(access->server);
-    if (code == 0 && (access->proxy[0] || is_this_machine(host)))
-        route->proxy = access->proxy;
+    } else {
+        if (access->server_name[0])
+            code = base_rename(route, url, host, port, err);
+        else
+            route->base = mem_copy(access->server);
+        if (access->proxy[0] || is_this_machine(host))
+            route->proxy = access->proxy;
+    }
     curl_free(host);
     curl_free(port);
     curl_url_cleanup(url);
