@@ -116,6 +116,14 @@ static void a_server_without_such_lists(void **state)
         assert_true(feed_is_first_page(&feed) && !feed_is_stream(&feed));
         asks(&feed, LIST);
     }
+    /* these say nothing of lists */
+    static const int others[] = {0, 302, 401, 408, 429, 500};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        struct feed other;
+        feed_init(&other, "/api/v1/pods", "a%3Db");
+        feed_ended(&other, others[i], 0);
+        asks(&other, LIST_STREAM);
+    }
     /* or its etcd is too old for them */
     struct feed feed;
     feed_init(&feed, "/api/v1/pods", "a%3Db");

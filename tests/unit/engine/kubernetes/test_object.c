@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
@@ -33,13 +34,20 @@ static void instances_are_dns_labels(void **state)
     static const char *const good[] = {"a", "skep", "skep-2",
                                        "a234567890b234567890c234567890d234567890"};
     static const char *const bad[] = {
-        "",       "2skep", "-skep",
-        "skep-",  "Skep",  "skep.x",
-        "skep_x", "s kep", "a234567890b234567890c234567890d2345678901"};
+        "",       "2skep",  "-skep", "skep-", "Skep",
+        "skep.x", "skep_x", "s kep", "skep{", "a234567890b234567890c234567890d2345678901"};
     for (size_t i = 0; i < COUNT_OF(good); i++)
         assert_true(object_instance_is_good(text_of(good[i])));
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_false(object_instance_is_good(text_of(bad[i])));
+}
+
+static void a_value_of_a_query_is_encoded(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT;
+    object_encode(&out, "azAZ09-._~ /+=&{[\x7f\xc3\xa9");
+    assert_string_equal(buf_cstr(&out), "azAZ09-._~%20%2F%2B%3D%26%7B%5B%7F%C3%A9");
 }
 
 static void labels_tell_whose_pod_it_is(void **state)
@@ -84,6 +92,7 @@ static void values_are_found_by_path(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_name_is_its_instance_and_attempt),
     cmocka_unit_test(instances_are_dns_labels),
+    cmocka_unit_test(a_value_of_a_query_is_encoded),
     cmocka_unit_test(labels_tell_whose_pod_it_is),
     cmocka_unit_test(values_are_found_by_path),
 };
