@@ -1,7 +1,9 @@
 #include "kube/plugin.h"
 
 #include <assert.h>
+#include <gnutls/gnutls.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,26 +37,19 @@ void kube_credential_release(struct kube_credential *credential)
 
 /* --- what it is told --- */
 
-static void base64_write(struct text bytes, struct buf *out)
+static void bytes_write(struct json_writer *json, const char *key, struct text bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < bytes.length; i += 3) {
-        const size_t left = bytes.length - i;
-        uint32_t word = (uint32_t)(unsigned char)bytes.at[i] << 16;
-        if (left > 1)
-            word |= (uint32_t)(unsigned char)bytes.at[i + 1] << 8;
-        if (left > 2)
-            word |= (unsigned char)bytes.at[i + 2];
-        buf_char(out, digits[word >> 18 & 63]);
-        buf_char(out, digits[word >> 12 & 63]);
-        buf_add(out, left > 1 ? &digits[word >> 6 & 63] : "=", 1);
-        buf_add(out, left > 2 ? &digits[word & 63] : "=", 1);
-    }
+    gnutls_datum_t encoded = {0};
+    if (gnutls_base64_encode2(
+            &(gnutls_datum_t){(unsigned char *)(uintptr_t)bytes.at, (unsigned)bytes.length},
+            &encoded) < 0)
+        abort(); /* as of malloc */
+    json_key_text(json, key, (struct text){(const char *)encoded.data, encoded.size});
+    gnutls_free(encoded.data);
 }
 
 static void cluster_write(const struct kube_access *access, struct json_writer *json)
 {
-    cleanup_buf struct buf ca = BUF_INIT;
     json_key(json, "cluster");
     json_object(json);
     json_key_string(json, "server", access->server);
@@ -62,9 +57,8 @@ static void cluster_write(const struct kube_access *access, struct json_writer *
         json_key_string(json, "tls-server-name", access->server_name);
     if (access->is_unchecked)
         json_key_bool(json, "insecure-skip-tls-verify", true);
-    base64_write(access->ca, &ca);
-    if (ca.length > 0)
-        json_key_text(json, "certificate-authority-data", buf_as_text(&ca));
+    if (access->ca.length > 0)
+        bytes_write(json, "certificate-authority-data", access->ca);
     if (access->proxy[0])
         json_key_string(json, "proxy-url", access->proxy);
     if (access->plugin->cluster_config[0]) {
