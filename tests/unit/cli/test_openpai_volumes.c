@@ -1,53 +1,12 @@
 /* Storages and nodes of an OpenPAI cluster. */
+#include "openpai_world.h"
 #include "unit.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "cli/openpai.h"
 #include "cli/openpai_volumes.h"
 
-struct world {
-    struct arena arena;
-    struct problems problems;
-    struct openpai_input input;
-    struct openpai_output output;
-};
-
-static int world_make(void **state)
-{
-    static struct world world;
-    world = (struct world){.input = {.folder = "/new"}};
-    arena_init(&world.arena);
-    problems_init(&world.problems, &world.arena);
-    *state = &world;
-    return 0;
-}
-
-static int world_free(void **state)
-{
-    struct world *world = *state;
-    openpai_output_release(&world->output);
-    problems_release(&world->problems);
-    arena_release(&world->arena);
-    return 0;
-}
-
-static const struct doc *parsed(struct world *world, const char *text)
-{
-    const struct doc *doc = doc_parse(text_of(text), DOC_YAML, &world->arena, &world->problems);
-    assert_int_equal(world->problems.error_count, 0);
-    return doc;
-}
-
-static void import(struct world *world, const char *services)
-{
-    openpai_output_release(&world->output);
-    world->input.services = parsed(world, services);
-    openpai_import(&world->input, &world->arena, &world->output);
-}
-
-static void noted(const struct world *world, enum openpai_note_kind kind, const char *path,
+static void noted(const struct openpai_world *world, enum openpai_note_kind kind, const char *path,
                   const char *says)
 {
     for (size_t i = 0; i < world->output.note_count; i++) {
@@ -65,8 +24,8 @@ static bool has(const struct buf *text, const char *part)
 
 static void claims_become_storages(void **state)
 {
-    struct world *world = *state;
-    world->input.volumes = parsed(
+    struct openpai_world *world = *state;
+    world->input.volumes = openpai_world_read(
         world,
         "kind: List\nitems:\n"
         "- kind: PersistentVolumeClaim\n  metadata: {name: team, labels: {share: 'false'}}\n"
@@ -78,7 +37,7 @@ static void claims_become_storages(void **state)
         "- kind: PersistentVolume\n  metadata: {name: v1}\n"
         "  spec: {nfs: {server: 10.0.0.9, path: /export/team}}\n"
         "- kind: PersistentVolume\n  metadata: {name: v2}\n  spec: {csi: {driver: x}}\n");
-    import(world, "{}");
+    openpai_world_import(world, "{}");
     assert_true(has(&world->output.skepd, "storages:\n"
                                           "- name: \"team\"\n  directory: \"/mnt/team\"\n"
                                           "  share: false\n  type: nfs\n  server: \"10.0.0.9\"\n"
@@ -94,20 +53,21 @@ static void claims_become_storages(void **state)
 
 static void what_is_no_list_of_volumes_is_told(void **state)
 {
-    struct world *world = *state;
-    import(world, "{}");
+    struct openpai_world *world = *state;
+    openpai_world_import(world, "{}");
     noted(world, NOTE_TO_DO, "", "volumes.yaml");
-    world->input.volumes = parsed(world, "{}");
-    import(world, "{}");
+    world->input.volumes = openpai_world_read(world, "{}");
+    openpai_world_import(world, "{}");
     noted(world, NOTE_TO_DO, "items", "kubectl get pvc,pv");
     assert_false(has(&world->output.skepd, "storages"));
 }
 
 static void groups_have_their_storages(void **state)
 {
-    struct world *world = *state;
-    import(world, "authentication: {group-manager: {grouplist: [{groupname: lab, extension: {acls: "
-                  "{virtualClusters: [a], storageConfigs: [team, data]}}}]}}\n");
+    struct openpai_world *world = *state;
+    openpai_world_import(
+        world, "authentication: {group-manager: {grouplist: [{groupname: lab, extension: {acls: "
+               "{virtualClusters: [a], storageConfigs: [team, data]}}}]}}\n");
     assert_true(has(&world->output.groups, "\ngroup 'lab' --vc 'a' --storages 'team,data'\n"));
 }
 
@@ -119,42 +79,42 @@ static void groups_have_their_storages(void **state)
 
 static void nodes_are_made_ready(void **state)
 {
-    struct world *world = *state;
-    world->input.layout =
-        parsed(world, LAYOUT_OF("computing-device: {type: nvidia.com/gpu, model: V100, count: 4}"));
-    import(world, "{}");
+    struct openpai_world *world = *state;
+    world->input.layout = openpai_world_read(
+        world, LAYOUT_OF("computing-device: {type: nvidia.com/gpu, model: V100, count: 4}"));
+    openpai_world_import(world, "{}");
     assert_true(has(&world->output.nodes, "\nnode 'a' nvidia.com/gpu.count=4\n"));
     assert_true(has(&world->output.nodes, "\nnode 'node-b' nvidia.com/gpu.count=4\n"));
     assert_false(has(&world->output.nodes, "node 'm'"));
     assert_true(has(&world->output.skepd, "    gpus: \"env\"\n"));
     noted(world, NOTE_TO_DO, "machine-list", "run nodes.sh");
-    world->input.layout = parsed(world, LAYOUT_OF("gpu: {type: V100, count: 2}"));
-    import(world, "{}");
+    world->input.layout = openpai_world_read(world, LAYOUT_OF("gpu: {type: V100, count: 2}"));
+    openpai_world_import(world, "{}");
     assert_true(has(&world->output.nodes, "\nnode 'a' nvidia.com/gpu.count=2\n"));
 }
 
 static void a_device_plugin_is_told_of(void **state)
 {
-    struct world *world = *state;
-    world->input.layout =
-        parsed(world, LAYOUT_OF("computing-device: {type: amd.com/gpu, model: MI50, count: 4}"));
-    import(world, "{}");
+    struct openpai_world *world = *state;
+    world->input.layout = openpai_world_read(
+        world, LAYOUT_OF("computing-device: {type: amd.com/gpu, model: MI50, count: 4}"));
+    openpai_world_import(world, "{}");
     assert_true(has(&world->output.skepd, "    gpuResource: \"amd.com/gpu\"\n"));
     assert_true(has(&world->output.skepd, "    gpus: \"device-plugin\"\n"));
     assert_true(has(&world->output.nodes, "\nnode 'a'\n"));
     noted(world, NOTE_TO_DO, "machine-sku", "amd.com/gpu");
-    world->input.config = parsed(world, "enable_hived_scheduler: 'false'\n");
-    world->input.layout =
-        parsed(world, LAYOUT_OF("computing-device: {type: nvidia.com/gpu, model: V100, count: 4}"));
-    import(world, "{}");
+    world->input.config = openpai_world_read(world, "enable_hived_scheduler: 'false'\n");
+    world->input.layout = openpai_world_read(
+        world, LAYOUT_OF("computing-device: {type: nvidia.com/gpu, model: V100, count: 4}"));
+    openpai_world_import(world, "{}");
     assert_true(has(&world->output.skepd, "    gpus: \"device-plugin\"\n"));
     assert_false(has(&world->output.skepd, "gpuResource"));
     world->input.is_local = true;
-    import(world, "{}");
+    openpai_world_import(world, "{}");
     assert_int_equal(world->output.nodes.length, 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, world_make, world_free)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, openpai_world_make, openpai_world_free)
 static const struct CMUnitTest tests[] = {
     TEST(claims_become_storages),     TEST(what_is_no_list_of_volumes_is_told),
     TEST(groups_have_their_storages), TEST(nodes_are_made_ready),
