@@ -20,21 +20,28 @@ static uint32_t submit(struct world *world, const char *name, int32_t priority, 
     return world_submit(world, &plan);
 }
 
+static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+
+/* A node of four GPUs, and so many jobs that run on one each, and that anybody may preempt. */
+static void begin_with_low(struct world *world, const char *policy, unsigned jobs)
+{
+    world_init(world, policy);
+    world_node(world, "n1", 16, 4);
+    for (unsigned k = 1; k <= jobs; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "low%u", k);
+        submit(world, name, -1, true, 1, 1);
+        world_run(world, k);
+    }
+}
+
 /* One task of a job ends others at a time: what it ends may be enough for the next. */
 static void tasks_preempt_one_after_another(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         struct world world;
-        world_init(&world, policies[i]);
-        world_node(&world, "n1", 16, 4);
-        for (uint64_t k = 1; k <= 4; k++) {
-            char name[16];
-            snprintf(name, sizeof name, "low%u", (unsigned)k);
-            submit(&world, name, -1, true, 1, 1);
-            world_run(&world, k);
-        }
+        begin_with_low(&world, policies[i], 4);
         struct plan_role roles[] = {world_role("one", 1, 1, 1), world_role("two", 1, 1, 1)};
         struct plan plan = world_plan_of("high", roles);
         plan.role_count = 2;
@@ -56,17 +63,9 @@ static void tasks_preempt_one_after_another(void **state)
 static void a_task_is_scaled_away_while_it_preempts(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         struct world world;
-        world_init(&world, policies[i]);
-        world_node(&world, "n1", 16, 4);
-        for (uint64_t k = 1; k <= 3; k++) {
-            char name[16];
-            snprintf(name, sizeof name, "low%u", (unsigned)k);
-            submit(&world, name, -1, true, 1, 1);
-            world_run(&world, k);
-        }
+        begin_with_low(&world, policies[i], 3);
         struct plan_role roles[] = {world_role("runs", 1, 1, 1), world_role("one", 1, 1, 1),
                                     world_role("two", 1, 1, 1)};
         struct plan plan = world_plan_of("high", roles);
@@ -95,17 +94,9 @@ static void a_task_is_scaled_away_while_it_preempts(void **state)
 static void a_gang_waits_for_its_last_victim(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         struct world world;
-        world_init(&world, policies[i]);
-        world_node(&world, "n1", 16, 4);
-        for (uint64_t k = 1; k <= 4; k++) {
-            char name[16];
-            snprintf(name, sizeof name, "low%u", (unsigned)k);
-            submit(&world, name, -1, true, 1, 1);
-            world_run(&world, k);
-        }
+        begin_with_low(&world, policies[i], 4);
         world_timer(&world, 1); /* the node is of before */
         uint32_t high = submit(&world, "high", 100, true, 1, 4);
         assert_int_equal(world_command_count(&world, COMMAND_KILL), 4);
@@ -133,7 +124,6 @@ static void a_gang_waits_for_its_last_victim(void **state)
 static void a_gang_without_a_place_keeps_none(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         struct world world;
         world_init(&world, policies[i]);
@@ -225,7 +215,6 @@ static void nobody_preempts_its_own(void **state)
 static void holds_end_with_the_policy(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < 16; i++) {
         struct world world;
         world_init(&world, policies[i / 4]);
@@ -260,7 +249,6 @@ static void holds_end_with_the_policy(void **state)
 static void nobody_starts_on_the_lost_node_of_its_victims(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < 2 * COUNT_OF(policies); i++) {
         struct world world;
         world_init(&world, policies[i / 2]);
@@ -287,7 +275,6 @@ static void nobody_starts_on_the_lost_node_of_its_victims(void **state)
 static void test_preemption(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         struct world world;
         world_init(&world, policies[i]);
