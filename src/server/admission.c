@@ -143,24 +143,15 @@ bool admission_submit(struct server *server, struct server_mail *mail)
     return false;
 }
 
-/* The rows are as they were before this batch. */
-static int job_still_there(const struct core_thread *core, struct job_id job, struct err *err)
-{
-    if (id_map_get(&core->deleted, job.v) == MAP_NONE)
-        return 0;
-    return err_fail(err, ERR_NOT_FOUND, "", "job %u has been deleted", job.v);
-}
-
+/* Its row is as this batch leaves it: core_thread.c commits before, where the batch writes it. */
 static bool admission_start(struct server *server, struct server_mail *mail)
 {
     struct store_job *row = ARENA_NEW(&mail->arena, struct store_job);
     struct recall *start = &mail->event.start;
     struct err err;
-    int code = job_still_there(&server->core, start->job, &err);
     start->plan = NULL;
     start->record = NULL;
-    if (code == 0)
-        code = store_job_read(server->core.reader, start->job, &mail->arena, row, &err);
+    int code = store_job_read(server->core.reader, start->job, &mail->arena, row, &err);
     if (code == 0 && row->record.state == LIFE_COMPLETED)
         code = store_job_plan(server->core.reader, start->job, &start->plan, &err);
     if (code == 0 && start->plan)
@@ -177,11 +168,8 @@ static bool admission_start(struct server *server, struct server_mail *mail)
 static bool admission_delete(struct server *server, struct server_mail *mail)
 {
     struct err err;
-    int code = job_still_there(&server->core, mail->event.job, &err);
     struct store_job row;
-    if (code == 0)
-        code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
-    if (code == 0)
+    if (store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err) == 0)
         return true;
     mail_reject(mail, &err, 0);
     return false;

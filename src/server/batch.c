@@ -207,7 +207,7 @@ void batch_begin(struct core_thread *core)
     arena_clear(&core->scratch);
     buf_clear(&core->log);
     core->batch_count = core->event_count = 0;
-    id_map_release(&core->deleted);
+    id_map_release(&core->written);
 }
 
 static void batch_end(struct server *server)

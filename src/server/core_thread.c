@@ -51,6 +51,14 @@ void core_thread_log(struct core_thread *core, const struct event *event)
     };
 }
 
+static void job_written(struct core_thread *core, const struct record *record)
+{
+    if (record->kind == RECORD_JOB)
+        id_map_set(&core->written, record->job.id.v, 1);
+    else if (record->kind == RECORD_JOB_DELETED)
+        id_map_set(&core->written, record->deleted.v, 1);
+}
+
 static void core_thread_event(struct server *server, struct event *event)
 {
     struct core_thread *core = &server->core;
@@ -61,8 +69,7 @@ static void core_thread_event(struct server *server, struct event *event)
     atomic_fetch_add(&core->version, 1);
     core_step(core->core, event, &core->output);
     for (; record < core->output.records.count; record++)
-        if (core->output.records.items[record].kind == RECORD_JOB_DELETED)
-            id_map_set(&core->deleted, core->output.records.items[record].deleted.v, 1);
+        job_written(core, &core->output.records.items[record]);
 }
 
 /* An engine has no say in what runs on the nodes of another: what it has of that is an orphan. */
@@ -203,11 +210,21 @@ static void core_thread_timer(struct server *server)
     core_thread_event(server, &event);
 }
 
+/* Is it decided by a row that stands otherwise in what this batch has still to commit? */
+static bool is_of_written(const struct core_thread *core, const struct server_mail *mail)
+{
+    const struct event *event = &mail->event;
+    if (mail->kind != MAIL_EVENT || (event->kind != EVENT_START && event->kind != EVENT_DELETE))
+        return false;
+    const struct job_id job = event->kind == EVENT_START ? event->start.job : event->job;
+    return id_map_get(&core->written, job.v) != MAP_NONE;
+}
+
 /* Room for BATCH_MAX mails, the timer, and what a restore has kept. */
 static void batch_of(struct server *server, struct server_mail *mails)
 {
     while (mails && server->core.core) {
-        for (size_t i = 0; mails && i < BATCH_MAX; i++) {
+        for (size_t i = 0; mails && i < BATCH_MAX && !is_of_written(&server->core, mails); i++) {
             struct server_mail *next = (struct server_mail *)(void *)mails->mail.next;
             core_thread_take(server, mails);
             mails = next;

@@ -211,7 +211,7 @@ static void server_free_core(struct core_thread *core)
     buf_release(&core->log);
     mem_free(core->batch);
     mem_free(core->events);
-    id_map_release(&core->deleted);
+    id_map_release(&core->written);
     ARRAY_FREE(&core->leftovers);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);

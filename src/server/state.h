@@ -64,7 +64,7 @@ struct core_thread {
     struct store_event *events; /* of the batch, in order */
     size_t event_count;
     uint64_t told_news;    /* the store's number when who watches was woken last */
-    struct id_map deleted; /* jobs that this batch deletes: their rows are still there */
+    struct id_map written; /* jobs whose rows this batch writes or deletes */
     struct server_mail *first_fact, **last_fact; /* kept while the store cannot be written */
     struct server_clock clock;
     int64_t wake_ms;                             /* the core's time of its timer; 0 none */

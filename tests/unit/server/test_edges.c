@@ -159,6 +159,38 @@ static void a_job_deleted_in_a_round_is_not_started_in_it(void **state)
     assert_int_equal(act(world, SERVICE_START, job), 0);
 }
 
+/* Its row still says that it waits when the start is taken. */
+static void a_job_stopped_in_a_round_is_started_in_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct wait first, stop, start, other, deletion, gone;
+
+    world_stop(world);
+    world->engine = "nodes: 1, cpu: 2, runMilliseconds: 600000";
+    world_start(world);
+    running_job(world, "fills");
+    assert_int_equal(submit(world, job_text(world, "waits", ""), &job), 0);
+    round_begin(world, &first);
+    ask_act(world, &stop, SERVICE_STOP, job);
+    ask_act(world, &start, SERVICE_START, job);
+    ask_submit(world, &other, "b");
+    round_end(&first);
+    assert_int_equal(wait_for(&stop), 0);
+    assert_int_equal(wait_for(&start), 0);
+    assert_int_equal(wait_for(&other), 0);
+    assert_int_equal(shown(world, job), PUBLIC_WAITING);
+
+    round_begin(world, &first);
+    ask_act(world, &stop, SERVICE_STOP, job);
+    ask_act(world, &deletion, SERVICE_DELETE, job);
+    ask_act(world, &gone, SERVICE_START, job);
+    round_end(&first);
+    assert_int_equal(wait_for(&stop), 0);
+    assert_int_equal(wait_for(&deletion), 0);
+    assert_int_equal(wait_for(&gone), ERR_NOT_FOUND);
+}
+
 static void what_one_request_cannot_have_stored_costs_nobody_else(void **state)
 {
     struct world *world = *state;
@@ -710,6 +742,7 @@ static void what_is_asked_is_copied(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_clear)
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_deleted_in_a_round_is_not_started_in_it),
+    WORLD(a_job_stopped_in_a_round_is_started_in_it),
     WORLD(what_one_request_cannot_have_stored_costs_nobody_else),
     WORLD(a_fact_that_cannot_be_stored_is_set_aside),
     WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
