@@ -6,15 +6,13 @@ Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine
 src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
 src/engine/kubernetes/upgrade.c, src/init/beside.c
 """
-import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import yaml
 
-from nodes import Nodes
+from installation import Installation
 import skepd as server
 from terminal import Terminal
 import waits
@@ -26,38 +24,18 @@ PATIENCE_S = 120
 class Pods(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.nodes = Nodes(2, {"containerLogMaxSize": "256Ki", "containerLogMaxFiles": 2, "containerLogMonitorInterval": "3s"})
-        cls.cluster = cls.nodes.cluster
-        cls.skepd = None
-        cls.addClassCleanup(cls.clean)
-        with tempfile.TemporaryDirectory(prefix="skep-image-") as folder:
-            image = f"{folder}/skep.tar"
-            subprocess.run([MAKE_IMAGE, SKEPD, SKEP, INIT, image], check=True)
-            cls.nodes.start(image)
-        kubeconfig, _ = cls.cluster.grant()
-        cls.skepd = server.Skepd(SKEPD, {
-            "engine": {"kind": "kubernetes", "kubernetes": {
-                "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": cls.nodes.images.name("skep")}},
-            "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000, "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
-        })
-        cls.skepd.start()
-        cls.skepd.login()
-
-    @classmethod
-    def clean(cls):
-        try:
-            if cls.skepd:
-                code, tail = cls.skepd.stop(), cls.skepd.tail()
-                cls.skepd.remove()
-                assert code == 0, tail
-        finally:
-            cls.nodes.stop()
+        cls.installation = Installation((SKEPD, SKEP, INIT, MAKE_IMAGE), 2, {"containerLogMaxSize": "256Ki", "containerLogMaxFiles": 2, "containerLogMonitorInterval": "3s"})
+        cls.nodes, cls.cluster = cls.installation.nodes, cls.installation.cluster
+        cls.addClassCleanup(cls.installation.stop)
+        cls.installation.start_nodes()
+        cls.installation.start_skepd()
+        cls.skepd = cls.installation.skepd
 
     def tearDown(self):
         self.assertEqual(self.cluster.wait_pods(0), {}, self.trouble())
 
     def trouble(self):
-        return "\n".join([self.skepd.tail(), *(node.tail("kubelet", 20) for node in self.nodes)])
+        return self.installation.trouble(20)
 
     def submit(self, name, command, instances=1, image=None, **more):
         job = yaml.safe_load(server.job_file(name, {"main": (instances, command, {})}, image or self.nodes.images.name("skep"), {}))
@@ -103,8 +81,7 @@ class Pods(unittest.TestCase):
         self.finish(name, "STOPPED")
 
     def skep(self, *words, **more):
-        environment = os.environ | {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token}
-        return subprocess.run([SKEP, *words], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, **more)
+        return subprocess.run([SKEP, *words], env=self.installation.environment(), capture_output=True, text=True, timeout=PATIENCE_S, **more)
 
     def test_programs_beside_a_task(self):
         name = self.submit("box", "echo ready; sleep 1000")
@@ -119,7 +96,7 @@ class Pods(unittest.TestCase):
         done = self.skep("exec", "box", "--", "cat", input=text)
         self.assertEqual((done.returncode, len(done.stdout)), (0, len(text)), done.stderr)
         self.assertEqual(done.stdout, text)
-        environment = os.environ | {"SKEP_SERVER": f"http://127.0.0.1:{self.skepd.port}", "SKEP_TOKEN": self.skepd.token}
+        environment = self.installation.environment()
         terminal = Terminal(environment, SKEP, "shell", "box", rows=30, columns=100)
         terminal.type("until stty size | grep -q '30 100'; do :; done; stty size; echo $TERM $((40+2)).\r")  # its size comes behind its start
         terminal.until("30 100\r\nxterm 42.")

@@ -7,13 +7,13 @@ Covers: src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import yaml
 
 import cluster as api
-from nodes import Nodes, group_processes, skip
+from installation import Installation
+from nodes import group_processes, skip
 import skepd as server
 import waits
 
@@ -30,36 +30,15 @@ class Trouble(unittest.TestCase):
         if subprocess.run(["swapon", "--noheadings"], capture_output=True).stdout:
             skip("a kubelet evicts nothing in time where there is swap")
         api.need("kube-apiserver", "kubelet", "kube-controller-manager", "device-plugin")
-        cls.nodes = Nodes(3, SETTINGS)
-        cls.cluster = cls.nodes.cluster
-        cls.skepd = None
+        cls.installation = Installation((SKEPD, SKEP, INIT, MAKE_IMAGE), 3, SETTINGS)
+        cls.nodes, cls.cluster = cls.installation.nodes, cls.installation.cluster
         cls.plugins = []
-        cls.addClassCleanup(cls.clean)
-        with tempfile.TemporaryDirectory(prefix="skep-image-") as folder:
-            image = f"{folder}/skep.tar"
-            subprocess.run([MAKE_IMAGE, SKEPD, SKEP, INIT, image], check=True)
-            cls.nodes.start(image)
+        cls.addClassCleanup(cls.installation.stop)
+        cls.installation.start_nodes()
         cls.cluster.start_controllers("--controllers=node-lifecycle-controller,pod-garbage-collector-controller,taint-eviction-controller",
                                       "--node-monitor-grace-period=10s", "--node-monitor-period=1s")
-        kubeconfig, _ = cls.cluster.grant()
-        cls.skepd = server.Skepd(SKEPD, {
-            "engine": {"kind": "kubernetes", "kubernetes": {
-                "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": cls.nodes.images.name("skep"), "gpuResource": GPU,
-                "nodeLostSeconds": 2}},
-            "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000, "retryPauseFirstSeconds": 1, "retryPauseMaxSeconds": 1},
-        })
-        cls.skepd.start()
-        cls.skepd.login()
-
-    @classmethod
-    def clean(cls):
-        try:
-            if cls.skepd:
-                code, tail = cls.skepd.stop(), cls.skepd.tail()
-                cls.skepd.remove()
-                assert code == 0, tail
-        finally:
-            cls.nodes.stop()
+        cls.installation.start_skepd(gpuResource=GPU, nodeLostSeconds=2)
+        cls.skepd = cls.installation.skepd
 
     def setUp(self):
         for node in self.nodes:
@@ -72,7 +51,7 @@ class Trouble(unittest.TestCase):
         self.assertEqual(self.cluster.wait_pods(0, PATIENCE_S), {}, self.trouble())
 
     def trouble(self):
-        return "\n".join([self.skepd.tail(), *(node.tail("kubelet", 15) for node in self.nodes)])
+        return self.installation.trouble()
 
     def submit(self, name, command="sleep 100000", **resources):
         job = yaml.safe_load(server.job_file(name, {"main": (1, command, {})}, self.nodes.images.name("skep"), {}))
