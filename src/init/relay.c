@@ -25,7 +25,7 @@ enum {
     WAIT_EVERY_MS = 1000,
     /* Less than that stays in the kubelet's newest file: by default that has 10 MiB. */
     SURE_BYTES = 256 << 10,
-    TAKEN_MS = 60 * 1000,         /* nobody has taken anything for so long: nobody will */
+    TAKEN_MS = 120 * 1000,        /* nobody has taken anything for so long: nobody will */
     TAKEN_STOPPED_MS = 10 * 1000, /* the same where the task is to end */
 };
 

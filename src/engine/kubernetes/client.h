@@ -30,7 +30,7 @@ enum {
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
     CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is dead */
-    CLIENT_LOG_SILENCE_S = 35, /* the same, of bytes */
+    CLIENT_LOG_SILENCE_S = 25, /* the same, of bytes */
 };
 
 struct kube_answer {
