@@ -509,7 +509,7 @@ static int rules_try(void)
         "add chain ip t through { type filter hook forward priority filter; }\n"
         "add rule ip t before fib daddr type local meta l4proto { tcp, udp } dnat to th dport map "
         "@m\n"
-        "add rule ip t after oifgroup != 7 ip saddr 10.0.0.0/8 masquerade\n"
+        "add rule ip t after oifgroup != 7 oifname != lo ip saddr 10.0.0.0/8 masquerade\n"
         "add rule ip t through oifgroup 7 ct status dnat accept\n"
         "add rule ip t through oifgroup 7 reject with icmp admin-prohibited\n";
     return nft_do(argv, rules, NULL);

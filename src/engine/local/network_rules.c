@@ -61,7 +61,10 @@ static void rules_text(const struct network_rules *rules, struct buf *out)
     chains_write(rules, out);
     rule(rules, out, "before", to_job, published);
     rule(rules, out, "own", to_job, published);
-    rule(rules, out, "after", "oifgroup != %u ip saddr %s masquerade", group, rules->subnet);
+    /* not what the machine's own programs tell each other at the bridge's address: each must see
+     * whom it has called, as Open MPI's do */
+    rule(rules, out, "after", "oifgroup != %u oifname != lo ip saddr %s masquerade", group,
+         rules->subnet);
     /* what comes back must come this way: a job that calls its own published port, a program of the
      * machine that calls one at 127.0.0.1 */
     rule(rules, out, "after", "oifgroup %u ct status dnat ip saddr { %s, 127.0.0.0/8 } masquerade",

@@ -11,10 +11,13 @@
 /* cmocka wants these first */
 #include "engine/local/task.h"
 #include "world.h"
+#include <arpa/inet.h>
 #include <cmocka.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static struct world world;
@@ -117,6 +120,34 @@ static void networks_are_ready(void **state)
     assert_true(link_count() <= READY);
 }
 
+/* Two programs of the machine may talk to each other at the address that it has in the jobs'
+ * networks, as those of MPI do, which try all: who is called sees that address, not another one of
+ * it. */
+static void the_machine_calls_itself_under_its_own_name(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET}, seen = {0};
+    socklen_t size = sizeof address;
+    (void)state;
+    if (!can_run)
+        skip();
+    create(50, "dora~one", "true", 0);
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 50, 0, PATIENCE_MS));
+    assert_int_equal(inet_pton(AF_INET, "10.213.0.1", &address.sin_addr), 1);
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    const int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(caller, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(connect(caller, (struct sockaddr *)&address, sizeof address), 0);
+    const int called = accept4(listener, (struct sockaddr *)&seen, &size, SOCK_CLOEXEC);
+    assert_true(called >= 0);
+    assert_int_equal(seen.sin_addr.s_addr, address.sin_addr.s_addr);
+    close(called);
+    close(caller);
+    close(listener);
+}
+
 /* A network waits for the next job of its user, and nobody else gets it. */
 static void a_user_gets_the_last_one_again(void **state)
 {
@@ -184,6 +215,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_are_ready),
         cmocka_unit_test(a_port_is_reached_and_goes_with_its_task),
+        cmocka_unit_test(the_machine_calls_itself_under_its_own_name),
         cmocka_unit_test(a_user_gets_the_last_one_again),
         cmocka_unit_test(it_outlives_the_engine),
         cmocka_unit_test(nothing_is_left),
