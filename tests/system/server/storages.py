@@ -72,6 +72,7 @@ class Storages(unittest.TestCase):
         self.put("POST", "groups", {"groupname": "old", "extension": {"acls": {"storageConfigs": ["gone"]}}})
         self.put("PUT", "users/bob/group", {"groupname": "old"})
         self.assertIn("your default storage gone is not there", self.submit("gone", "true", [], token)["warnings"])
+        self.skepd.wait_final(["bob~nothing", "bob~gone"])  # a server that ends leaves what runs to the next one
 
     def test_refused(self):
         for name, status, code in (("open", 403, "ForbiddenUserError"), ("none", 404, "NoStorageError")):
