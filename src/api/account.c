@@ -4,6 +4,7 @@
 #include "api/http_watch.h"
 #include "api/snapshot.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <stdarg.h>
 
 /* ---- a change, step by step ---- */
@@ -129,7 +130,7 @@ static void old_checked(struct password_check *check, bool is_tried, bool is_rig
     struct account_edit *edit = (struct account_edit *)check;
     edit->is_tried = is_tried;
     edit->is_right = is_right;
-    login_end(edit->call->api->logins, &edit->attempt, http_clock_ms(), is_tried, is_right);
+    login_end(edit->call->api->logins, &edit->attempt, clock_monotonic_ms(), is_tried, is_right);
     if (is_tried && !is_right)
         audit_refusal(edit->call, ERR_FORBIDDEN, "wrong old password");
     exchange_resume(edit->call->exchange);
@@ -156,7 +157,7 @@ static int step_old_password(struct call *call)
     const struct login_who who = {.user = text_of(call->caller.auth.user),
                                   .address = call->exchange->address,
                                   .device = call->caller.token_id};
-    int64_t now_ms = http_clock_ms();
+    int64_t now_ms = clock_monotonic_ms();
     int code = login_begin(api->logins, &who, now_ms, &edit->attempt, &call->retry_s, &call->err);
     if (code)
         return code;

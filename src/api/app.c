@@ -7,6 +7,7 @@
 #include "api/throttle.h"
 #include "api/token.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <stdio.h>
@@ -226,7 +227,7 @@ static void app_end(void *context, struct exchange *exchange)
     int class = exchange->reply.status / 100;
     if (class >= 1 && class <= 5)
         atomic_fetch_add(&api->requests[class], 1);
-    int64_t spent_us = http_clock_us() - exchange->begin_us;
+    int64_t spent_us = clock_monotonic_us() - exchange->begin_us;
     if (spent_us > 0 && !exchange->reply.stream.read && !call->is_held)
         atomic_fetch_add(&api->request_us, (uint64_t)spent_us);
     /* the route, not the target: a token may stand in that */

@@ -3,6 +3,7 @@
 #include "api/http_watch.h"
 #include "api/view.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <time.h>
 
 enum { CHANGES_RETRY_MS = 100 }; /* when what has changed could not be read */
@@ -165,7 +166,7 @@ static void changes_refill(struct changes_reader *reader)
     const uint64_t generation = atomic_load(&reader->api->generation);
     const uint32_t configured_ms = reader->api->config.changes_alive_ms;
     const int64_t alive_ms = configured_ms ? configured_ms : API_CHANGES_ALIVE_MS;
-    const int64_t now_ms = http_clock_ms();
+    const int64_t now_ms = clock_monotonic_ms();
     buf_clear(&reader->ready);
     reader->sent = 0;
     if (generation != reader->seen_generation) {
@@ -231,7 +232,7 @@ int handle_changes(struct call *call)
     reader->wants_nodes = !reader->user && !reader->cluster;
     reader->is_sse = text_starts(call->exchange->accept, TEXT("text/event-stream"));
     reader->seen_generation = UINT64_MAX;
-    reader->told_ms = http_clock_ms();
+    reader->told_ms = clock_monotonic_ms();
     reader->after = since >= 0 ? (uint64_t)since : store_news_number(call->api->service->store);
     mark(reader, "start");
     struct http_reply *reply = &call->exchange->reply;

@@ -7,6 +7,7 @@
 #include "api/token.h"
 #include "api/worker.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <time.h>
 
@@ -83,7 +84,7 @@ static void flow_done(struct worker_task *task, bool is_run)
     flow->is_run = is_run;
     if (is_tried && is_wrong)
         audit_refusal(flow->call, ERR_UNAUTHORIZED, "wrong password");
-    login_end(flow->call->api->logins, &flow->attempt, http_clock_ms(), is_tried,
+    login_end(flow->call->api->logins, &flow->attempt, clock_monotonic_ms(), is_tried,
               is_tried && !is_wrong);
     exchange_resume(flow->call->exchange);
 }
@@ -157,7 +158,7 @@ int directory_login(struct call *call, struct text name, bool is_known, struct t
     call->resume_state = flow;
     code = worker_give(api->directory_worker, &flow->task, &err);
     if (code) {
-        login_end(api->logins, &flow->attempt, http_clock_ms(), false, false);
+        login_end(api->logins, &flow->attempt, clock_monotonic_ms(), false, false);
         call->resume = flow_refused;
         call_refused(call, code, &err);
     }

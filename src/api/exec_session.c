@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "doc/doc.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/secret.h"
 #include "sys/websocket.h"
@@ -213,7 +214,7 @@ static ssize_t socket_read(void *context, void *bytes, size_t size)
     }
     ssize_t length = recv(connection->socket.fd, bytes, size, 0);
     if (length > 0) {
-        connection->heard_ms = http_clock_ms();
+        connection->heard_ms = clock_monotonic_ms();
         return length;
     }
     return length < 0 && (errno == EAGAIN || errno == EINTR) ? WEBSOCKET_LATER : WEBSOCKET_BROKEN;
@@ -225,7 +226,7 @@ static ssize_t socket_write(void *context, const void *bytes, size_t size)
     ssize_t length = send(session->connection.socket.fd, bytes, size, MSG_NOSIGNAL);
     if (length > 0) {
         if (session->end_reason && !session->is_told)
-            session->farewell_ms = http_clock_ms() + FAREWELL_MS;
+            session->farewell_ms = clock_monotonic_ms() + FAREWELL_MS;
         return length;
     }
     return length < 0 && (errno == EAGAIN || errno == EINTR) ? WEBSOCKET_LATER : WEBSOCKET_BROKEN;
@@ -252,7 +253,7 @@ static void control_take(struct exec_session *session, struct text message)
 static void on_message(void *context, bool is_text, struct text message)
 {
     struct exec_session *session = context;
-    session->moved_ms = http_clock_ms();
+    session->moved_ms = clock_monotonic_ms();
     if (is_text)
         control_take(session, message);
     else if (message.length > 1 && message.at[0] == CHANNEL_INPUT && !session->is_input_over)
@@ -280,7 +281,7 @@ static void connection_take(struct exec_session *session, struct connection *off
     }
     *connection = *offered;
     connection->websocket = websocket_new(&ops, false);
-    connection->heard_ms = http_clock_ms();
+    connection->heard_ms = clock_monotonic_ms();
     session->was_attached = true;
     if (from < shown_begin(replay))
         from = shown_begin(replay);
@@ -307,7 +308,7 @@ static void output_take(struct exec_session *session, int fd, char channel, bool
     char bytes[BLOCK];
     ssize_t length = read(fd, bytes, sizeof bytes);
     if (length > 0) {
-        session->moved_ms = http_clock_ms();
+        session->moved_ms = clock_monotonic_ms();
         if (session->wanted.request.has_terminal)
             shown_add(&session->replay, bytes, (size_t)length);
         say_bytes(session, channel, bytes, (size_t)length);
@@ -478,7 +479,7 @@ static bool is_over(struct exec_session *session, int64_t now_ms)
 static void session_loop(struct exec_session *session)
 {
     bool was_told = false;
-    for (int64_t now_ms = http_clock_ms(); !was_told; now_ms = http_clock_ms()) {
+    for (int64_t now_ms = clock_monotonic_ms(); !was_told; now_ms = clock_monotonic_ms()) {
         struct pollfd waits[WAITS];
         times_check(session, now_ms);
         if (is_over(session, now_ms))
@@ -506,13 +507,13 @@ static void session_loop(struct exec_session *session)
 
 static void session_talk(struct exec_session *session)
 {
-    session->begun_ms = session->moved_ms = http_clock_ms();
+    session->begun_ms = session->moved_ms = clock_monotonic_ms();
     session->ping_ms = session->begun_ms + 1000 * EXEC_PING_S;
     session->is_error_over = session->exec->error < 0;
     note(session, "ExecStarted", "%s", "");
     session_loop(session);
     session->exec->ops->free(session->exec);
-    int64_t lasted_s = (http_clock_ms() - session->begun_ms) / 1000;
+    int64_t lasted_s = (clock_monotonic_ms() - session->begun_ms) / 1000;
     if (session->end_code >= 0)
         note(session, "ExecEnded", " after %lld s with code %d", (long long)lasted_s,
              session->end_code);

@@ -6,6 +6,7 @@
 #include "base/address.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
@@ -81,7 +82,7 @@ int http_client_fd(struct MHD_Connection *connection)
 /* The earlier of both times; 0: none. */
 static int64_t due_of(const struct http_stream *stream)
 {
-    int64_t poll_ms = stream->poll_ms ? http_clock_ms() + stream->poll_ms : 0;
+    int64_t poll_ms = stream->poll_ms ? clock_monotonic_ms() + stream->poll_ms : 0;
     return !poll_ms || (stream->until_ms && stream->until_ms < poll_ms) ? stream->until_ms
                                                                         : poll_ms;
 }
@@ -356,7 +357,7 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
         return refuse(carried, 403,
                       "{\"code\":\"ForbiddenUserError\",\"message\":\"this is not for tasks\"}");
     carried->is_begun = true;
-    exchange->begin_us = http_clock_us();
+    exchange->begin_us = clock_monotonic_us();
     exchange->method = method_of(method);
     exchange->authorization = header_of(carried, "Authorization");
     exchange->content_type = header_of(carried, "Content-Type");
@@ -483,7 +484,7 @@ void http_request_completed(void *context, struct MHD_Connection *connection, vo
     if (client) {
         client->carried = NULL;
         pthread_mutex_lock(&edge->lock);
-        client->idle_ms = http_clock_ms();
+        client->idle_ms = clock_monotonic_ms();
         client->is_whole = false;
         pthread_mutex_unlock(&edge->lock);
     }

@@ -6,6 +6,7 @@
 #include "base/address.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
@@ -117,7 +118,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         struct http_client *client = mem_zero(1, sizeof *client);
         client->loop = seat->loop;
         client->fd = http_client_fd(connection);
-        client->idle_ms = http_clock_ms();
+        client->idle_ms = clock_monotonic_ms();
         client->way = way_of(connection);
         client->peer_uid = client->way == HTTP_BY_SOCKET ? peer_uid_of(client->fd) : -1;
         server->entries[client->way].taken++;
@@ -149,7 +150,7 @@ static int64_t idle_limit_ms(const struct http_server *server, enum http_way way
 static void sweep(void *context)
 {
     struct http_server *server = context;
-    int64_t now_ms = http_clock_ms(), limit_ms[HTTP_WAYS];
+    int64_t now_ms = clock_monotonic_ms(), limit_ms[HTTP_WAYS];
     pthread_mutex_lock(&server->edge.lock);
     for (int way = 0; way < HTTP_WAYS; way++)
         limit_ms[way] = idle_limit_ms(server, (enum http_way)way);

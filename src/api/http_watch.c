@@ -2,12 +2,12 @@
 #include "api/http.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SWEEP_MS = 1000, POLL_STEP_MS = 50, NEWS_STEP_MS = 100, EVENTS_MAX = 64 };
@@ -102,25 +102,6 @@ static void heap_remove(struct http_watch *watch, uint32_t slot)
     heap_put(watch, at, last);
     heap_up(watch, at);
     heap_down(watch, watch->waiters[last].heap_at);
-}
-
-int64_t http_clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-int64_t http_clock_ms(void)
-{
-    return http_clock_us() / 1000;
-}
-
-int64_t http_wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static uint64_t key_of(const struct http_watch *watch, const struct waiter *waiter, unsigned tag)
@@ -224,7 +205,7 @@ static bool watch_is_stopping(struct http_watch *watch)
 /* Until the next of them is due; several that are near each other are woken together. */
 static int wait_ms(struct http_watch *watch)
 {
-    int64_t left_ms = SWEEP_MS, now_ms = http_clock_ms();
+    int64_t left_ms = SWEEP_MS, now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&watch->lock);
     if (watch->heap_count && heap_due(watch, 0) - now_ms < left_ms)
         left_ms = heap_due(watch, 0) - now_ms;
@@ -237,7 +218,7 @@ static int wait_ms(struct http_watch *watch)
 static void *watch_run(void *context)
 {
     struct http_watch *watch = context;
-    int64_t sweep_ms = http_clock_ms() + SWEEP_MS;
+    int64_t sweep_ms = clock_monotonic_ms() + SWEEP_MS;
     while (!watch_is_stopping(watch)) {
         struct epoll_event events[EVENTS_MAX];
         int count = epoll_wait(watch->epoll_fd, events, EVENTS_MAX, wait_ms(watch));
@@ -247,7 +228,7 @@ static void *watch_run(void *context)
             else
                 wake_key(watch, events[i].data.u64);
         }
-        int64_t now_ms = http_clock_ms();
+        int64_t now_ms = clock_monotonic_ms();
         wake_due(watch, now_ms);
         news_tell(watch, now_ms);
         if (now_ms >= sweep_ms) {
@@ -325,7 +306,7 @@ void http_watch_news(struct http_watch *watch)
     watch->news++;
     bool is_first = !watch->news_at_ms;
     if (is_first)
-        watch->news_at_ms = http_clock_ms() + NEWS_STEP_MS;
+        watch->news_at_ms = clock_monotonic_ms() + NEWS_STEP_MS;
     pthread_mutex_unlock(&watch->lock);
     if (is_first)
         watch_interrupt(watch);
@@ -354,7 +335,7 @@ static struct waiter *waiter_free_slot(struct http_watch *watch)
  * it came to wait counts. */
 static int64_t due_of(const struct http_watch *watch, const struct http_waiting *waiting)
 {
-    const int64_t now_ms = http_clock_ms();
+    const int64_t now_ms = clock_monotonic_ms();
     if (waiting->rounds.all != watch->round)
         return now_ms;
     const bool is_news = waiting->wants_news && waiting->rounds.news != watch->news;

@@ -48,8 +48,4 @@ void http_watch_wake_all(struct http_watch *watch);
 void http_watch_news(struct http_watch *watch);
 struct http_watch_rounds http_watch_rounds(struct http_watch *watch);
 
-int64_t http_clock_ms(void); /* monotonic */
-int64_t http_clock_us(void);
-int64_t http_wall_ms(void); /* since 1970 */
-
 #endif

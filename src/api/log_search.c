@@ -10,6 +10,7 @@
 #include "exits/matcher.h"
 #include "spec/spec.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ struct searching {
 /* A search that ends for want of time must have come further than the one before it. */
 static void time_check(struct searching *searching)
 {
-    if (searching->is_beyond && http_clock_ms() >= searching->until_ms)
+    if (searching->is_beyond && clock_monotonic_ms() >= searching->until_ms)
         searching->is_enough = true;
 }
 
@@ -429,7 +430,7 @@ int log_search_run(const struct log_search *search, struct buf *out, struct err 
     struct service *service = search->service;
     char reason[160];
     struct searching searching = {
-        .search = search, .out = out, .until_ms = http_clock_ms() + search->most_ms};
+        .search = search, .out = out, .until_ms = clock_monotonic_ms() + search->most_ms};
     assert((search->pattern.length || search->line) && search->limit);
     if (search->is_expression && !(searching.matcher = matcher_of(search, reason)))
         return err_fail(err, ERR_INVALID, "re", "not an expression of RE2: %s", reason);

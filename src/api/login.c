@@ -9,6 +9,7 @@
 #include "api/passwords.h"
 #include "api/token.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include "sys/secret.h"
 #include <time.h>
 
@@ -36,7 +37,7 @@ static void password_checked(struct password_check *check, bool is_tried, bool i
     struct login *login = (struct login *)check;
     login->is_tried = is_tried;
     login->is_right = is_right;
-    login_end(login->call->api->logins, &login->attempt, http_clock_ms(), is_tried, is_right);
+    login_end(login->call->api->logins, &login->attempt, clock_monotonic_ms(), is_tried, is_right);
     if (is_tried && !is_right) /* also when the client has gone */
         audit_refusal(login->call, ERR_UNAUTHORIZED, "wrong password");
     exchange_resume(login->call->exchange);
@@ -76,7 +77,7 @@ int login_try_begin(struct call *call, struct text user, struct login_try *attem
 {
     struct login_who who = {
         .user = user, .address = call->exchange->address, .device = device_of(call, user)};
-    return login_begin(call->api->logins, &who, http_clock_ms(), attempt, &call->retry_s,
+    return login_begin(call->api->logins, &who, clock_monotonic_ms(), attempt, &call->retry_s,
                        &call->err);
 }
 
@@ -99,7 +100,7 @@ static int password_ask(struct call *call, struct login *login, struct text name
     code = passwords_check(api->passwords, &login->check, &call->err);
     if (code) {
         struct err err = call->err;
-        login_end(api->logins, &login->attempt, http_clock_ms(), false, false);
+        login_end(api->logins, &login->attempt, clock_monotonic_ms(), false, false);
         call->resume = login_refused;
         call_refused(call, code, &err);
     }

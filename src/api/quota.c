@@ -5,6 +5,7 @@
 #include "api/http_watch.h"
 #include "api/throttle.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 
 static void value_json(struct json_writer *json, const char *key, int64_t value)
 {
@@ -18,7 +19,7 @@ static void value_json(struct json_writer *json, const char *key, int64_t value)
 static int64_t hours_of(struct call *call, const char *user)
 {
     uint64_t gpu_ms;
-    int code = store_gpu_use(call->reader, text_of(user), http_wall_ms(), &gpu_ms, &call->err);
+    int code = store_gpu_use(call->reader, text_of(user), clock_unix_ms(), &gpu_ms, &call->err);
     return code < 0 ? code : (int64_t)(gpu_ms / 3600000);
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "store/read.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
@@ -65,7 +66,7 @@ static void reply_take(struct relay_connection *connection)
 static void moved(struct relay_connection *connection)
 {
     if (connection->stage == STAGE_ANSWER || connection->stage == STAGE_PIPE)
-        connection->due_ms = http_clock_ms() + RELAY_IDLE_S * 1000;
+        connection->due_ms = clock_monotonic_ms() + RELAY_IDLE_S * 1000;
 }
 
 /* How much may be read from the client now. */
@@ -163,7 +164,7 @@ static void task_ended(struct relay_connection *connection)
         return;
     }
     connection->stage = STAGE_FAREWELL; /* the client may read slowly */
-    connection->due_ms = http_clock_ms() + RELAY_IDLE_S * 1000;
+    connection->due_ms = clock_monotonic_ms() + RELAY_IDLE_S * 1000;
 }
 
 static bool task_read(struct relay_connection *connection)
@@ -276,7 +277,7 @@ static void connection_work(struct relay *relay, struct relay_connection *connec
     if (connection->stage == STAGE_FAREWELL && !relay_flow_left(&connection->down)) {
         relay_stream_finish(connection->client);
         connection->stage = STAGE_LINGER;
-        connection->due_ms = http_clock_ms() + LINGER_MS;
+        connection->due_ms = clock_monotonic_ms() + LINGER_MS;
     }
     if (connection->stage != STAGE_OVER) {
         side_watch(relay, connection, RELAY_SIDE_CLIENT, relay_stream_fd(connection->client),
@@ -333,7 +334,7 @@ static void arrival_take(struct relay *relay, const struct relay_arrival *arriva
         connection->stage = STAGE_HEAD;
         connection->task = -1;
         connection->from = arrival->from;
-        connection->due_ms = http_clock_ms() + RELAY_HEAD_S * 1000;
+        connection->due_ms = clock_monotonic_ms() + RELAY_HEAD_S * 1000;
         connection_work(relay, connection);
         return;
     }
@@ -380,7 +381,7 @@ static void round_take(struct relay *relay, int64_t now_ms)
             struct text host = text_of(grant->host), session = text_of(connection->session);
             struct web_port_grant now;
             connection->look_ms = now_ms + RELAY_LOOK_S * 1000;
-            if (web_ports_find(relay->config.ports, host, session, http_wall_ms(), &now) &&
+            if (web_ports_find(relay->config.ports, host, session, clock_unix_ms(), &now) &&
                 relay_grant_check(relay, grant) != ERR_FORBIDDEN)
                 continue;
             web_ports_end(relay->config.ports, host, session);
@@ -392,10 +393,10 @@ static void round_take(struct relay *relay, int64_t now_ms)
 static void *relay_run(void *context)
 {
     struct relay *relay = context;
-    int64_t round_ms = http_clock_ms() + ROUND_MS;
+    int64_t round_ms = clock_monotonic_ms() + ROUND_MS;
     while (!atomic_load(&relay->is_stopping)) {
         struct epoll_event events[EVENTS_MAX];
-        int64_t left_ms = round_ms - http_clock_ms();
+        int64_t left_ms = round_ms - clock_monotonic_ms();
         int count = epoll_wait(relay->epoll_fd, events, EVENTS_MAX, left_ms > 0 ? (int)left_ms : 0);
         for (int i = 0; i < count; i++) {
             if (events[i].data.u64 == KEY_WAKE)
@@ -403,7 +404,7 @@ static void *relay_run(void *context)
             else
                 event_take(relay, &events[i]);
         }
-        int64_t now_ms = http_clock_ms();
+        int64_t now_ms = clock_monotonic_ms();
         if (now_ms < round_ms)
             continue;
         round_ms = now_ms + ROUND_MS;

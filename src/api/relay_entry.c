@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ void relay_answer(struct relay_connection *connection, int status, const char *n
                status, name, page.length, more);
     buf_text(&connection->down.bytes, buf_as_text(&page));
     connection->stage = STAGE_FAREWELL;
-    connection->due_ms = http_clock_ms() + RELAY_FAREWELL_MS;
+    connection->due_ms = clock_monotonic_ms() + RELAY_FAREWELL_MS;
 }
 
 static void answer_refusal(struct relay_connection *connection, int status, const struct err *err)
@@ -124,7 +125,7 @@ static void enter(struct relay *relay, struct relay_connection *connection,
     bool is_first;
     if (!text_is(request->method, "GET") ||
         !web_ports_enter(relay->config.ports, id, relay_request_query(request, "ticket"),
-                         http_wall_ms(), session, &grant, &is_first)) {
+                         clock_unix_ms(), session, &grant, &is_first)) {
         answer_stranger(connection);
         return;
     }
@@ -155,7 +156,7 @@ static bool session_find(struct relay *relay, struct relay_connection *connectio
 {
     struct text word = relay_request_cookie(request, cookie_name(relay));
     struct web_port_grant grant;
-    if (!web_ports_find(relay->config.ports, id, word, http_wall_ms(), &grant)) {
+    if (!web_ports_find(relay->config.ports, id, word, clock_unix_ms(), &grant)) {
         answer_stranger(connection);
         return false;
     }
@@ -203,8 +204,8 @@ static void task_connect(struct relay *relay, struct relay_connection *connectio
     connection->is_websocket = request->is_websocket;
     connection->body_left = request->length;
     connection->stage = STAGE_CONNECTING;
-    connection->due_ms = http_clock_ms() + RELAY_CONNECT_S * 1000;
-    connection->look_ms = http_clock_ms() + RELAY_LOOK_S * 1000;
+    connection->due_ms = clock_monotonic_ms() + RELAY_CONNECT_S * 1000;
+    connection->look_ms = clock_monotonic_ms() + RELAY_LOOK_S * 1000;
     relay_request_write(request, relay->config.origin.is_secure, grant->user,
                         &connection->up.bytes);
     if (request->expects_continue)

@@ -3,6 +3,7 @@
 #include "api/http_watch.h"
 #include "base/memory.h"
 #include "hived/hived.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <pthread.h>
 
@@ -81,7 +82,7 @@ static void snapshot_answer(struct snapshot *snapshot, const struct service_answ
         snapshot->arrived = snapshot->asked;
         snapshot->asked = (struct service_snapshot){0};
         snapshot->has_arrived = true;
-        snapshot->fresh_until_us = http_clock_us() + SNAPSHOT_REST * snapshot->arrived.cost_us;
+        snapshot->fresh_until_us = clock_monotonic_us() + SNAPSHOT_REST * snapshot->arrived.cost_us;
     }
     struct snapshot_call *waiting = snapshot->waiting;
     snapshot->waiting = NULL;
@@ -140,7 +141,7 @@ int snapshot_read(struct call *call,
     pthread_mutex_lock(&snapshot->lock);
     struct service_snapshot old = snapshot_renew(snapshot);
     /* what has not changed needs no other copy, however old it is */
-    bool is_fresh = snapshot->is_there && (http_clock_us() < snapshot->fresh_until_us ||
+    bool is_fresh = snapshot->is_there && (clock_monotonic_us() < snapshot->fresh_until_us ||
                                            snapshot->current.version == version);
     if (!is_fresh) {
         struct snapshot_call *waiter = ARENA_NEW(call->arena, struct snapshot_call);

@@ -2,10 +2,10 @@
 #include "api/call.h"
 #include "api/http_watch.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 struct guard {
     struct stream_guards *guards;
@@ -57,16 +57,9 @@ bool stream_guards_doubt(struct stream_guards *guards, const char *user)
 
 /* ---- one stream ---- */
 
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_over(const struct guard *guard)
 {
-    return guard->expires_ms && guard->expires_ms <= unix_ms();
+    return guard->expires_ms && guard->expires_ms <= clock_unix_ms();
 }
 
 /* 0: it is good; ERR_UNAUTHORIZED: it is not; others: nobody knows just now. */
@@ -107,10 +100,10 @@ static int64_t guard_due(const struct guard *guard)
 {
     int64_t left_ms = STREAM_GUARD_CHECK_MS;
     if (guard->expires_ms) {
-        int64_t life_ms = guard->expires_ms - unix_ms();
+        int64_t life_ms = guard->expires_ms - clock_unix_ms();
         left_ms = life_ms < left_ms ? life_ms : left_ms;
     }
-    return http_clock_ms() + (left_ms > 0 ? left_ms : 1);
+    return clock_monotonic_ms() + (left_ms > 0 ? left_ms : 1);
 }
 
 static ssize_t guard_read(void *state, char *bytes, size_t size)
@@ -122,7 +115,7 @@ static ssize_t guard_read(void *state, char *bytes, size_t size)
             return HTTP_STREAM_BROKEN;
         if (code) {
             atomic_store(&guard->is_doubtful, true);
-            guard->stream->until_ms = http_clock_ms() + STREAM_GUARD_AGAIN_MS;
+            guard->stream->until_ms = clock_monotonic_ms() + STREAM_GUARD_AGAIN_MS;
             return HTTP_STREAM_WAIT;
         }
     }

@@ -4,6 +4,7 @@
 #include "api/log_search.h"
 #include "base/memory.h"
 #include "base/rate.h"
+#include "sys/clock.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <pthread.h>
@@ -105,7 +106,7 @@ int throttle_request(struct call *call)
         return call->err.code;
     if (item->requests != QUOTA_NONE) {
         const int64_t wait_us = rate_take(&throttle->rates, text_of(item->user), item->requests,
-                                          SECOND_US, http_clock_us());
+                                          SECOND_US, clock_monotonic_us());
         if (wait_us > 0)
             code = quota_refuse(QUOTA_REQUESTS_SECOND, item->requests_group, item->requests,
                                 item->requests, &call->err);
@@ -123,7 +124,7 @@ int throttle_request_of(struct call *call, size_t requests)
         return call->err.code;
     if (item->requests != QUOTA_NONE && requests > 1)
         rate_owe(&throttle->rates, text_of(item->user), item->requests, SECOND_US,
-                 (int64_t)requests - 1, http_clock_us());
+                 (int64_t)requests - 1, clock_monotonic_us());
     pthread_mutex_unlock(&throttle->lock);
     return 0;
 }
@@ -189,7 +190,7 @@ struct throttle_use throttle_use_of(struct api *api, const char *user)
         use.streams = item->streams_open;
         if (item->requests != QUOTA_NONE)
             use.requests = rate_used(&throttle->rates, text_of(user), item->requests, SECOND_US,
-                                     http_clock_us());
+                                     clock_monotonic_us());
     }
     pthread_mutex_unlock(&throttle->lock);
     return use;

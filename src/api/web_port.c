@@ -6,6 +6,7 @@
 #include "api/task.h"
 #include "api/web_ports.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <stdio.h>
 
 /* "/lab?x=1": of the same origin, and one line of a header. */
@@ -60,7 +61,7 @@ static int ticket_reply(struct call *call, const struct web_port_grant *grant)
     const struct origin_pattern *origin = &call->api->web_port_origin;
     char ticket[WEB_PORT_WORD_SIZE];
     struct json_writer json;
-    int code = web_ports_ticket(call->api->web_ports, grant, http_wall_ms(), ticket, &call->err);
+    int code = web_ports_ticket(call->api->web_ports, grant, clock_unix_ms(), ticket, &call->err);
     if (code)
         return code;
     const char *base =

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/fingerprint.h"
 #include "cli/print.h"
+#include "sys/clock.h"
 #include "sys/websocket.h"
 #include <assert.h>
 #include <ctype.h>
@@ -412,7 +413,7 @@ int client_follow(struct client *client, const char *path, struct client_stream 
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_TCP_KEEPALIVE, 1L);
     if (client->deadline_ms) {
-        int64_t left_ms = client->deadline_ms - now_ms();
+        int64_t left_ms = client->deadline_ms - clock_monotonic_ms();
         curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, left_ms > 0 ? (long)left_ms : 1L);
     }
     curl_easy_setopt(client->curl, CURLOPT_HEADERFUNCTION, take_header);
@@ -523,12 +524,12 @@ static void upgrade_write(const struct client *client, const char *path, const c
 /* All of `bytes`, or the reply's head into `early`; false: it broke, or took too long. */
 static bool upgrade_carry(struct client_socket *socket, struct text bytes)
 {
-    const int64_t until = now_ms() + UPGRADE_TIMEOUT_MS;
+    const int64_t until = clock_monotonic_ms() + UPGRADE_TIMEOUT_MS;
     while (bytes.length || !strstr(buf_cstr(&socket->early), "\r\n\r\n")) {
         char part[4096];
         struct pollfd ready = {.fd = socket->fd, .events = bytes.length ? POLLOUT : POLLIN};
         size_t length = 0;
-        if (now_ms() > until || socket->early.length > HEAD_MAX)
+        if (clock_monotonic_ms() > until || socket->early.length > HEAD_MAX)
             return false;
         CURLcode code = bytes.length ? curl_easy_send(socket->curl, bytes.at, bytes.length, &length)
                                      : curl_easy_recv(socket->curl, part, sizeof part, &length);

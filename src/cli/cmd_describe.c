@@ -5,6 +5,7 @@
 #include "cli/history.h"
 #include "cli/job.h"
 #include "cli/print.h"
+#include "sys/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static void time_cell(struct table *table, const json_t *task)
     cleanup_buf struct buf text = BUF_INIT;
     int64_t from = field_int(task, "currentAttemptLaunchedTime");
     int64_t to = field_int(task, "currentAttemptCompletedTime");
-    print_duration(&text, from ? (to ? to : now_ms()) - from : -1);
+    print_duration(&text, from ? (to ? to : clock_unix_ms()) - from : -1);
     table_cell(table, buf_cstr(&text));
 }
 

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/print.h"
+#include "sys/clock.h"
 #include "sys/websocket.h"
 #include <errno.h>
 #include <poll.h>
@@ -220,11 +221,11 @@ static void talk(struct sitting *sitting)
 /* Connected again within the server's patience, or not at all. */
 static int reconnect(struct sitting *sitting)
 {
-    const int64_t until = now_ms() + PATIENCE_MS;
+    const int64_t until = clock_monotonic_ms() + PATIENCE_MS;
     int code = EXIT_UNREACHABLE;
     terminal_restore(sitting);
     print_error("skep: the connection is lost, trying again\n");
-    while (code == EXIT_UNREACHABLE && now_ms() < until) {
+    while (code == EXIT_UNREACHABLE && clock_monotonic_ms() < until) {
         poll(NULL, 0, RETRY_MS);
         code = connect_once(sitting);
     }

@@ -6,6 +6,7 @@
 #include "cli/job.h"
 #include "cli/print.h"
 #include "cli/run_file.h"
+#include "sys/clock.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,12 +130,12 @@ int run_wait(struct cli *cli)
     if (!client)
         return EXIT_SKEP;
     int code = cli_number(cli, "timeout", 1, 1L << 40, 0, &options.timeout_s);
-    int64_t end_ms = now_ms() + options.timeout_s * 1000;
+    int64_t end_ms = clock_monotonic_ms() + options.timeout_s * 1000;
     int first = code;
     bool goes_on = !code;
     for (int i = 0; i < cli->argument_count && goes_on; i++) {
         if (options.timeout_s && i) {
-            int64_t left_ms = end_ms - now_ms();
+            int64_t left_ms = end_ms - clock_monotonic_ms();
             options.timeout_s = left_ms > 1000 ? (long)(left_ms / 1000) : 1;
         }
         code = job_wait(client, cli->arguments[i], &options);
@@ -143,7 +144,7 @@ int run_wait(struct cli *cli)
         if (!first)
             first = code;
         /* not by the code: programs may exit with 124 and 125 themselves */
-        goes_on = !options.timeout_s || now_ms() < end_ms;
+        goes_on = !options.timeout_s || clock_monotonic_ms() < end_ms;
     }
     return first;
 }

@@ -8,6 +8,7 @@
 #include "cli/log_search.h"
 #include "cli/print.h"
 #include "cli/settings.h"
+#include "sys/clock.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ static int list_path(struct cli *cli, struct client *client, struct buf *path)
 static int64_t run_time(const json_t *job)
 {
     int64_t from = field_int(job, "launchedTime"), to = field_int(job, "completedTime");
-    return from ? (to ? to : now_ms()) - from : -1;
+    return from ? (to ? to : clock_unix_ms()) - from : -1;
 }
 
 static void list_row(const json_t *job, struct table *table, bool is_wide)

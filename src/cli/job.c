@@ -1,6 +1,7 @@
 #include "cli/job.h"
 #include "base/memory.h"
 #include "cli/print.h"
+#include "sys/clock.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -83,13 +84,13 @@ static int submit_key_make(char key[KEY_SIZE])
 static void submit_ask(struct client *client, const struct client_request *request,
                        struct client_reply *reply)
 {
-    const int64_t until_ms = now_ms() + SUBMIT_AGAIN_MS;
+    const int64_t until_ms = clock_monotonic_ms() + SUBMIT_AGAIN_MS;
     client_ask(client, request, reply);
     if (reply->status || !reply->is_cut)
         return;
     print_error("the connection to %s was cut: the job is submitted again, with the same key\n",
                 client_server(client));
-    while ((reply->status == 0 || reply->status == 503) && now_ms() < until_ms) {
+    while ((reply->status == 0 || reply->status == 503) && clock_monotonic_ms() < until_ms) {
         poll(NULL, 0, RECONNECT_MS);
         client_reply_release(reply);
         client_ask(client, request, reply);
@@ -230,7 +231,7 @@ static int wait_loop(struct waiting *waiting)
             json_decref(detail);
             return code;
         }
-        if (waiting->deadline_ms && now_ms() >= waiting->deadline_ms) {
+        if (waiting->deadline_ms && clock_monotonic_ms() >= waiting->deadline_ms) {
             json_decref(detail);
             return cli_fail(EXIT_TIME_OVER, "the time is over: job %s has not ended", waiting->job);
         }
@@ -253,7 +254,7 @@ int job_wait(struct client *client, const char *job, const struct wait_options *
         .client = client,
         .job = job,
         .is_quiet = options->is_quiet,
-        .deadline_ms = options->timeout_s ? now_ms() + options->timeout_s * 1000 : 0,
+        .deadline_ms = options->timeout_s ? clock_monotonic_ms() + options->timeout_s * 1000 : 0,
     };
     int code = wait_loop(&waiting);
     buf_release(&waiting.line);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "cli/print.h"
 #include "kube/rights.h"
+#include "sys/clock.h"
 
 enum { STATUS_NOT_FOUND = 404, STATUS_FORBIDDEN = 403, STATUS_UNAUTHORIZED = 401 };
 
@@ -46,7 +47,7 @@ static void clock_check(struct kube_judge *judge, const struct kube_reply *reply
 {
     if (reply->date_ms == 0)
         return;
-    const int64_t apart = llabs(reply->date_ms - now_ms());
+    const int64_t apart = llabs(reply->date_ms - clock_unix_ms());
     kube_find(
         judge, "clock", apart <= KUBE_CLOCK_MS ? MACHINE_GOOD : MACHINE_LESS,
         "tokens and certificates count as expired or as not yet valid, and times of tasks are "

@@ -1,6 +1,7 @@
 #include "cli/loopback.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include <arpa/inet.h>
 #include <assert.h>
 #include <curl/curl.h>
@@ -10,15 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int loopback_open(struct loopback *loopback, const char *word, struct err *err)
 {
@@ -157,12 +150,12 @@ static bool client_read(struct loopback *loopback, unsigned i, struct loopback_a
 int loopback_wait(struct loopback *loopback, int64_t wait_ms, struct loopback_answer *answer,
                   struct err *err)
 {
-    int64_t end_ms = now_ms() + wait_ms;
+    int64_t end_ms = clock_monotonic_ms() + wait_ms;
     *answer = (struct loopback_answer){0};
     assert(loopback->fd >= 0);
     for (;;) {
         struct pollfd fds[LOOPBACK_CLIENTS + 1];
-        int64_t left_ms = end_ms - now_ms();
+        int64_t left_ms = end_ms - clock_monotonic_ms();
         for (int i = 0; i < LOOPBACK_CLIENTS; i++)
             fds[i] = (struct pollfd){.fd = loopback->clients[i].fd, .events = POLLIN};
         fds[LOOPBACK_CLIENTS] = (struct pollfd){.fd = loopback->fd, .events = POLLIN};

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/print.h"
+#include "sys/clock.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,7 +224,7 @@ static bool ago_read(const char *text, int64_t *at_ms)
             !text_to_int64((struct text){text, length - 1}, &number) || number < 0 ||
             number > 36500 * 1440LL)
             continue;
-        *at_ms = now_ms() - number * UNITS[i].s * 1000;
+        *at_ms = clock_unix_ms() - number * UNITS[i].s * 1000;
         return true;
     }
     return false;

@@ -4,13 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- tables ---- */
 
 void table_init(struct table *table, bool has_colours, const char *const *heads)

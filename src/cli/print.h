@@ -64,6 +64,4 @@ int64_t field_int(const json_t *object, const char *key);
 int64_t field_instant(const json_t *object, const char *key);
 bool field_has(const json_t *object, const char *key); /* there and not null */
 
-int64_t now_ms(void); /* Unix time */
-
 #endif

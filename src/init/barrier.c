@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "init/init.h"
+#include "sys/clock.h"
 
 enum {
     PAUSE_FIRST_MS = 20,

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "init/init.h"
 #include "init/layout.h"
+#include "sys/clock.h"
 
 enum { HANGUP_MS = 500, KILL_AGAIN_MS = 50, FAILED = 126, NOT_FOUND = 127 };
 

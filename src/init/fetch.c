@@ -19,6 +19,7 @@
 #include "init/init.h"
 #include "init/layout.h"
 #include "init/log_line.h"
+#include "sys/clock.h"
 
 enum { TURN_MS = 10 * 1000, SIGN_MS = 1000, FAILED = 126 };
 

@@ -56,8 +56,6 @@ struct init {
 };
 
 /* --- loop.c --- */
-int64_t clock_monotonic_ms(void);
-int64_t clock_unix_ms(void);
 int loop_init(struct init *init, struct err *err);
 /* Wait until `deadline_ms` (0 = for ever) for one of: signals, output, `fd` ready for `events`
  * (fd -1: none). All but `fd` is dealt with; returns what is ready on it. */

@@ -13,25 +13,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "init/init.h"
+#include "sys/clock.h"
 
 enum { READ_BYTES = 64 * 1024, MS_PER_S = 1000, NS_PER_MS = 1000000 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * MS_PER_S + now.tv_nsec / NS_PER_MS;
-}
-
-int64_t clock_monotonic_ms(void)
-{
-    return clock_ms(CLOCK_MONOTONIC);
-}
-
-int64_t clock_unix_ms(void)
-{
-    return clock_ms(CLOCK_REALTIME);
-}
 
 static int pipes_open(struct init *init, struct err *err)
 {

@@ -18,6 +18,7 @@
 #include "init/init.h"
 #include "init/layout.h"
 #include "init/own_group.h"
+#include "sys/clock.h"
 
 enum { TERMINATED = 128 + 15 };
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "init/init.h"
 #include "init/layout.h"
+#include "sys/clock.h"
 
 enum {
     LEFTOVER_MS = 1000,    /* after the command: from SIGTERM to SIGKILL */

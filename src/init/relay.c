@@ -17,6 +17,7 @@
 #include "init/layout.h"
 #include "init/log_line.h"
 #include "init/own_group.h"
+#include "sys/clock.h"
 
 enum {
     /* Whoever asks what a task uses does not ask more often than twice this; and whoever reads

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/memory.h"
 #include "kube/access.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 enum {
@@ -42,13 +42,6 @@ struct kube_login {
     bool is_ending, is_running;
     bool is_refused; /* the server does not take `now` any more */
 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void text_copy(struct buf *to, const struct buf *from)
 {
@@ -119,7 +112,7 @@ static bool has_files(const struct kube_access *access)
  */
 static int files_take(struct kube_login *login, struct err *err)
 {
-    const int64_t now = clock_ms(CLOCK_MONOTONIC);
+    const int64_t now = clock_monotonic_ms();
     const bool is_old =
         has_files(login->access) && (login->is_refused || now >= login->read_ms + LOGIN_READ_MS);
     if (login->now.number > 0 && !is_old)
@@ -147,7 +140,7 @@ static uint32_t pause_ms(uint32_t failures)
 
 static bool is_expired(const struct kube_credential *credential)
 {
-    return credential->expires_ms > 0 && clock_ms(CLOCK_REALTIME) >= credential->expires_ms;
+    return credential->expires_ms > 0 && clock_unix_ms() >= credential->expires_ms;
 }
 
 static bool is_good(const struct kube_login *login)
@@ -160,20 +153,20 @@ static bool is_wanted(const struct kube_login *login, bool has_good, int64_t now
 {
     if (now < login->again_ms)
         return false;
-    return !has_good || (login->renew_ms > 0 && clock_ms(CLOCK_REALTIME) >= login->renew_ms);
+    return !has_good || (login->renew_ms > 0 && clock_unix_ms() >= login->renew_ms);
 }
 
 static void run_failed(struct kube_login *login, const struct err *why)
 {
     login->failures++;
     login->failure = *why;
-    login->again_ms = clock_ms(CLOCK_MONOTONIC) + pause_ms(login->failures);
+    login->again_ms = clock_monotonic_ms() + pause_ms(login->failures);
 }
 
 static void run_ended(struct kube_login *login, int code, struct kube_credential *next,
                       const struct err *why)
 {
-    const int64_t now = clock_ms(CLOCK_REALTIME);
+    const int64_t now = clock_unix_ms();
     if (code == 0 && is_expired(next)) {
         struct err late;
         err_fail(&late, ERR_UNAVAILABLE, "",
@@ -189,7 +182,7 @@ static void run_ended(struct kube_login *login, int code, struct kube_credential
         login->renew_ms = next->expires_ms > 0 ? next->expires_ms - ahead : 0;
         login->failure = (struct err){0};
         login->failures = 0;
-        login->since_ms = clock_ms(CLOCK_MONOTONIC);
+        login->since_ms = clock_monotonic_ms();
         credential_put(login, next);
     }
 }
@@ -224,7 +217,7 @@ static void *login_run(void *argument)
 /* With the lock. */
 static int plugin_take(struct kube_login *login, uint32_t *again_ms, struct err *err)
 {
-    const int64_t now = clock_ms(CLOCK_MONOTONIC);
+    const int64_t now = clock_monotonic_ms();
     const bool has_good = is_good(login); /* asked once: it may expire this moment */
     if (!login->is_running && is_wanted(login, has_good, now)) {
         login->is_running = true;
@@ -284,7 +277,7 @@ void kube_login_refused(struct kube_login *login, uint64_t number)
 {
     pthread_mutex_lock(&login->lock);
     if (number == login->now.number && !login->is_refused) {
-        const int64_t now = clock_ms(CLOCK_MONOTONIC);
+        const int64_t now = clock_monotonic_ms();
         const bool is_early = now < login->since_ms + LOGIN_PAUSE_MAX_MS;
         login->is_refused = true;
         login->refusals = is_early ? login->refusals + 1 : 0;

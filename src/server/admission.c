@@ -3,9 +3,9 @@
 #include "base/utc.h"
 #include "core/core.h"
 #include "core/plan.h"
-#include "server/clock.h"
 #include "server/state.h"
 #include "server/submit_key.h"
+#include "sys/clock.h"
 
 enum { RETRY_S = 60, MINUTE_US = 60000000 };
 
@@ -74,7 +74,8 @@ static int submits_check(struct server *server, const struct mail_quota *quota, 
         return 0;
     pthread_mutex_lock(&server->state_lock);
     if (value > 0)
-        wait_us = rate_take(&server->submits, text_of(quota->owner), value, MINUTE_US, clock_us());
+        wait_us = rate_take(&server->submits, text_of(quota->owner), value, MINUTE_US,
+                            clock_monotonic_us());
     pthread_mutex_unlock(&server->state_lock);
     if (wait_us == 0)
         return 0;

@@ -5,12 +5,13 @@
 #include "placement/hived.h"
 #include "server/admission.h"
 #include "server/state.h"
+#include "sys/clock.h"
 
 enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one */
 
 static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
 {
-    int64_t begin_us = clock_us();
+    int64_t begin_us = clock_monotonic_us();
     const struct hived *hived = placer_hived_state(core_placer(core));
     if (hived)
         snapshot->hived = hived_copy(hived);
@@ -18,7 +19,7 @@ static void snapshot_make(const struct core *core, struct service_snapshot *snap
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
-    snapshot->cost_us = clock_us() - begin_us;
+    snapshot->cost_us = clock_monotonic_us() - begin_us;
 }
 
 /* The tasks that came and those that ended in this round. A report's reply may wait: it is the
@@ -82,7 +83,7 @@ int batch_commit(struct server *server, struct err *err)
     struct store_batch batch = {
         .events = core->events, .event_count = core->event_count, .output = &core->output};
     const char *at = buf_cstr(&core->log);
-    int64_t begin_us = clock_us();
+    int64_t begin_us = clock_monotonic_us();
     for (size_t i = 0; i < core->event_count; i++) {
         core->events[i].body.at = at;
         at += core->events[i].body.length;
@@ -92,7 +93,7 @@ int batch_commit(struct server *server, struct err *err)
     if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
         return 0;
     int code = store_commit(server->store, &batch, err);
-    histogram_add(&server->metrics.commit, clock_us() - begin_us);
+    histogram_add(&server->metrics.commit, clock_monotonic_us() - begin_us);
     if (code < 0)
         return code;
     for (size_t i = 0, c = 0; i < core->batch_count; i++)
@@ -115,7 +116,7 @@ static void batch_trial(struct server *server, struct server_mail *mail)
 {
     struct core_thread *core = &server->core;
     struct event *event = &mail->event;
-    int64_t begin_us = clock_us();
+    int64_t begin_us = clock_monotonic_us();
     struct err err = {0};
     if (begin_us < core->trial_at_us) {
         mail_refuse(mail, ERR_BUSY, "others try jobs just now: ask again");
@@ -126,7 +127,7 @@ static void batch_trial(struct server *server, struct server_mail *mail)
     event->now_ms = core_thread_now(server);
     event->random = core_thread_random();
     int code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
-    core->trial_at_us = clock_us() + TRIAL_REST * (clock_us() - begin_us);
+    core->trial_at_us = clock_monotonic_us() + TRIAL_REST * (clock_monotonic_us() - begin_us);
     mail_answer(mail, &(struct service_answer){.code = code, .path = err.path, .text = err.text});
 }
 
@@ -213,7 +214,7 @@ void batch_begin(struct core_thread *core)
 static void batch_end(struct server *server)
 {
     struct core_thread *core = &server->core;
-    int64_t now_us = clock_us();
+    int64_t now_us = clock_monotonic_us();
     for (size_t i = 0; i < core->batch_count; i++) {
         if (core->batch[i]->is_request)
             histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);

@@ -5,6 +5,7 @@
 #include "server/batch.h"
 #include "server/state.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ void batch_failure_all(struct server *server, const struct err *err)
         batch_failure_mail(server, core->batch[i]);
     batch_begin(core);
     barrier_clear(server->barriers, "nothing can be stored now");
-    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+    core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
 }
 
 static void submission_log(const struct submission *submit, char *what, size_t size)

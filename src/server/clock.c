@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 enum {
     CREDIT_MS = 1000,         /* time of which a correction may be made at once */
@@ -13,23 +12,6 @@ enum {
     APART_MS = 3600 * 1000,   /* beyond this the operator should know */
     WARN_MS = 86400 * 1000,   /* and be reminded */
 };
-
-static int64_t clock_ms(clockid_t which)
-{
-    struct timespec now;
-    clock_gettime(which, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t clock_wall_ms(void)
-{
-    return clock_ms(CLOCK_REALTIME);
-}
-
-int64_t clock_boot_ms(void)
-{
-    return clock_ms(CLOCK_BOOTTIME);
-}
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {

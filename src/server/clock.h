@@ -1,4 +1,4 @@
-/* clock.h — the clocks of the system, and the core's own time made of them.
+/* clock.h — the core's own time, made of the machine's clocks (sys/clock.h).
  *
  * The core's time is Unix time that never goes back and never jumps: it follows the clock that
  * counts from boot (suspends included), and nears the wall clock by at most a tenth of the time
@@ -10,17 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
-
-static inline int64_t clock_us(void) /* monotonic */
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-int64_t clock_wall_ms(void); /* Unix time, as the machine believes */
-int64_t clock_boot_ms(void); /* since boot: never set */
 
 struct server_clock {
     int64_t now_ms;           /* the core's time at the last step */

@@ -12,11 +12,12 @@
 #include "server/clock.h"
 #include "server/state.h"
 #include "server/submit_key.h"
+#include "sys/clock.h"
 
 int64_t core_thread_now(struct server *server)
 {
     struct server_clock *clock = &server->core.clock;
-    int64_t now = server_clock_step(clock, clock_boot_ms(), clock_wall_ms());
+    int64_t now = server_clock_step(clock, clock_boot_ms(), clock_unix_ms());
     if (clock->stepped_ms)
         log_warning("server",
                     "the machine's clock was set by %lld s: what waits goes by the time that has "
@@ -151,7 +152,7 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
     server_settings_keep(server);
-    server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
+    server->core.upkeep_at_ms = clock_monotonic_ms(); /* retention may have changed */
 }
 
 void core_thread_take(struct server *server, struct server_mail *mail)
@@ -250,9 +251,9 @@ static int store_probe(struct server *server, struct err *err)
 static void core_thread_recover(struct server *server)
 {
     struct core_thread *core = &server->core;
-    if (mailbox_now_ms() < core->probe_at_ms)
+    if (clock_monotonic_ms() < core->probe_at_ms)
         return;
-    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+    core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
     struct err err;
     int code = store_probe(server, &err);
     if (code == 0)
@@ -276,16 +277,16 @@ static void core_thread_recover(struct server *server)
 static void core_thread_make_room(struct server *server)
 {
     struct core_thread *core = &server->core;
-    if (!store_is_short(server->store) || mailbox_now_ms() < core->probe_at_ms)
+    if (!store_is_short(server->store) || clock_monotonic_ms() < core->probe_at_ms)
         return;
-    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+    core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
     store_make_room(server->store);
 }
 
 static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
-    int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
+    int64_t now = clock_monotonic_ms(), deadline = core->upkeep_at_ms;
     if (store_is_short(server->store) && core->probe_at_ms < deadline)
         deadline = core->probe_at_ms;
     if (!core->core)
@@ -325,7 +326,7 @@ static void *core_thread_run(void *argument)
     for (;;) {
         struct mail *mails =
             mailbox_take(&server->mailbox, BATCH_MAX, core_thread_deadline(server));
-        atomic_store(&server->core_seen_ms, mailbox_now_ms());
+        atomic_store(&server->core_seen_ms, clock_monotonic_ms());
         if (!mails && !atomic_load(&core->is_running))
             break;
         batch_of(server, (struct server_mail *)(void *)mails);
@@ -340,8 +341,8 @@ static void *core_thread_run(void *argument)
         core_thread_timer(server);
         if (core->event_count > 0)
             batch_finish(server);
-        if (core->core && mailbox_now_ms() >= core->upkeep_at_ms) {
-            core->upkeep_at_ms = mailbox_now_ms() + UPKEEP_MS;
+        if (core->core && clock_monotonic_ms() >= core->upkeep_at_ms) {
+            core->upkeep_at_ms = clock_monotonic_ms() + UPKEEP_MS;
             leftover_retry(server);
             batch_of(server, server_upkeep(server));
         }
@@ -353,8 +354,8 @@ static void *core_thread_run(void *argument)
 void core_thread_start(struct server *server)
 {
     struct core_thread *core = &server->core;
-    atomic_store(&server->core_seen_ms, mailbox_now_ms());
-    core->begin_ms = mailbox_now_ms();
+    atomic_store(&server->core_seen_ms, clock_monotonic_ms());
+    core->begin_ms = clock_monotonic_ms();
     core->upkeep_at_ms = core->begin_ms + UPKEEP_MS;
     atomic_store(&core->is_running, true);
     if (pthread_create(&core->thread, NULL, core_thread_run, server) != 0)

@@ -1,6 +1,7 @@
 #include "server/end_watch.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
 #include "sys/watcher.h"
@@ -35,7 +36,7 @@ static void *watch_run(void *context)
             break;
         if (tell_ms < limit_ms)
             log_warning("server", "the end takes long: waiting for %s, %lld s since its beginning",
-                        watch->stage, (long long)(mailbox_now_ms() - watch->begun_ms) / 1000);
+                        watch->stage, (long long)(clock_monotonic_ms() - watch->begun_ms) / 1000);
         else
             given_up = watch->stage;
     }
@@ -57,7 +58,7 @@ struct end_watch *end_watch_start(const struct end_watch_config *config, const c
     struct end_watch *watch = mem_zero(1, sizeof *watch);
     struct err err;
     watch->config = *config;
-    watch->begun_ms = mailbox_now_ms();
+    watch->begun_ms = clock_monotonic_ms();
     watch->stage = stage;
     watcher_init(&watch->watcher);
     if (watcher_start(&watch->watcher, watch_run, watch, "the thread that bounds the end", &err) ==

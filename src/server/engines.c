@@ -5,6 +5,7 @@
 #include "server/config.h"
 #include "server/job_network.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static int open_one(struct server_engine *own, struct err *err)
     server_trouble(server, own->trouble, code < 0 ? err->text : "");
     if (code < 0)
         return code;
-    own->open_ms = mailbox_now_ms();
+    own->open_ms = clock_monotonic_ms();
     atomic_store(&own->engine, engine);
     return 0;
 }
@@ -65,11 +66,7 @@ void engines_init(struct server *server)
         own->log_segment_bytes = own->config->log_segment_mib << 20;
     }
     pthread_mutex_init(&table->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&table->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&table->wake);
 }
 
 int engines_open(struct server *server, struct err *err)
@@ -103,16 +100,16 @@ static int64_t keep_round(struct engine_table *table)
         struct err err;
         if (atomic_load(&own->engine))
             continue;
-        if (mailbox_now_ms() >= own->next_ms && open_one(own, &err) == 0) {
+        if (clock_monotonic_ms() >= own->next_ms && open_one(own, &err) == 0) {
             log_info("engine", "%s is open now", own->name);
             mailbox_wake(&own->server->mailbox); /* the core thread settles it */
             continue;
         }
-        if (mailbox_now_ms() >= own->next_ms) {
+        if (clock_monotonic_ms() >= own->next_ms) {
             own->pause_ms = own->pause_ms ? own->pause_ms * 2 : REOPEN_FIRST_MS;
             if (own->pause_ms > REOPEN_MAX_MS)
                 own->pause_ms = REOPEN_MAX_MS;
-            own->next_ms = mailbox_now_ms() + own->pause_ms;
+            own->next_ms = clock_monotonic_ms() + own->pause_ms;
         }
         if (own->next_ms < next_ms)
             next_ms = own->next_ms;

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "core/plan.h"
 #include "job/hang.h"
-#include "server/clock.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -86,7 +86,7 @@ void hang_watch_take(struct hang_watch *watch, const struct record *records, siz
                                              .engine = engine_of_node(watch->server, task->node)};
         change->is_running = task->state == LIFE_RUNNING && task->attempt.v;
         if (watch->news_ms == 0) {
-            watch->news_ms = mailbox_now_ms();
+            watch->news_ms = clock_monotonic_ms();
             watcher_wake(&watch->watcher);
         }
     }
@@ -270,7 +270,7 @@ static void tell(struct hang_watch *watch, const struct watched_job *job, size_t
 
 static void job_sample(struct hang_watch *watch, struct watched_job *job)
 {
-    int64_t now_ms = mailbox_now_ms();
+    int64_t now_ms = clock_monotonic_ms();
     for (size_t i = 0; i < job->tasks.count; i++) {
         struct hang_sample sample;
         if (task_sample(watch, &job->tasks.items[i], now_ms, &sample))
@@ -341,8 +341,8 @@ static void *watch_run(void *argument)
     int64_t sampled_ms = 0;
     do {
         changes_apply(watch);
-        if (mailbox_now_ms() >= sampled_ms + sample_pause_ms(watch)) {
-            sampled_ms = mailbox_now_ms();
+        if (clock_monotonic_ms() >= sampled_ms + sample_pause_ms(watch)) {
+            sampled_ms = clock_monotonic_ms();
             jobs_sample(watch);
         }
         idle_count(watch);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "server/job_network.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { ALIVE_MS = 10000 };
 bool server_is_alive(void *context)
 {
     struct server *server = context;
-    int64_t idle_ms = mailbox_now_ms() - atomic_load(&server->core_seen_ms);
+    int64_t idle_ms = clock_monotonic_ms() - atomic_load(&server->core_seen_ms);
     return idle_ms < ALIVE_MS || mailbox_count(&server->mailbox) == 0;
 }
 

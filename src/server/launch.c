@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "init/layout.h"
-#include "server/clock.h"
 #include "server/container.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -206,12 +206,12 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
 static void run_create(struct launcher *launcher, const struct launch_mail *mail)
 {
     struct metrics *metrics = &launcher->server->metrics;
-    int64_t begin_us = clock_us();
+    int64_t begin_us = clock_monotonic_us();
     atomic_fetch_add(&metrics->creates, 1); /* before the task can be heard of */
     struct err err;
     int code = create(launcher, mail, &err);
     arena_wipe(&launcher->arena);
-    histogram_add(&metrics->launch, clock_us() - begin_us);
+    histogram_add(&metrics->launch, clock_monotonic_us() - begin_us);
     if (code == 0)
         return;
     atomic_fetch_add(&metrics->create_failures, 1);

@@ -2,9 +2,9 @@
 #include "server/mail.h"
 #include "base/memory.h"
 #include "core/plan.h"
-#include "server/clock.h"
 #include "server/config.h"
 #include "server/engines.h"
+#include "sys/clock.h"
 
 struct server_mail *mail_new(enum mail_kind kind)
 {
@@ -12,7 +12,7 @@ struct server_mail *mail_new(enum mail_kind kind)
     mail->kind = kind;
     mail->engine = ENGINE_NONE;
     mail->has_change = kind == MAIL_CHANGE;
-    mail->posted_us = clock_us();
+    mail->posted_us = clock_monotonic_us();
     arena_init(&mail->arena);
     return mail;
 }

@@ -8,6 +8,7 @@
 #include "server/clock.h"
 #include "server/config.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include <string.h>
 
 /* Rows of programs that knew one engine only do not name it: then it is the local one, or the
@@ -136,14 +137,14 @@ int server_clock_restore(struct server *server, struct err *err)
     } else if (code == 0 && !text_to_int64(trusted, &trusted_ms)) {
         code = err_fail(err, ERR_CORRUPT, "", "the setting %s is not a time", RETENTION_TIME);
     }
-    server_clock_start(&server->core.clock, clock_boot_ms(), clock_wall_ms(), last_ms, trusted_ms);
+    server_clock_start(&server->core.clock, clock_boot_ms(), clock_unix_ms(), last_ms, trusted_ms);
     return code;
 }
 
 int server_restore(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
-    int64_t begin_us = clock_us(), now = core_thread_now(server);
+    int64_t begin_us = clock_monotonic_us(), now = core_thread_now(server);
     struct core_counts counts;
     struct event event;
     int code;
@@ -173,7 +174,7 @@ int server_restore(struct server *server, struct err *err)
     atomic_fetch_add(&server->metrics.restores, 1);
     log_info("server", "%llu live jobs and %llu tasks restored in %lld ms",
              (unsigned long long)counts.jobs_live, (unsigned long long)counts.tasks_live,
-             (long long)(clock_us() - begin_us) / 1000);
+             (long long)(clock_monotonic_us() - begin_us) / 1000);
     return 0;
 }
 

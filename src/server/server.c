@@ -6,6 +6,7 @@
 #include "server/engines.h"
 #include "server/job_network.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <errno.h>
@@ -179,7 +180,7 @@ void server_reload(struct server *server, struct server_config *config)
                                               .route = "skepd: configuration read again",
                                               .subject_kind = "configuration",
                                               .subject = config->path};
-    mail_audit(mail, clock_wall_ms());
+    mail_audit(mail, clock_unix_ms());
     server_post_fact(server, mail);
 }
 

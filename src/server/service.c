@@ -4,13 +4,13 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
-#include "server/clock.h"
 #include "server/container.h"
 #include "server/job_network.h"
 #include "server/state.h"
 #include "server/storage.h"
 #include "spec/spec.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
     int code = 0;
     mail->is_request = true;
     if (mail->reply.audit && (mail->kind == MAIL_EVENT || mail->kind == MAIL_CHANGE))
-        mail_audit(mail, clock_wall_ms());
+        mail_audit(mail, clock_unix_ms());
     if (atomic_load(&server->is_draining))
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
     else
@@ -204,7 +204,7 @@ static int64_t service_submits_used(void *context, const char *user)
     server->service.reader_put(server, reader);
     pthread_mutex_lock(&server->state_lock);
     if (value > 0)
-        used = rate_used(&server->submits, text_of(user), value, 60000000, clock_us());
+        used = rate_used(&server->submits, text_of(user), value, 60000000, clock_monotonic_us());
     pthread_mutex_unlock(&server->state_lock);
     return used;
 }

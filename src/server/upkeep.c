@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "sys/clock.h"
 #include <string.h>
 
 enum {
@@ -20,7 +21,7 @@ static int password_make(struct store *store, enum store_change_kind kind,
                          struct err *err)
 {
     char password[PASSWORD_LENGTH + 1], hash[PASSWORD_HASH_SIZE];
-    const struct store_audit audit = {.at_ms = clock_wall_ms(),
+    const struct store_audit audit = {.at_ms = clock_unix_ms(),
                                       .address = "this machine",
                                       .route = kind == CHANGE_USER_ADD ? "skepd: the first start"
                                                                        : "skepd --reset-password"};
@@ -48,12 +49,12 @@ static int server_first_groups(struct server *server, struct err *err)
 {
     struct store_change changes[] = {
         {.kind = CHANGE_GROUP_ADD,
-         .group = {.name = "default", .description = "everybody", .created_ms = clock_wall_ms()},
+         .group = {.name = "default", .description = "everybody", .created_ms = clock_unix_ms()},
          .err = err},
         {.kind = CHANGE_GROUP_ADD,
          .group = {.name = "admingroup",
                    .description = "admins of the platform",
-                   .created_ms = clock_wall_ms(),
+                   .created_ms = clock_unix_ms(),
                    .is_admin = true},
          .err = err},
     };
@@ -71,7 +72,7 @@ int server_first_user(struct server *server, const struct server_teller *teller,
                                .email = "",
                                .is_admin = true,
                                .extension_json = "{}",
-                               .created_ms = clock_wall_ms()};
+                               .created_ms = clock_unix_ms()};
     struct store_member groups[] = {{.name = "default"}, {.name = "admingroup"}};
     int code = server_first_groups(server, err);
     if (code < 0)
@@ -115,7 +116,7 @@ static void list_add(struct mail_list *list, struct server_mail *mail)
 /* There may be more: soon again. */
 static void upkeep_again(struct server *server)
 {
-    server->core.upkeep_at_ms = mailbox_now_ms() + AGAIN_MS;
+    server->core.upkeep_at_ms = clock_monotonic_ms() + AGAIN_MS;
 }
 
 /* Through the core, which may still have them in memory. */
@@ -167,7 +168,7 @@ static void change_before(struct mail_list *list, enum store_change_kind kind, i
 static bool has_told(const struct server *server, uint8_t engine)
 {
     const struct server_engine *own = &server->engines.items[engine];
-    return atomic_load(&own->engine) && mailbox_now_ms() - own->open_ms >= UPKEEP_MS;
+    return atomic_load(&own->engine) && clock_monotonic_ms() - own->open_ms >= UPKEEP_MS;
 }
 
 /* Machines of the rows that their engine has not spoken of are gone, and those of engines that are
@@ -266,7 +267,7 @@ struct server_mail *server_upkeep(struct server *server)
     change_before(&list, CHANGE_GPU_USE_TRIM, now - (int64_t)GPU_USE_DAYS * DAY_MS);
     submit_keys_retain(&list, now);
     audit_retain(retention, &list, now);
-    if (mailbox_now_ms() - server->core.begin_ms >= UPKEEP_MS)
+    if (clock_monotonic_ms() - server->core.begin_ms >= UPKEEP_MS)
         lose_unseen_nodes(server, &list);
     return list.first;
 }

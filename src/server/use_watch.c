@@ -5,6 +5,7 @@
 #include "server/clock.h"
 #include "server/state.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -292,7 +293,7 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     uint64_t values[USE_FIELDS];
     if (one->has_ended || !counters_read(watch, one, &counters))
         return;
-    int64_t now_us = clock_us();
+    int64_t now_us = clock_monotonic_us();
     use_values(one->sampled_us ? &one->counters : NULL, &counters, now_us - one->sampled_us,
                values);
     one->counters = counters;
@@ -402,11 +403,11 @@ static bool step_await(struct use_watch *watch, int64_t due_ms)
 static void *watch_run(void *argument)
 {
     struct use_watch *watch = argument;
-    int64_t due_ms = mailbox_now_ms();
-    server_clock_start(&watch->clock, clock_boot_ms(), clock_wall_ms(), 0, 0);
+    int64_t due_ms = clock_monotonic_ms();
+    server_clock_start(&watch->clock, clock_boot_ms(), clock_unix_ms(), 0, 0);
     do {
-        use_watch_round(watch, server_clock_step(&watch->clock, clock_boot_ms(), clock_wall_ms()));
-        while (due_ms <= mailbox_now_ms()) /* a round that was late is not made up for */
+        use_watch_round(watch, server_clock_step(&watch->clock, clock_boot_ms(), clock_unix_ms()));
+        while (due_ms <= clock_monotonic_ms()) /* a round that was late is not made up for */
             due_ms += USE_STEP_MS;
     } while (step_await(watch, due_ms));
     return NULL;

@@ -4,16 +4,9 @@
 #include "core/output.h"
 #include "store/news.h"
 #include "store/noun.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
-#include <time.h>
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* Where the last record of each job and task stands: the ones before it need not be written. */
 struct latest {
@@ -324,13 +317,13 @@ static int commit_once(struct store *store, const struct store_batch *batch, str
 
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
-    int64_t begin_us = now_us();
+    int64_t begin_us = clock_monotonic_us();
     struct database *database = store->database;
     int code = commit_once(store, batch, err);
     assert(store->database && (batch->event_count == 0 || batch->events));
     if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
         code = commit_once(store, batch, err);
-    atomic_fetch_add(&store->commit_us, (uint64_t)(now_us() - begin_us));
+    atomic_fetch_add(&store->commit_us, (uint64_t)(clock_monotonic_us() - begin_us));
     if (code < 0) {
         atomic_fetch_add(&store->commit_failures, 1);
         return code;

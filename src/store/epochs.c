@@ -1,12 +1,12 @@
 /* epochs.c — each restore of a copy begins an epoch: numbers go on beyond all that were given. */
 #include "base/err.h"
 #include "store/noun.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* An epoch's numbers begin after the next multiple. */
 enum { EPOCH_JOBS = 1000000, EPOCH_ATTEMPTS = 1000000000 };
@@ -36,13 +36,11 @@ static int epoch_write(struct store *store, const struct store_epoch *epoch, con
 {
     struct sql sql = sql_of(&store->session, insert);
     assert(reason);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     sql_put_int(&sql, epoch->number);
     sql_put_int(&sql, (int64_t)epoch->id);
     sql_put_int(&sql, epoch->first_job.v);
     sql_put_int(&sql, (int64_t)epoch->first_attempt.v);
-    sql_put_int(&sql, (int64_t)now.tv_sec * 1000);
+    sql_put_int(&sql, clock_unix_ms());
     sql_put_string(&sql, reason);
     return sql_run(&sql, NULL, err);
 }

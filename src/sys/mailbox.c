@@ -1,16 +1,10 @@
 /* mailbox.c — see mailbox.h. */
 #include "sys/mailbox.h"
 #include "base/err.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <errno.h>
 #include <time.h>
-
-int64_t mailbox_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve)
 {
@@ -18,12 +12,8 @@ void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve)
     *mailbox = (struct mailbox){.room = room, .reserve = reserve};
     mailbox->last = &mailbox->first;
     pthread_mutex_init(&mailbox->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&mailbox->has_mail, &monotonic);
-    pthread_cond_init(&mailbox->has_room, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&mailbox->has_mail);
+    clock_condition_init(&mailbox->has_room);
 }
 
 void mailbox_release(struct mailbox *mailbox)
@@ -74,7 +64,7 @@ int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *er
 
 static void mailbox_sleep(struct mailbox *mailbox, int64_t deadline_ms)
 {
-    struct timespec until = {deadline_ms / 1000, (long)(deadline_ms % 1000) * 1000000};
+    const struct timespec until = clock_moment(deadline_ms < 0 ? 0 : deadline_ms);
     while (!mailbox->first && !mailbox->is_closed && !mailbox->is_woken) {
         if (deadline_ms < 0)
             pthread_cond_wait(&mailbox->has_mail, &mailbox->lock);

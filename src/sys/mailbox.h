@@ -37,7 +37,7 @@ int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err);
 int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *err);
 
 /* Everything that is there, oldest first, at most `limit` (0: all). When there is nothing, waits
- * until `deadline_ms` (mailbox_now_ms; negative: for ever). NULL: time is over, or closed and
+ * until `deadline_ms` (clock_monotonic_ms; negative: for ever). NULL: time is over, or closed and
  * empty, or woken. */
 struct mail *mailbox_take(struct mailbox *mailbox, size_t limit, int64_t deadline_ms);
 
@@ -49,8 +49,5 @@ void mailbox_close(struct mailbox *mailbox);
 
 /* How many wait now; any thread. */
 size_t mailbox_count(struct mailbox *mailbox);
-
-/* The monotonic clock, in ms. */
-int64_t mailbox_now_ms(void);
 
 #endif

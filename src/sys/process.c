@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "sys/child.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 extern char **environ;
 
@@ -165,13 +165,6 @@ int process_exit_code(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Returns false at the end of the stream. */
 static bool stream_drain(int fd, struct buf *into)
 {
@@ -189,9 +182,9 @@ static bool stream_drain(int fd, struct buf *into)
 /* Read both streams until they end. False: the time ran out, or the third is readable. */
 static bool streams_read(struct pollfd *streams, struct buf *const *into, uint32_t timeout_ms)
 {
-    int64_t due = clock_ms() + timeout_ms;
+    int64_t due = clock_monotonic_ms() + timeout_ms;
     while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-        int64_t left = timeout_ms ? due - clock_ms() : -1;
+        int64_t left = timeout_ms ? due - clock_monotonic_ms() : -1;
         if (timeout_ms && left <= 0)
             return false;
         if (poll(streams, 3, (int)left) < 0) {

@@ -1,5 +1,6 @@
 #include "sys/watcher.h"
 #include "base/err.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <time.h>
 
@@ -7,11 +8,7 @@ void watcher_init(struct watcher *watcher)
 {
     *watcher = (struct watcher){0};
     pthread_mutex_init(&watcher->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watcher->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&watcher->wake);
 }
 
 int watcher_start(struct watcher *watcher, void *(*run)(void *context), void *context,
@@ -27,8 +24,7 @@ int watcher_start(struct watcher *watcher, void *(*run)(void *context), void *co
 
 bool watcher_await(struct watcher *watcher, int64_t due_ms)
 {
-    const struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
-                                 .tv_nsec = (long)(due_ms % 1000) * 1000000};
+    const struct timespec due = clock_moment(due_ms);
     return pthread_cond_timedwait(&watcher->wake, &watcher->lock, &due) == 0;
 }
 

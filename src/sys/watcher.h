@@ -23,7 +23,7 @@ void watcher_init(struct watcher *watcher);
  */
 int watcher_start(struct watcher *watcher, void *(*run)(void *context), void *context,
                   const char *what, struct err *err);
-/* With the lock: wait until `due_ms` (mailbox_now_ms). True: woken before, which may be for
+/* With the lock: wait until `due_ms` (clock_monotonic_ms). True: woken before, which may be for
  * nothing.
  */
 bool watcher_await(struct watcher *watcher, int64_t due_ms);

@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "doc/problem.h"
-#include "server/clock.h"
 #include "server/server.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/secret.h"
@@ -104,7 +104,7 @@ static void answered(void *context, const struct service_answer *answer)
     struct flood_request *request = context;
     struct flood *flood = request->flood;
 
-    request->took_us = clock_us() - request->begin_us;
+    request->took_us = clock_monotonic_us() - request->begin_us;
     request->job = answer->job;
     if (answer->code < 0)
         atomic_fetch_add(&flood->refused, 1);
@@ -115,7 +115,7 @@ struct service_reply flood_reply(struct flood *flood, size_t number)
 {
     assert(number < flood->count);
     sem_wait(&flood->room);
-    flood->requests[number].begin_us = clock_us();
+    flood->requests[number].begin_us = clock_monotonic_us();
     return (struct service_reply){.done = answered, .context = &flood->requests[number]};
 }
 

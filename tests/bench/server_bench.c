@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "bench_server.h"
-#include "server/clock.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -91,9 +91,9 @@ static void bench_latency(size_t count)
 
     fresh("nodes: 10, cpu: 100, runMilliseconds: 20");
     flood_init(&flood, count, WINDOW);
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     for (size_t i = 0; i < count; i++) {
-        int64_t due = begin_us + (int64_t)i * 1000 - clock_us();
+        int64_t due = begin_us + (int64_t)i * 1000 - clock_monotonic_us();
         if (due > 0)
             usleep((useconds_t)due);
         submit(&flood, i, "l", 1);
@@ -113,13 +113,13 @@ static void bench_throughput(size_t count)
 
     fresh("nodes: 100, cpu: 1000, runMilliseconds: 1");
     flood_init(&flood, count, WINDOW);
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     for (size_t i = 0; i < count; i++)
         submit(&flood, i, "t", 1);
     flood_wait(&flood);
-    submitted_s = (double)(clock_us() - begin_us) / 1e6;
+    submitted_s = (double)(clock_monotonic_us() - begin_us) / 1e6;
     wait_ended(count);
-    ended_s = (double)(clock_us() - begin_us) / 1e6;
+    ended_s = (double)(clock_monotonic_us() - begin_us) / 1e6;
     printf("%-44s %8.0f /s submitted, %8.0f /s ended\n", "jobs sustained, durable, 1 task each",
            (double)count / submitted_s, (double)count / ended_s);
     flood_percentiles("  latency with 1,000 under way", &flood, count);
@@ -145,10 +145,10 @@ static void bench_list(const char *what, struct job_filter filter)
         filter.limit = 50;
     for (int i = 0; i < TIMES; i++) {
         struct arena arena;
-        int64_t begin_us = clock_us();
+        int64_t begin_us = clock_monotonic_us();
         arena_init(&arena);
         store_job_list(bench.service->store, &filter, &arena, &page);
-        us[i] = clock_us() - begin_us;
+        us[i] = clock_monotonic_us() - begin_us;
         arena_release(&arena);
     }
     percentiles(what, us, TIMES);
@@ -196,18 +196,19 @@ static void bench_queue(size_t count)
     before = memory_mib();
     fill_queue(&flood, 0, 1000);
     printf("%-44s %8ld MiB, %ld before\n", "memory with 1,000 queued jobs", memory_mib(), before);
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     fill_queue(&flood, 1000, count);
     printf("%-44s %8.0f /s\n", "submitted into a long queue",
-           (double)(count - 1000) / ((double)(clock_us() - begin_us) / 1e6));
+           (double)(count - 1000) / ((double)(clock_monotonic_us() - begin_us) / 1e6));
     flood_percentiles("  latency with 1,000 under way", &flood, count);
     printf("memory with %zu queued jobs %27ld MiB\n", count, memory_mib());
     flood_release(&flood);
     bench_lists(count);
     bench_server_stop(&bench);
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     start("nodes: 10, cpu: 1, runMilliseconds: 1");
-    printf("restart with %zu live jobs %28.0f ms\n", count, (double)(clock_us() - begin_us) / 1e3);
+    printf("restart with %zu live jobs %28.0f ms\n", count,
+           (double)(clock_monotonic_us() - begin_us) / 1e3);
     bench_server_stop(&bench);
 }
 
@@ -256,12 +257,12 @@ static void bench_detail(void)
     assert(reader);
     wait_running(reader, TASKS);
     for (int i = 0; i < TIMES; i++) {
-        int64_t begin_us = clock_us();
+        int64_t begin_us = clock_monotonic_us();
         arena_clear(&arena);
         if (store_job_read(reader, (struct job_id){1}, &arena, &row, &err) < 0 ||
             store_tasks(reader, (struct job_id){1}, -1, &arena, &tasks, &err) < 0)
             bench_fail("read", &err);
-        us[i] = clock_us() - begin_us;
+        us[i] = clock_monotonic_us() - begin_us;
         assert(tasks.count == TASKS);
     }
     percentiles("rows of a job with 2,000 tasks", us, TIMES);

@@ -13,8 +13,8 @@
 #include "bench_server.h"
 #include "core/event.h"
 #include "core/plan.h"
-#include "server/clock.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,40 +113,41 @@ static int64_t commit(void)
         5, 1, TEXT("the body of an event, of some sixty bytes as they mostly are")};
     struct store_batch batch = {&event, 1, &world.output, NULL, 0};
     struct err err;
-    int64_t begin_us = clock_us();
+    int64_t begin_us = clock_monotonic_us();
 
     if (store_commit(world.store, &batch, &err) < 0)
         bench_fail("commit", &err);
     output_clear(&world.output);
-    return clock_us() - begin_us;
+    return clock_monotonic_us() - begin_us;
 }
 
 static void bench_commits(size_t count)
 {
-    int64_t *us = mem_zero(count, sizeof *us), begin_us = clock_us();
+    int64_t *us = mem_zero(count, sizeof *us), begin_us = clock_monotonic_us();
 
     for (size_t i = 0; i < count; i++) {
         job_add();
         us[i] = commit();
     }
-    figure("commits of one job each", (double)count / ((double)(clock_us() - begin_us) / 1e6),
-           "/s");
+    figure("commits of one job each",
+           (double)count / ((double)(clock_monotonic_us() - begin_us) / 1e6), "/s");
     percentiles("commit of one job", us, count);
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     for (size_t i = 0; i < count / BATCH; i++) {
         for (int j = 0; j < BATCH; j++)
             job_add();
         commit();
     }
     figure("jobs in commits of 64",
-           (double)(count / BATCH * BATCH) / ((double)(clock_us() - begin_us) / 1e6), "/s");
-    begin_us = clock_us();
+           (double)(count / BATCH * BATCH) / ((double)(clock_monotonic_us() - begin_us) / 1e6),
+           "/s");
+    begin_us = clock_monotonic_us();
     for (size_t i = 0; i < count; i++) {
         task_add((uint32_t)i + 1, i % 2 ? LIFE_RUNNING : LIFE_PREPARING);
         us[i] = commit();
     }
-    figure("commits of one task each", (double)count / ((double)(clock_us() - begin_us) / 1e6),
-           "/s");
+    figure("commits of one task each",
+           (double)count / ((double)(clock_monotonic_us() - begin_us) / 1e6), "/s");
     mem_free(us);
 }
 
@@ -160,10 +161,10 @@ static void bench_reads(size_t count)
     arena_init(&arena);
     for (size_t i = 0; i < count; i++) {
         struct job_id job = {(uint32_t)(i * 7919 % world.last) + 1};
-        int64_t begin_us = clock_us();
+        int64_t begin_us = clock_monotonic_us();
         if (store_job_read(world.reader, job, &arena, &row, &err) < 0)
             bench_fail("read", &err);
-        us[i] = clock_us() - begin_us;
+        us[i] = clock_monotonic_us() - begin_us;
         arena_clear(&arena);
     }
     percentiles("read of one job", us, count);
@@ -176,9 +177,9 @@ static void bench_open(void)
     int64_t begin_us;
 
     world_close();
-    begin_us = clock_us();
+    begin_us = clock_monotonic_us();
     world_open();
-    figure("open, all jobs into the index", (double)(clock_us() - begin_us) / 1e3, "ms");
+    figure("open, all jobs into the index", (double)(clock_monotonic_us() - begin_us) / 1e3, "ms");
 }
 
 /* --- through the server --- */
@@ -200,14 +201,14 @@ static void server_begin(void)
 static void bench_submits(const char *what, const char *prefix, size_t count, int64_t pause_us)
 {
     struct flood flood;
-    const int64_t begin_us = clock_us();
+    const int64_t begin_us = clock_monotonic_us();
     int64_t *us;
 
     flood_init(&flood, count, WINDOW);
     for (size_t i = 0; i < count; i++) {
         const struct bench_job job = {
             .prefix = prefix, .number = i, .instances = 1, .cpu = 1, .extras = ""};
-        int64_t due = begin_us + (int64_t)i * pause_us - clock_us();
+        int64_t due = begin_us + (int64_t)i * pause_us - clock_monotonic_us();
         char text[BENCH_JOB_MAX];
         bench_job_text(&job, text);
         if (pause_us > 0 && due > 0)
@@ -217,7 +218,7 @@ static void bench_submits(const char *what, const char *prefix, size_t count, in
     flood_wait(&flood);
     us = flood_times(&flood, count);
     if (pause_us == 0)
-        figure(what, (double)count / ((double)(clock_us() - begin_us) / 1e6), "/s");
+        figure(what, (double)count / ((double)(clock_monotonic_us() - begin_us) / 1e6), "/s");
     else
         percentiles(what, us, count);
     mem_free(us);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/fake/state.h"
+#include "sys/clock.h"
 
 static struct fake *fake_of(struct engine *engine)
 {
@@ -42,8 +43,7 @@ static void *fake_thread(void *context)
             pthread_cond_wait(&fake->changed, &fake->lock);
             continue;
         }
-        int64_t at_ms = fake->origin_ms + next_ms;
-        struct timespec until = {at_ms / 1000, (at_ms % 1000) * 1000000};
+        const struct timespec until = clock_moment(fake->origin_ms + next_ms);
         pthread_cond_timedwait(&fake->changed, &fake->lock, &until);
     }
     pthread_mutex_unlock(&fake->lock);
@@ -486,13 +486,9 @@ int engine_fake_new(const struct engine_fake_config *config, const struct engine
     if (!fake->config.gpu_type)
         fake->config.gpu_type = "FAKE";
     rules_copy(fake, config);
-    fake->origin_ms = fake_clock_ms();
+    fake->origin_ms = clock_monotonic_ms();
     pthread_mutex_init(&fake->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&fake->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_condition_init(&fake->changed);
     nodes_make(fake);
     if (!config->is_time_virtual) {
         int code = pthread_create(&fake->thread, NULL, fake_thread, fake);

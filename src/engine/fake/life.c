@@ -2,23 +2,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "engine/fake/state.h"
-
-int64_t fake_clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+#include "sys/clock.h"
 
 int64_t fake_now_ms(const struct fake *fake)
 {
-    return fake->config.is_time_virtual ? fake->now_ms : fake_clock_ms() - fake->origin_ms;
+    return fake->config.is_time_virtual ? fake->now_ms : clock_monotonic_ms() - fake->origin_ms;
 }
 
 void fake_due(struct fake *fake, int64_t after_ms, uint64_t key, enum due due)

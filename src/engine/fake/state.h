@@ -75,7 +75,6 @@ static inline uint64_t fake_due_key(uint64_t key, enum due due)
     return key << DUE_BITS | due;
 }
 
-int64_t fake_clock_ms(void);
 int64_t fake_now_ms(const struct fake *fake);
 void fake_due(struct fake *fake, int64_t after_ms, uint64_t key, enum due due);
 

@@ -14,6 +14,7 @@
 #include "kube/access.h"
 #include "kube/login.h"
 #include "kube/route.h"
+#include "sys/clock.h"
 
 enum {
     CALL_MS = 60 * 1000,
@@ -67,13 +68,6 @@ struct kube_client {
     int64_t login_ms; /* when it is worth to ask for a credential again; 0: there is one */
     uint64_t chance;
 };
-
-int64_t kube_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* splitmix64: only to spread pauses. */
 static uint64_t chance_next(struct kube_client *client)
@@ -300,9 +294,9 @@ static bool is_passing(int status)
 static void trouble_tell(struct kube_client *client, const char *trouble)
 {
     if (client->failing_since_ms == 0)
-        client->failing_since_ms = kube_now_ms();
+        client->failing_since_ms = clock_monotonic_ms();
     client->watcher.failed(client->watcher.context, trouble,
-                           kube_now_ms() - client->failing_since_ms);
+                           clock_monotonic_ms() - client->failing_since_ms);
 }
 
 static void watcher_tell(struct kube_client *client, const struct kube_answer *answer)
@@ -325,7 +319,8 @@ static void quiet_set(struct kube_client *client, CURL *easy, int status)
     if (seconds > RETRY_AFTER_MAX_S)
         seconds = RETRY_AFTER_MAX_S;
     const int64_t ms = (int64_t)seconds * 1000;
-    const int64_t until = kube_now_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
+    const int64_t until =
+        clock_monotonic_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
     if (until > client->quiet_until_ms)
         client->quiet_until_ms = until;
 }
@@ -336,7 +331,7 @@ static void again(struct kube_client *client, struct transfer *transfer)
     if (transfer->call.write) /* it is written again, if it is still wanted then */
         bytes_wipe(&transfer->call.body);
     transfer->tries++;
-    transfer->due_ms = kube_now_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
+    transfer->due_ms = clock_monotonic_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
     later_put(client, transfer);
 }
 
@@ -402,7 +397,7 @@ static void inbox_take(struct kube_client *client)
     while (!is_empty && inbox.first) {
         struct transfer *transfer = inbox.first;
         inbox.first = transfer->next;
-        if (transfer->due_ms > kube_now_ms())
+        if (transfer->due_ms > clock_monotonic_ms())
             later_put(client, transfer);
         else
             due_put(client, transfer);
@@ -411,7 +406,7 @@ static void inbox_take(struct kube_client *client)
 
 static void due_take(struct kube_client *client)
 {
-    const int64_t now = kube_now_ms();
+    const int64_t now = clock_monotonic_ms();
     while (client->later && client->later->due_ms <= now) {
         struct transfer *transfer = client->later;
         client->later = transfer->next;
@@ -431,10 +426,11 @@ static bool credential_take(struct kube_client *client, struct kube_credential *
 {
     uint32_t again_ms;
     struct err why = {0};
-    if (client->login_ms > kube_now_ms())
+    if (client->login_ms > clock_monotonic_ms())
         return false;
     int code = kube_login_take(client->login, credential, &again_ms, &why);
-    client->login_ms = code == 0 ? 0 : kube_now_ms() + (code == ERR_BUSY ? WAIT_MAX_MS : again_ms);
+    client->login_ms =
+        code == 0 ? 0 : clock_monotonic_ms() + (code == ERR_BUSY ? WAIT_MAX_MS : again_ms);
     if (code < 0 && code != ERR_BUSY)
         trouble_tell(client, why.text);
     return code == 0;
@@ -453,7 +449,7 @@ static void ready_start(struct kube_client *client)
     struct transfer_queue left;
     struct transfer *transfer;
     cleanup_credential struct kube_credential credential = {0};
-    bool is_held = kube_now_ms() < client->quiet_until_ms;
+    bool is_held = clock_monotonic_ms() < client->quiet_until_ms;
     if (!is_held && (is_asking(client->ready.first) || client->opens.first))
         is_held = !credential_take(client, &credential);
     queue_init(&left);
@@ -502,7 +498,7 @@ static void memory_give_back(struct kube_client *client)
 
 static int wait_ms(struct kube_client *client)
 {
-    const int64_t now = kube_now_ms();
+    const int64_t now = clock_monotonic_ms();
     int64_t due = now + WAIT_MAX_MS;
     if (client->later && client->later->due_ms < due)
         due = client->later->due_ms;
@@ -612,7 +608,7 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
     struct transfer *transfer = mem_zero(1, sizeof *transfer);
     transfer->client = client;
     transfer->call = *call;
-    transfer->due_ms = kube_now_ms() + delay_ms;
+    transfer->due_ms = clock_monotonic_ms() + delay_ms;
     pthread_mutex_lock(&client->lock);
     queue_put(&client->inbox, transfer);
     pthread_mutex_unlock(&client->lock);

@@ -78,7 +78,6 @@ void kube_client_free(struct kube_client *client);
 void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms);
 
 /* Of a clock that is never set; in ms. */
-int64_t kube_now_ms(void);
 
 /* For what is no call: a handle that is set up to reach `path` as calls do, which the caller cleans
  * up, and the header that says who asks, to be wiped. Waits for an exec plugin. Any thread. ERR_*:

@@ -23,6 +23,7 @@
 #include "engine/kubernetes/state.h"
 #include "engine/kubernetes/upgrade.h"
 #include "init/layout.h"
+#include "sys/clock.h"
 #include "sys/websocket.h"
 
 enum channel {
@@ -273,11 +274,9 @@ static void exec_resize(struct engine_exec *own, uint16_t rows, uint16_t columns
 /* Waits a short while for the word of its end. */
 static bool task_has_ended(struct kube *kube, struct attempt_id attempt)
 {
-    struct timespec until;
+    const struct timespec until = clock_moment(clock_monotonic_ms() + TASK_END_S * 1000);
     bool is = false;
     int waited = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += TASK_END_S;
     pthread_mutex_lock(&kube->lock);
     while (!is && waited == 0) {
         const struct kube_task *task = kube_task_find(kube, attempt);

@@ -13,6 +13,7 @@
 #include "engine/kubernetes/pod_template.h"
 #include "engine/kubernetes/state.h"
 #include "init/layout.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 enum { LIST_WAIT_S = 30, LOG_KEEP_S = 30 * 86400, LOG_KEEP_MIB = 10240 };
@@ -72,10 +73,8 @@ static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t
                      struct err *err)
 {
     struct kube *kube = kube_of(engine);
-    struct timespec until;
+    const struct timespec until = clock_moment(clock_monotonic_ms() + LIST_WAIT_S * 1000);
     int waited = 0, code = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += LIST_WAIT_S;
     *attempts = NULL;
     *count = 0;
     pthread_mutex_lock(&kube->lock);
@@ -300,7 +299,6 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
                           struct engine **engine, struct err *err)
 {
     struct kube *kube = mem_zero(1, sizeof *kube);
-    pthread_condattr_t monotonic;
     kube->engine.ops = &kube_ops;
     kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXEC);
     if (config->gpus == KUBE_GPUS_ENV)
@@ -313,10 +311,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     watcher_init(&kube->logs.collector);
     arena_init(&kube->arena);
     pthread_mutex_init(&kube->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&kube->synced, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&kube->synced);
     int code = kube_fetches_open(kube, err);
     if (code == 0)
         code = access_make(kube, config, err);

@@ -20,6 +20,7 @@
 #include "init/layout.h"
 #include "init/log_line.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 
 enum { SEGMENTS_MAX = 32 };
@@ -100,7 +101,6 @@ static void ends_find(struct log_store_task *task, const char *path)
 /* Before what has come is appended. */
 static void time_note(struct log_store_task *task, const char *path)
 {
-    struct timespec now;
     uint64_t ends[LOG_TIMES_STREAMS];
     bool is_growing = false;
     for (size_t i = 0; i < LOG_STORE_STREAMS; i++) {
@@ -109,9 +109,8 @@ static void time_note(struct log_store_task *task, const char *path)
     }
     if (!is_growing)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    log_times_note(&task->times, folder, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, ends);
+    log_times_note(&task->times, folder, clock_unix_ms(), ends);
 }
 
 static int begin_order(const void *a, const void *b)

@@ -17,6 +17,7 @@
 #include "engine/kubernetes/state.h"
 #include "engine/local/log_watch.h"
 #include "engine/local/logs.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
 
@@ -50,7 +51,7 @@ static void use_note(struct kube *kube, struct kube_task *task)
 {
     pthread_mutex_lock(&kube->lock);
     task->log.use = task->log.store->use;
-    task->log.use_ms = kube_now_ms();
+    task->log.use_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&kube->lock);
 }
 
@@ -219,7 +220,7 @@ static void pause_over(void *context, uint64_t key, const struct kube_answer *an
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     /* an earlier pause may have been cut short */
-    if (task && task->log.again_ms > 0 && kube_now_ms() >= task->log.again_ms)
+    if (task && task->log.again_ms > 0 && clock_monotonic_ms() >= task->log.again_ms)
         log_send(kube, task, false);
     log_next(kube);
     pthread_mutex_unlock(&kube->lock);
@@ -233,7 +234,7 @@ static void log_pause(struct kube *kube, struct kube_task *task)
     uint32_t pause_ms = feed_backoff_ms(task->log.failures, kube->chance++);
     if (task->state == TASK_ENDED && pause_ms > PAUSE_ENDED_MAX_MS)
         pause_ms = PAUSE_ENDED_MAX_MS;
-    task->log.again_ms = kube_now_ms() + pause_ms;
+    task->log.again_ms = clock_monotonic_ms() + pause_ms;
     kube_client_send(kube->client, &call, pause_ms);
 }
 
@@ -401,7 +402,7 @@ int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_s
     pthread_mutex_lock(&kube->lock);
     const struct kube_task *task = kube_task_find(kube, attempt);
     const bool is_known = task && task->state == TASK_RUNS && task->log.use_ms > 0 &&
-                          kube_now_ms() - task->log.use_ms < KUBE_USE_OLD_MS;
+                          clock_monotonic_ms() - task->log.use_ms < KUBE_USE_OLD_MS;
     if (is_known)
         *stats = (struct engine_stats){.cpu_ns = task->log.use.cpu_ns,
                                        .memory_bytes = task->log.use.memory_bytes,
@@ -456,15 +457,15 @@ static void *logs_collect(void *context)
 {
     struct kube *kube = context;
     struct watcher *collector = &kube->logs.collector;
-    int64_t due_ms = mailbox_now_ms() + KUBE_COLLECT_MS;
+    int64_t due_ms = clock_monotonic_ms() + KUBE_COLLECT_MS;
     pthread_mutex_lock(&collector->lock);
     while (!collector->is_ending) {
-        if (watcher_await(collector, due_ms) || mailbox_now_ms() < due_ms)
+        if (watcher_await(collector, due_ms) || clock_monotonic_ms() < due_ms)
             continue;
         pthread_mutex_unlock(&collector->lock);
         log_store_collect(kube->logs.directory, kube->logs.room_bytes, kube->logs.keep_s, is_live,
                           kube);
-        due_ms = mailbox_now_ms() + KUBE_COLLECT_MS;
+        due_ms = clock_monotonic_ms() + KUBE_COLLECT_MS;
         pthread_mutex_lock(&collector->lock);
     }
     pthread_mutex_unlock(&collector->lock);

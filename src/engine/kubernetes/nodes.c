@@ -6,6 +6,7 @@
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/state.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static void silence_over(void *context, uint64_t key, const struct kube_answer *
     (void)answer;
     kube_enter(kube, &tells);
     struct kube_node *node = &kube->nodes.items[key];
-    const int64_t left_ms = node->silent_ms + kube->node_lost_ms - kube_now_ms();
+    const int64_t left_ms = node->silent_ms + kube->node_lost_ms - clock_monotonic_ms();
     node->is_watched = false;
     if (node->is_there && node->is_silent) {
         if (left_ms <= 0 && !kube->is_unreachable && is_any_heard(kube))
@@ -126,13 +127,13 @@ static void silence_over(void *context, uint64_t key, const struct kube_answer *
 void nodes_heard(struct kube *kube)
 {
     for (size_t i = 0; i < kube->nodes.count; i++)
-        kube->nodes.items[i].silent_ms = kube_now_ms();
+        kube->nodes.items[i].silent_ms = clock_monotonic_ms();
 }
 
 static void silence_note(struct kube *kube, struct kube_node *node, bool is_silent)
 {
     if (is_silent && !node->is_silent)
-        node->silent_ms = kube_now_ms();
+        node->silent_ms = clock_monotonic_ms();
     else if (!is_silent && node->is_silent && !is_any_heard(kube))
         nodes_heard(kube); /* the first of all that are back: the others get their time */
     node->is_silent = is_silent;

@@ -8,6 +8,7 @@
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
 #include "engine/kubernetes/state.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <stdio.h>
@@ -608,7 +609,7 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
     if (task)
         task->is_timed = false;
     if (task && task->state == TASK_WAITS && task->is_wait_short) {
-        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - kube_now_ms();
+        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - clock_monotonic_ms();
         if (left_ms > 0) /* another reason came meanwhile */
             patience_begin(kube, task, (uint32_t)left_ms);
         else
@@ -636,7 +637,7 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
     const bool is_unprepared = strcmp(pod->reason, POD_UNPREPARED) == 0;
     const bool is_short = pod->patience == POD_WAIT_SHORTLY;
     if (is_short && (!task->is_wait_short || was_unprepared != is_unprepared))
-        task->short_ms = kube_now_ms();
+        task->short_ms = clock_monotonic_ms();
     task->is_wait_short = is_short;
     if (is_short && !task->is_timed)
         patience_begin(kube, task, POD_PATIENCE_MS);

@@ -11,6 +11,7 @@
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/object.h"
 #include "kube/access.h"
+#include "sys/clock.h"
 #include "sys/websocket.h"
 
 enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10, STATUS_UNAUTHORIZED = 401 };
@@ -65,7 +66,7 @@ ssize_t kube_upgrade_write(struct kube_upgrade *upgrade, const void *bytes, size
 /* False: the time is over. */
 static bool wait_for(const struct kube_upgrade *upgrade, short events)
 {
-    const int64_t left = upgrade->until_ms - kube_now_ms();
+    const int64_t left = upgrade->until_ms - clock_monotonic_ms();
     struct pollfd ready = {.fd = upgrade->fd, .events = events};
     return left > 0 && poll(&ready, 1, (int)left) >= 0;
 }
@@ -174,7 +175,7 @@ static int answer_take(struct kube_upgrade *upgrade, const char *key, bool *is_r
 static int connected(struct kube_upgrade *upgrade, const struct kube_access *access,
                      struct err *err)
 {
-    upgrade->until_ms = kube_now_ms() + UPGRADE_MS; /* a plugin may have taken some */
+    upgrade->until_ms = clock_monotonic_ms() + UPGRADE_MS; /* a plugin may have taken some */
     curl_easy_setopt(upgrade->easy, CURLOPT_CONNECT_ONLY, 1L);
     curl_easy_setopt(upgrade->easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
     CURLcode answer = curl_easy_perform(upgrade->easy);

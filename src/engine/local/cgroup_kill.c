@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "engine/local/cgroup.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/mailbox.h"
 #include "sys/process.h"
@@ -118,10 +119,10 @@ static bool group_freeze(const struct freezer *freezer, const char *directory)
 {
     if (!value_put(directory, freezer->file, freezer->freeze))
         return false;
-    for (int64_t due_ms = mailbox_now_ms() + FREEZE_MS;;) {
+    for (int64_t due_ms = clock_monotonic_ms() + FREEZE_MS;;) {
         if (state_is_frozen(directory, freezer->state_file, freezer->frozen))
             return true;
-        if (mailbox_now_ms() >= due_ms)
+        if (clock_monotonic_ms() >= due_ms)
             return false;
         poll(NULL, 0, FREEZE_STEP_MS);
     }
@@ -197,7 +198,7 @@ static int group_empty(const struct cgroup_removal *removal, const char *directo
         tree_sweep(removal->layout, removal->tree, removal->group);
         bool is_late = false;
         for (size_t i = 0; i < count; i++) {
-            int64_t left = removal->due_ms - mailbox_now_ms();
+            int64_t left = removal->due_ms - clock_monotonic_ms();
             if (left <= 0 || poll(&watches[i], 1, (int)left) == 0)
                 is_late = true;
             close(watches[i].fd);
@@ -233,7 +234,7 @@ static int directory_remove(const struct cgroup_removal *removal, const char *di
     while (rmdir(directory) < 0) {
         if (errno == ENOENT)
             return 0;
-        if (errno != EBUSY || mailbox_now_ms() > removal->due_ms)
+        if (errno != EBUSY || clock_monotonic_ms() > removal->due_ms)
             return err_errno(err, errno, "remove %s", directory);
         code = group_empty(removal, directory, err);
         if (code < 0)
@@ -247,7 +248,7 @@ int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_
                   struct err *err)
 {
     struct cgroup_removal removal = {
-        .layout = layout, .group = group, .due_ms = mailbox_now_ms() + timeout_ms};
+        .layout = layout, .group = group, .due_ms = clock_monotonic_ms() + timeout_ms};
     int code = 0;
     bool is_unlimited = false;
     for (size_t i = 0; i < layout->tree_count; i++) {

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
@@ -183,12 +184,12 @@ int local_directory_lock(struct local_engine *local, struct err *err)
         return err_errno(err, errno, "open %s", path);
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     /* a child that a killed server had just forked holds the lock until its exec: not for long */
-    for (int64_t end_ms = mailbox_now_ms() + LOCK_WAIT_MS;;) {
+    for (int64_t end_ms = clock_monotonic_ms() + LOCK_WAIT_MS;;) {
         if (fcntl(local->lock_fd, F_OFD_SETLK, &whole) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES)
             return err_errno(err, errno, "lock %s", path);
-        if (mailbox_now_ms() >= end_ms)
+        if (clock_monotonic_ms() >= end_ms)
             return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
         poll(NULL, 0, 10);
     }

@@ -11,6 +11,7 @@
 #include "engine/local/task.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/mailbox.h"
 #include "sys/process.h"
@@ -222,8 +223,8 @@ static int start_failed(const struct local_exec *exec, struct err *err)
 
 static int start_wait(struct local_exec *exec, bool has_terminal, struct err *err)
 {
-    const int64_t until = mailbox_now_ms() + START_MS;
-    for (int64_t left = START_MS; left > 0; left = until - mailbox_now_ms()) {
+    const int64_t until = clock_monotonic_ms() + START_MS;
+    for (int64_t left = START_MS; left > 0; left = until - clock_monotonic_ms()) {
         struct pollfd ready = {.fd = exec->exec.end, .events = POLLIN};
         char bytes[2] = {0};
         int fd;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/pull_work.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/mailbox.h"
 #include <assert.h>
@@ -166,7 +167,7 @@ static void reason_ask(struct work *work, const char *digest)
 static int inspect_check(struct work *work, pid_t pid, struct err *err)
 {
     (void)pid;
-    if (mailbox_now_ms() < work->due_ms)
+    if (clock_monotonic_ms() < work->due_ms)
         return 0;
     work->pull->reason = "RegistryUnavailable";
     return err_fail(err, ERR_UNAVAILABLE, "", "no manifest within %d s", INSPECT_TIMEOUT_MS / 1000);
@@ -201,7 +202,7 @@ static int manifest_fetch(struct work *work, const char *digest, struct buf *out
     argv[count] = NULL;
     struct program program = {
         .argv = argv, .out = fd, .check_ms = PROGRESS_MS, .check = inspect_check};
-    work->due_ms = mailbox_now_ms() + INSPECT_TIMEOUT_MS;
+    work->due_ms = clock_monotonic_ms() + INSPECT_TIMEOUT_MS;
     int code = program_run(work, &program, err);
     if (code < 0 && work->exit_code > 0)
         reason_ask(work, digest);
@@ -316,7 +317,7 @@ static int copy_check(struct work *work, pid_t pid, struct err *err)
     uint32_t stall_s = work->pull->config->pull_stall_s;
     uint64_t bytes = bytes_here(work);
     if (bytes != work->seen_bytes)
-        work->moved_ms = mailbox_now_ms();
+        work->moved_ms = clock_monotonic_ms();
     work->seen_bytes = bytes;
     progress_tell(work, bytes);
     if (work->manifest.blob_count && bytes > work->manifest.bytes + MANIFESTS_BYTES) {
@@ -324,7 +325,7 @@ static int copy_check(struct work *work, pid_t pid, struct err *err)
                  (unsigned long long)work->manifest.bytes);
         return work_fail_final(work, "ImageBroken", err);
     }
-    if (mailbox_now_ms() - work->moved_ms <= (int64_t)stall_s * 1000)
+    if (clock_monotonic_ms() - work->moved_ms <= (int64_t)stall_s * 1000)
         return 0;
     work->pull->reason = "RegistryUnavailable";
     return err_fail(err, ERR_UNAVAILABLE, "", "no data for %u s", stall_s);
@@ -361,7 +362,7 @@ int image_copy(struct work *work, const char *digest, struct err *err)
     argv[count++] = to;
     argv[count] = NULL;
     work->told_percent = -5;
-    work->moved_ms = mailbox_now_ms();
+    work->moved_ms = clock_monotonic_ms();
     int code = program_run(work, &program, err);
     copy_keep(work);
     return code;

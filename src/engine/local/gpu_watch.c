@@ -1,6 +1,7 @@
 #include "engine/local/gpu_watch.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
 #include <assert.h>
@@ -56,7 +57,7 @@ static void watch_drop(struct gpu_watch *watch)
 static void call_mark(struct gpu_watch *watch, bool is_begin)
 {
     pthread_mutex_lock(&watch->lock);
-    watch->call_begin_ms = is_begin ? mailbox_now_ms() : 0;
+    watch->call_begin_ms = is_begin ? clock_monotonic_ms() : 0;
     pthread_mutex_unlock(&watch->lock);
 }
 
@@ -122,7 +123,7 @@ static void lost_reopen(struct gpu_watch *watch)
 static void round_make(struct gpu_watch *watch, uint64_t wanted)
 {
     struct nvml_sample samples[NVML_GPUS_MAX] = {0};
-    int64_t now_ms = mailbox_now_ms();
+    int64_t now_ms = clock_monotonic_ms();
     bool has_errors = watch->errors_ms == 0 || now_ms - watch->errors_ms >= GPU_WATCH_ERRORS_MS;
     if (has_errors && watch->errors_ms)
         lost_reopen(watch);
@@ -155,22 +156,10 @@ static void round_make(struct gpu_watch *watch, uint64_t wanted)
     pthread_mutex_unlock(&watch->lock);
 }
 
-static void due_in(struct timespec *due, int64_t ms)
-{
-    clock_gettime(CLOCK_MONOTONIC, due);
-    due->tv_sec += ms / 1000;
-    due->tv_nsec += ms % 1000 * 1000000;
-    if (due->tv_nsec >= 1000000000) {
-        due->tv_sec++;
-        due->tv_nsec -= 1000000000;
-    }
-}
-
 /* Until the next round is due or asked for; false: the end. */
 static bool round_wait(struct gpu_watch *watch, uint64_t *wanted)
 {
-    struct timespec due;
-    due_in(&due, watch->interval_ms);
+    const struct timespec due = clock_moment(clock_monotonic_ms() + watch->interval_ms);
     pthread_mutex_lock(&watch->lock);
     while (!watch->is_ending && watch->rounds_wanted == *wanted &&
            pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
@@ -202,15 +191,6 @@ static void *watch_run(void *context)
 
 /* --- its readers --- */
 
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
 struct gpu_watch *gpu_watch_new(const struct gpu_watch_config *config, struct err *err, int *code)
 {
     assert(config->interval_ms > 0 && config->changed);
@@ -220,15 +200,14 @@ struct gpu_watch *gpu_watch_new(const struct gpu_watch_config *config, struct er
     watch->changed = config->changed;
     watch->context = config->context;
     pthread_mutex_init(&watch->lock, NULL);
-    condition_init(&watch->told);
-    condition_init(&watch->wake);
+    clock_condition_init(&watch->told);
+    clock_condition_init(&watch->wake);
     watch->has_thread = pthread_create(&watch->thread, NULL, watch_run, watch) == 0;
     if (!watch->has_thread) {
         *code = err_fail(err, ERR_UNAVAILABLE, "", "cannot start the thread that watches GPUs");
         return watch;
     }
-    struct timespec due;
-    due_in(&due, config->list_ms);
+    const struct timespec due = clock_moment(clock_monotonic_ms() + config->list_ms);
     pthread_mutex_lock(&watch->lock);
     while (!watch->is_listed && pthread_cond_timedwait(&watch->told, &watch->lock, &due) == 0)
         continue;
@@ -261,8 +240,7 @@ void gpu_watch_free(struct gpu_watch *watch)
         watch_drop(watch);
         return;
     }
-    struct timespec due;
-    due_in(&due, END_WAIT_MS);
+    const struct timespec due = clock_moment(clock_monotonic_ms() + END_WAIT_MS);
     pthread_mutex_lock(&watch->lock);
     watch->is_ending = true;
     watch->is_started = false;
@@ -307,12 +285,11 @@ bool gpu_watch_read(struct gpu_watch *watch, size_t gpu, struct gpu_state *state
 
 bool gpu_watch_refresh(struct gpu_watch *watch, uint32_t timeout_ms)
 {
-    struct timespec due;
-    due_in(&due, timeout_ms);
+    const struct timespec due = clock_moment(clock_monotonic_ms() + timeout_ms);
     pthread_mutex_lock(&watch->lock);
     uint64_t wanted = ++watch->rounds_wanted;
     bool is_stuck =
-        watch->call_begin_ms && mailbox_now_ms() - watch->call_begin_ms > (int64_t)timeout_ms;
+        watch->call_begin_ms && clock_monotonic_ms() - watch->call_begin_ms > (int64_t)timeout_ms;
     pthread_cond_broadcast(&watch->wake);
     while (watch->rounds_done < wanted && !watch->is_over && !is_stuck &&
            pthread_cond_timedwait(&watch->told, &watch->lock, &due) == 0)
@@ -325,7 +302,7 @@ bool gpu_watch_refresh(struct gpu_watch *watch, uint32_t timeout_ms)
 int64_t gpu_watch_silent_ms(struct gpu_watch *watch)
 {
     pthread_mutex_lock(&watch->lock);
-    int64_t silent = watch->call_begin_ms ? mailbox_now_ms() - watch->call_begin_ms : 0;
+    int64_t silent = watch->call_begin_ms ? clock_monotonic_ms() - watch->call_begin_ms : 0;
     pthread_mutex_unlock(&watch->lock);
     return silent;
 }

@@ -10,6 +10,7 @@
 #include "engine/local/task.h"
 #include "engine/local/trash.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
@@ -63,13 +64,6 @@ struct images {
     pthread_t threads[ENGINE_LOCAL_PULLS_MAX];
     size_t thread_count, idle_count, queue_count;
 };
-
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- unpacked images --- */
 
@@ -144,7 +138,7 @@ static struct image *image_get(struct images *images, const char *id)
 
 static void image_touch(struct images *images, struct image *image)
 {
-    int64_t now = unix_ms();
+    int64_t now = clock_unix_ms();
     char path[RUNTIME_PATH_MAX];
     if (image->bytes && now - image->used_ms > TOUCH_MS) {
         snprintf(path, sizeof path, "%s/images/%s/image.json", images->local->directory, image->id);
@@ -329,7 +323,7 @@ static struct image *directory_take(struct images *images, const struct referenc
         *ARRAY_ADD(&images->images) = image;
     }
     image->users++;
-    image->used_ms = unix_ms();
+    image->used_ms = clock_unix_ms();
     return image;
 }
 
@@ -369,7 +363,8 @@ static bool request_serve(struct images *images, struct task *task,
     }
     struct entry *entry = entry_get(images, reference, task->wanted, file);
     int64_t fresh_ms = (int64_t)images->local->config.image_fresh_s * 1000;
-    bool is_fresh = !reference_is_moving(reference) || unix_ms() - entry->checked_ms < fresh_ms;
+    bool is_fresh =
+        !reference_is_moving(reference) || clock_unix_ms() - entry->checked_ms < fresh_ms;
     if (entry->image_id[0] && is_fresh && !entry->is_queued) {
         task->image = image_take(images, entry->image_id);
         if (task->image)
@@ -457,9 +452,7 @@ static bool puller_is_stopping(void *context, uint32_t wait_ms)
 {
     struct images *images = ((struct pulling *)context)->images;
     pthread_mutex_lock(&images->lock);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
+    const struct timespec until = clock_moment(clock_monotonic_ms() + wait_ms);
     while (wait_ms && !images->is_stopping &&
            pthread_cond_timedwait(&images->has_pull, &images->lock, &until) != ETIMEDOUT)
         continue;
@@ -512,7 +505,7 @@ static struct task *pull_settle(struct images *images, struct entry *entry, int 
         code < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
     if (code == 0) {
         snprintf(entry->image_id, sizeof entry->image_id, "%s", pull->image_id);
-        entry->checked_ms = unix_ms();
+        entry->checked_ms = clock_unix_ms();
         entry_save(images, entry);
     } else if (is_kept) {
         log_warning("engine", "%s: %s; the image of the last pull is used", entry->reference.path,
@@ -548,11 +541,11 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
                         .trash = images->trash,
                         .known_id = entry->image_id,
                         .watch = {&pulling, puller_is_stopping, pull_progress}};
-    int64_t begun_ms = mailbox_now_ms();
+    int64_t begun_ms = clock_monotonic_ms();
     int code = pull_tries(images, entry, &pull, &err);
     if (code == 0)
         log_info("engine", "image %s %s: ready after %lld ms", entry->reference.path,
-                 entry->reference.tag, (long long)(mailbox_now_ms() - begun_ms));
+                 entry->reference.tag, (long long)(clock_monotonic_ms() - begun_ms));
     struct task *waiters = pull_settle(images, entry, code, &pull, &err);
     while (waiters) {
         struct task *task = waiters;
@@ -622,7 +615,7 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
         char trash[RUNTIME_PATH_MAX];
         pthread_mutex_lock(&images->lock);
         struct image *image = oldest_unused(images);
-        int64_t unused_ms = image ? unix_ms() - image->used_ms : 0;
+        int64_t unused_ms = image ? clock_unix_ms() - image->used_ms : 0;
         bool is_old = unused_ms > (int64_t)(keep_s * 1000);
         bool is_in_the_way = freed < bytes_wanted && unused_ms >= (int64_t)(least_s * 1000);
         uint64_t bytes = image ? image->bytes : 0;
@@ -697,11 +690,7 @@ struct images *images_new(struct local_engine *local, struct err *err)
     images->trash = trash;
     images->queue_end = &images->queue;
     pthread_mutex_init(&images->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&images->has_pull, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&images->has_pull);
     images_scan(images);
     return images;
 }

@@ -9,6 +9,7 @@
 #include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
 #include <dirent.h>
@@ -24,7 +25,7 @@
 /* A disk that is rather full of other things must not cost every job its image. */
 enum {
     PRESSURE_AGE_S = 3600,
-    CHECK_S = 2, /* between two checks of a place that is short, and of the logs of what runs */
+    CHECK_MS = 2000, /* between two checks of a place that is short, and of the logs of what runs */
     LOG_INODE_COST = 16 << 10, /* a file costs at least so much of a log's limit */
 };
 
@@ -266,7 +267,7 @@ static void log_end(struct local_engine *local, struct attempt_id attempt)
         task_fail(task, "TaskDiskFull", "its log is full: it may take %llu MiB",
                   (unsigned long long)local->config.log_max_mib);
         task->is_kill_wanted = true;
-        task->kill_due_ms = mailbox_now_ms();
+        task->kill_due_ms = clock_monotonic_ms();
         monitor_kill(local, task);
     }
     pthread_mutex_unlock(&local->lock);
@@ -308,14 +309,12 @@ void keeper_round(struct local_engine *local)
  * again soon after space was made, and so are the logs of tasks. With the lock. */
 static void keeper_wait(struct local_engine *local)
 {
-    struct timespec now, until;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const time_t end_s = now.tv_sec + (time_t)local->config.housekeeping_s;
-    while (!local->is_stopping && now.tv_sec < end_s) {
+    int64_t now_ms = clock_monotonic_ms();
+    const int64_t end_ms = now_ms + (int64_t)local->config.housekeeping_s * 1000;
+    while (!local->is_stopping && now_ms < end_ms) {
         const bool is_short = local->is_storage_short;
-        until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
-        if ((is_short || local->task_count > 0) && now.tv_sec + CHECK_S < end_s)
-            until.tv_sec = now.tv_sec + CHECK_S;
+        const bool is_looking = (is_short || local->task_count > 0) && now_ms + CHECK_MS < end_ms;
+        const struct timespec until = clock_moment(is_looking ? now_ms + CHECK_MS : end_ms);
         int code = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
         if (code == ETIMEDOUT && !local->is_stopping) {
             pthread_mutex_unlock(&local->lock);
@@ -324,7 +323,7 @@ static void keeper_wait(struct local_engine *local)
                 storage_check(local);
             pthread_mutex_lock(&local->lock);
         }
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        now_ms = clock_monotonic_ms();
     }
 }
 

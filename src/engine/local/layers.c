@@ -5,6 +5,7 @@
 #include "engine/local/layer.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
@@ -158,7 +159,7 @@ static int making_run(struct layer_making *making, uint64_t name, struct err *er
     struct local_engine *local = making->layers->local;
     char folder[RUNTIME_PATH_MAX], points[RUNTIME_PATH_MAX];
     uint64_t entries = 0;
-    const int64_t begun_ms = mailbox_now_ms();
+    const int64_t begun_ms = clock_monotonic_ms();
     snprintf(points, sizeof points, "%s/points", local->directory);
     snprintf(folder, sizeof folder, "%s/pulls/ids-%llu", local->directory,
              (unsigned long long)name);
@@ -180,7 +181,7 @@ static int making_run(struct layer_making *making, uint64_t name, struct err *er
                  "image %.24s has a metadata layer for the ids from %u on: %llu names, "
                  "%lld ms",
                  making->image->id, making->first, (unsigned long long)entries,
-                 (long long)(mailbox_now_ms() - begun_ms));
+                 (long long)(clock_monotonic_ms() - begun_ms));
     images_discard(local->images, folder);
     return code;
 }

@@ -12,6 +12,7 @@
 #include "engine/local/task.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
@@ -338,7 +339,7 @@ static int local_kill(struct engine *engine, struct attempt_id attempt, uint32_t
     if (!task->is_kill_wanted)
         snprintf(task->kill_reason, sizeof task->kill_reason, "%s", reason ? reason : "");
     task->is_kill_wanted = true;
-    int64_t due = mailbox_now_ms() + grace_ms;
+    int64_t due = clock_monotonic_ms() + grace_ms;
     if (!task->kill_due_ms || due < task->kill_due_ms)
         task->kill_due_ms = due;
     if (task->phase == TASK_WAITING && (images_cancel(local->images, task) ||
@@ -624,11 +625,7 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     pthread_mutex_init(&local->networks_lock, NULL);
     pthread_mutex_init(&local->keeper_lock, NULL);
     pthread_cond_init(&local->has_work, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&local->keeper_wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition_init(&local->keeper_wake);
     local->work.last = &local->work.first;
     local->lock_fd = local->epoll_fd = local->wake_fd = -1;
     local->runtime.procs_fds[0] = local->runtime.procs_fds[1] = local->runtime.sealed_fd = -1;

@@ -5,6 +5,7 @@
 #include "engine/local/task.h"
 #include "init/exit_file.h"
 #include "init/layout.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
 #include "sys/untrusted.h"
@@ -56,7 +57,7 @@ static void reason_put(struct local_engine *local, struct task *task, uint32_t g
 void monitor_kill(struct local_engine *local, struct task *task)
 {
     assert(task->phase == TASK_RUNNING && task->is_kill_wanted);
-    int64_t left = task->kill_due_ms - mailbox_now_ms();
+    int64_t left = task->kill_due_ms - clock_monotonic_ms();
     if (!task->is_term_sent && left > 0 && task->init_fd >= 0) {
         reason_put(local, task, (uint32_t)left);
         syscall_kill(task->init_fd, SIGTERM);
@@ -96,7 +97,7 @@ static void kill_send(struct task *task, struct due_kills *due, int64_t now)
 /* Send what is due, at most KILLS_AT_ONCE; the time of the next one, or -1. */
 static int64_t kills_send(struct local_engine *local, struct due_kills *due)
 {
-    int64_t now = mailbox_now_ms(), next = -1;
+    int64_t now = clock_monotonic_ms(), next = -1;
     pthread_mutex_lock(&local->lock);
     for (size_t i = 0; i < local->task_room; i++) {
         struct task *task = local->tasks[i];
@@ -145,7 +146,7 @@ void *monitor_run(void *context)
     struct local_engine *local = context;
     for (;;) {
         int64_t due = kills_due(local);
-        int64_t left = due < 0 ? -1 : due - mailbox_now_ms();
+        int64_t left = due < 0 ? -1 : due - clock_monotonic_ms();
         struct epoll_event events[EVENTS_MAX];
         int wait_ms = due < 0 ? -1 : left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
         int count = epoll_wait(local->epoll_fd, events, EVENTS_MAX, wait_ms);

@@ -7,6 +7,7 @@
 #include "engine/local/network.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/machine.h"
@@ -41,10 +42,10 @@ static int networks_open_late(struct local_engine *local, struct err *err)
 {
     int code = 0;
     pthread_mutex_lock(&local->networks_lock);
-    if (!local->networks && mailbox_now_ms() >= local->networks_retry_ms) {
+    if (!local->networks && clock_monotonic_ms() >= local->networks_retry_ms) {
         local->networks_failure = (struct err){0};
         task_networks_open(local, &local->networks_failure);
-        local->networks_retry_ms = mailbox_now_ms() + OPEN_AGAIN_MS;
+        local->networks_retry_ms = clock_monotonic_ms() + OPEN_AGAIN_MS;
     }
     if (!local->networks) {
         *err = local->networks_failure;

@@ -13,6 +13,7 @@
 #include "engine/local/user.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum { MOUNTS_OF_OURS = 9, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
 
@@ -152,8 +152,6 @@ static int state_put(struct start *start)
 {
     cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     json_init(&json, &text);
     json_object(&json);
     json_key_int(&json, "version", 1);
@@ -162,7 +160,7 @@ static int state_put(struct start *start)
     json_key_string(&json, "job", start->wanted->job);
     json_key_string(&json, "role", start->wanted->role);
     json_key_int(&json, "index", start->wanted->index);
-    json_key_int(&json, "created_ms", (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    json_key_int(&json, "created_ms", clock_unix_ms());
     json_key_bool(&json, "poststop", start->task->has_poststop);
     task_gpus_write(start->local, start->task, &json);
     task_network_write(start->wanted, &start->place, &json);

@@ -71,7 +71,7 @@ struct task {
     bool has_poststop;
     bool is_kill_wanted, is_term_sent, is_forget_wanted;
     bool is_log_final;   /* nothing runs that could write to the log */
-    int64_t kill_due_ms; /* mailbox_now_ms; 0: none */
+    int64_t kill_due_ms; /* clock_monotonic_ms; 0: none */
     uint32_t kills_sent; /* how often SIGKILL was sent */
     char kill_reason[64];
     const char

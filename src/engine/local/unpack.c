@@ -4,6 +4,7 @@
 #include "engine/local/pull_work.h"
 #include "engine/local/runtime.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/mailbox.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -111,13 +112,13 @@ static uint64_t bytes_written(pid_t pid)
 static int unpack_check(struct work *work, pid_t pid, struct err *err)
 {
     struct tree_size size;
-    int64_t now_ms = mailbox_now_ms();
+    int64_t now_ms = clock_monotonic_ms();
     if (bytes_written(pid) > unpack_bytes_max(work->pull->config, work->unpack_bytes))
         return too_big(work, err);
     if (now_ms < work->counted_ms)
         return 0;
     int code = entries_check(work, &size, err);
-    int64_t pause_ms = (mailbox_now_ms() - now_ms) * COUNT_SHARE;
+    int64_t pause_ms = (clock_monotonic_ms() - now_ms) * COUNT_SHARE;
     work->counted_ms = now_ms + (pause_ms > COUNT_MS ? pause_ms : COUNT_MS);
     return code;
 }

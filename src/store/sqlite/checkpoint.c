@@ -3,19 +3,13 @@
 #include "base/err.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/marker.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
 #include <time.h>
 
 enum { CHECKPOINT_REST = 1000, PAGES_PER_MIB = 256 };
-
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void large_tell(struct checkpoint *checkpoint, int pages, int code)
 {
@@ -28,7 +22,7 @@ static void large_tell(struct checkpoint *checkpoint, int pages, int code)
         return;
     }
     if (atomic_load(&checkpoint->large_since_ms) == 0)
-        atomic_store(&checkpoint->large_since_ms, unix_ms());
+        atomic_store(&checkpoint->large_since_ms, clock_unix_ms());
     if (checkpoint->warned > 0 && pages / 2 < checkpoint->warned)
         return;
     checkpoint->warned = pages;
@@ -70,9 +64,7 @@ static bool checkpoint_wait(struct checkpoint *checkpoint)
     while (!checkpoint->is_closing && !checkpoint->is_due && !marker_is_dirty(checkpoint->marker))
         pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
     checkpoint->is_idle = false;
-    struct timespec limit;
-    clock_gettime(CLOCK_MONOTONIC, &limit);
-    limit.tv_sec += MARK_SYNC_MS / 1000;
+    const struct timespec limit = clock_moment(clock_monotonic_ms() + MARK_SYNC_MS);
     while (!checkpoint->is_closing && !checkpoint->is_due)
         if (pthread_cond_timedwait(&checkpoint->wake, &checkpoint->lock, &limit) == ETIMEDOUT)
             return true;
@@ -114,11 +106,7 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
     assert(limits->due <= limits->restart && limits->restart <= limits->large);
     *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&checkpoint->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_condition_init(&checkpoint->wake);
     int code = sqlite_connect(path, true, &checkpoint->connection, err);
     if (code < 0)
         return code;

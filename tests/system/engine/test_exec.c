@@ -8,6 +8,7 @@
 /* cmocka wants these first */
 #include "base/buf.h"
 #include "engine/local/task.h"
+#include "sys/clock.h"
 #include "sys/mailbox.h"
 #include "world.h"
 #include <cmocka.h>
@@ -43,11 +44,11 @@ static struct engine_exec *exec_must(uint64_t attempt, bool has_terminal, const 
 /* What comes from `fd` is added, until `words` are there; with NULL until its end. */
 static void read_until(int fd, struct buf *text, const char *words)
 {
-    int64_t until = mailbox_now_ms() + PATIENCE_MS;
+    int64_t until = clock_monotonic_ms() + PATIENCE_MS;
     while (!words || !strstr(buf_cstr(text), words)) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         char bytes[4096];
-        if (mailbox_now_ms() > until)
+        if (clock_monotonic_ms() > until)
             fail_msg("\"%s\" does not come, only: %s", words ? words : "the end", buf_cstr(text));
         poll(&ready, 1, 100);
         ssize_t length = read(fd, bytes, sizeof bytes);
@@ -62,9 +63,9 @@ static struct engine_exec_end end_of(struct engine_exec *exec)
 {
     struct engine_exec_end end;
     struct pollfd ready = {.fd = exec->end, .events = POLLIN};
-    int64_t until = mailbox_now_ms() + PATIENCE_MS;
+    int64_t until = clock_monotonic_ms() + PATIENCE_MS;
     while (!exec->ops->ended(exec, &end)) {
-        assert_true(mailbox_now_ms() < until);
+        assert_true(clock_monotonic_ms() < until);
         poll(&ready, 1, 1000);
     }
     return end;

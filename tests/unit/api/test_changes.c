@@ -7,6 +7,7 @@
 
 #include "api/http_watch.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 
 static struct buf out;
 
@@ -116,13 +117,13 @@ static int64_t silence_ms(struct world *world)
 {
     int64_t before_ms;
     do {
-        before_ms = http_clock_ms();
+        before_ms = clock_monotonic_ms();
     } while (!read_on(world)[0]);
     has(buf_cstr(&out), "{\"type\":\"alive\",");
     while (!read_on(world)[0])
         continue;
     has(buf_cstr(&out), "{\"type\":\"alive\",");
-    return http_clock_ms() - before_ms;
+    return clock_monotonic_ms() - before_ms;
 }
 
 /* A stream without changes says so, for the client and all between to know that it lives: at this

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "sys/clock.h"
 
 enum { MANY = 500 };
 
@@ -32,7 +33,7 @@ static void wake(void *context, void *waiter, bool is_client_gone)
 {
     (void)context;
     struct woken *one = waiter;
-    one->at_ms = http_clock_ms();
+    one->at_ms = clock_monotonic_ms();
     one->is_client_gone = is_client_gone;
     order[woken_count++] = one;
     assert_int_equal(sem_post(&woken), 0);
@@ -93,7 +94,7 @@ static void test_times(void **state)
     static struct woken waiters[MANY];
     struct random random = {7};
     const struct http_watch_rounds rounds = http_watch_rounds(watch);
-    const int64_t begin_ms = http_clock_ms();
+    const int64_t begin_ms = clock_monotonic_ms();
     for (size_t i = 0; i < MANY; i++)
         assert_true(wait_for(&waiters[i], i, begin_ms + 1 + (int64_t)random_below(&random, 400),
                              false, rounds));

@@ -23,8 +23,8 @@ int __real_store_open_with(const char *directory, const struct store_opening *op
                            struct store **store, struct err *err);
 int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
                            struct store **store, struct err *err);
-int64_t __real_clock_wall_ms(void);
-int64_t __wrap_clock_wall_ms(void);
+int64_t __real_clock_unix_ms(void);
+int64_t __wrap_clock_unix_ms(void);
 int64_t __real_clock_boot_ms(void);
 int64_t __wrap_clock_boot_ms(void);
 int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
@@ -85,9 +85,9 @@ static int64_t shifted(int64_t real_ms, const int64_t *by_ms)
     return real_ms;
 }
 
-int64_t __wrap_clock_wall_ms(void)
+int64_t __wrap_clock_unix_ms(void)
 {
-    return shifted(__real_clock_wall_ms(), &faults.wall_ms);
+    return shifted(__real_clock_unix_ms(), &faults.wall_ms);
 }
 
 int64_t __wrap_clock_boot_ms(void)
