@@ -194,6 +194,7 @@ class Storm:
         self.image = busybox_image(scratch) if self.is_local else "debian:12"
         self.pause_s = 0.15 if self.is_local else 0.03
         self.readers, self.backup, self.under_way = [], None, []
+        self.bundle_folder = None
         self.starts = 0
         self.server = Skepd(options.skepd, self.config(), scratch / "server")
         self.server.environment = {"LD_PRELOAD": str(options.clock_shift), "SKEP_TEST_CLOCK": str(scratch / "clock"),
@@ -353,11 +354,21 @@ class Storm:
             os.kill(pid, signal.SIGKILL)
             self.faults["monitors killed" if pid == monitor else "first processes killed"] += 1
 
-    def monitors(self):
-        mark = f"SKEP_TEST_CLOCK={self.scratch / 'clock'}".encode()
-        for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+    def bundles(self):
+        """Where the engine keeps what its containers are started by; None before the first one."""
+        for config in [] if self.bundle_folder else pathlib.Path("/run/skep").glob("*/tasks/*/config.json"):
             with contextlib.suppress(OSError):
-                if path.read_text() == "conmon\n" and mark in (path.parent / "environ").read_bytes().split(b"\0"):
+                if str(self.data) in config.read_text():
+                    self.bundle_folder = config.parents[1]
+                    break
+        return self.bundle_folder
+
+    def monitors(self):
+        """They have nothing of skepd's environment: their command lines name the bundles."""
+        bundles = self.bundles()
+        for path in pathlib.Path("/proc").glob("[0-9]*/comm") if bundles else []:
+            with contextlib.suppress(OSError):
+                if path.read_text() == "conmon\n" and bytes(bundles) + b"/" in (path.parent / "cmdline").read_bytes():
                     yield int(path.parent.name)
 
     # what is known
@@ -393,6 +404,8 @@ class Storm:
         weights = [actions[name][1] for name in names]
         for client in self.clients:
             client.start()
+        if self.is_local:  # strikes must have somebody to hit
+            until(lambda: any(True for _ in self.monitors()), lambda: f"no monitor is found\n{self.server.tail()}", 120)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.rest()
