@@ -2,6 +2,13 @@
  * UNIT_FILE takes, or are called by it. */
 #ifndef TEST_FOLDER_H
 #define TEST_FOLDER_H
+#include <stddef.h>
+
+/* Make an empty folder of a name of its own, which the caller removes; `name` is a part of it. It
+ * lies in memory where the machine has a file system there: a test with a store in it waits for no
+ * disk with each commit, and whether a disk keeps what it was told to keep no unit test can say.
+ * 0 or -1; ends the program when `path` is too small. */
+int folder_make(const char *name, char *path, size_t size);
 
 /* Make the folder, and remove it with all that is in it. 0 or -1, as cmocka has it. */
 int folder_setup(void **state);

@@ -11,6 +11,7 @@
 #include "api/worker.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "folder.h"
 #include "sys/secret.h"
 #include "world_service.h"
 #include <assert.h>
@@ -96,9 +97,8 @@ struct world *world_new_policy(const char *policy)
     struct err err = {0};
     int failed = secret_init(&err);
     assert(failed == 0);
-    snprintf(world->directory, sizeof world->directory, "/tmp/skep-api-test-XXXXXX");
-    char *made = mkdtemp(world->directory);
-    assert(made);
+    failed = folder_make("api", world->directory, sizeof world->directory);
+    assert(failed == 0);
     failed = store_open(world->directory, &world->store, &err);
     assert(failed == 0);
     struct core_config config;
