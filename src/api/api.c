@@ -222,12 +222,15 @@ void api_stop(struct api *api)
 {
     if (!api)
         return;
+    /* Each of these answers who waits for it and refuses whoever still comes ("the server is
+     * ending"), so their order is free; afterwards no request is suspended, which is what the end
+     * of the HTTP server wants. */
     if (api->oidc)
         oidc_thread_stop(api->oidc);
     directory_login_stop(api);
     exec_sessions_stop(api->sessions);
     worker_stop(api->search_worker);
-    passwords_stop(api->passwords); /* nothing stays suspended */
+    passwords_stop(api->passwords);
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);
     api_free(api);
