@@ -105,13 +105,12 @@ static void settings_print(const struct cli *cli, const json_t *reply)
 static int settings(struct cli *cli)
 {
     struct client *client = cli_client(cli);
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     if (!client)
         return EXIT_REFUSED;
     int code = client_get(client, "/api/v2/settings", &reply);
     if (!code && !print_raw(cli, reply))
         settings_print(cli, reply);
-    json_decref(reply);
     return code;
 }
 

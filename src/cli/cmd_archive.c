@@ -280,7 +280,7 @@ static int job_archive(struct cli *cli, const char *job, const char *folder)
 {
     struct archive archive = {
         .client = cli->client, .job = job, .folder = folder, .logs = json_array()};
-    json_t *detail = NULL;
+    json_auto_t *detail = NULL;
     int code = detail_fetch(&archive, &detail);
     if (!code)
         code = folder_make(archive.folder);
@@ -298,7 +298,6 @@ static int job_archive(struct cli *cli, const char *job, const char *folder)
     if (!code && cli_flag(cli, "delete"))
         code = job_delete(&archive);
     json_decref(archive.logs);
-    json_decref(detail);
     return code;
 }
 

@@ -119,10 +119,9 @@ int run_audit(struct cli *cli)
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    json_t *records = json_array();
+    json_auto_t *records = json_array();
     code = records_get(client, buf_cstr(&query), limit, records);
     if (!code && !print_raw(cli, records))
         records_print(cli, records);
-    json_decref(records);
     return code;
 }

@@ -14,7 +14,7 @@
 int run_nodes(struct cli *cli)
 {
     struct client *client = cli_client(cli);
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     if (!client)
         return EXIT_REFUSED;
     int code = client_get(client, "/api/v2/nodes", &json);
@@ -24,7 +24,6 @@ int run_nodes(struct cli *cli)
         nodes_print(&out, data, cli->output == OUTPUT_WIDE, cli->has_colours);
         print_flush(&out);
     }
-    json_decref(json);
     return code;
 }
 
@@ -37,11 +36,10 @@ int run_pardon(struct cli *cli)
 static int nodes_close(struct cli *cli, const char *rest, const char *done)
 {
     const char *reason = cli_value(cli, "reason");
-    json_t *body = json_object();
+    json_auto_t *body = json_object();
     if (reason)
         json_object_set_new(body, "reason", json_string(reason));
     char *text = json_dumps(body, JSON_COMPACT);
-    json_decref(body);
     int code = each_argument(cli, &(struct each_call){node_path, "PUT", rest, text, done});
     free(text);
     return code;
@@ -96,7 +94,7 @@ int run_exits(struct cli *cli)
         return EXIT_REFUSED;
     if (cli->argument_count && !text_to_int64(text_of(cli->arguments[0]), &wanted))
         return cli_fail(EXIT_USAGE, "exits: '%s' is no exit code", cli->arguments[0]);
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_get(client, "/api/v2/exit-specs", &json);
     json_t *rows = exits_of(json, cli->argument_count ? &wanted : NULL);
     if (!code && !json_array_size(rows))
@@ -113,7 +111,6 @@ int run_exits(struct cli *cli)
         print_flush(&out);
     }
     json_decref(rows);
-    json_decref(json);
     return code;
 }
 
@@ -293,7 +290,7 @@ static void types_print(const json_t *cells, bool is_physical, struct buf *out)
 /* Of a virtual cluster, or (NULL) of the physical one. */
 static int tree_print(struct cli *cli, struct client *client, const char *path, const char *cluster)
 {
-    json_t *cells = NULL;
+    json_auto_t *cells = NULL;
     int code = client_get(client, path, &cells);
     if (!code && !print_raw(cli, cells)) {
         cleanup_buf struct buf out = BUF_INIT;
@@ -305,7 +302,6 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
         print_flush(&out);
         buf_release(&tree.prefix);
     }
-    json_decref(cells);
     return code;
 }
 
@@ -320,7 +316,7 @@ int run_cells(struct cli *cli)
 static int one_cluster(struct cli *cli, struct client *client, const char *name)
 {
     cleanup_buf struct buf path = BUF_INIT;
-    json_t *cluster = NULL;
+    json_auto_t *cluster = NULL;
     buf_string(&path, "/api/v2/virtual-clusters/");
     client_encode(&path, name);
     int code = client_get(client, buf_cstr(&path), &cluster);
@@ -338,14 +334,13 @@ static int one_cluster(struct cli *cli, struct client *client, const char *name)
         if (json_object_get(cluster, "skus"))
             code = tree_print(cli, client, buf_cstr(&path), name);
     }
-    json_decref(cluster);
     return code;
 }
 
 int run_vc(struct cli *cli)
 {
     struct client *client = cli_client(cli);
-    json_t *clusters = NULL;
+    json_auto_t *clusters = NULL;
     if (!client)
         return EXIT_REFUSED;
     if (cli->argument_count)
@@ -362,6 +357,5 @@ int run_vc(struct cli *cli)
         table_print(&table, &out);
         print_flush(&out);
     }
-    json_decref(clusters);
     return code;
 }

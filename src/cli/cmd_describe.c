@@ -289,7 +289,7 @@ int run_describe(struct cli *cli)
     if (!client)
         return EXIT_REFUSED;
     cleanup_buf struct buf path = BUF_INIT, out = BUF_INIT;
-    json_t *detail = NULL;
+    json_auto_t *detail = NULL;
     const bool is_raw = cli->output == OUTPUT_JSON || cli->output == OUTPUT_YAML;
     job_path(&path, cli->arguments[0], "");
     int code = client_get(client, buf_cstr(&path), &detail);
@@ -306,6 +306,5 @@ int run_describe(struct cli *cli)
             events_print(&out, json_object_get(detail, "events"));
         print_flush(&out);
     }
-    json_decref(detail);
     return code;
 }

@@ -292,7 +292,7 @@ static int session_open(struct cli *cli, struct client *client, json_t *request,
 {
     cleanup_buf struct buf path = BUF_INIT;
     char *body = json_dumps(request, JSON_COMPACT);
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     if (!body)
         return cli_fail(EXIT_USAGE, "the command is not UTF-8");
     job_path(&path, cli->arguments[0], "/exec");
@@ -306,7 +306,6 @@ static int session_open(struct cli *cli, struct client *client, json_t *request,
         code = cli_fail(EXIT_SKEP, "the server named no session");
     if (!code)
         *id = mem_copy(given);
-    json_decref(reply);
     free(body);
     return code;
 }

@@ -30,18 +30,17 @@ static void groups_print(struct cli *cli, const json_t *groups)
 
 static int group_list(struct cli *cli, struct client *client)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_get(client, "/api/v2/groups", &json);
     if (!code && !print_raw(cli, json))
         groups_print(cli, json);
-    json_decref(json);
     return code;
 }
 
 static int group_show(struct cli *cli, struct client *client)
 {
     cleanup_buf struct buf path = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     account_path(&path, "groups", cli->arguments[1], "");
     int code = client_get(client, buf_cstr(&path), &json);
     if (!code && !print_raw(cli, json)) {
@@ -49,7 +48,6 @@ static int group_show(struct cli *cli, struct client *client)
         groups_print(cli, one);
         json_decref(one);
     }
-    json_decref(json);
     return code;
 }
 
@@ -57,7 +55,7 @@ static int group_members(struct cli *cli, struct client *client)
 {
     static const char *const HEADS[] = {"USER", "ADMIN", "GROUP ADMIN", NULL};
     cleanup_buf struct buf path = BUF_INIT, out = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     account_path(&path, "groups", cli->arguments[1], "/userlist");
     int code = client_get(client, buf_cstr(&path), &json);
     if (!code && !print_raw(cli, json)) {
@@ -72,7 +70,6 @@ static int group_members(struct cli *cli, struct client *client)
         table_print(&table, &out);
         print_flush(&out);
     }
-    json_decref(json);
     return code;
 }
 
@@ -85,7 +82,7 @@ static int fields_of(struct cli *cli, json_t *body)
         json_object_set_new(body, "description", json_string(description));
     if (external)
         json_object_set_new(body, "externalName", json_string(external));
-    json_t *acls = json_object();
+    json_auto_t *acls = json_object();
     if (clusters)
         json_object_set_new(acls, "virtualClusters", names_split(clusters));
     if (storages)
@@ -93,7 +90,6 @@ static int fields_of(struct cli *cli, json_t *body)
     int code = account_choice(cli, "admin", acls, "admin");
     if (!code && json_object_size(acls))
         json_object_set_new(body, "extension", json_pack("{s:O}", "acls", acls));
-    json_decref(acls);
     return code;
 }
 
@@ -208,7 +204,7 @@ int run_group(struct cli *cli)
 static int token_list(struct cli *cli, struct client *client)
 {
     static const char *const HEADS[] = {"TOKEN", "KIND", "SCOPE", "MADE", "EXPIRES", NULL};
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_get(client, "/api/v2/tokens", &json);
     const json_t *details = json_object_get(json, "details");
     if (!code && !print_raw(cli, details)) {
@@ -231,7 +227,6 @@ static int token_list(struct cli *cli, struct client *client)
         table_print(&table, &out);
         print_flush(&out);
     }
-    json_decref(json);
     return code;
 }
 

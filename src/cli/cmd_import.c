@@ -116,14 +116,13 @@ static int report_print(const struct cli *cli, const char *folder,
                         const struct openpai_output *output)
 {
     cleanup_buf struct buf out = BUF_INIT;
-    json_t *list = notes_json(output);
+    json_auto_t *list = notes_json(output);
     if (!print_raw(cli, list)) {
         notes_table(output, cli->has_colours, &out);
         buf_format(&out, "\nWritten to %s. Next: skepd --check --config %s/skepd.yaml\n", folder,
                    folder);
         print_flush(&out);
     }
-    json_decref(list);
     return 0;
 }
 

@@ -30,7 +30,7 @@ static int token_get(struct client *client, const char *name, const char *passwo
     json_decref(body);
     if (!text)
         return cli_fail(EXIT_USAGE, "user name and password must be UTF-8");
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_call(client,
                            &(struct client_request){.method = "POST",
                                                     .path = "/api/v2/authn/basic/login",
@@ -43,7 +43,6 @@ static int token_get(struct client *client, const char *name, const char *passwo
             cli_fail(EXIT_REFUSED, "%s gave no token: is it a Skep server?", client_server(client));
     if (!code)
         *token = mem_copy(given);
-    json_decref(json);
     free(text);
     return code;
 }
@@ -132,12 +131,11 @@ static struct client *client_make(const struct cli *cli, const char *server, con
 static int token_check(const struct cli *cli, const char *server, const char *token,
                        const char *fingerprint, char **name)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     struct client *client = client_make(cli, server, token, fingerprint);
     int code = client_get(client, "/api/v2/tokens/check", &json);
     if (!code)
         *name = mem_copy(field_text(json, "username") ? field_text(json, "username") : "");
-    json_decref(json);
     client_free(client);
     return code;
 }

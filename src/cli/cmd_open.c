@@ -27,7 +27,7 @@ static int way_in(struct cli *cli, struct client *client, const json_t *request)
 {
     cleanup_buf struct buf path = BUF_INIT;
     char *body = json_dumps(request, JSON_COMPACT);
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     job_path(&path, cli->arguments[0], "/webPorts");
     const struct client_request post = {.method = "POST",
                                         .path = buf_cstr(&path),
@@ -44,7 +44,6 @@ static int way_in(struct cli *cli, struct client *client, const json_t *request)
         if (!cli_flag(cli, "print"))
             web_page_open(uri);
     }
-    json_decref(reply);
     free(body);
     return code;
 }
@@ -52,10 +51,9 @@ static int way_in(struct cli *cli, struct client *client, const json_t *request)
 int run_open(struct cli *cli)
 {
     struct client *client = cli_client(cli);
-    json_t *request = json_object();
+    json_auto_t *request = json_object();
     int code = request_fill(cli, request);
     if (!code)
         code = client ? way_in(cli, client, request) : EXIT_REFUSED;
-    json_decref(request);
     return code;
 }

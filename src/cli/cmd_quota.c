@@ -42,18 +42,17 @@ static void quotas_print(const struct cli *cli, const json_t *quotas)
 
 static int own_name(struct client *client, struct buf *name)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_get(client, "/api/v2/tokens/check", &json);
     if (!code)
         buf_string(name, field_text(json, "username") ? field_text(json, "username") : "");
-    json_decref(json);
     return code;
 }
 
 static int quota_show(struct cli *cli, struct client *client)
 {
     cleanup_buf struct buf path = BUF_INIT, me = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = 0;
     if (cli->argument_count > 1)
         buf_string(&me, cli->arguments[1]);
@@ -67,7 +66,6 @@ static int quota_show(struct cli *cli, struct client *client)
     code = client_get(client, buf_cstr(&path), &json);
     if (!code && !print_raw(cli, json))
         quotas_print(cli, json);
-    json_decref(json);
     return code;
 }
 

@@ -107,7 +107,7 @@ int run_list(struct cli *cli)
     if (!client)
         return EXIT_REFUSED;
     cleanup_buf struct buf path = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = list_path(cli, client, &path);
     if (!code)
         code = client_get(client, buf_cstr(&path), &json);
@@ -115,7 +115,6 @@ int run_list(struct cli *cli)
         list_names(json_object_get(json, "data"));
     else if (!code && !print_raw(cli, json_object_get(json, "data")))
         list_print(cli, json);
-    json_decref(json);
     return code;
 }
 
@@ -173,7 +172,7 @@ static void tasks_name(const json_t *roles, struct buf *out)
 static int only_task(struct client *client, const char *job, long attempt, char **role)
 {
     cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT, names = BUF_INIT;
-    json_t *detail = NULL;
+    json_auto_t *detail = NULL;
     buf_format(&rest, "/attempts/%ld", attempt);
     job_path(&path, job, buf_cstr(&rest));
     int code = client_get(client, buf_cstr(&path), &detail);
@@ -189,7 +188,6 @@ static int only_task(struct client *client, const char *job, long attempt, char 
                         "the job has several tasks: name one with --role and --index; there are %s",
                         buf_cstr(&names));
     }
-    json_decref(detail);
     return code;
 }
 

@@ -54,7 +54,7 @@ static int use_path(struct cli *cli, struct buf *path)
 int run_use(struct cli *cli)
 {
     cleanup_buf struct buf path = BUF_INIT, out = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = use_path(cli, &path);
     struct client *client = code ? NULL : cli_client(cli);
     if (!code && !client)
@@ -65,6 +65,5 @@ int run_use(struct cli *cli)
         use_print(&out, json, has_unicode(), cli->has_colours);
         print_flush(&out);
     }
-    json_decref(json);
     return code;
 }

@@ -37,18 +37,17 @@ static void users_print(struct cli *cli, const json_t *users)
 
 static int user_list(struct cli *cli, struct client *client)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int code = client_get(client, "/api/v2/users", &json);
     if (!code && !print_raw(cli, json))
         users_print(cli, json);
-    json_decref(json);
     return code;
 }
 
 static int show(struct cli *cli, struct client *client, const char *name)
 {
     cleanup_buf struct buf path = BUF_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     account_path(&path, "users", name, "");
     int code = client_get(client, buf_cstr(&path), &json);
     if (!code && !print_raw(cli, json)) {
@@ -56,7 +55,6 @@ static int show(struct cli *cli, struct client *client, const char *name)
         users_print(cli, one);
         json_decref(one);
     }
-    json_decref(json);
     return code;
 }
 
@@ -68,7 +66,7 @@ static int user_show(struct cli *cli, struct client *client)
 int run_whoami(struct cli *cli)
 {
     struct client *client = cli_client(cli);
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     if (!client)
         return EXIT_REFUSED;
     int code = client_get(client, "/api/v2/tokens/check", &json);
@@ -79,7 +77,6 @@ int run_whoami(struct cli *cli)
                client_server(client), scope ? ", by an application token of scope " : "",
                scope ? scope : "");
     }
-    json_decref(json);
     return code;
 }
 

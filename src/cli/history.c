@@ -10,7 +10,7 @@ static int task_fetch(struct client *client, const char *job, int64_t job_attemp
                       json_t *task)
 {
     cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT;
-    json_t *whole = NULL;
+    json_auto_t *whole = NULL;
     buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
     client_encode(&rest, role);
     buf_format(&rest, "/taskIndex/%lld/attempts", (long long)field_int(task, "taskIndex"));
@@ -18,7 +18,6 @@ static int task_fetch(struct client *client, const char *job, int64_t job_attemp
     int code = client_get(client, buf_cstr(&path), &whole);
     if (!code)
         json_object_set(task, "attempts", json_object_get(whole, "attempts"));
-    json_decref(whole);
     return code;
 }
 
@@ -51,14 +50,13 @@ static int tasks_fetch(struct client *client, const char *job, json_t *attempt, 
 int history_attempts(struct client *client, const char *job, bool is_table, json_t *detail)
 {
     cleanup_buf struct buf path = BUF_INIT;
-    json_t *attempts = NULL;
+    json_auto_t *attempts = NULL;
     job_path(&path, job, "/attempts");
     int code = client_get(client, buf_cstr(&path), &attempts);
     for (size_t i = 0; i < json_array_size(attempts) && !code; i++)
         code = tasks_fetch(client, job, json_array_get(attempts, i), is_table);
     if (!code)
         json_object_set(detail, "attempts", attempts);
-    json_decref(attempts);
     return code;
 }
 
