@@ -25,17 +25,33 @@ void *mem_zero(size_t count, size_t size)
 
 enum { LINE = 64, LARGE_PAGE = 2 << 20 };
 
-void *mem_table(size_t count, size_t size)
+/* In whole steps, large pages or lines. */
+static size_t table_bytes(size_t count, size_t size, size_t *step)
 {
     size_t total = mem_size(count, size);
-    bool is_large = total >= LARGE_PAGE;
-    size_t step = is_large ? LARGE_PAGE : LINE;
-    if (total > SIZE_MAX - step)
+    *step = total >= LARGE_PAGE ? LARGE_PAGE : LINE;
+    if (total > SIZE_MAX - *step)
         abort();
-    total = total ? (total + step - 1) / step * step : step;
-    void *table = checked(aligned_alloc(step, total));
-    if (is_large)
+    return total ? (total + *step - 1) / *step * *step : *step;
+}
+
+void *mem_table_begin(size_t count, size_t size)
+{
+    size_t step, total = table_bytes(count, size, &step);
+    return checked(aligned_alloc(step, total));
+}
+
+void mem_table_full(void *table, size_t count, size_t size)
+{
+    size_t step, total = table_bytes(count, size, &step);
+    if (step == LARGE_PAGE)
         madvise(table, total, MADV_HUGEPAGE); /* a wish; nothing depends on it */
+}
+
+void *mem_table(size_t count, size_t size)
+{
+    void *table = mem_table_begin(count, size);
+    mem_table_full(table, count, size);
     return table;
 }
 

@@ -20,6 +20,11 @@ void *mem_copy_array(const void *items, size_t count, size_t size);
 /* Not zeroed, from the start of a cache line on; large tables on large pages where the system has
  * them, so that reading them at random does not miss in the page tables, too. Freed by mem_free. */
 MEM_NEVER_NULL void *mem_table(size_t count, size_t size);
+/* The same for a table that is filled little by little, where no step may take long: the kernel may
+ * look for a large page for 10 ms. So it gets small ones first, and large ones in the background
+ * once it is full. */
+MEM_NEVER_NULL void *mem_table_begin(size_t count, size_t size);
+void mem_table_full(void *table, size_t count, size_t size);
 
 static inline void mem_free(void *memory)
 {

@@ -532,6 +532,18 @@ void core_step_end(struct core *core)
     core->output = NULL;
 }
 
+static void placer_tidy(struct core *core)
+{
+    const struct placer_ops *ops = core->placer->ops;
+    const bool was_making = ops->is_making && ops->is_making(core->placer);
+    if (ops->tidy)
+        ops->tidy(core->placer, core->slice);
+    if (!was_making || ops->is_making(core->placer))
+        return;
+    placer_renew(core);
+    core->is_unblocked = true; /* there are cells that nobody has asked for */
+}
+
 void core_step(struct core *core, const struct event *event, struct output *output)
 {
     assert(!core->output && core->actions.count == 0);
@@ -546,8 +558,7 @@ void core_step(struct core *core, const struct event *event, struct output *outp
     core->random = event->random;
     if (core->wake_ms <= core->now_ms)
         core->wake_ms = INT64_MAX; /* it has come: ask again for the next */
-    if (core->placer->ops->tidy)
-        core->placer->ops->tidy(core->placer, core->slice);
+    placer_tidy(core);
     timers_fire(core);
     event_apply(core, event);
     core_step_end(core);

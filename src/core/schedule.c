@@ -319,11 +319,13 @@ static void pass_go_on(struct core *core)
     assert(core->output);
     struct pass *pass = &core->pass;
     pass->cuts++;
+    const struct placer_ops *ops = core->placer->ops;
     const enum placing_stage stage = core->placing.stage;
     const bool is_starting =
         gang_is_creating(core) ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once = is_starting || pass->cuts < AT_ONCE_MAX;
+    const bool is_at_once =
+        is_starting || (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
@@ -398,6 +400,7 @@ int core_check_request(struct core *core, struct core_job *job, struct err *err)
     assert(job->id.v);
     struct text shape = shape_of(core, job, &core->scratch);
     uint64_t hash = text_hash(shape, 0);
+    bool is_known = true;
     if (id_map_get(&core->known_shapes, hash) != MAP_NONE)
         return 0;
     for (uint16_t i = 0; i < job->plan->role_count; i++) {
@@ -417,7 +420,10 @@ int core_check_request(struct core *core, struct core_job *job, struct err *err)
                                             &result, err);
         if (code)
             return code;
+        is_known = is_known && result.kind == PLACEMENT_BIND;
     }
+    if (!is_known)
+        return 0; /* there are no cells yet: it is asked again next time */
     enum { SHAPES_MAX = 4096 };
     if (core->known_shapes.count >= SHAPES_MAX)
         id_map_release(&core->known_shapes);

@@ -10,11 +10,12 @@ struct node_shape { /* of a node's GPUs: so many NUMA nodes of so many switches 
     uint32_t numas, switches, gpus;
 };
 
-struct config_maker {
+struct hived_maker {
     struct hived_config *config;
-    struct arena *arena;
+    struct arena *arena; /* of the configuration */
     struct hived_vc_spec *vc;
-    uint32_t type_room, sku_room, cell_room;
+    uint32_t grain, type_room, sku_room, cell_room;
+    uint64_t leaves;
 };
 
 struct device {
@@ -80,7 +81,7 @@ static struct node_shape shape_of(const struct device *devices, uint32_t count)
     return (struct node_shape){count / numa, numa / bridge, bridge};
 }
 
-static struct hived_type *type_get(struct config_maker *maker, const char *name, bool *is_new)
+static struct hived_type *type_get(struct hived_maker *maker, const char *name, bool *is_new)
 {
     struct hived_config *config = maker->config;
     uint32_t known = hived_config_type(config, name);
@@ -94,7 +95,7 @@ static struct hived_type *type_get(struct config_maker *maker, const char *name,
 }
 
 /* The cell above `child`, unless it would hold just one. */
-static const char *type_above(struct config_maker *maker, const char *name, const char *child,
+static const char *type_above(struct hived_maker *maker, const char *name, const char *child,
                               uint32_t number, bool is_node)
 {
     assert(number > 0);
@@ -111,7 +112,7 @@ static const char *type_above(struct config_maker *maker, const char *name, cons
 }
 
 /* A name that can stand in a path of types. */
-static const char *name_clean(struct config_maker *maker, const char *name)
+static const char *name_clean(struct hived_maker *maker, const char *name)
 {
     char *clean = arena_copy(maker->arena, text_of(name));
     for (char *at = clean; *at; at++)
@@ -120,7 +121,7 @@ static const char *name_clean(struct config_maker *maker, const char *name)
     return clean;
 }
 
-static const char *gpu_node_type(struct config_maker *maker, const char *leaf,
+static const char *gpu_node_type(struct hived_maker *maker, const char *leaf,
                                  struct node_shape shape)
 {
     const char *name = name_clean(maker, leaf);
@@ -143,7 +144,7 @@ static const char *gpu_node_type(struct config_maker *maker, const char *leaf,
     return type_above(maker, node, below, number, true);
 }
 
-static void sku_lower(struct config_maker *maker, const char *leaf, uint32_t gpu, uint32_t cpu,
+static void sku_lower(struct hived_maker *maker, const char *leaf, uint32_t gpu, uint32_t cpu,
                       uint64_t memory_mib)
 {
     struct hived_config *config = maker->config;
@@ -159,26 +160,28 @@ static void sku_lower(struct config_maker *maker, const char *leaf, uint32_t gpu
     config->skus[config->sku_count++] = (struct hived_sku){leaf, gpu, cpu, memory_mib};
 }
 
-static struct hived_cell_spec *cell_add(struct config_maker *maker, const char *type,
+static struct hived_cell_spec *cell_add(struct hived_maker *maker, const char *type,
                                         const char *node)
 {
     struct hived_config *config = maker->config;
     assert(config->cell_count < maker->cell_room);
     struct hived_cell_spec *cell = &config->cells[config->cell_count++];
-    *cell = (struct hived_cell_spec){.type_name = type, .address = node, .place = {1, 1}};
+    const uint32_t index = hived_config_type(config, type);
+    *cell = (struct hived_cell_spec){
+        .type_name = type, .address = node, .place = {1, 1}, .type = index};
     for (uint32_t i = 0; i < maker->vc->cell_count; i++) {
-        if (!strcmp(maker->vc->cells[i].path, type)) {
+        if (maker->vc->cells[i].type == index) {
             maker->vc->cells[i].number++;
             return cell;
         }
     }
-    maker->vc->cells[maker->vc->cell_count++] =
-        (struct hived_vc_cell){.path = type, .number = 1, .place = {1, 1}};
+    maker->vc->cells[maker->vc->cell_count++] = (struct hived_vc_cell){
+        .path = type, .number = 1, .place = {1, 1}, .chain_type = index, .type = index};
     return cell;
 }
 
 /* Where topology order is not index order the leaves' addresses are written out. */
-static void children_name(struct config_maker *maker, struct hived_cell_spec *cell,
+static void children_name(struct hived_maker *maker, struct hived_cell_spec *cell,
                           const char *type_name, const struct device **next)
 {
     uint32_t type = hived_config_type(maker->config, type_name);
@@ -193,7 +196,7 @@ static void children_name(struct config_maker *maker, struct hived_cell_spec *ce
         children_name(maker, &cell->children[i], own->child_name, next);
 }
 
-static void gpu_cells_add(struct config_maker *maker, const struct node_facts *node, uint32_t cpu,
+static void gpu_cells_add(struct hived_maker *maker, const struct node_facts *node, uint32_t cpu,
                           uint64_t memory_mib)
 {
     uint32_t count;
@@ -289,7 +292,7 @@ static uint32_t group_size(uint32_t count)
 }
 
 /* The groups follow from the number of leaves, so a name stands for one structure. */
-static const char *cpu_node_type(struct config_maker *maker, const char *leaf, uint32_t leaves)
+static const char *cpu_node_type(struct hived_maker *maker, const char *leaf, uint32_t leaves)
 {
     assert(leaves > 0);
     const char *below = leaf;
@@ -303,10 +306,9 @@ static const char *cpu_node_type(struct config_maker *maker, const char *leaf, u
                       true);
 }
 
-static void cpu_cells_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
+static void cpu_cells_add(struct hived_maker *maker, const struct node_facts *node)
 {
-    assert(grain > 0);
-    struct hived_auto_cpus cpus = hived_auto_cpus(node, grain);
+    struct hived_auto_cpus cpus = hived_auto_cpus(node, maker->grain);
     if (!cpus.leaves)
         return;
     const char *leaf =
@@ -318,45 +320,87 @@ static void cpu_cells_add(struct config_maker *maker, const struct node_facts *n
 
 /* --- the whole --- */
 
-static void node_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
-{
-    assert(grain > 0 && node->name);
-    struct node_share share = share_of(node);
-    if (node->gpu_count)
-        gpu_cells_add(maker, node, share.gpu_cpu, share.gpu_memory_mib ? share.gpu_memory_mib : 1);
-    cpu_cells_add(maker, node, grain);
-}
-
 enum { TYPES_A_NODE = 6, SKUS_A_NODE = 2 }; /* three types above its GPU leaf, three for CPUs */
 
+struct hived_maker *hived_maker_new(uint32_t count, uint32_t grain)
+{
+    assert(grain > 0);
+    struct hived_maker *maker = mem_zero(1, sizeof *maker);
+    struct hived_config *config = hived_config_new();
+    const uint32_t kinds = count < HIVED_AUTO_KINDS_MAX ? count : HIVED_AUTO_KINDS_MAX;
+    *maker = (struct hived_maker){.config = config,
+                                  .arena = &config->arena,
+                                  .grain = grain,
+                                  .type_room = TYPES_A_NODE * kinds,
+                                  .sku_room = SKUS_A_NODE * kinds,
+                                  .cell_room = 2 * count};
+    config->types = ARENA_ARRAY(maker->arena, struct hived_type, 2 * (size_t)maker->type_room + 1);
+    config->skus = ARENA_ARRAY(maker->arena, struct hived_sku, maker->sku_room + 1u);
+    config->cells = ARENA_ARRAY(maker->arena, struct hived_cell_spec, maker->cell_room + 1u);
+    config->vcs = maker->vc = ARENA_NEW(maker->arena, struct hived_vc_spec);
+    config->vc_count = 1;
+    *maker->vc = (struct hived_vc_spec){.name = "default", .place = {1, 1}};
+    maker->vc->cells = ARENA_ARRAY(maker->arena, struct hived_vc_cell, maker->type_room + 1u);
+    return maker;
+}
+
+void hived_maker_free(struct hived_maker *maker)
+{
+    if (maker)
+        hived_config_free(maker->config);
+    mem_free(maker);
+}
+
+uint32_t hived_maker_leaves(const struct hived_maker *maker, const struct node_facts *node)
+{
+    return node->gpu_count + hived_auto_cpus(node, maker->grain).leaves;
+}
+
+int hived_maker_add(struct hived_maker *maker, const struct node_facts *node, struct err *err)
+{
+    struct hived_config *config = maker->config;
+    const struct node_share share = share_of(node);
+    const uint32_t leaves = hived_maker_leaves(maker, node);
+    assert(node->name && config->cell_count + 2 <= maker->cell_room);
+    if (config->type_count + TYPES_A_NODE > maker->type_room ||
+        config->sku_count + SKUS_A_NODE > maker->sku_room)
+        return err_fail(err, ERR_TOO_BIG, "", "more than %d kinds of nodes; give a configuration",
+                        HIVED_AUTO_KINDS_MAX);
+    if (node->gpu_count > HIVED_NODE_LEAVES_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "node %s has more than %d GPUs", node->name,
+                        HIVED_NODE_LEAVES_MAX);
+    if (maker->leaves + leaves > HIVED_LEAVES_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "the cluster has more than %d leaves",
+                        HIVED_LEAVES_MAX);
+    maker->leaves += leaves;
+    if (node->gpu_count)
+        gpu_cells_add(maker, node, share.gpu_cpu, share.gpu_memory_mib ? share.gpu_memory_mib : 1);
+    cpu_cells_add(maker, node);
+    return 0;
+}
+
+struct hived_config *hived_maker_finish(struct hived_maker *maker)
+{
+    struct hived_config *config = maker->config;
+    hived_config_derive(config);
+    mem_free(maker);
+    return config;
+}
+
+/* Checked like one that people wrote: also for what a caller may give twice. */
 struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t count,
                                        uint32_t grain, struct err *err)
 {
-    struct hived_config *config = hived_config_new();
-    struct config_maker maker = {.config = config, .arena = &config->arena};
-    uint32_t kinds = count < HIVED_AUTO_KINDS_MAX ? count : HIVED_AUTO_KINDS_MAX;
-    maker.type_room = TYPES_A_NODE * kinds;
-    maker.sku_room = SKUS_A_NODE * kinds;
-    maker.cell_room = 2 * count;
-    config->types = ARENA_ARRAY(maker.arena, struct hived_type, 2 * (size_t)maker.type_room + 1);
-    config->skus = ARENA_ARRAY(maker.arena, struct hived_sku, maker.sku_room + 1u);
-    config->cells = ARENA_ARRAY(maker.arena, struct hived_cell_spec, maker.cell_room + 1u);
-    config->vcs = maker.vc = ARENA_NEW(maker.arena, struct hived_vc_spec);
-    config->vc_count = 1;
-    *maker.vc = (struct hived_vc_spec){.name = "default", .place = {1, 1}};
-    maker.vc->cells = ARENA_ARRAY(maker.arena, struct hived_vc_cell, maker.cell_room + 1u);
-    for (uint32_t i = 0; i < count; i++) {
-        if (config->type_count + TYPES_A_NODE > maker.type_room ||
-            config->sku_count + SKUS_A_NODE > maker.sku_room) {
-            hived_config_free(config);
-            err_fail(err, ERR_TOO_BIG, "", "more than %d kinds of nodes; give a configuration",
-                     HIVED_AUTO_KINDS_MAX);
+    struct hived_maker *maker = hived_maker_new(count, grain);
+    for (uint32_t i = 0; i < count; i++)
+        if (hived_maker_add(maker, &nodes[i], err)) {
+            hived_maker_free(maker);
             return NULL;
         }
-        node_add(&maker, &nodes[i], grain);
-    }
+    struct hived_config *config = maker->config;
+    mem_free(maker);
     cleanup_problems struct problems problems;
-    problems_init(&problems, maker.arena);
+    problems_init(&problems, &config->arena);
     bool is_good = hived_config_finish(config, &problems);
     if (!is_good)
         err_fail(err, ERR_TOO_BIG, problems.items[0].path, "%s", problems.items[0].text);

@@ -39,7 +39,19 @@ void hived_auto_count(struct hived_auto_sum *sum, const struct node_facts *node,
 /* The largest one where none is large enough: too many GPUs. */
 uint32_t hived_auto_grain(const struct hived_auto_sum *sum);
 
-/* NULL with the first problem in `err`: more kinds of nodes or leaves than the limits. */
+/* A configuration is made node by node: room for `count` of them, each with a name of its own. The
+ * configuration lies in the maker until hived_maker_finish, which frees the maker. */
+struct hived_maker;
+struct hived_maker *hived_maker_new(uint32_t count, uint32_t grain);
+void hived_maker_free(struct hived_maker *maker);
+/* How many leaves the node's cells have, lost GPUs included. */
+uint32_t hived_maker_leaves(const struct hived_maker *maker, const struct node_facts *node);
+/* ERR_TOO_BIG: more kinds of nodes or leaves than the limits; the node is left out. */
+int hived_maker_add(struct hived_maker *maker, const struct node_facts *node, struct err *err);
+struct hived_config *hived_maker_finish(struct hived_maker *maker);
+
+/* All at once. NULL with the first problem in `err`: more kinds of nodes or leaves than the limits,
+ * or a node twice. */
 struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t count,
                                        uint32_t grain, struct err *err);
 

@@ -85,7 +85,10 @@ static uint64_t count_cells(const struct hived *h)
 
 static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, uint8_t level)
 {
+    assert(h->cell_count < h->cell_room);
     struct cell *cell = &h->cells[h->cell_count];
+    h->addresses[h->cell_count] = NULL;
+    h->taken[h->cell_count] = h->scratch[h->cell_count] = 0;
     h->priority[h->cell_count++] = HIVED_PRIORITY_FREE;
     *cell = (struct cell){.parent = parent,
                           .child = NONE,
@@ -115,6 +118,10 @@ static uint32_t node_get(struct hived *h, const char *name)
     uint32_t index = text_map_get(&h->node_index, text_of(name));
     if (index != MAP_NONE)
         return index;
+    if (h->node_count == h->node_room) {
+        h->node_room = 2 * h->node_room + 1;
+        h->nodes = mem_realloc(h->nodes, mem_size(h->node_room, sizeof *h->nodes));
+    }
     index = h->node_count++;
     h->nodes[index] = (struct node){.name = name, .is_bad = true};
     text_map_set(&h->node_index, text_of(name), index);
@@ -197,13 +204,6 @@ static uint32_t top_add(struct hived *h, uint32_t chain_index, const struct hive
     return top;
 }
 
-static void physical_build(struct hived *h)
-{
-    const struct hived_config *config = h->config;
-    for (uint32_t i = 0; i < config->cell_count; i++)
-        top_add(h, chain_find(h, config->cells[i].type), &config->cells[i], i);
-}
-
 static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level)
 {
     assert(vc < h->vc_count);
@@ -262,41 +262,6 @@ static void unbound_build(struct quota_level *own)
         own->unbound[i / 64] |= 1ull << (i % 64);
 }
 
-static void virtual_build(struct hived *h)
-{
-    const struct hived_config *config = h->config;
-    h->quotas = mem_zero((size_t)h->vc_count * h->chain_count + 1, sizeof *h->quotas);
-    uint32_t pin = 0;
-    for (uint32_t vc = 0; vc < h->vc_count; vc++) {
-        const struct hived_vc_spec *spec = &config->vcs[vc];
-        for (uint32_t k = 0; k < spec->cell_count; k++)
-            if (spec->cells[k].number > 0)
-                quota_add(h, vc, chain_find(h, spec->cells[k].chain_type),
-                          config->types[spec->cells[k].type].level, spec->cells[k].number);
-        for (uint32_t k = 0; k < spec->pin_count; k++, pin++) {
-            uint32_t chain = chain_find(h, spec->pins[k].chain_type);
-            uint8_t level = config->types[spec->pins[k].cell->type].level;
-            h->pins[pin].root = virtual_tree(h, vc, chain, level);
-        }
-        for (uint32_t chain = 0; chain < h->chain_count; chain++) {
-            struct quota *quota = quota_of(h, vc, chain);
-            for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++)
-                unbound_build(&quota->levels[at]);
-        }
-    }
-}
-
-static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
-{
-    assert(cell < h->cell_count);
-    h->cells[cell].is_viewed = true;
-    h->rests[cell].view_node = h->view_node_count;
-    h->rests[cell].view = (uint32_t)(view - h->views);
-    h->view_nodes[h->view_node_count++] = (struct view_node){
-        .cell = cell, .leaf = first_leaf(h, cell), .previous = NONE, .next = NONE};
-    view->count++;
-}
-
 /* Cells of the tree at `level`, neighbours. */
 static uint32_t level_first(const struct hived *h, uint32_t root, uint8_t level, uint32_t *count)
 {
@@ -310,68 +275,12 @@ static uint32_t level_first(const struct hived *h, uint32_t root, uint8_t level,
     return cell;
 }
 
-static struct view *view_new(struct hived *h, bool is_cluster)
-{
-    struct view *view = &h->views[h->view_count++];
-    *view = (struct view){.is_cluster = is_cluster, .first = h->view_node_count};
-    return view;
-}
-
 static void view_add_tree(struct hived *h, struct view *view, uint32_t root, uint8_t level)
 {
     assert(root < h->cell_count);
     uint32_t count, first = level_first(h, root, level, &count);
     for (uint32_t i = 0; i < count; i++)
-        view_add_cell(h, view, first + i);
-}
-
-/* Nodes first, then the quota's smaller cells, larger ones before. */
-static void quota_view_build(struct hived *h, uint32_t vc, uint32_t chain_index)
-{
-    assert(vc < h->vc_count);
-    assert(chain_index < h->chain_count);
-    struct quota *quota = quota_of(h, vc, chain_index);
-    const struct chain *chain = &h->chains[chain_index];
-    struct view *view = view_new(h, false);
-    quota->view = h->view_count - 1;
-    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
-        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
-        if (!root->is_pinned && root->chain == chain_index && root->level >= chain->node_level)
-            view_add_tree(h, view, h->vcs[vc].roots.items[i], chain->node_level);
-    }
-    for (uint8_t at = (uint8_t)(chain->node_level - 1); at >= 1; at--)
-        for (size_t i = 0; i < quota->levels[at].roots.count; i++)
-            view_add_cell(h, view, quota->levels[at].roots.items[i]);
-    view_build(h, view);
-}
-
-static void views_build(struct hived *h)
-{
-    size_t views = h->chain_count + h->pin_count + (size_t)h->vc_count * h->chain_count;
-    h->views = mem_zero(views + 1, sizeof *h->views);
-    h->view_nodes = mem_zero(h->cell_count + 1, sizeof *h->view_nodes);
-    for (uint32_t i = 0; i < h->chain_count; i++) {
-        struct chain *chain = &h->chains[i];
-        struct view *view = view_new(h, true);
-        chain->view = h->view_count - 1;
-        for (size_t k = 0; k < chain->tops.count; k++)
-            view_add_tree(h, view, chain->tops.items[k], chain->node_level);
-        view_build(h, view);
-    }
-    for (uint32_t vc = 0; vc < h->vc_count; vc++)
-        for (uint32_t i = 0; i < h->chain_count; i++)
-            if (quota_of(h, vc, i)->is_present)
-                quota_view_build(h, vc, i);
-    for (uint32_t i = 0; i < h->pin_count; i++) {
-        struct view *view = view_new(h, false);
-        h->pins[i].view = h->view_count - 1;
-        const struct cell *root = &h->cells[h->pins[i].root];
-        uint8_t level = h->chains[root->chain].node_level;
-        view_add_tree(h, view, h->pins[i].root, root->level < level ? root->level : level);
-        view_build(h, view);
-    }
-    h->view_node_room = h->view_node_count + 1;
-    h->view_nodes = mem_realloc(h->view_nodes, mem_size(h->view_node_room, sizeof *h->view_nodes));
+        view_join(h, view, first + i);
 }
 
 static void vcs_build(struct hived *h)
@@ -410,14 +319,6 @@ static void pins_bind(struct hived *h)
     }
 }
 
-static void all_nodes_bad(struct hived *h)
-{
-    for (uint32_t i = 0; i < h->node_count; i++) {
-        h->nodes[i].is_bad = false;
-        node_bad_set(h, i, true);
-    }
-}
-
 void cells_alloc(struct hived *h, size_t room)
 {
     h->cells = mem_table(room, sizeof *h->cells);
@@ -432,31 +333,209 @@ static size_t room_of(size_t cells)
     return cells + cells / 2 + 1;
 }
 
-void hived_build(struct hived *h)
+/* --- in pieces: each of these does the next item of a stage, and says how many leaves it had ---
+ */
+
+static void stage_begin(struct hived *h, enum build_stage stage)
+{
+    assert(stage > h->build.stage);
+    h->build = (struct build){.stage = stage};
+}
+
+static uint32_t physical_next(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    struct build *build = &h->build;
+    if (build->at == config->cell_count) {
+        stage_begin(h, BUILD_VIRTUAL);
+        return 0;
+    }
+    const struct hived_cell_spec *spec = &config->cells[build->at];
+    top_add(h, chain_find(h, spec->type), spec, build->at++);
+    return config->types[spec->type].leaf_count;
+}
+
+/* What follows the quotas of a virtual cluster. */
+static void vc_finish(struct hived *h, uint32_t vc)
+{
+    const struct hived_vc_spec *spec = &h->config->vcs[vc];
+    for (uint32_t k = 0; k < spec->pin_count; k++) {
+        uint32_t chain = chain_find(h, spec->pins[k].chain_type);
+        uint8_t level = h->config->types[spec->pins[k].cell->type].level;
+        h->pins[h->build.pin++].root = virtual_tree(h, vc, chain, level);
+    }
+    for (uint32_t chain = 0; chain < h->chain_count; chain++) {
+        struct quota *quota = quota_of(h, vc, chain);
+        for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++)
+            unbound_build(&quota->levels[at]);
+    }
+}
+
+static uint32_t virtual_next(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    struct build *build = &h->build;
+    if (build->at == h->vc_count) {
+        stage_begin(h, BUILD_VIEWS);
+        return 0;
+    }
+    const struct hived_vc_spec *spec = &config->vcs[build->at];
+    if (build->part == spec->cell_count) {
+        vc_finish(h, build->at++);
+        build->part = 0;
+        return 1;
+    }
+    const struct hived_vc_cell *cells = &spec->cells[build->part];
+    if (build->number == cells->number) {
+        build->part++;
+        build->number = 0;
+        return 0;
+    }
+    const struct hived_type *type = &config->types[cells->type];
+    build->number++;
+    quota_add(h, build->at, chain_find(h, cells->chain_type), type->level, 1);
+    return type->leaf_count;
+}
+
+static uint32_t view_begin(struct hived *h, bool is_cluster)
+{
+    struct view *view = &h->views[h->view_count++];
+    *view = (struct view){
+        .is_cluster = is_cluster, .first = h->view_node_count, .lowest = HIVED_PRIORITY_MAX + 1};
+    if (!is_cluster)
+        view->by_priority = mem_zero(HIVED_PRIORITY_MAX + 1, sizeof *view->by_priority);
+    return h->view_count - 1;
+}
+
+/* Nodes of a chain, for who is opportunistic. False: it has no more. */
+static bool chain_view_next(struct hived *h, struct chain *chain, uint32_t tree)
+{
+    if (tree == 0)
+        chain->view = view_begin(h, true);
+    if (tree == chain->tops.count)
+        return false;
+    view_add_tree(h, &h->views[chain->view], chain->tops.items[tree], chain->node_level);
+    return true;
+}
+
+/* Nodes first, then the quota's smaller cells, larger ones before. */
+static bool quota_view_next(struct hived *h, uint32_t vc, uint32_t chain_index, uint32_t tree)
+{
+    struct quota *quota = quota_of(h, vc, chain_index);
+    const struct chain *chain = &h->chains[chain_index];
+    if (!quota->is_present)
+        return false;
+    if (tree == 0)
+        quota->view = view_begin(h, false);
+    struct view *view = &h->views[quota->view];
+    if (tree < h->vcs[vc].roots.count) {
+        const uint32_t at = h->vcs[vc].roots.items[tree];
+        const struct cell *root = &h->cells[at];
+        if (!root->is_pinned && root->chain == chain_index && root->level >= chain->node_level)
+            view_add_tree(h, view, at, chain->node_level);
+        return true;
+    }
+    for (uint8_t level = (uint8_t)(chain->node_level - 1); level >= 1; level--)
+        for (size_t i = 0; i < quota->levels[level].roots.count; i++)
+            view_join(h, view, quota->levels[level].roots.items[i]);
+    return false;
+}
+
+static void pin_view_build(struct hived *h, struct pin *pin)
+{
+    const struct cell *root = &h->cells[pin->root];
+    const uint8_t level = h->chains[root->chain].node_level;
+    pin->view = view_begin(h, false);
+    view_add_tree(h, &h->views[pin->view], pin->root, root->level < level ? root->level : level);
+}
+
+/* The views of chains, then those of virtual clusters in chains, then those of pinned cells. */
+static uint32_t views_next(struct hived *h)
+{
+    struct build *build = &h->build;
+    const uint32_t quotas = h->vc_count * h->chain_count;
+    const uint32_t quota = build->at - h->chain_count, pin = quota - quotas;
+    if (build->at < h->chain_count && chain_view_next(h, &h->chains[build->at], build->part)) {
+        build->part++;
+        return 1;
+    }
+    if (build->at >= h->chain_count && quota < quotas &&
+        quota_view_next(h, quota / h->chain_count, quota % h->chain_count, build->part)) {
+        build->part++;
+        return 1;
+    }
+    if (build->at >= h->chain_count + quotas && pin < h->pin_count)
+        pin_view_build(h, &h->pins[pin]);
+    build->part = 0;
+    if (build->at++ < h->chain_count + quotas + h->pin_count)
+        return 1;
+    stage_begin(h, BUILD_NODES);
+    pins_bind(h);
+    return 1;
+}
+
+static uint32_t nodes_next(struct hived *h)
+{
+    struct build *build = &h->build;
+    if (build->at == h->node_count) {
+        stage_begin(h, BUILD_WHOLE);
+        mem_table_full(h->cells, h->cell_room, sizeof *h->cells);
+        mem_table_full(h->rests, h->cell_room, sizeof *h->rests);
+        h->built_nodes = h->node_count;
+        h->built_cells = h->cell_count;
+        return 0;
+    }
+    struct node *node = &h->nodes[build->at];
+    node->is_bad = false;
+    node_bad_set(h, build->at++, true);
+    return (uint32_t)node->leaves.count;
+}
+
+bool hived_build_some(struct hived *h, uint32_t leaves)
+{
+    for (uint32_t done = 0; done < leaves && h->build.stage < BUILD_WHOLE;) {
+        switch (h->build.stage) {
+        case BUILD_PHYSICAL:
+            done += physical_next(h);
+            break;
+        case BUILD_VIRTUAL:
+            done += virtual_next(h);
+            break;
+        case BUILD_VIEWS:
+            done += views_next(h);
+            break;
+        case BUILD_NODES:
+            done += nodes_next(h);
+            break;
+        case BUILD_WHOLE:
+            break;
+        }
+    }
+    return h->build.stage == BUILD_WHOLE;
+}
+
+/* All tables are there, but nothing is in them: memory that is not touched costs nothing. */
+void hived_build_begin(struct hived *h, bool is_in_pieces)
 {
     size_t cells = room_of((size_t)count_cells(h));
-    uint32_t leaves = 0;
-    for (uint32_t i = 0; i < h->config->cell_count; i++)
-        leaves += h->config->types[h->config->cells[i].type].leaf_count;
-    cells_alloc(h, cells);
-    h->addresses = mem_zero(cells, sizeof *h->addresses);
-    h->priority = mem_zero(cells, sizeof *h->priority);
-    h->taken = mem_zero(cells, sizeof *h->taken);
-    h->scratch = mem_zero(cells, sizeof *h->scratch);
-    h->nodes = mem_zero(leaves + 1u, sizeof *h->nodes);
+    if (is_in_pieces) {
+        h->cells = mem_table_begin(cells, sizeof *h->cells);
+        h->rests = mem_table_begin(cells, sizeof *h->rests);
+        h->cell_room = (uint32_t)cells;
+    } else {
+        cells_alloc(h, cells);
+    }
+    h->addresses = mem_alloc(mem_size(cells, sizeof *h->addresses));
+    h->priority = mem_alloc(mem_size(cells, sizeof *h->priority));
+    h->taken = mem_alloc(mem_size(cells, sizeof *h->taken));
+    h->scratch = mem_alloc(mem_size(cells, sizeof *h->scratch));
     arena_init(&h->names);
     chains_build(h);
     leaf_types_build(h);
     vcs_build(h);
-    physical_build(h);
-    h->node_room = h->node_count + 1;
-    h->nodes = mem_realloc(h->nodes, mem_size(h->node_room, sizeof *h->nodes));
-    virtual_build(h);
-    views_build(h);
-    pins_bind(h);
-    all_nodes_bad(h);
-    h->built_nodes = h->node_count;
-    h->built_cells = h->cell_count;
+    h->quotas = mem_zero((size_t)h->vc_count * h->chain_count + 1, sizeof *h->quotas);
+    size_t views = h->chain_count + h->pin_count + (size_t)h->vc_count * h->chain_count;
+    h->views = mem_zero(views + 1, sizeof *h->views);
 }
 
 /* --- nodes that join later --- */
@@ -479,22 +558,6 @@ static void cells_reserve(struct hived *h, size_t more)
     h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
     h->scratch = mem_realloc(h->scratch, mem_size(room, sizeof *h->scratch));
     h->addresses = mem_realloc(h->addresses, mem_size(room, sizeof *h->addresses));
-    memset(h->taken + old, 0, (room - old) * sizeof *h->taken);
-    memset(h->scratch + old, 0, (room - old) * sizeof *h->scratch);
-    memset(h->addresses + old, 0, (room - old) * sizeof *h->addresses);
-}
-
-static void nodes_reserve(struct hived *h)
-{
-    if (h->node_count + 1 > h->node_room) {
-        h->node_room = 2 * h->node_room + 1;
-        h->nodes = mem_realloc(h->nodes, mem_size(h->node_room, sizeof *h->nodes));
-    }
-    if (h->view_node_count + 2 > h->view_node_room) {
-        h->view_node_room = 2 * h->view_node_room + 2;
-        h->view_nodes =
-            mem_realloc(h->view_nodes, mem_size(h->view_node_room, sizeof *h->view_nodes));
-    }
 }
 
 static bool node_has_chain(const struct hived *h, const char *name, uint32_t chain)
@@ -536,7 +599,6 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
     if (2 * size + h->cell_count > 8 * (size_t)HIVED_LEAVES_MAX)
         return false;
     cells_reserve(h, 2 * size);
-    nodes_reserve(h);
     struct hived_cell_spec own = *spec;
     own.address = arena_copy(&h->names, text_of(spec->address));
     uint32_t top = top_add(h, chain, &own, (uint32_t)h->chains[chain].tops.count);

@@ -624,6 +624,19 @@ static void check_all(struct config_checker *checker)
     }
 }
 
+void hived_config_derive(struct hived_config *config)
+{
+    struct problems problems;
+    struct config_checker checker = {.config = config, .problems = &problems};
+    problems_init(&problems, &config->arena);
+    bool is_good = link_types(&checker);
+    for (uint32_t i = 0; is_good && i < config->type_count; i++)
+        is_good = derive_type(&checker, i);
+    assert(is_good);
+    text_map_release(&checker.types);
+    problems_release(&problems);
+}
+
 bool hived_config_finish(struct hived_config *config, struct problems *problems)
 {
     struct config_checker checker = {.config = config, .problems = problems};

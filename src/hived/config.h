@@ -107,6 +107,9 @@ struct hived_config *hived_config_read(const struct doc *doc, struct problems *p
  * were added to `problems`. */
 struct hived_config *hived_config_new(void);
 bool hived_config_finish(struct hived_config *config, struct problems *problems);
+/* The same for one that a program made, and knows to be right: the types of its cells and quotas
+ * are given by index, and of types only levels and leaves are derived. */
+void hived_config_derive(struct hived_config *config);
 /* One more user; hived_config_free gives one up and frees with the last. */
 void hived_config_share(struct hived_config *config);
 void hived_config_free(struct hived_config *config);

@@ -132,9 +132,23 @@ static void pending_copy(struct hived *h)
     h->journal_count = h->journal_room = 0;
 }
 
+/* One that is being built is built again so far. */
+static struct hived *building_copy(const struct hived *from)
+{
+    const struct build *end = &from->build;
+    hived_config_share(from->config);
+    struct hived *h = hived_begin(from->config);
+    while (h->build.stage != end->stage || h->build.at != end->at || h->build.part != end->part ||
+           h->build.number != end->number)
+        hived_build_some(h, 1);
+    return h;
+}
+
 struct hived *hived_copy(const struct hived *hived)
 {
     assert(!hived->is_trial);
+    if (hived->build.stage != BUILD_WHOLE)
+        return building_copy(hived);
     struct hived *h = mem_alloc(sizeof *h);
     *h = *hived;
     hived_config_share(h->config);

@@ -8,19 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hived *hived_new_with(struct hived_config *config, const struct habits *habits)
+static struct hived *begin_with(struct hived_config *config, const struct habits *habits,
+                                bool is_in_pieces)
 {
     struct hived *h = mem_zero(1, sizeof *h);
     h->config = config;
     h->habits = habits;
-    hived_build(h);
+    hived_build_begin(h, is_in_pieces);
     return h;
+}
+
+struct hived *hived_new_with(struct hived_config *config, const struct habits *habits)
+{
+    struct hived *h = begin_with(config, habits, false);
+    hived_build_some(h, UINT32_MAX);
+    return h;
+}
+
+static const struct habits no_habits = {0};
+
+struct hived *hived_begin(struct hived_config *config)
+{
+    return begin_with(config, &no_habits, true);
 }
 
 struct hived *hived_new(struct hived_config *config)
 {
-    static const struct habits none = {0};
-    return hived_new_with(config, &none);
+    return hived_new_with(config, &no_habits);
 }
 
 static void scratch_free(struct hived *h)
@@ -144,25 +158,18 @@ static void group_recover(struct hived *h, const struct hived *old, const struct
     (void)code;
 }
 
-void hived_reconfigure(struct hived *h, struct hived_config *config)
+static void groups_recover(struct hived *h, const struct hived *old)
 {
-    group_pending_settle(h, false);
-    struct hived old = *h;
-    *h = (struct hived){
-        .config = config, .sequence = old.sequence, .now_ms = old.now_ms, .habits = old.habits};
-    hived_build(h);
-    for (uint32_t i = 0; i < h->node_count; i++) /* what runs there finds its cells */
-        node_bad_set(h, i, false);
     uint32_t count;
-    struct rebind *list = rebinds_list(&old, &count);
+    struct rebind *list = rebinds_list(old, &count);
     cleanup_arena struct arena arena;
     arena_init(&arena);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;
-        struct group *known = gang_find(h, old.groups[list[i].group]->name, &index);
+        struct group *known = gang_find(h, old->groups[list[i].group]->name, &index);
         if (known) { /* its first pod brought the whole placement */
             struct pod *pod = &known->pods[list[i].slot];
-            const struct pod *was = &old.groups[list[i].group]->pods[list[i].slot];
+            const struct pod *was = &old->groups[list[i].group]->pods[list[i].slot];
             *pod = (struct pod){
                 .sequence = ++h->sequence, .is_bound = true, .had_virtual = was->had_virtual};
             pod_name_set(pod, was->name);
@@ -170,20 +177,52 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
             continue;
         }
         arena_clear(&arena);
-        group_recover(h, &old, &list[i], &arena);
-        h->groups[text_map_get(&h->group_index, text_of(old.groups[list[i].group]->name))]
+        group_recover(h, old, &list[i], &arena);
+        h->groups[text_map_get(&h->group_index, text_of(old->groups[list[i].group]->name))]
             ->pods[list[i].slot]
-            .had_virtual = old.groups[list[i].group]->pods[list[i].slot].had_virtual;
+            .had_virtual = old->groups[list[i].group]->pods[list[i].slot].had_virtual;
     }
     mem_free(list);
-    for (uint32_t i = 0; i < h->node_count; i++) {
-        uint32_t was = text_map_get(&old.node_index, text_of(h->nodes[i].name));
-        node_bad_set(h, i, was == MAP_NONE || old.nodes[was].is_bad);
+}
+
+void hived_adopt(struct hived *h, struct hived *built)
+{
+    assert(built->build.stage == BUILD_WHOLE && !built->group_count);
+    group_pending_settle(h, false);
+    struct hived old = *h;
+    *h = *built;
+    mem_free(built);
+    h->sequence = old.sequence;
+    h->now_ms = old.now_ms;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    bool *is_bad = ARENA_ARRAY(&arena, bool, h->node_count + 1u);
+    for (uint32_t i = 0; i < h->node_count; i++) { /* what runs there finds its cells */
+        is_bad[i] = h->nodes[i].is_bad;
+        node_bad_set(h, i, false);
     }
+    groups_recover(h, &old);
+    for (uint32_t i = 0; i < h->node_count; i++)
+        node_bad_set(h, i, is_bad[i]);
     groups_free(&old);
     scratch_free(&old);
     hived_unbuild(&old);
     hived_config_free(old.config);
+}
+
+void hived_reconfigure(struct hived *h, struct hived_config *config)
+{
+    struct hived *built = hived_new_with(config, h->habits);
+    for (uint32_t i = 0; i < built->node_count; i++) {
+        uint32_t was = text_map_get(&h->node_index, text_of(built->nodes[i].name));
+        node_bad_set(built, i, was == MAP_NONE || h->nodes[was].is_bad);
+    }
+    hived_adopt(h, built);
+}
+
+bool hived_has_room(const struct hived *h, uint32_t leaves)
+{
+    return h->cell_count + 4 * (uint64_t)leaves + 4 * HIVED_LEVELS_MAX < h->cell_room;
 }
 
 /* --- questions --- */

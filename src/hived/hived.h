@@ -37,6 +37,11 @@ enum {
 struct hived *hived_new(struct hived_config *config);
 void hived_free(struct hived *hived);
 
+/* The same in pieces of about so many leaves: nothing but hived_build_some, hived_copy and hived_free
+ * may be asked until that has answered true. It is what hived_new makes of the configuration. */
+struct hived *hived_begin(struct hived_config *config);
+bool hived_build_some(struct hived *hived, uint32_t leaves);
+
 /* An independent deep copy; only the immutable configuration is shared, also between threads. */
 struct hived *hived_copy(const struct hived *hived);
 
@@ -45,6 +50,10 @@ struct hived *hived_copy(const struct hived *hived);
  * fits its virtual cluster becomes opportunistic; devices that left the configuration are ignored.
  * Pending preemptions are forgotten. Device indices must mean the same as before. */
 void hived_reconfigure(struct hived *hived, struct hived_config *config);
+
+/* The same with a cluster that is built already, and knows which of its nodes are bad: it becomes
+ * hived's. */
+void hived_adopt(struct hived *hived, struct hived *built);
 
 const struct hived_config *hived_config_of(const struct hived *hived);
 
@@ -57,6 +66,8 @@ bool hived_node_set(struct hived *hived, const char *name, bool is_healthy);
  * chain, the virtual cluster owns none of it, or the node has one already. */
 bool hived_node_add(struct hived *hived, const char *chain, const struct hived_cell_spec *spec,
                     const char *vc);
+/* Without enlarging tables, for nodes of so many leaves together. */
+bool hived_has_room(const struct hived *hived, uint32_t leaves);
 
 /* Free devices of a leaf type on a node, in order; at most `room`. Returns how many there are. */
 uint32_t hived_node_free(const struct hived *hived, const char *name, const char *leaf_type,

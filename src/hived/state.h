@@ -234,8 +234,22 @@ struct journal_entry {
     uint32_t cell, at;      /* at NONE: appended; else removed from there */
 };
 
+/* How far the cells of a configuration are made; what the numbers mean follows from the stage. */
+enum build_stage {
+    BUILD_PHYSICAL, /* at: cell of the configuration */
+    BUILD_VIRTUAL,  /* at: virtual cluster, part: of its list, number: of these cells; pin */
+    BUILD_VIEWS,    /* at: view, part: tree below it */
+    BUILD_NODES,    /* at: node, to be bad */
+    BUILD_WHOLE,
+};
+struct build {
+    enum build_stage stage;
+    uint32_t at, part, number, pin;
+};
+
 struct hived {
     struct hived_config *config;
+    struct build build;
     struct cell *cells;
     struct cell_rest *rests; /* by cell */
     const char **addresses;  /* own parts given, by physical cell, or NULL */
@@ -327,7 +341,7 @@ void cell_list_add(struct cell_list *list, uint32_t item);
 void cell_list_release(struct cell_list *list);
 
 /* build.c */
-void hived_build(struct hived *h);
+void hived_build_begin(struct hived *h, bool is_in_pieces);
 void cells_alloc(struct hived *h, size_t count);
 void hived_unbuild(struct hived *h);
 
@@ -384,7 +398,6 @@ void leaves_bad_set_new(struct hived *h, uint32_t node, uint32_t first, uint32_t
 void node_bad_set(struct hived *h, uint32_t node, bool is_bad);
 
 /* view.c */
-void view_build(struct hived *h, struct view *view);
 void view_join(struct hived *h, struct view *view, uint32_t cell);
 void view_touch(struct hived *h, uint32_t cell); /* viewed */
 void view_settle(struct hived *h, struct view *view);

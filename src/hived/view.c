@@ -113,22 +113,15 @@ static void node_count(const struct hived *h, struct view *view, const struct vi
     view->leaves += leaves;
 }
 
-void view_build(struct hived *h, struct view *view)
-{
-    for (uint32_t i = 0; i < view->count; i++) {
-        struct view_node *node = &h->view_nodes[view->first + i];
-        node_count(h, view, node);
-        node_link(h, view, view->first + i, node_key(h, view, node), false);
-    }
-    if (!view->is_cluster)
-        view->by_priority = mem_zero(HIVED_PRIORITY_MAX + 1, sizeof *view->by_priority);
-    view->lowest = HIVED_PRIORITY_MAX + 1;
-}
-
 /* A cell more, at the end of its bucket. */
 void view_join(struct hived *h, struct view *view, uint32_t cell)
 {
     assert(cell < h->cell_count);
+    if (h->view_node_count == h->view_node_room) {
+        h->view_node_room = 2 * h->view_node_room + 2;
+        h->view_nodes =
+            mem_realloc(h->view_nodes, mem_size(h->view_node_room, sizeof *h->view_nodes));
+    }
     uint32_t index = h->view_node_count++;
     struct view_node *node = &h->view_nodes[index];
     *node = (struct view_node){.cell = cell, .leaf = first_leaf(h, cell)};

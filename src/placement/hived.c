@@ -11,31 +11,6 @@ static const struct placer_ops hived_ops;
 
 /* --- nodes --- */
 
-void placer_hived_refresh(struct placer_hived *p)
-{
-    if (!p->is_stale)
-        return;
-    p->is_stale = false;
-    placer_leaving_finish(p);
-    struct node_facts *nodes = mem_alloc(mem_size(p->nodes.count + 1, sizeof *nodes));
-    uint32_t count = 0;
-    for (size_t i = 0; i < p->nodes.count; i++)
-        nodes[count++] = p->nodes.items[i].facts;
-    p->grain = hived_auto_grain(&p->sum);
-    p->has_other_cpus = false;
-    struct hived_config *config = hived_config_auto(nodes, count, p->grain, NULL);
-    while (!config && count > 0) /* beyond the limits: the last nodes stay out */
-        config = hived_config_auto(nodes, count -= count / 8 + 1, p->grain, NULL);
-    mem_free(nodes);
-    assert(config);
-    if (p->hived)
-        hived_reconfigure(p->hived, config);
-    else
-        p->hived = hived_new(config);
-    for (size_t i = 0; i < p->nodes.count; i++)
-        hived_node_set(p->hived, p->nodes.items[i].facts.name, p->nodes.items[i].facts.is_healthy);
-}
-
 const struct known_node *placer_known_node(const struct placer_hived *p, struct node_id id)
 {
     if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
@@ -44,25 +19,6 @@ const struct known_node *placer_known_node(const struct placer_hived *p, struct 
         if (p->nodes.items[i].id == id.v)
             return &p->nodes.items[i];
     return NULL;
-}
-
-/* A node of a kind that is there already joins at the price of itself. */
-static bool node_join(struct placer_hived *p, const struct node_facts *node)
-{
-    if (hived_auto_grain(&p->sum) != p->grain)
-        return false;
-    struct hived_config *config = hived_config_auto(node, 1, p->grain, NULL);
-    bool is_joined = config && config->cell_count > 0;
-    for (uint32_t i = 0; is_joined && i < config->sku_count; i++) {
-        const struct hived_sku *own = &config->skus[i];
-        const struct hived_sku *all = hived_config_sku(hived_config_of(p->hived), own->leaf_type);
-        is_joined = all && all->cpu <= own->cpu && all->memory_mib <= own->memory_mib;
-    }
-    for (uint32_t i = 0; is_joined && i < config->cell_count; i++)
-        is_joined =
-            hived_node_add(p->hived, config->cells[i].type_name, &config->cells[i], "default");
-    hived_config_free(config);
-    return is_joined;
 }
 
 /* A node whose GPU is lost does not have what the configuration says; HiveD knows nodes only. */
@@ -108,7 +64,7 @@ static void auto_count(struct placer_hived *p, const struct node_facts *before,
     hived_auto_count(&p->sum, now, true);
 }
 
-static bool hived_is_outdated(const struct placer *placer)
+bool placer_hived_is_outdated(const struct placer *placer)
 {
     const struct placer_hived *p = (const struct placer_hived *)placer;
     return p->is_stale && p->hived && p->helds.count > p->gaps.count &&
@@ -132,15 +88,14 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
     bool is_changed = is_new || !node_facts_are_alike(&known->facts, node);
     if (p->is_automatic && is_changed)
         auto_count(p, is_new ? NULL : &known->facts, node);
+    if (is_changed)
+        making_node_changes(p, at);
     known->id = id.v;
     node_facts_copy(&known->facts, node);
     if (is_new)
         text_map_set(&p->node_index, text_of(known->facts.name), at);
     if (p->is_automatic) {
-        bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, &known->facts);
-        p->is_stale |= is_changed && !is_joined;
-        if (!p->is_stale)
-            hived_node_set(p->hived, node->name, node->is_healthy);
+        making_node_changed(p, at, is_new, is_changed);
         return 0;
     }
     bool is_short = node_lacks_devices(p, node);
@@ -160,6 +115,7 @@ static void hived_placer_free(struct placer *placer)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     search_close(p, true);
+    making_drop(p);
     for (size_t i = 0; i < p->nodes.count; i++)
         node_facts_release(&p->nodes.items[i].facts);
     for (size_t i = 0; i < p->helds.count; i++)
@@ -199,9 +155,12 @@ static struct placer *hived_placer_copy(const struct placer *placer)
         const struct known_node *old = &from->nodes.items[i];
         struct known_node *node = ARRAY_ADD(&p->nodes);
         node->id = old->id;
+        node->is_odd = old->is_odd;
+        node->is_odd_next = old->is_odd_next;
         node_facts_copy(&node->facts, &old->facts);
         text_map_set(&p->node_index, text_of(node->facts.name), (uint32_t)i);
     }
+    making_copy(p, from);
     placer_helds_copy(p, from);
     placer_leaving_copy(p, from);
     search_copy(p, from);
@@ -213,7 +172,7 @@ static const struct placer_ops hived_ops = {
     .nodes_per_work = 256,
     .free = hived_placer_free,
     .node_set = hived_node_changed,
-    .is_outdated = hived_is_outdated,
+    .is_outdated = placer_hived_is_outdated,
     .place = placer_hived_place,
     .commit = placer_hived_take,
     .expect = placer_hived_expect,
@@ -221,6 +180,7 @@ static const struct placer_ops hived_ops = {
     .release_group = placer_hived_group_over,
     .cancel = placer_hived_cancel,
     .tidy = placer_hived_tidy,
+    .is_making = placer_hived_is_making,
     .forget = placer_hived_forget,
     .copy = hived_placer_copy,
     .check = placer_hived_check,

@@ -74,6 +74,7 @@ bool placer_hived_tidy(struct placer *placer, uint32_t tasks)
             tasks < UINT32_MAX / LEAVES_PER_TASK ? tasks * LEAVES_PER_TASK : UINT32_MAX;
         if (p->leaving.count > 0)
             leaving_go_on(p, p->leaving_leaves);
+        making_tidy(p, tasks);
     }
-    return !p->leaving.count;
+    return !p->leaving.count && !making_is_due(p);
 }

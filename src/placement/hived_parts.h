@@ -1,7 +1,7 @@
 /* hived_parts.h — what the files of HiveD's placer share. Inside src/placement only.
  *
- * hived.c keeps the nodes and the whole; hived_split.c turns a request into parts,
- * one for each leaf type, in every combination of leaf types that may serve it;
+ * hived.c keeps the nodes and the whole; hived_make.c makes automatic cells; hived_split.c turns a
+ * request into parts, one for each leaf type, in every combination of leaf types that may serve it;
  * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
  * hived_hold.c takes a decision, and ends it.
  */
@@ -20,6 +20,24 @@ enum { TYPES_TRIED_MAX = 32 };
 struct known_node {
     struct node_facts facts; /* owned */
     uint32_t id;
+    /* automatic: it offers something else than its cells say, and is not used until there are other
+     * ones; and those that are being made do not say it either */
+    bool is_odd, is_odd_next;
+    struct node_facts described; /* owned: what they say of it then, for a copy; or all zero */
+};
+
+/* Automatic cells that are made in pieces: the states stand in docs/rfc/0003-hived.md. */
+struct cells_making {
+    struct hived_maker *maker; /* of their configuration; NULL: it is made, … */
+    struct hived *cells;       /* … and they are built of it. Both NULL: none are being made */
+    uint32_t count;            /* nodes that there were when it began */
+    uint32_t grain;            /* CPUs of a leaf of them */
+    uint32_t next;             /* the node whose turn it is: to be described; to be told healthy */
+    bool is_missed;            /* a node has changed that had had its turn, or joins no more */
+    uint32_t leaves;           /* of a piece; 0: nobody has said, so all at once */
+    bool is_settling;          /* a node has come in this step: it begins when no more come */
+    uint32_t puts_off;         /* so often because a known one had changed */
+    bool is_served;            /* cells without the last changes: for one question at least */
 };
 
 struct held_slot { /* of a task: gang of HiveD, slot there */
@@ -111,6 +129,7 @@ struct placer_hived {
     uint32_t grain;
     struct hived_auto_sum sum;
     bool has_other_cpus;
+    struct cells_making making;
     struct {
         struct known_node *items;
         size_t count, room;
@@ -191,8 +210,23 @@ struct search_call *search_call_of(struct placer_hived *p, const struct hived_as
 void search_copy(struct placer_hived *p, const struct placer_hived *from);
 void placer_hived_forget(struct placer *placer);
 
-/* Follow the nodes, when there is no configuration. */
+/* hived_make.c. Follow the nodes, when there is no configuration: at once, where that is one piece.
+ */
 void placer_hived_refresh(struct placer_hived *p);
+/* A node is about to offer something else; and it has been told; `is_changed`: it offers something
+ * else than before. */
+void making_node_changes(struct placer_hived *p, uint32_t at);
+void making_node_changed(struct placer_hived *p, uint32_t at, bool is_new, bool is_changed);
+/* A piece of it, if there is one to be made. */
+void making_tidy(struct placer_hived *p, uint32_t tasks);
+bool making_is_due(const struct placer_hived *p);
+/* Somebody has asked for a place. */
+void making_asked(struct placer_hived *p);
+void making_drop(struct placer_hived *p);
+/* After the nodes: it goes on at the same place. */
+void making_copy(struct placer_hived *p, const struct placer_hived *from);
+bool placer_hived_is_making(const struct placer *placer);
+bool placer_hived_is_outdated(const struct placer *placer);
 
 /* NULL: it has not been told. */
 const struct known_node *placer_known_node(const struct placer_hived *p, struct node_id id);

@@ -287,7 +287,7 @@ static bool decision_is_whole(const struct decision *decision)
     return true;
 }
 
-enum { TOPIC_NO_NODE = 1 }; /* of the reasons that HiveD has no part in */
+enum { TOPIC_NO_NODE = 1, TOPIC_NO_CELLS }; /* of the reasons that HiveD has no part in */
 
 struct combos_outcome { /* over all combinations */
     struct decision bind, preempt;
@@ -461,7 +461,11 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
     struct placer_hived *p = attempt->p;
     const struct placement_request *request = attempt->request;
     placer_hived_refresh(p);
-    assert(p->hived);
+    if (!p->hived) {
+        result_wait(attempt, "the cells of the nodes are being made", TOPIC_NO_CELLS, false,
+                    result);
+        return 0;
+    }
     if (!hived_leaf_type_count(p->hived)) {
         result_wait(attempt, "no node has appeared yet", TOPIC_NO_NODE, false, result);
         return 0;
@@ -518,6 +522,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
         arena_clear(&p->arena);
         return request_place(&attempt, result, err);
     }
+    making_asked(p);
     search_begin(p, &asked);
     placer_leaving_finish(p);
     if (p->search.group && p->decided) { /* all that is left of it */

@@ -157,6 +157,10 @@ struct placer_ops {
      * ever left. */
     bool (*tidy)(struct placer *placer, uint32_t tasks);
 
+    /* The cells of new or changed nodes are being made, in pieces by tidy: until then those nodes
+     * are not used, and nobody need ask. NULL: never. */
+    bool (*is_making)(const struct placer *placer);
+
     /* A search that was cut is given up, if there is one. NULL: none is ever cut. */
     void (*forget)(struct placer *placer);
 

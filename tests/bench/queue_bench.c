@@ -2,11 +2,12 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits or lives; both without it. waits: for each kind of queue the
+ * best-fit, spread. PART: waits, lives or cells; all without it. waits: for each kind of queue the
  * program prints the mean and the worst time of a submission, of an end that frees a node's place,
  * and of a timer with which a pass goes on, and how many such timers an end causes. lives: what
  * happens to large jobs, which preempt or find an empty cluster, from submission to end, by the
- * kinds of events. It asserts nothing. CPU time of the one thread.
+ * kinds of events. cells: nodes appear, and one changes. It asserts nothing. CPU time of the one
+ * thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -21,13 +22,16 @@
 #include "base/memory.h"
 #include "core/core.h"
 #include "core/plan.h"
+#include "hived/hived.h"
+#include "placement/hived.h"
 
 enum {
     NODE_GPUS = 8,
     NODE_CPU = 64,
     NODE_MIB = 65536,
     ENDS = 300,
-    TIMERS_MAX = 2000, /* of one end; the rest is cut */
+    COPIES = 5,
+    TIMERS_MAX = 4000, /* of one end; the rest is cut */
     CLUSTERS = 100,
     GROUPS = 256,
     GROUP_TASKS = 78, /* 19,968 tasks in all */
@@ -47,6 +51,7 @@ struct bench {
     int64_t now_ms;
     uint64_t submitted;
     struct cost submit, end, timer;
+    struct cost node, cells; /* a node appears; what follows from that */
     uint64_t starts;
 };
 
@@ -117,11 +122,11 @@ static void submit(struct bench *bench, const struct plan *like, struct cost *co
     step(bench, &(struct event){.kind = EVENT_SUBMIT, .submit = {.plan = plan_copy(&plan)}}, cost);
 }
 
-static void end(struct bench *bench, uint64_t attempt)
+static void end(struct bench *bench, uint64_t attempt, struct cost *cost)
 {
     struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {attempt}}};
     event.task.completion = completion_of(0, "%s", "");
-    step(bench, &event, &bench->end);
+    step(bench, &event, cost);
 }
 
 /* --- worlds --- */
@@ -159,6 +164,17 @@ static void document_write(const struct bench *bench, struct buf *out)
                    bench->nodes / CLUSTERS);
 }
 
+static struct node_facts node_of(const char *name)
+{
+    return (struct node_facts){.name = name,
+                               .cpu = NODE_CPU,
+                               .memory_mib = NODE_MIB,
+                               .gpu_count = NODE_GPUS,
+                               .gpu_type = "V100",
+                               .address = "10.0.0.1",
+                               .is_healthy = true};
+}
+
 static void bench_begin(struct bench *bench, bool has_clusters)
 {
     struct core_config config;
@@ -173,7 +189,7 @@ static void bench_begin(struct bench *bench, bool has_clusters)
     }
     bench->now_ms = 1000000;
     bench->submitted = bench->starts = 0;
-    bench->submit = bench->end = bench->timer = (struct cost){0};
+    bench->submit = bench->end = bench->timer = bench->node = bench->cells = (struct cost){0};
     bench->core = core_new(&config, &err);
     buf_release(&document);
     if (!bench->core) {
@@ -183,15 +199,10 @@ static void bench_begin(struct bench *bench, bool has_clusters)
     for (uint32_t i = 0; i < bench->nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%u", i);
-        struct node_facts node = {.name = name,
-                                  .cpu = NODE_CPU,
-                                  .memory_mib = NODE_MIB,
-                                  .gpu_count = NODE_GPUS,
-                                  .gpu_type = "V100",
-                                  .address = "10.0.0.1",
-                                  .is_healthy = true};
-        step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, NULL);
+        const struct node_facts node = node_of(name);
+        step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &bench->node);
     }
+    settle(bench, &bench->cells);
 }
 
 static void ends_run(struct bench *bench, const char *what)
@@ -201,7 +212,7 @@ static void ends_run(struct bench *bench, const char *what)
     bench->starts = 0;
     for (uint64_t i = 1; i <= ENDS; i++) {
         bench->now_ms += 100;
-        end(bench, i);
+        end(bench, i, &bench->end);
         settle(bench, &bench->timer);
     }
     const struct cost *costs[] = {&bench->submit, &bench->end, &bench->timer};
@@ -410,15 +421,11 @@ static void heap_cool(void)
 /* In a full cluster the job preempts, in an empty one it starts at once. */
 static void bench_life(struct bench *bench, const struct shape *shape, bool is_full)
 {
-    struct cost cells = {0}, submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
+    struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
     struct cost scale = {0}, scaled = {0}, stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
-    const struct plan_role role = role_of(1);
-    const struct plan first = plan_of(&role, 1); /* HiveD makes its cells at the first request */
     bench_begin(bench, false);
     if (is_full)
         fill(bench, false);
-    else
-        submit(bench, &first, &cells);
     const uint64_t before = bench->starts, tasks = shape_tasks(shape);
     struct plan plan = shape_plan(shape, 1);
     heap_cool();
@@ -442,7 +449,6 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     tasks_exit(bench, before, left, &exit, &exiting);
     printf("\n%s, %s cluster (%" PRIu64 " of %" PRIu64 " start)\n", shape->name,
            is_full ? "full" : "empty", started, tasks);
-    cost_print("a small job before it, for which cells are made", &cells);
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victims", &search);
     cost_print("ends of jobs until it starts", &end);
@@ -482,6 +488,45 @@ static void bench_give_up(struct bench *bench)
     core_free(bench->core);
 }
 
+/* What skepd copies for requests that read cells. */
+static void cells_copy(struct bench *bench, struct cost *cost)
+{
+    const struct hived *hived = placer_hived_state(core_placer(bench->core));
+    for (uint32_t i = 0; hived && i < COPIES; i++) {
+        const double begin = now_us();
+        struct hived *copy = hived_copy(hived);
+        cost_add(cost, now_us() - begin);
+        hived_free(copy);
+    }
+}
+
+/* Automatic cells follow the nodes: the first ones, and those of a full cluster after a node has
+ * lost a GPU. */
+static void bench_cells(struct bench *bench)
+{
+    struct cost change = {0}, steps = {0}, ends = {0}, copy = {0};
+    bench_begin(bench, false);
+    const struct cost nodes = bench->node, cells = bench->cells;
+    fill(bench, false);
+    settle(bench, NULL);
+    struct node_facts node = node_of("n7");
+    node.gpu_switch = (const uint16_t[NODE_GPUS]){[3] = NODE_GPU_LOST};
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
+    settle(bench, &steps);
+    for (uint64_t i = 1; i <= ENDS; i++) /* what runs is known to the new cells */
+        end(bench, i, &ends);
+    cells_copy(bench, &copy);
+    printf("\n%-50s %8s %8s %8s %8s\n", "automatic cells", "events", "mean", "worst", "of them");
+    cost_print("the nodes appear", &nodes);
+    cost_print("steps in which their cells are made", &cells);
+    cost_print("all are full, and a node loses a GPU", &change);
+    cost_print("steps in which the cells are made anew", &steps);
+    cost_print("ends of jobs after that", &ends);
+    cost_print("copies of the cells", &copy);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &no_gang};
@@ -507,8 +552,8 @@ static void waits_run(struct bench *bench)
 }
 
 static const char usage[] =
-    "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, both parts)\n"
-    "POLICY: hived, first-fit, best-fit or spread. PART: waits or lives.\n";
+    "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
+    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives or cells.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -525,7 +570,7 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits", "lives"};
+    static const char *const all[] = {"waits", "lives", "cells"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -544,6 +589,8 @@ int main(int count, char **words)
         waits_run(&bench);
     if (!part || part == all[1])
         lives_run(&bench);
+    if (!part || part == all[2])
+        bench_cells(&bench);
     output_release(&bench.output);
     return 0;
 }

@@ -131,8 +131,9 @@ static uint32_t begin_tasks(struct world *world, const char *policy, uint32_t bi
     world_keep(world);
     world_node(world, "n1", 16, 4);
     world_node(world, "n2", 16, 4);
-    world_timer(world, 1);
     core_slice_set(world->core, 1);
+    world_timer(world, 1); /* cells are made in pieces, too */
+    world_pass_end(world);
     struct plan_role roles[] = {world_role("big", BIG, 1, big_gpus),
                                 world_role("small", SMALL, 1, 1)};
     struct plan plan = world_plan_of("tasks", roles);
