@@ -37,8 +37,9 @@ enum {
 struct hived *hived_new(struct hived_config *config);
 void hived_free(struct hived *hived);
 
-/* The same in pieces of about so many leaves: nothing but hived_build_some, hived_copy and hived_free
- * may be asked until that has answered true. It is what hived_new makes of the configuration. */
+/* The same in pieces of about so many leaves: nothing but hived_build_some, hived_copy and
+ * hived_free may be asked until that has answered true. It is what hived_new makes of the
+ * configuration. */
 struct hived *hived_begin(struct hived_config *config);
 bool hived_build_some(struct hived *hived, uint32_t leaves);
 
