@@ -34,8 +34,9 @@ static void begin(struct world *world, const char *policy)
     world_init(world, policy);
     for (unsigned i = 1; i <= NODES; i++)
         node_add(world, i);
-    world_timer(world, 1); /* the nodes are of before */
     core_slice_set(world->core, 1);
+    world_timer(world, 1); /* the nodes are of before, and their cells */
+    world_pass_end(world);
 }
 
 /* A gang of so many parts, each of one task with so many GPUs. */
@@ -203,6 +204,7 @@ static void those_behind_a_gang_have_their_turn(void **state)
         struct world world;
         begin(&world, policies[i]);
         world_node(&world, "n5", ENDS, 0);
+        world_pass_end(&world);
         for (unsigned k = 1; k <= ENDS; k++) { /* attempt k */
             char name[16];
             snprintf(name, sizeof name, "short%u", k);
@@ -270,6 +272,7 @@ static void a_search_ends_though_nodes_change(void **state)
         struct world world;
         begin(&world, policies[i]);
         node_add(&world, NODES + 1);
+        world_pass_end(&world);
         submit_parts(&world, "gang", 10, 4);
         uint32_t steps = 0;
         while (!world_command_count(&world, COMMAND_CREATE) && steps++ < 40)
