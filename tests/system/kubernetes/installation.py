@@ -53,9 +53,9 @@ def push_folder(images, root, name):
 class Installation:
     """`programs`: skepd, skep, skep-init and make-image. The engine has exactly the rights of deploy/kubernetes/rights.yaml."""
 
-    def __init__(self, programs, count, kubelet_settings=None):
+    def __init__(self, programs, count, kubelet_settings=None, has_driver=False):
         self.programs = programs
-        self.nodes = Nodes(count, kubelet_settings)
+        self.nodes = Nodes(count, kubelet_settings, has_driver)
         self.cluster = self.nodes.cluster
         self.skepd = None
         self.kubeconfig = None

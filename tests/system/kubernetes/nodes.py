@@ -26,6 +26,25 @@ PROGRAMS = {"containerd": "containerd", "runc": "runc", "ip": "iproute2", "nsent
             "docker-registry": "docker-registry", "busybox": "busybox-static", "openssl": "openssl"}
 
 
+CDI_RUNTIME = """#!{python}
+import json, os, sys
+
+if "create" in sys.argv:
+    config = sys.argv[sys.argv.index("--bundle") + 1] + "/config.json"
+    with open(config) as file:
+        spec = json.load(file)
+    note = {{key.rpartition(".")[2]: value for key, value in spec.get("annotations", {{}}).items()}}
+    path = "{prepared}/" + note.get("sandbox-namespace", "") + "_" + note.get("sandbox-name", "") + ".json"
+    if note.get("container-name") == "task" and os.path.exists(path):
+        with open(path) as file:
+            for device in json.load(file)["devices"]:
+                spec["process"]["env"] += device["containerEdits"]["env"]
+        with open(config, "w") as file:
+            json.dump(spec, file)
+os.execv("{runc}", ["runc", *sys.argv[1:]])
+""".replace("{python}", sys.executable)
+
+
 def run(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}"
@@ -284,6 +303,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
     SystemdCgroup = false
+    BinaryName = "{self.runtime() if self.nodes.has_driver else 'runc'}"
   [plugins."io.containerd.grpc.v1.cri".registry.mirrors."{registry}"]
     endpoint = ["http://{registry}"]
   [plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]
@@ -293,6 +313,18 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
 """)
         self.run("containerd", "containerd", "--config", config)
         waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
+
+    def runtime(self):
+        """runc for nodes with a DRA driver. containerd 1.6 passes over the CDI devices that a kubelet names (1.7 knows them): what the
+        driver has prepared for a pod's claim is put into the container `task` in its place."""
+        path = self.directory / "runc"
+        path.write_text(CDI_RUNTIME.format(runc=shutil.which("runc"), prepared=self.prepared()))
+        path.chmod(0o755)
+        return path
+
+    def prepared(self):
+        """The folder of what the DRA driver has prepared: a file for each claim."""
+        return self.directory / "prepared"
 
     def socket(self):
         return self.directory / "containerd.sock"
@@ -321,6 +353,19 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     def start_plugin(self, resource, how):
         """A device plugin with one device; `how` is good, or broken: then it refuses to hand it out."""
         self.run("plugin", self.nodes.cluster.components / "device-plugin", f"{self.directory}/kubelet/plugins_registry", resource, how)
+
+    def set_devices(self, devices):
+        """What the DRA driver offers, as a ResourceSlice has it; one that runs is told."""
+        (self.directory / "devices.json").write_text(json.dumps(devices))
+        if "driver" in self.processes:
+            self.processes["driver"].send_signal(signal.SIGHUP)
+
+    def start_driver(self, name):
+        """A DRA driver of that name with the devices of set_devices."""
+        self.prepared().mkdir(exist_ok=True)
+        config = self.nodes.cluster.kubeconfig("driver.kubeconfig", {"token": "admin-token"})
+        self.run("driver", self.nodes.cluster.components / "dra-driver", config, self.name, name, self.directory / "kubelet",
+                 self.prepared(), self.directory / "devices.json")
 
     def is_ready(self):
         assert self.processes["kubelet"].poll() is None, self.tail("kubelet")
@@ -354,8 +399,10 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
 class Nodes:
     """The cluster's nodes n1, n2, …; the API server listens at the bridge's address."""
 
-    def __init__(self, count, kubelet_settings=None):
+    def __init__(self, count, kubelet_settings=None, has_driver=False):
+        """`has_driver`: start_driver will be called for its nodes."""
         need()
+        self.has_driver = has_driver
         cluster.need("kube-apiserver", "kubelet")
         self.prefix, self.subnet = bridge_make()
         self.bridge, self.address = f"{self.prefix}br", f"{self.subnet}.1"
