@@ -216,6 +216,8 @@ static const struct cli_option KUBE_OPTIONS[] = {
     {"node-selector", 'l', "LABELS", "labels of Skep's nodes, a=b,c (default: all nodes)", NULL, 0},
     {"gpus", 0, "WAY", "how tasks get GPUs (default: device-plugin)", "env device-plugin dra", 0},
     {"gpu-resource", 0, "NAME", "what the device plugin offers (default: nvidia.com/gpu)", NULL, 0},
+    {"device-driver", 0, "NAME", "the DRA driver of the GPUs (default: gpu.nvidia.com)", NULL, 0},
+    {"device-class", 0, "NAME", "that resource claims name (default: gpu.nvidia.com)", NULL, 0},
     {"runtime-class", 0, "NAME", "of the pods", NULL, 0},
     {"priority-class", 0, "NAME", "of the pods", NULL, 0},
     {"taint", 0, "KEY", "of Skep's nodes (default: skep.internal/dedicated)", NULL, 0},

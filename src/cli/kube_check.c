@@ -155,10 +155,10 @@ static void right_check(struct kube_judge *judge, const struct kube_right *right
     const char *name = arena_format(judge->arena, "right %s", right->resource);
     const char *where = right->is_of_cluster ? "the cluster" : judge->wants->space;
     if (denied.length > 0)
-        kube_find(
-            judge, name, MACHINE_MISSING,
-            arena_format(judge->arena, "%s: apply deploy/kubernetes/rights.yaml", right->without),
-            "not in %.50s: %.60s", where, buf_cstr(&denied));
+        kube_find(judge, name, MACHINE_MISSING,
+                  arena_format(judge->arena, "%s: apply deploy/kubernetes/%s", right->without,
+                               right->is_for_claims ? "rights-dra.yaml" : "rights.yaml"),
+                  "not in %.50s: %.60s", where, buf_cstr(&denied));
     else
         kube_find(judge, name, is_untold ? MACHINE_UNKNOWN : MACHINE_GOOD,
                   "who asks may not ask for the rights of others: ask as an administrator, or "
@@ -169,7 +169,8 @@ static void right_check(struct kube_judge *judge, const struct kube_right *right
 static void rights_check(struct kube_judge *judge)
 {
     for (size_t i = 0; i < KUBE_RIGHT_COUNT; i++)
-        right_check(judge, &KUBE_RIGHTS[i]);
+        if (!KUBE_RIGHTS[i].is_for_claims || judge->wants->way == KUBE_WAY_DRA)
+            right_check(judge, &KUBE_RIGHTS[i]);
 }
 
 /* --- the namespace, and the pods that are let in --- */

@@ -175,13 +175,34 @@ static void nodes_find(struct kube_judge *judge, const struct nodes *nodes)
 
 /* --- GPUs --- */
 
+/* The claims name it; the API server does not look whether it is there, but quotas count by it. */
+static void class_check(struct kube_judge *judge)
+{
+    cleanup_reply struct kube_reply reply = {0};
+    const char *name = judge->wants->device_class;
+    kube_ask_send(judge->ask,
+                  arena_format(judge->arena, "/apis/resource.k8s.io/v1/deviceclasses/%s", name),
+                  NULL, false, &reply);
+    if (reply.status == STATUS_FORBIDDEN)
+        kube_find(judge, "device class", MACHINE_UNKNOWN,
+                  "only who may get device classes can see whether it is there", "%.90s", name);
+    else
+        kube_find(judge, "device class", reply.status == 200 ? MACHINE_GOOD : MACHINE_MISSING,
+                  "it comes with the DRA driver: install it, or name another in deviceClass",
+                  reply.status == 200 ? "%.90s" : "there is no %.90s", name);
+}
+
 static void dra_check(struct kube_judge *judge)
 {
     cleanup_reply struct kube_reply reply = {0};
     const json_t *slice;
     size_t i, devices = 0;
-    kube_ask_send(judge->ask, "/apis/resource.k8s.io/v1/resourceslices?limit=500", NULL, false,
-                  &reply);
+    kube_ask_send(judge->ask,
+                  arena_format(judge->arena,
+                               "/apis/resource.k8s.io/v1/resourceslices?limit=500&fieldSelector="
+                               "spec.driver%%3D%s",
+                               judge->wants->device_driver),
+                  NULL, false, &reply);
     json_array_foreach (json_object_get(reply.json, "items"), i, slice)
         devices += json_array_size(json_object_get(json_object_get(slice, "spec"), "devices"));
     if (reply.status == STATUS_FORBIDDEN)
@@ -193,8 +214,11 @@ static void dra_check(struct kube_judge *judge)
                   reply.trouble);
     else
         kube_find(judge, "GPUs", devices > 0 ? MACHINE_GOOD : MACHINE_MISSING,
-                  "no node offers devices: install the DRA driver of their GPUs",
-                  "%zu devices in resource slices", devices);
+                  "no node offers devices: install the DRA driver of their GPUs, and see that its "
+                  "pods run on these nodes",
+                  "%zu devices of %.60s in resource slices", devices, judge->wants->device_driver);
+    if (reply.status == 200)
+        class_check(judge);
 }
 
 static void gpus_check(struct kube_judge *judge, const struct nodes *nodes)

@@ -125,6 +125,8 @@ int kube_wants_read(const struct cli *cli, struct arena *arena, struct kube_want
                            engine ? space[0] ? space : "default" : "skep-jobs");
     wants->selector = setting(cli, "node-selector", engine, "nodeSelector", "");
     wants->gpu_resource = setting(cli, "gpu-resource", engine, "gpuResource", "nvidia.com/gpu");
+    wants->device_driver = setting(cli, "device-driver", engine, "deviceDriver", "gpu.nvidia.com");
+    wants->device_class = setting(cli, "device-class", engine, "deviceClass", "gpu.nvidia.com");
     wants->taint = setting(cli, "taint", engine, "taint", "skep.internal/dedicated");
     wants->runtime_class = setting(cli, "runtime-class", engine, "runtimeClass", "");
     wants->priority_class = setting(cli, "priority-class", engine, "priorityClass", "");

@@ -19,6 +19,7 @@ struct kube_wants { /* strings live in the arena, or in the command line */
     enum kube_way way;
     bool needs_gpus; /* they are named, so that it is wrong when there are none */
     const char *gpu_resource, *taint;
+    const char *device_driver, *device_class;                     /* KUBE_WAY_DRA */
     const char *infiniband_resource;                              /* "": none is wanted */
     const char *runtime_class, *priority_class, *service_account; /* "": none */
     bool has_template;                                            /* the engine has a podTemplate */

@@ -1,6 +1,6 @@
 /* rights.h — what Skep's account may and must be allowed to in a cluster, and nothing beyond it.
  *
- * Pure. The same as deploy/kubernetes/rights.yaml; a test compares the two.
+ * Pure. The same as deploy/kubernetes/rights.yaml and rights-dra.yaml; a test compares them.
  */
 #ifndef KUBE_RIGHTS_H
 #define KUBE_RIGHTS_H
@@ -12,6 +12,7 @@ struct kube_right {
     const char *group;    /* "": the core's */
     const char *verbs;    /* apart by a space */
     bool is_of_cluster;   /* else of the namespace of the pods */
+    bool is_for_claims;   /* needed with gpus: dra only, and in rights-dra.yaml */
     const char *without;  /* what does not work without it: a sentence */
 };
 

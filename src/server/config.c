@@ -254,6 +254,9 @@ static void read_kubernetes(struct server_config *config, const struct doc *doc,
     get_string(config, doc, "taint", &kubernetes->taint);
     get_string(config, doc, "gpuResource", &kubernetes->gpu_resource);
     get_string(config, doc, "gpuTypeLabel", &kubernetes->gpu_type_label);
+    get_string(config, doc, "deviceDriver", &kubernetes->device_driver);
+    get_string(config, doc, "deviceClass", &kubernetes->device_class);
+    get_string(config, doc, "gpuTypeAttribute", &kubernetes->gpu_type_attribute);
     kubernetes->gpus =
         (enum kube_gpus)get_choice(doc, "gpus", config_kubernetes_gpus, KUBE_GPUS_PLUGIN);
     get_u32(doc, "nodeLostSeconds", &kubernetes->node_lost_s);

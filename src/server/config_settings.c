@@ -367,6 +367,9 @@ static void kubernetes_rows(const struct section *engine,
     row_text(&rows, "gpus", config_kubernetes_gpus[config->gpus]);
     row_text(&rows, "gpuResource", config->gpu_resource);
     row_text(&rows, "gpuTypeLabel", config->gpu_type_label);
+    row_text(&rows, "deviceDriver", config->device_driver);
+    row_text(&rows, "deviceClass", config->device_class);
+    row_text(&rows, "gpuTypeAttribute", config->gpu_type_attribute);
     row_int(&rows, "nodeLostSeconds", config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);
 }
 

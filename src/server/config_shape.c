@@ -21,7 +21,7 @@ static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-"
 static const struct shape_pattern claim_name = {"a-z0-9", "a-z0-9.\\-",
                                                 "small letters, digits, - and ."};
 const char *const config_engine_kinds[] = {"local", "fake", "kubernetes", NULL};
-const char *const config_kubernetes_gpus[] = {"device-plugin", "env", NULL};
+const char *const config_kubernetes_gpus[] = {"device-plugin", "env", "dra", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
 const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit", NULL};
 
@@ -285,9 +285,13 @@ static const struct field kubernetes_fields[] = {
            "The extended resource that a pod with InfiniBand asks for, rdma/hca for example."),
     STRING("taint", "Key of the taint that keeps other pods from Skep's nodes."),
     CHOICE("gpus", config_kubernetes_gpus,
-           "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them."),
+           "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them; dra: a "
+           "ResourceClaim has them."),
     STRING("gpuResource", "The extended resource that the device plugin offers."),
     STRING("gpuTypeLabel", "The label that has the type of a node's GPUs."),
+    STRING("deviceDriver", "The DRA driver whose devices are the GPUs."),
+    STRING("deviceClass", "The DeviceClass that the claims name."),
+    STRING("gpuTypeAttribute", "The attribute of a device that has the type of the GPU."),
     INT("nodeLostSeconds", 1, 86400,
         "The tasks of a node that is silent for so long are tried again elsewhere."),
 };

@@ -31,6 +31,8 @@ void feed_request(const struct feed *feed, uint64_t chance, struct buf *out)
     buf_format(out, "%s?", feed->path);
     if (feed->selector[0])
         buf_format(out, "labelSelector=%s&", feed->selector);
+    if (feed->fields)
+        buf_format(out, "fieldSelector=%s&", feed->fields);
     if (feed->state == FEED_WATCHES) {
         buf_format(out, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
                    (unsigned)(FEED_WATCH_MIN_S + chance % FEED_WATCH_MIN_S));

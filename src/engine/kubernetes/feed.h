@@ -38,6 +38,7 @@ enum feed_state { FEED_LISTS, FEED_WATCHES };
 struct feed {
     const char *path;     /* "/api/v1/nodes" */
     const char *selector; /* of labels, "" all; encoded already */
+    const char *fields;   /* likewise, of fields; NULL: all. Set after feed_init */
     enum feed_state state;
     bool is_paged;       /* the server has no lists that are the begin of a watch */
     bool is_watch_fresh; /* nothing has come by this watch */

@@ -1,4 +1,5 @@
-/* follow.c — keeps lists of nodes and pods by one list and one watch each; see feed.h. */
+/* follow.c — keeps lists of nodes, pods and, for DRA, slices by one list and one watch each; see
+ * feed.h. */
 #include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
@@ -23,6 +24,8 @@ static void object_seen(struct kube *kube, uint64_t which, const struct doc *obj
     const uint32_t mark = kube->follows[which].mark;
     if (which == FOLLOW_NODES)
         nodes_seen(kube, object, is_removed, mark, tells);
+    else if (which == FOLLOW_SLICES)
+        nodes_slice_seen(kube, object, is_removed, mark, tells);
     else
         tasks_seen(kube, object, is_removed, mark, tells);
 }
@@ -41,11 +44,15 @@ static void list_complete(struct kube *kube, uint64_t which, struct tells *tells
     struct kube_follow *follow = &kube->follows[which];
     if (which == FOLLOW_NODES)
         nodes_sweep(kube, follow->mark, tells);
+    else if (which == FOLLOW_SLICES)
+        nodes_slices_sweep(kube, follow->mark, tells);
     else
         tasks_sweep(kube, follow->mark, tells);
     if (which == FOLLOW_PODS && !follow->is_synced)
         tasks_given_up(kube, tells);
     follow->is_synced = true;
+    if (kube->follows[FOLLOW_SLICES].is_synced && kube->follows[FOLLOW_PODS].is_synced)
+        nodes_devices_known(kube, tells);
     pthread_cond_broadcast(&kube->synced);
 }
 
@@ -169,7 +176,7 @@ static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
 
 void follows_start(struct kube *kube)
 {
-    for (uint64_t which = 0; which < FOLLOWS; which++)
+    for (uint64_t which = 0; which < kube->follow_count; which++)
         follow_ask(kube, which, 0);
 }
 

@@ -49,7 +49,7 @@ static void kube_free(struct engine *engine)
 static bool is_synced(const struct kube *kube)
 {
     bool are_synced = true;
-    for (size_t i = 0; i < FOLLOWS; i++)
+    for (size_t i = 0; i < kube->follow_count; i++)
         are_synced = are_synced && kube->follows[i].is_synced;
     return are_synced;
 }
@@ -97,6 +97,9 @@ static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t
 static int kube_create(struct engine *engine, const struct container *container, struct err *err)
 {
     struct kube *kube = kube_of(engine);
+    cleanup_buf struct buf devices = BUF_INIT;
+    const bool wants_claim = kube->settings.nodes.gpus == KUBE_GPUS_DRA &&
+                             container->gpu_count > 0 && !container->is_gpu_simulated;
     int code = pod_check(container, &kube->settings, err);
     if (code < 0)
         return code;
@@ -108,8 +111,11 @@ static int kube_create(struct engine *engine, const struct container *container,
     if (!task && code == 0 && kube->is_unreachable)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the cluster cannot be reached: %.180s",
                         kube->trouble);
+    if (!task && code == 0 && wants_claim)
+        code = nodes_pick(kube, container, &devices, err);
     if (!task && code == 0) {
         task = kube_task_add(kube, container->attempt, container->node);
+        task->devices = wants_claim ? mem_copy(buf_cstr(&devices)) : NULL;
         task_log_begin(kube, container->attempt, container->job);
         kube_task_begin(kube, task, container);
     }
@@ -237,6 +243,17 @@ static uint64_t log_mib_of(const struct engine_kubernetes_config *config)
     return segment_mib * LOG_STORE_STREAMS * (LAYOUT_SEGMENTS_KEPT + 1);
 }
 
+static void slices_make(struct kube *kube, const struct engine_kubernetes_config *config)
+{
+    kube->slices.driver = setting(kube, config->device_driver, KUBE_DEVICE_DRIVER);
+    kube->slices.type_attribute = setting(kube, config->gpu_type_attribute, KUBE_TYPE_ATTRIBUTE);
+    struct feed *feed = &kube->follows[FOLLOW_SLICES].feed;
+    feed_init(feed, "/apis/resource.k8s.io/v1/resourceslices", "");
+    feed->fields = arena_format(&kube->arena, "spec.driver%%3D%s",
+                                selector_encoded(kube, kube->slices.driver));
+    kube->follow_count = FOLLOWS;
+}
+
 static int settings_make(struct kube *kube, const struct engine_kubernetes_config *config,
                          struct err *err)
 {
@@ -251,12 +268,20 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
         .service_account = setting(kube, config->service_account, ""),
         .infiniband_resource = setting(kube, config->infiniband_resource, ""),
         .log_mib = log_mib_of(config),
+        .device_class = setting(kube, config->device_class, KUBE_DEVICE_DRIVER),
         .nodes = {.gpus = config->gpus,
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
                   .gpu_count_label = "nvidia.com/gpu.count",
                   .gpu_type_label = setting(kube, config->gpu_type_label, "nvidia.com/gpu.product"),
                   .taint = setting(kube, config->taint, ENGINE_KUBERNETES_TAINT)},
     };
+    if (config->gpus != KUBE_GPUS_DRA &&
+        (config->device_driver || config->device_class || config->gpu_type_attribute))
+        return err_fail(err, ERR_INVALID, "engine.kubernetes",
+                        "deviceDriver, deviceClass and gpuTypeAttribute are of gpus: dra");
+    if (config->gpus == KUBE_GPUS_DRA && config->gpu_resource)
+        return err_fail(err, ERR_INVALID, "engine.kubernetes.gpuResource",
+                        "with gpus: dra nothing is asked of a device plugin");
     if (!object_instance_is_good(text_of(settings->instance)))
         return err_fail(err, ERR_INVALID, "engine.kubernetes.instance",
                         "\"%.60s\" is no name that pods may begin with: small letters, digits and "
@@ -270,6 +295,9 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
     feed_init(&kube->follows[FOLLOW_PODS].feed,
               arena_format(&kube->arena, "/api/v1/namespaces/%s/pods", settings->space),
               arena_format(&kube->arena, "skep.internal%%2Finstance%%3D%s", settings->instance));
+    kube->follow_count = FOLLOW_SLICES;
+    if (config->gpus == KUBE_GPUS_DRA)
+        slices_make(kube, config);
     return 0;
 }
 
@@ -301,7 +329,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     struct kube *kube = mem_zero(1, sizeof *kube);
     kube->engine.ops = &kube_ops;
     kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXEC);
-    if (config->gpus == KUBE_GPUS_ENV)
+    if (config->gpus != KUBE_GPUS_PLUGIN)
         kube->engine.capabilities |= ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
     kube->logs.segment_bytes = config->log_segment_mib << 20;
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;

@@ -24,6 +24,8 @@ struct engine_kubernetes_config {
     const char *taint;               /* NULL: ENGINE_KUBERNETES_TAINT */
     const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
     enum kube_gpus gpus;
+    const char *device_driver, *device_class; /* KUBE_GPUS_DRA; NULL: KUBE_DEVICE_DRIVER */
+    const char *gpu_type_attribute;           /* likewise; NULL: KUBE_TYPE_ATTRIBUTE */
     const char *directory; /* for logs and what must outlive a restart; NULL: no logs are kept */
     uint64_t log_segment_mib, log_keep_mib; /* 0: as the local engine's */
     int64_t log_keep_s;
@@ -31,6 +33,10 @@ struct engine_kubernetes_config {
 };
 
 #define ENGINE_KUBERNETES_TAINT "skep.internal/dedicated"
+
+/* NVIDIA's. */
+#define KUBE_DEVICE_DRIVER  "gpu.nvidia.com"
+#define KUBE_TYPE_ATTRIBUTE "productName"
 
 /* Beside the 50 s after which a cluster says that a node is silent. A kubelet that begins anew
  * takes less; the cluster itself waits five minutes before it deletes the node's pods. */

@@ -104,6 +104,11 @@ static int gpus_read(const struct doc *node, const struct node_rules *rules,
                      struct node_facts *facts, struct err *err)
 {
     int64_t count;
+    facts->gpu_type = object_label(node, rules->gpu_type_label);
+    if (!facts->gpu_type[0])
+        facts->gpu_type = "GPU";
+    if (rules->gpus == KUBE_GPUS_DRA)
+        return 0;
     int code = amount_read(node, rules->gpu_resource, &count, err);
     if (code < 0)
         return code;
@@ -115,12 +120,8 @@ static int gpus_read(const struct doc *node, const struct node_rules *rules,
         return err_fail(err, ERR_INVALID, "status.allocatable", "%lld GPUs, at most %d are managed",
                         (long long)count, NODE_OBJECT_GPUS_MAX);
     facts->gpu_count = (uint32_t)count;
-    facts->gpu_type = "";
-    if (count > 0) {
-        facts->gpu_type = object_label(node, rules->gpu_type_label);
-        if (!facts->gpu_type[0])
-            facts->gpu_type = "GPU";
-    }
+    if (count == 0)
+        facts->gpu_type = "";
     return 0;
 }
 

@@ -16,6 +16,7 @@ struct err;
 enum kube_gpus {
     KUBE_GPUS_PLUGIN, /* so many of the extended resource: the device plugin chooses them */
     KUBE_GPUS_ENV,    /* NVIDIA_VISIBLE_DEVICES with their indices; nothing is requested */
+    KUBE_GPUS_DRA,    /* a ResourceClaim with them: what there is, slices.h says */
 };
 
 struct node_rules {
@@ -28,7 +29,8 @@ struct node_rules {
 
 enum { NODE_OBJECT_GPUS_MAX = 4096 };
 
-/* Everything lives in `arena` or in the document. A node that takes no pods now is not healthy, and
+/* With KUBE_GPUS_DRA it has no GPUs here, and a type for those of which no slice tells it.
+ * Everything lives in `arena` or in the document. A node that takes no pods now is not healthy, and
  * `reason` says why. ERR_INVALID: it has no name, or its amounts cannot be read. */
 int node_object_read(const struct doc *node, const struct node_rules *rules, struct arena *arena,
                      struct node_facts *facts, struct err *err);

@@ -20,6 +20,8 @@ static const char *hold_of(const struct kube *kube, const struct kube_node *node
     if (node->left > 0)
         return arena_format(arena, "%u pod%s of tasks that were given up %s not gone yet",
                             node->left, node->left == 1 ? "" : "s", node->left == 1 ? "is" : "are");
+    if (node->devices_trouble)
+        return node->devices_trouble;
     if (node->is_held)
         return arena_format(arena, "its devices were refused %u times in a row: %.150s",
                             node->refusals, node->refusal);
@@ -30,6 +32,8 @@ static void node_tell(const struct kube *kube, const struct kube_node *node, str
 {
     struct node_facts facts = node->facts;
     const char *hold = hold_of(kube, node, &tells->arena);
+    if (kube->settings.nodes.gpus == KUBE_GPUS_DRA && !kube->are_devices_known)
+        return; /* it is not told with fewer GPUs than it has */
     if (hold && node->is_there && (facts.is_healthy || kube->is_unreachable)) {
         facts.is_healthy = false;
         facts.reason = hold;
@@ -198,10 +202,10 @@ void nodes_took(struct kube *kube, const char *name)
 /* --- seen --- */
 
 static void node_take(struct kube *kube, const struct node_facts *facts, uint32_t mark,
-                      struct tells *tells)
+                      bool is_news, struct tells *tells)
 {
     struct kube_node *node = node_of(kube, facts->name);
-    const bool is_news = !node->is_there || !facts_are_same(&node->facts, facts);
+    is_news = is_news || !node->is_there || !facts_are_same(&node->facts, facts);
     const bool is_mended = node->is_held && node->facts.gpu_count != facts->gpu_count;
     node->is_there = true;
     node->mark = mark;
@@ -213,6 +217,70 @@ static void node_take(struct kube *kube, const struct node_facts *facts, uint32_
     }
     node_facts_copy(&node->facts, facts);
     node_tell(kube, node, tells);
+}
+
+static void word_set(char **word, const char *value)
+{
+    mem_free(*word);
+    *word = value ? mem_copy(value) : NULL;
+}
+
+static bool is_marked(const void *context, uint16_t index)
+{
+    return ((const bool *)context)[index];
+}
+
+static size_t offered_read(const struct device_table *table, bool offered[DEVICES_MAX])
+{
+    const char *pool, *name;
+    for (size_t i = 0; i < table->all.count; i++)
+        offered[i] = device_table_is_offered(table, i, &pool, &name);
+    return table->all.count;
+}
+
+/* What has become of those that were there before. */
+static void changes_log(const struct kube_node *node, const bool *before, size_t count)
+{
+    const char *pool, *name;
+    for (size_t i = 0; i < count; i++)
+        if (device_table_is_offered(&node->devices, i, &pool, &name) != before[i])
+            log_warning("engine", "kubernetes: GPU %zu of %.100s (%s/%s) is %s", i,
+                        node->facts.name, pool ? pool : "", name ? name : "",
+                        before[i] ? "not offered any more" : "offered again");
+}
+
+/* What its driver offers now becomes its table. False: only a part of that is known. */
+static bool devices_refresh(const struct kube *kube, struct kube_node *node, struct tells *tells)
+{
+    bool used[DEVICES_MAX] = {false};
+    const struct slice_device *devices;
+    struct err err;
+    size_t count;
+    const char *name = node->facts.name;
+    if (slices_of(&kube->slices, name, &tells->arena, &devices, &count) == SLICES_PART)
+        return false;
+    bool before[DEVICES_MAX];
+    const size_t known = offered_read(&node->devices, before);
+    tasks_gpus_mark(kube, name, used);
+    if (device_table_update(&node->devices, devices, count, is_marked, used, &err) < 0)
+        log_error("engine", "kubernetes: the devices of %.100s stay as they were: %s", name,
+                  err.text);
+    if (kube->are_devices_known)
+        changes_log(node, before, known);
+    return true;
+}
+
+/* Its GPUs are those of its table. True: why it takes no tasks is something else than before. */
+static bool devices_read(struct kube_node *node, struct node_facts *facts, struct tells *tells)
+{
+    const char *trouble = device_table_facts(
+        &node->devices, node->gpu_label ? node->gpu_label : "GPU", &tells->arena, facts);
+    const char *before = node->devices_trouble;
+    const bool is_news =
+        (trouble == NULL) != (before == NULL) || (trouble && strcmp(trouble, before) != 0);
+    if (is_news)
+        word_set(&node->devices_trouble, trouble);
+    return is_news;
 }
 
 void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
@@ -231,11 +299,77 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
                     object_string(object, "metadata.name"), err.text);
         return;
     }
-    node_take(kube, &facts, mark, tells);
     struct kube_node *node = node_of(kube, facts.name);
+    bool is_news = false;
+    if (kube->settings.nodes.gpus == KUBE_GPUS_DRA) {
+        word_set(&node->gpu_label, facts.gpu_type);
+        if (kube->are_devices_known && !node->is_there)
+            (void)devices_refresh(kube, node, tells);
+        is_news = devices_read(node, &facts, tells);
+    }
+    node_take(kube, &facts, mark, is_news, tells);
     node->has_infiniband = kube->settings.infiniband_resource[0] &&
                            node_object_offers(object, kube->settings.infiniband_resource);
     silence_note(kube, node, node_object_is_silent(object));
+}
+
+/* --- devices --- */
+
+static void devices_update(struct kube *kube, struct kube_node *node, struct tells *tells)
+{
+    if (!devices_refresh(kube, node, tells) || !node->is_there)
+        return;
+    struct node_facts facts = node_facts_keep(&tells->arena, &node->facts);
+    const bool is_news = devices_read(node, &facts, tells);
+    node_take(kube, &facts, node->mark, is_news, tells);
+}
+
+void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
+                      struct tells *tells)
+{
+    const char *name = slices_seen(&kube->slices, object, is_removed, mark);
+    if (name && kube->are_devices_known)
+        devices_update(kube, node_of(kube, name), tells);
+}
+
+static void devices_update_all(struct kube *kube, struct tells *tells)
+{
+    for (size_t i = 0; i < kube->nodes.count; i++)
+        devices_update(kube, &kube->nodes.items[i], tells);
+}
+
+void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
+{
+    slices_sweep(&kube->slices, mark);
+    if (kube->are_devices_known)
+        devices_update_all(kube, tells);
+}
+
+void nodes_hold_devices(struct kube *kube, const char *name, const struct device_pick *pick)
+{
+    device_table_hold(&node_of(kube, name)->devices, pick);
+}
+
+void nodes_devices_known(struct kube *kube, struct tells *tells)
+{
+    if (kube->are_devices_known)
+        return;
+    tasks_devices_hold(kube);
+    devices_update_all(kube, tells);
+    kube->are_devices_known = true;
+    nodes_tell(kube, tells);
+}
+
+int nodes_pick(struct kube *kube, const struct container *container, struct buf *out,
+               struct err *err)
+{
+    const struct kube_node *node = node_find(kube, container->node);
+    if (!node || !node->is_there)
+        return err_fail(err, ERR_UNAVAILABLE, "", "the cluster has no node %.100s now",
+                        container->node);
+    int code = device_pick_write(&node->devices, kube->slices.driver, container->gpus,
+                                 container->gpu_count, out, err);
+    return code;
 }
 
 void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
@@ -257,7 +391,11 @@ void nodes_free(struct kube *kube)
     for (size_t i = 0; i < kube->nodes.count; i++) {
         node_facts_release(&kube->nodes.items[i].facts);
         mem_free(kube->nodes.items[i].refusal);
+        mem_free(kube->nodes.items[i].gpu_label);
+        mem_free(kube->nodes.items[i].devices_trouble);
+        device_table_release(&kube->nodes.items[i].devices);
     }
+    slices_release(&kube->slices);
     ARRAY_FREE(&kube->nodes);
     text_map_release(&kube->node_names);
 }

@@ -15,8 +15,9 @@ struct doc;
 
 #define OBJECT_LABEL_INSTANCE "skep.internal/instance"
 #define OBJECT_LABEL_ATTEMPT  "skep.internal/attempt"
-#define OBJECT_NOTE_JOB       "skep.internal/job"  /* USER~JOB */
-#define OBJECT_NOTE_TASK      "skep.internal/task" /* ROLE/INDEX */
+#define OBJECT_NOTE_JOB       "skep.internal/job"     /* USER~JOB */
+#define OBJECT_NOTE_TASK      "skep.internal/task"    /* ROLE/INDEX */
+#define OBJECT_NOTE_DEVICES   "skep.internal/devices" /* devices.h */
 
 enum {
     OBJECT_INSTANCE_MAX = 40,

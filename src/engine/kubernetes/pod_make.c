@@ -8,6 +8,8 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "engine/kubernetes/claim.h"
+#include "engine/kubernetes/devices.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
 #include "engine/kubernetes/pod_template.h"
@@ -52,6 +54,10 @@ int pod_check(const struct container *container, const struct pod_settings *sett
     if (container->wants_infiniband && !settings->infiniband_resource[0])
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "engine.kubernetes.infinibandResource does not say what offers InfiniBand");
+    if (settings->nodes.gpus == KUBE_GPUS_DRA && !container->is_gpu_simulated &&
+        container->gpu_count > DEVICES_CLAIM_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "%zu GPUs, a resource claim takes %d",
+                        container->gpu_count, DEVICES_CLAIM_MAX);
     for (size_t i = 0; i < container->file_count; i++)
         bytes += container->files[i].content.length;
     if (bytes > POD_SECRET_MAX)
@@ -64,7 +70,7 @@ int pod_check(const struct container *container, const struct pod_settings *sett
 /* --- what both objects share --- */
 
 static void metadata_write(struct json_writer *json, const struct container *container,
-                           const struct pod_settings *settings)
+                           const struct pod_settings *settings, const char *devices)
 {
     char name[OBJECT_NAME_SIZE], number[24], task[300];
     object_name(name, settings->instance, container->attempt);
@@ -84,6 +90,8 @@ static void metadata_write(struct json_writer *json, const struct container *con
     json_object(json);
     json_key_string(json, OBJECT_NOTE_JOB, container->job);
     json_key_string(json, OBJECT_NOTE_TASK, task);
+    if (devices)
+        json_key_string(json, OBJECT_NOTE_DEVICES, devices);
     json_object_end(json);
     json_object_end(json);
 }
@@ -171,7 +179,7 @@ void pod_secret_write(const struct container *container, const struct pod_settin
     json_object(&json);
     json_key_string(&json, "apiVersion", "v1");
     json_key_string(&json, "kind", "Secret");
-    metadata_write(&json, container, settings);
+    metadata_write(&json, container, settings, NULL);
     json_key_string(&json, "type",
                     has_login(container) ? "kubernetes.io/dockerconfigjson" : "Opaque");
     json_key_bool(&json, "immutable", true);
@@ -189,7 +197,7 @@ void pod_secret_write(const struct container *container, const struct pod_settin
 
 /* Requests are not named: they are what the limits are, and the pod is of class Guaranteed. */
 static void resources_write(struct json_writer *json, const struct container *container,
-                            const struct pod_settings *settings)
+                            const struct pod_settings *settings, bool has_claim)
 {
     const struct node_rules *nodes = &settings->nodes;
     json_key(json, "resources");
@@ -203,16 +211,23 @@ static void resources_write(struct json_writer *json, const struct container *co
     if (container->wants_infiniband)
         pod_amount_write(json, settings->infiniband_resource, 1, "");
     json_object_end(json);
+    if (has_claim) {
+        json_key(json, "claims");
+        json_raw(json, TEXT("[{\"name\":\"" CLAIM_REQUEST "\"}]"));
+    }
     json_object_end(json);
 }
 
-/* A task without GPUs would see all of them where NVIDIA's runtime is the default one. */
+/* A task without GPUs would see all of them where NVIDIA's runtime is the default one; to that
+ * runtime "void" says that it has nothing to do: what a driver prepares comes by CDI. */
 static void environment_write(struct json_writer *json, const struct container *container,
                               const struct node_rules *nodes)
 {
     cleanup_buf struct buf devices = BUF_INIT;
     if (container->gpu_count == 0 || container->is_gpu_simulated)
         buf_string(&devices, "none");
+    else if (nodes->gpus == KUBE_GPUS_DRA)
+        buf_string(&devices, "void");
     else if (nodes->gpus == KUBE_GPUS_ENV)
         for (size_t i = 0; i < container->gpu_count; i++)
             buf_format(&devices, "%s%u", i > 0 ? "," : "", container->gpus[i]);
@@ -245,7 +260,7 @@ static void rights_write(struct json_writer *json, bool wants_infiniband)
 }
 
 static void containers_write(struct json_writer *json, const struct container *container,
-                             const struct pod_settings *settings)
+                             const struct pod_settings *settings, bool has_claim)
 {
     static const char *const bring[] = {"/bin/sh", "-c", BRING_COMMAND};
     static const char *const init[] = {LAYOUT_INIT};
@@ -255,7 +270,7 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "name", POD_CONTAINER_INIT);
     json_key_string(json, "image", settings->init_image);
     json_key_strings(json, "command", bring, COUNT_OF(bring));
-    resources_write(json, container, settings); /* no more than the task: it comes after */
+    resources_write(json, container, settings, false); /* no more than the task: it comes after */
     pod_program_mount_write(json);
     rights_write(json, false);
     json_object_end(json);
@@ -267,7 +282,7 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "image", container->image);
     json_key_strings(json, "command", init, COUNT_OF(init));
     environment_write(json, container, &settings->nodes);
-    resources_write(json, container, settings);
+    resources_write(json, container, settings, has_claim);
     pod_mounts_write(json, container);
     rights_write(json, container->wants_infiniband);
     json_object_end(json);
@@ -297,8 +312,19 @@ static void secrets_name(struct json_writer *json, const char *secret)
     json_array_end(json);
 }
 
+static void claim_name(struct json_writer *json, const char *claim)
+{
+    json_key(json, "resourceClaims");
+    json_array(json);
+    json_object(json);
+    json_key_string(json, "name", CLAIM_REQUEST);
+    json_key_string(json, "resourceClaimName", claim);
+    json_object_end(json);
+    json_array_end(json);
+}
+
 static void plain_write(const struct container *container, const struct pod_settings *settings,
-                        struct buf *out)
+                        const char *devices, struct buf *out)
 {
     char name[OBJECT_NAME_SIZE];
     struct json_writer json;
@@ -307,7 +333,7 @@ static void plain_write(const struct container *container, const struct pod_sett
     json_object(&json);
     json_key_string(&json, "apiVersion", "v1");
     json_key_string(&json, "kind", "Pod");
-    metadata_write(&json, container, settings);
+    metadata_write(&json, container, settings, devices);
     json_key(&json, "spec");
     json_object(&json);
     json_key_string(&json, "nodeName", container->node);
@@ -328,20 +354,22 @@ static void plain_write(const struct container *container, const struct pod_sett
     tolerations_write(&json, settings->nodes.taint);
     if (has_login(container))
         secrets_name(&json, name);
-    containers_write(&json, container, settings);
+    containers_write(&json, container, settings, devices != NULL);
+    if (devices)
+        claim_name(&json, name);
     pod_volumes_write(&json, container, settings->log_mib, name);
     json_object_end(&json);
     json_object_end(&json);
 }
 
 void pod_write(const struct container *container, const struct pod_settings *settings,
-               struct buf *out)
+               const char *devices, struct buf *out)
 {
     cleanup_buf struct buf plain = BUF_INIT;
     if (!settings->template_) {
-        plain_write(container, settings, out);
+        plain_write(container, settings, devices, out);
         return;
     }
-    plain_write(container, settings, &plain);
+    plain_write(container, settings, devices, &plain);
     pod_template_merge(buf_as_text(&plain), settings->template_, out);
 }

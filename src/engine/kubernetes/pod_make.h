@@ -21,6 +21,7 @@ struct pod_settings {
     const struct doc *template_;                /* pod_template.h; NULL: none */
     uint64_t
         log_mib; /* of the volume with its logs' segments: a pod with more is evicted; 0: any */
+    const char *device_class; /* of the claims, with KUBE_GPUS_DRA */
     struct node_rules nodes;
 };
 
@@ -31,9 +32,10 @@ enum { POD_GRACE_S = 30, POD_SECRET_MAX = 1 << 20 };
 int pod_check(const struct container *container, const struct pod_settings *settings,
               struct err *err);
 
-/* Append the object as JSON. The container has passed pod_check. */
+/* Append the object as JSON. The container has passed pod_check. `devices`: it names its claim, and
+ * notes them (devices.h); NULL: it has none. */
 void pod_write(const struct container *container, const struct pod_settings *settings,
-               struct buf *out);
+               const char *devices, struct buf *out);
 /* Holds secrets: the buffer must be wiped. */
 void pod_secret_write(const struct container *container, const struct pod_settings *settings,
                       struct buf *out);

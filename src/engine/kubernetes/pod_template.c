@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "engine/kubernetes/claim.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
 
@@ -115,6 +116,11 @@ static bool variable_is_skeps(const struct doc *item)
     return strcmp(object_string(item, "name"), "NVIDIA_VISIBLE_DEVICES") == 0;
 }
 
+static bool claim_is_skeps(const struct doc *item)
+{
+    return strcmp(object_string(item, "name"), CLAIM_REQUEST) == 0;
+}
+
 static bool none_is_skeps(const struct doc *item)
 {
     (void)item;
@@ -173,6 +179,9 @@ static int spec_check(const struct doc *spec, struct err *err)
     int code = keys_check(spec, "spec.", refused, NULL, err);
     if (code == 0)
         code = items_check(doc_get(spec, "volumes"), "spec.volumes", "name", volume_is_skeps, err);
+    if (code == 0)
+        code = items_check(doc_get(spec, "resourceClaims"), "spec.resourceClaims", "name",
+                           claim_is_skeps, err);
     for (size_t i = 0; code == 0 && i < COUNT_OF(containers); i++) {
         const struct doc *list = doc_get(spec, containers[i].list);
         code = items_check(list, containers[i].list, "name", none_is_skeps, err);

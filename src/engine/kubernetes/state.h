@@ -10,10 +10,12 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/kubernetes/client.h"
+#include "engine/kubernetes/devices.h"
 #include "engine/kubernetes/feed.h"
 #include "engine/kubernetes/log_store.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_order.h"
+#include "engine/kubernetes/slices.h"
 #include "kube/access.h"
 #include "sys/watcher.h"
 #include <pthread.h>
@@ -32,11 +34,14 @@ enum {
     KUBE_WORD_MS = 5 * 1000,          /* for the late word that memory ran out */
     KUBE_NODE_REFUSALS_MAX = 3,       /* devices in a row, then the node is held back */
     KUBE_NODE_HOLD_MS = 10 * 60 * 1000,
-    KUBE_NODE_AGAIN_MS = 10 * 1000, /* between two looks at a node that is silent */
+    KUBE_NODE_AGAIN_MS = 10 * 1000,  /* between two looks at a node that is silent */
+    KUBE_CLAIM_AGAIN_MS = 10 * 1000, /* likewise at the claim of a pod that is not prepared */
 };
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
 #define KUBE_NODE_LOST "NodeLost"
+/* Why an attempt is refused: the namespace has a quota. */
+#define KUBE_QUOTA "QuotaExceeded"
 
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
@@ -52,6 +57,14 @@ struct kube_log {
     int64_t again_ms;             /* in the pause, it is asked for again then; 0: none */
     struct log_line_use use;      /* what the store has of it, for any thread */
     int64_t use_ms;               /* it was told then; 0: not yet */
+};
+
+/* The ResourceClaim of a task: claims.c. */
+struct kube_claim {
+    bool is_asked;   /* a call for it is under way */
+    bool is_ready;   /* it was allocated, and reserved for the pod */
+    bool is_ours;    /* it is there, and goes with the task */
+    bool is_watched; /* a timer will look at it */
 };
 
 /* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
@@ -70,7 +83,9 @@ struct kube_task {
     char uid[KUBE_UID_SIZE]; /* of its pod; "" not known yet, or none was made */
     char *node;
     struct pod_order *order; /* until its pod has been taken; NULL */
-    bool is_kill_wanted;     /* Skep has asked, or gives it up: the end is ours */
+    char *devices;           /* as devices.h writes them; NULL: it has no claim */
+    struct kube_claim claim;
+    bool is_kill_wanted; /* Skep has asked, or gives it up: the end is ours */
     uint32_t grace_ms;
     bool is_preparing_told, is_started_told;
     uint32_t mark;               /* the list that it was in, or that was being made when it came */
@@ -90,9 +105,12 @@ struct kube_task {
 
 /* docs/rfc/0017-kubernetes-engine.md, "When a node is lost" */
 struct kube_node {
-    struct node_facts facts; /* a copy; of one that was never there the name alone */
-    bool has_infiniband;     /* it offers what settings.infiniband_resource names */
-    uint32_t mark;           /* as of tasks */
+    struct node_facts facts;     /* a copy; of one that was never there the name alone */
+    bool has_infiniband;         /* it offers what settings.infiniband_resource names */
+    char *gpu_label;             /* KUBE_GPUS_DRA: the type of those of which no slice tells it */
+    struct device_table devices; /* likewise */
+    char *devices_trouble;       /* likewise: why it takes no tasks; NULL */
+    uint32_t mark;               /* as of tasks */
     bool is_there;
     bool is_silent, is_watched; /* its kubelet tells nothing; a timer will look at it */
     int64_t silent_ms;          /* since then */
@@ -109,7 +127,7 @@ struct kube_follow {
     bool is_synced, is_expired;
 };
 
-enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOWS };
+enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOW_SLICES, FOLLOWS };
 
 enum fetch_result { FETCH_FAILED, FETCH_PART, FETCH_NOTHING, FETCH_WHOLE, FETCH_BROKEN };
 
@@ -138,6 +156,9 @@ struct kube {
     uint32_t node_lost_ms;
     bool is_deaf; /* no node is heard: that has been logged */
     struct kube_follow follows[FOLLOWS];
+    size_t follow_count; /* without KUBE_GPUS_DRA slices are not followed */
+    struct slices slices;
+    bool are_devices_known; /* KUBE_GPUS_DRA: nodes are not told before */
     uint64_t chance;
     const char *given_up; /* the folder of given_up.h; NULL: there is none */
     struct {
@@ -200,6 +221,31 @@ void follows_start(struct kube *kube);
 void follow_failed(void *context, const char *trouble, int64_t for_ms);
 void follow_answered(void *context);
 
+/* --- ask.c; under the lock --- */
+
+#define ASK_CLAIMS "resourceclaims"
+
+/* Append where objects of a kind are, or the task's own. */
+void ask_path(const struct kube *kube, const char *kind, const struct kube_task *task,
+              struct buf *path);
+/* Of a pod, with its uid. */
+void ask_delete(struct kube *kube, const struct kube_task *task, const char *kind, uint32_t grace_s,
+                void (*done)(void *, uint64_t, const struct kube_answer *));
+/* The answer of one that nobody waits for. */
+void ask_deleted(void *context, uint64_t key, const struct kube_answer *answer);
+/* It was made after its attempt had been given up: nobody else takes it away. */
+void ask_delete_stray(struct kube *kube, uint64_t attempt, const char *kind, const char *uid);
+bool ask_is_made(const struct kube_answer *answer);
+/* What a Status says; the text of an answer that is none. */
+const char *ask_refusal(const struct kube_answer *answer, struct arena *arena);
+
+/* --- claims.c; under the lock --- */
+
+/* It is made, allocated and reserved, unless that is so, or under way, or the task has none. */
+void task_claim_ask(struct kube *kube, struct kube_task *task, struct tells *tells);
+/* Its pod is not prepared: its claim is looked at from time to time, as long as that is so. */
+void task_claim_watch(struct kube *kube, struct kube_task *task);
+
 /* --- nodes.c; under the lock --- */
 
 void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
@@ -214,6 +260,17 @@ void nodes_release(struct kube *kube, const char *name, struct tells *tells);
 void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
 void nodes_took(struct kube *kube, const char *name);
 bool node_has_infiniband(struct kube *kube, const char *name); /* now */
+/* KUBE_GPUS_DRA. A slice has been seen; those that the list has not have gone; slices and pods are
+ * known for the first time. */
+void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
+                      struct tells *tells);
+void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
+void nodes_devices_known(struct kube *kube, struct tells *tells);
+/* An attempt that was there before has these. */
+void nodes_hold_devices(struct kube *kube, const char *name, const struct device_pick *pick);
+/* Append the devices that these GPUs are. ERR_UNAVAILABLE: not all of them are offered now. */
+int nodes_pick(struct kube *kube, const struct container *container, struct buf *out,
+               struct err *err);
 void nodes_free(struct kube *kube);
 
 /* --- logs.c --- */
@@ -274,6 +331,9 @@ void kube_task_begin(struct kube *kube, struct kube_task *task,
                      const struct container *container); /* which is copied */
 void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
 void kube_task_forget(struct kube *kube, struct kube_task *task);
+/* It cannot be started: its pod is deleted, and its end has this reason. */
+void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
+                       const char *message, struct tells *tells);
 /* What is known, again. */
 void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells);
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
@@ -284,6 +344,9 @@ void tasks_given_up(struct kube *kube, struct tells *tells); /* the first list i
 void tasks_leave(struct kube *kube, const char *node, struct tells *tells);
 /* Its node is silent: they end, and their pods are deleted. */
 void tasks_lose(struct kube *kube, const char *node, struct tells *tells);
+/* The indices of GPUs that attempts on the node have. */
+void tasks_gpus_mark(const struct kube *kube, const char *node, bool used[DEVICES_MAX]);
+void tasks_devices_hold(struct kube *kube); /* nodes_hold_devices for all of them */
 void tasks_free(struct kube *kube);
 
 #endif

@@ -1,7 +1,6 @@
 /* tasks.c — the life of an attempt as a pod: docs/rfc/0017-kubernetes-engine.md, "A pod as a task".
  */
 #include "base/err.h"
-#include "base/json_writer.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
@@ -17,7 +16,6 @@
 enum {
     STATUS_OK = 200,
     STATUS_CREATED = 201,
-    STATUS_ACCEPTED = 202,
     STATUS_FORBIDDEN = 403,
     STATUS_NOT_FOUND = 404,
     STATUS_CONFLICT = 409,
@@ -56,6 +54,7 @@ static void task_free(struct kube *kube, struct kube_task *task)
 {
     order_drop(kube, task);
     mem_free(task->node);
+    mem_free(task->devices);
     mem_free(task->waits_for);
     mem_free(task->gives_up);
     mem_free(task->gives_why);
@@ -83,6 +82,34 @@ void tasks_free(struct kube *kube)
     ARRAY_FREE(&kube->tasks);
     pod_shares_release(&kube->shares);
     id_map_release(&kube->attempts);
+}
+
+void tasks_gpus_mark(const struct kube *kube, const char *node, bool used[DEVICES_MAX])
+{
+    cleanup_arena struct arena arena;
+    struct device_pick pick;
+    arena_init(&arena);
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        const struct kube_task *task = kube->tasks.items[i];
+        const bool has_gone = task->state == TASK_FORGOTTEN && !task->is_lost;
+        if (!task->devices || has_gone || strcmp(task->node, node) != 0 ||
+            !device_pick_read(task->devices, &arena, &pick))
+            continue;
+        for (size_t j = 0; j < pick.count; j++)
+            used[pick.items[j].index] = true;
+    }
+}
+
+void tasks_devices_hold(struct kube *kube)
+{
+    cleanup_arena struct arena arena;
+    struct device_pick pick;
+    arena_init(&arena);
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        const struct kube_task *task = kube->tasks.items[i];
+        if (task->devices && device_pick_read(task->devices, &arena, &pick))
+            nodes_hold_devices(kube, task->node, &pick);
+    }
 }
 
 /* --- what is told --- */
@@ -131,6 +158,7 @@ void kube_task_tell(const struct kube *kube, const struct kube_task *task, struc
 static void started(struct kube *kube, struct kube_task *task, struct tells *tells)
 {
     task->state = TASK_RUNS;
+    task->claim.is_ours = task->devices != NULL; /* its kubelet has seen that */
     task_log_want(kube, task);
     if (task->is_started_told)
         return;
@@ -177,93 +205,22 @@ static void ended_early(struct kube *kube, struct kube_task *task, const char *r
 
 /* --- what is asked --- */
 
-static void path_make(const struct kube *kube, const char *kind, const struct kube_task *task,
-                      struct buf *path)
-{
-    buf_format(path, "/api/v1/namespaces/%s/%s", kube->settings.space, kind);
-    if (task) {
-        char name[OBJECT_NAME_SIZE];
-        object_name(name, kube->settings.instance, task->attempt);
-        buf_format(path, "/%s", name);
-    }
-}
-
-static void delete_send(struct kube *kube, const struct kube_task *task, const char *kind,
-                        uint32_t grace_s,
-                        void (*done)(void *, uint64_t, const struct kube_answer *))
-{
-    struct kube_call call = {
-        .method = "DELETE", .context = kube, .key = task->attempt.v, .done = done};
-    const bool is_pod = strcmp(kind, "pods") == 0;
-    struct json_writer json;
-    path_make(kube, kind, task, &call.path);
-    json_init(&json, &call.body);
-    json_object(&json);
-    json_key_string(&json, "apiVersion", "v1");
-    json_key_string(&json, "kind", "DeleteOptions");
-    if (is_pod) {
-        json_key_int(&json, "gracePeriodSeconds", grace_s);
-        json_key(&json, "preconditions");
-        json_object(&json);
-        json_key_string(&json, "uid", task->uid);
-        json_object_end(&json);
-    }
-    json_object_end(&json);
-    kube_client_send(kube->client, &call, 0);
-}
-
-/* What a Status says; the text of an answer that is none. */
-static const char *status_message(const struct kube_answer *answer, struct arena *arena)
-{
-    cleanup_problems struct problems problems;
-    problems_init(&problems, arena);
-    const struct doc *doc = doc_parse(answer->body, DOC_JSON, arena, &problems);
-    const char *message = object_string(doc, "message");
-    return message[0] ? message : arena_format(arena, "the API server answers %d", answer->status);
-}
-
 /* A write that was refused for good. */
 static void write_refused(struct kube *kube, struct kube_task *task,
                           const struct kube_answer *answer, struct tells *tells)
 {
-    const char *message = status_message(answer, &tells->arena);
+    const char *message = ask_refusal(answer, &tells->arena);
     const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
-    const struct exit_report exit = {.reason = "QuotaExceeded", .message = message};
+    const struct exit_report exit = {.reason = KUBE_QUOTA, .message = message};
     if (is_quota)
         ended(kube, task, true, &exit, tells);
     else
         ended_early(kube, task, "CreationError", message, tells);
 }
 
-static void kill_done(void *context, uint64_t key, const struct kube_answer *answer)
-{
-    (void)context;
-    /* that it has gone is told by the watch, with its last state */
-    if (answer->status != STATUS_OK && answer->status != STATUS_ACCEPTED &&
-        answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT)
-        log_error("engine", "kubernetes: the pod of attempt %llu cannot be deleted: %d",
-                  (unsigned long long)key, answer->status);
-}
-
 static void pod_kill(struct kube *kube, const struct kube_task *task)
 {
-    delete_send(kube, task, "pods", (task->grace_ms + 999) / 1000, kill_done);
-}
-
-static bool is_made(const struct kube_answer *answer)
-{
-    return answer->status == STATUS_OK || answer->status == STATUS_CREATED ||
-           answer->status == STATUS_ACCEPTED;
-}
-
-/* It was made after its attempt had been given up: nobody else takes it away. */
-static void stray_delete(struct kube *kube, uint64_t attempt, const char *kind, const char *uid)
-{
-    struct kube_task stray = {.attempt = {attempt}};
-    snprintf(stray.uid, sizeof stray.uid, "%s", uid);
-    log_info("engine", "kubernetes: attempt %llu was given up while it was made: %s are deleted",
-             (unsigned long long)attempt, kind);
-    delete_send(kube, &stray, kind, POD_GRACE_S, kill_done);
+    ask_delete(kube, task, "pods", (task->grace_ms + 999) / 1000, ask_deleted);
 }
 
 static bool is_label_ours(const struct kube *kube, const struct kube_task *task,
@@ -285,6 +242,7 @@ static void pod_taken(struct kube *kube, struct kube_task *task, const struct do
     preparing(kube, task, tells);
     if (task->is_kill_wanted)
         pod_kill(kube, task);
+    task_claim_ask(kube, task, tells);
 }
 
 /* It may have run, and nothing of it is left: to make it again could be to start it twice. */
@@ -307,7 +265,7 @@ static void pod_ask(struct kube *kube, struct kube_task *task)
     task->state = TASK_POD_ASKED;
     struct kube_call call = {
         .method = "GET", .context = kube, .key = task->attempt.v, .done = pod_got};
-    path_make(kube, "pods", task, &call.path);
+    ask_path(kube, "pods", task, &call.path);
     kube_client_send(kube->client, &call, 0);
 }
 
@@ -318,7 +276,7 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
     cleanup_problems struct problems problems;
     problems_init(&problems, &tells->arena);
     const struct doc *object = NULL;
-    if (is_made(answer))
+    if (ask_is_made(answer))
         object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
     if (object && is_label_ours(kube, task, object))
         pod_taken(kube, task, object, tells);
@@ -341,7 +299,7 @@ static void pod_stray(struct kube *kube, uint64_t key, const struct kube_answer 
     const struct doc *object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
     const char *uid = object_string(object, "metadata.uid");
     if (uid[0] && object_attempt(object, kube->settings.instance).v == key)
-        stray_delete(kube, key, "pods", uid);
+        ask_delete_stray(kube, key, "pods", uid);
 }
 
 static void pod_done(struct kube *kube, uint64_t key, bool is_create,
@@ -352,7 +310,7 @@ static void pod_done(struct kube *kube, uint64_t key, bool is_create,
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task && task->state == TASK_POD_ASKED)
         pod_answered(kube, task, is_create, answer, &tells);
-    else if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
+    else if ((!task || task->state == TASK_FORGOTTEN) && ask_is_made(answer))
         pod_stray(kube, key, answer, &tells);
     kube_leave(kube, &tells);
 }
@@ -374,7 +332,7 @@ static bool pod_body(void *context, uint64_t key, struct buf *body)
     const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     const bool is_wanted = task && task->state == TASK_POD_ASKED && task->order;
     if (is_wanted)
-        pod_write(&task->order->container, &kube->settings, body);
+        pod_write(&task->order->container, &kube->settings, task->devices, body);
     pthread_mutex_unlock(&kube->lock);
     return is_wanted;
 }
@@ -388,7 +346,7 @@ static void pod_send(struct kube *kube, struct kube_task *task)
                              .write = pod_body,
                              .is_next = true,
                              .done = pod_created};
-    path_make(kube, "pods", NULL, &call.path);
+    ask_path(kube, "pods", NULL, &call.path);
     if (kube->settings.template_) /* a word that the cluster does not know is an error */
         buf_string(&call.path, "?fieldValidation=Strict");
     task->state = TASK_POD_ASKED;
@@ -401,8 +359,8 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
     struct tells tells;
     kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    if ((!task || task->state == TASK_FORGOTTEN) && is_made(answer))
-        stray_delete(kube, key, "secrets", ""); /* its node has gone */
+    if ((!task || task->state == TASK_FORGOTTEN) && ask_is_made(answer))
+        ask_delete_stray(kube, key, "secrets", ""); /* its node has gone */
     else if (!task || task->state != TASK_SECRET_ASKED)
         task = NULL;
     else if (answer->status == STATUS_CONFLICT && answer->tries == 0)
@@ -437,7 +395,7 @@ void kube_task_begin(struct kube *kube, struct kube_task *task, const struct con
                              .write = secret_body,
                              .done = secret_done};
     task->order = pod_order_new(container, &kube->shares);
-    path_make(kube, "secrets", NULL, &call.path);
+    ask_path(kube, "secrets", NULL, &call.path);
     kube_client_send(kube->client, &call, 0);
 }
 
@@ -486,10 +444,14 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
     task_log_leave(kube, task);
     if (kube->given_up && !task->is_lost)
         given_up_drop(kube->given_up, task->attempt);
-    task->deletes = 1u + (task->uid[0] != '\0') + task->is_lost;
+    /* devices of a pod that may still run are not free for others, either */
+    const bool has_claim = task->claim.is_ours && !task->is_lost;
+    task->deletes = 1u + (task->uid[0] != '\0') + has_claim + task->is_lost;
     if (task->uid[0])
-        delete_send(kube, task, "pods", grace_s, forget_done);
-    delete_send(kube, task, "secrets", 0, forget_done);
+        ask_delete(kube, task, "pods", grace_s, forget_done);
+    if (has_claim)
+        ask_delete(kube, task, ASK_CLAIMS, 0, forget_done);
+    ask_delete(kube, task, "secrets", 0, forget_done);
 }
 
 /* --- its node is lost --- */
@@ -509,6 +471,8 @@ static void lost_end(struct kube *kube, struct kube_task *task, struct tells *te
     nodes_release(kube, task->node, tells);
     if (kube->given_up && task->state == TASK_FORGOTTEN)
         given_up_drop(kube->given_up, task->attempt);
+    if (task->state == TASK_FORGOTTEN && task->claim.is_ours)
+        ask_delete(kube, task, ASK_CLAIMS, 0, ask_deleted);
     if (task->state == TASK_FORGOTTEN && --task->deletes == 0)
         task_drop(kube, task);
 }
@@ -578,8 +542,8 @@ static bool given_up_take(const struct kube *kube, struct kube_task *task)
     return true;
 }
 
-static void give_up(struct kube *kube, struct kube_task *task, const char *reason,
-                    const char *message, struct tells *tells)
+void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
+                       const char *message, struct tells *tells)
 {
     if (task->gives_up || task->is_kill_wanted)
         return;
@@ -590,9 +554,9 @@ static void give_up(struct kube *kube, struct kube_task *task, const char *reaso
 static const char *patience_words(const char *reason)
 {
     if (strcmp(reason, POD_UNPREPARED) == 0)
-        return "its volumes were not mounted, or its sandbox was not made, within five minutes: "
-               "the "
-               "events of the pod say which (kubectl describe pod)";
+        return "its volumes were not mounted, its devices were not prepared, or its sandbox was "
+               "not made, within five minutes: the events of the pod say which (kubectl describe "
+               "pod)";
     return "it could not be started within five minutes";
 }
 
@@ -613,7 +577,7 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
         if (left_ms > 0) /* another reason came meanwhile */
             patience_begin(kube, task, (uint32_t)left_ms);
         else
-            give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
+            kube_task_give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
     }
     kube_leave(kube, &tells);
 }
@@ -630,7 +594,7 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
 {
     task->state = TASK_WAITS;
     if (pod->patience == POD_GIVE_UP) {
-        give_up(kube, task, pod->reason, pod->message, tells);
+        kube_task_give_up(kube, task, pod->reason, pod->message, tells);
         return;
     }
     const bool was_unprepared = task->waits_for && strcmp(task->waits_for, POD_UNPREPARED) == 0;
@@ -641,6 +605,9 @@ static void waits(struct kube *kube, struct kube_task *task, const struct pod_ob
     task->is_wait_short = is_short;
     if (is_short && !task->is_timed)
         patience_begin(kube, task, POD_PATIENCE_MS);
+    task_claim_ask(kube, task, tells);
+    if (is_unprepared)
+        task_claim_watch(kube, task);
     if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
         return;
     mem_free(task->waits_for);
@@ -701,6 +668,11 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
     }
     if (pod->has_started)
         started(kube, task, tells);
+    if (task->gives_up && !pod->has_started && strcmp(task->gives_up, KUBE_QUOTA) == 0) {
+        exit = (struct exit_report){.reason = task->gives_up, .message = task->gives_why};
+        ended(kube, task, true, &exit, tells);
+        return;
+    }
     if (task->gives_up && !pod->has_started) {
         exit.is_missing = false;
         exit.is_user_command = false;
@@ -767,6 +739,8 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     if (!task) {
         task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
         task->state = TASK_WAITS;
+        if (object_note(object, OBJECT_NOTE_DEVICES)[0])
+            task->devices = mem_copy(object_note(object, OBJECT_NOTE_DEVICES));
         task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
         given_up_take(kube, task);
     }

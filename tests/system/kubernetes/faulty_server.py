@@ -1,6 +1,6 @@
-"""An API server that misbehaves as real ones do: nodes, pods and secrets in memory, and faults that a test asks for.
+"""An API server that misbehaves as real ones do: nodes, pods, secrets, slices and claims in memory, and faults that a test asks for.
 
-It knows what the engine uses of the API: LIST by pages, WATCH from a version, POST, GET and DELETE. Each fault is one of FAULTS, put in
+It knows what the engine uses of the API: LIST by pages, WATCH from a version, POST, GET, DELETE and PUT of a status. Each fault is one of FAULTS, put in
 front of the next request (or event) that it fits, once.
 """
 import http.server
@@ -24,6 +24,8 @@ FAULTS = {
     "500": "the next write is answered 500",
     "lost": "the next write is carried out, and its connection closed without an answer",
     "401": "the next request is answered 401",
+    "quota": "the next claim is refused for a quota of its namespace",
+    "refused": "the next status of a claim is refused for good",
 }
 
 
@@ -36,7 +38,10 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.changed = threading.Condition()
         self.version = 100
-        self.objects = {"nodes": {}, "pods": {}, "secrets": {}}
+        self.objects = {"nodes": {}, "pods": {}, "secrets": {}, "resourceslices": {}, "resourceclaims": {}}
+        self.hold = None  # (method, kind): the next such write is carried out and not answered until this is None; `held` says that it was
+        self.held = False
+        self.keeps_pods = False  # as when their kubelet is silent: a pod that is deleted stays until the test removes it
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
         self.faults, self.requests = [], []
@@ -102,6 +107,20 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
             "allocatable": {"cpu": "8", "memory": "8Gi"}, "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
             "conditions": [{"type": "Ready", "status": "True" if is_ready else "Unknown", "reason": "x", "message": "stopped"}]}})
 
+    def slice(self, node, devices, name=None, generation=1, count=1, driver="gpu.nvidia.com"):
+        """Devices by their names, or as a ResourceSlice has them."""
+        self.put("resourceslices", {"kind": "ResourceSlice", "metadata": {"name": name or node}, "spec": {
+            "driver": driver, "nodeName": node, "pool": {"name": node, "generation": generation, "resourceSliceCount": count},
+            "devices": [{"name": device} if isinstance(device, str) else device for device in devices]}})
+
+    def unprepared(self, name):
+        """A kubelet waits for the pod's claim."""
+        with self.changed:
+            pod = json.loads(json.dumps(self.objects["pods"][name]))
+        pod["status"] = {"phase": "Pending", "conditions": [{"type": "PodReadyToStartContainers", "status": "False"}], "containerStatuses": [
+            {"name": "task", "state": {"waiting": {"reason": "ContainerCreating"}}}]}
+        self.put("pods", pod)
+
     def status(self, name, phase, state=None):
         with self.changed:
             pod = json.loads(json.dumps(self.objects["pods"][name]))
@@ -138,7 +157,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Kind, name and query of the request; None: it has been answered."""
         url = urllib.parse.urlsplit(self.path)
         self.query = dict(urllib.parse.parse_qsl(url.query))
-        found = re.fullmatch(r"/api/v1/(?:namespaces/([^/]+)/)?(nodes|pods|secrets)(?:/([^/]+))?", url.path)
+        found = re.fullmatch(r"(?:/api/v1|/apis/resource.k8s.io/v1)/(?:namespaces/([^/]+)/)?"
+                             r"(nodes|pods|secrets|resourceslices|resourceclaims)(?:/([^/]+))?(?:/status)?", url.path)
         length = int(self.headers.get("Content-Length") or 0)
         self.body = json.loads(self.rfile.read(length)) if length else None
         with self.server.changed:
@@ -244,9 +264,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.fail(int(fault), [("Retry-After", "1")] if fault == "429" else ())
         return fault
 
-    def done(self, status, body):
-        with self.server.changed:
-            is_lost = self.server.hit("lost")
+    def done(self, status, body, kind=None):
+        server = self.server
+        with server.changed:
+            is_lost = server.hit("lost")
+            if kind and server.hold == (self.command, kind):
+                is_lost = server.held = True
+                server.changed.notify_all()
+                server.changed.wait_for(lambda: server.is_stopping or not server.hold)
         if is_lost:
             self.close_connection = True
             return
@@ -261,8 +286,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
             is_there = name in self.server.objects[kind]
         if is_there:
             self.fail(409)
+        elif kind == "resourceclaims" and self.is_hit("quota"):
+            self.answer(403, {"kind": "Status", "code": 403, "message": f"{name} is forbidden: exceeded quota: gpus"})
         else:
-            self.done(201, self.server.put(kind, self.body | ({"status": {"phase": "Pending"}} if kind == "pods" else {})))
+            self.done(201, self.server.put(kind, self.body | ({"status": {"phase": "Pending"}} if kind == "pods" else {})), kind)
+
+    def is_hit(self, fault):
+        with self.server.changed:
+            return self.server.hit(fault)
+
+    def do_PUT(self):
+        """Of a status: the version must be the newest."""
+        target = self.prepare()
+        if not target or self.write_fault():
+            return
+        kind, name = target
+        with self.server.changed:
+            item = json.loads(json.dumps(self.server.objects[kind].get(name)))
+        if not item:
+            self.fail(404)
+        elif self.is_hit("refused"):
+            self.fail(422)
+        elif self.body["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+            self.fail(409)
+        else:
+            self.done(200, self.server.put(kind, item | {"status": self.body["status"]}), kind)
 
     def do_DELETE(self):
         target = self.prepare()
@@ -276,6 +324,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.fail(404)
         elif wanted and wanted != item["metadata"]["uid"]:
             self.fail(409)
+        elif kind == "pods" and self.server.keeps_pods:
+            item = json.loads(json.dumps(item))
+            item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            self.done(200, self.server.put(kind, item))
         else:
             self.server.remove(kind, name)
             self.done(200, {"kind": "Status"})

@@ -39,8 +39,8 @@ def by_name(text):
     return objects
 
 
-def manifests():
-    return by_name("\n---\n".join((DEPLOY / name).read_text() for name in ("rights.yaml", "skepd.yaml")))
+def manifests(*more):
+    return by_name("\n---\n".join((DEPLOY / name).read_text() for name in ("rights.yaml", "skepd.yaml", *more)))
 
 
 class Chart(unittest.TestCase):
@@ -64,6 +64,14 @@ class Chart(unittest.TestCase):
         self.assertEqual(self.draw({"namespace": {"create": True}}), wanted)
         del wanted["Namespace", None, "skep"]  # which whoever installs it makes
         self.assertEqual(self.draw(), wanted)
+
+    def test_rights_to_claims_come_with_them(self):
+        wanted = set(manifests("rights-dra.yaml"))
+        engine = {"kubernetes": {"gpus": "dra"}}
+        for config in ({"engine": engine}, {"engines": [{"name": "a"}, {"name": "b"} | engine]}):
+            self.assertEqual(set(self.draw({"namespace": {"create": True}, "config": config})), wanted)
+        binding = self.draw({"config": {"engine": engine}}, "lab")["ClusterRoleBinding", None, "skep-slices-lab"]
+        self.assertEqual((binding["roleRef"]["name"], binding["subjects"][0]["namespace"]), ("skep-slices-lab", "lab"))
 
     def test_lint(self):
         done = self.run_helm("lint", "--strict", str(DEPLOY / "helm"), *VERSION)

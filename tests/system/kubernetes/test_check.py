@@ -119,6 +119,24 @@ class Check(unittest.TestCase):
         self.assertEqual((self.state(found, "runtime class"), self.state(found, "nodes")), ("missing", "missing"))
         found = self.check("--gpus", "dra", code=1)
         self.assertIn("driver", found["GPUs"]["meaning"])
+        found = self.check("--gpus", "dra", "--account", "skep/skep", code=1)
+        names = ("right resourceclaims", "right resourceclaims/status", "right resourceclaims/binding", "right resourceslices")
+        self.assertEqual({self.state(found, name) for name in names}, {"missing"})
+        self.assertIn("rights-dra.yaml", found["right resourceslices"]["meaning"])
+        self.cluster.apply("rights-dra.yaml")
+        found = self.check("--gpus", "dra", "--account", "skep/skep", code=1)
+        self.assertEqual({self.state(found, name) for name in names}, {"good"})
+        self.cluster.create("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "n1"}, "spec": {
+            "driver": "other.test", "nodeName": "n1", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "gpu-0"}]}})
+        config = self.folder / "skepd.yaml"
+        for driver, state in (("other.test", "missing"), ("gpu.skep.test", "missing")):
+            config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
+                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "initImage": "x", "gpus": "dra", "deviceDriver": driver, "deviceClass": "gpus"}}}))
+            found = self.check("--config", str(config), code=1)
+            self.assertEqual(self.state(found, "device class"), state)
+            self.assertEqual(self.state(found, "GPUs"), "good" if driver == "other.test" else "missing", found)
+        self.cluster.create("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpus"}, "spec": {}})
+        self.assertEqual(self.state(self.check("--config", str(config), code=1), "device class"), "good")
         found = self.check("--gpu-resource", "lab.example/gpu", "--gpus", "device-plugin", "--taint", "lab.example/own", code=1)
         self.assertEqual((self.state(found, "GPUs"), self.state(found, "taints"), self.state(found, "own nodes")), ("missing", "missing", "less"))
 

@@ -1,8 +1,9 @@
 """The engine against an API server that misbehaves: test_faults.py SKEPD
 
-Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c
+Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c
 """
 import json
+import subprocess
 import sys
 import unittest
 
@@ -13,7 +14,9 @@ import waits
 SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
 
 
-class Faults(unittest.TestCase):
+class Base(unittest.TestCase):
+    KEYS = {}  # of engine.kubernetes
+
     def setUp(self):
         self.api = FaultyServer()
         self.addCleanup(self.api.stop)
@@ -30,7 +33,7 @@ class Faults(unittest.TestCase):
             "clusters": [{"name": "c", "cluster": {"server": self.api.url}}],
             "users": [{"name": "c", "user": {"tokenFile": "token"}}]}))
         self.skepd.write_config({
-            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": str(kubeconfig), "initImage": "skep:1"}},
+            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": str(kubeconfig), "initImage": "skep:1"} | self.KEYS},
             "scheduling": {"portFirst": 15000, "portLast": 40000, "policy": "spread"}})
 
     def present(self, token):
@@ -44,8 +47,10 @@ class Faults(unittest.TestCase):
         self.skepd.start()
         self.skepd.login()
 
-    def submit(self, name, instances=1):
-        self.skepd.submit(server.job_file(name, {"main": (instances, "true", {})}, "task:1"))
+    def submit(self, name, instances=1, gpus=0):
+        job = json.loads(server.job_file(name, {"main": (instances, "true", {})}, "task:1"))
+        job["taskRoles"]["main"]["resourcePerInstance"]["gpu"] = gpus
+        self.skepd.submit(json.dumps(job))
         return f"admin~{name}"
 
     def pods(self, count=1):
@@ -76,6 +81,8 @@ class Faults(unittest.TestCase):
         self.api.end(pod)
         self.finish(job)
 
+
+class Faults(Base):
     def test_the_first_lists_expire(self):
         self.start("list-410", "continue-410")
         self.wait_nodes(5)
@@ -184,6 +191,278 @@ class Faults(unittest.TestCase):
         self.run_one("job")
         self.api.fault("401")
         self.run_one("again")
+
+
+class Claims(Base):
+    """GPUs as resource claims: each of the nodes has two devices."""
+    KEYS = {"gpus": "dra", "nodeLostSeconds": 1}
+
+    def setUp(self):
+        super().setUp()
+        for number in range(5):
+            self.api.slice(f"n{number}", ["gpu-0", "gpu-1"])
+
+    def claim(self, name):
+        with self.api.changed:
+            return json.loads(json.dumps(self.api.objects["resourceclaims"].get(name)))
+
+    def wait_claim(self, name, is_so=lambda claim: claim.get("status")):
+        self.api.wait(lambda api: name in api.objects["resourceclaims"] and is_so(api.objects["resourceclaims"][name]),
+                      f"the claim {name}; {self.skepd.tail()}")
+        return self.claim(name)
+
+    def uid(self, pod):
+        with self.api.changed:
+            return self.api.objects["pods"][pod]["metadata"]["uid"]
+
+    def check_claim(self, pod, count=1):
+        """It is the pod's alone; its devices."""
+        claim = self.wait_claim(pod)
+        self.assertEqual([each["uid"] for each in claim["status"]["reservedFor"]], [self.uid(pod)])
+        self.assertEqual([each["uid"] for each in claim["metadata"]["ownerReferences"]], [self.uid(pod)])
+        results = claim["status"]["allocation"]["devices"]["results"]
+        self.assertEqual(len(results), count)
+        self.assertEqual({(each["driver"], each["request"]) for each in results}, {("gpu.nvidia.com", "gpus")})
+        return [each["device"] for each in results]
+
+    def end(self, job, pod):
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.api.end(pod)
+        self.finish(job)
+        self.api.wait(lambda api: pod not in api.objects["resourceclaims"], f"the claim of {pod} is left")
+
+    def posts(self, kind):
+        with self.api.changed:
+            return [request for request in self.api.requests if request.startswith("POST") and request.endswith(f"/{kind}")]
+
+    def test_a_claim_lives_as_long_as_its_pod(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job", gpus=2)
+        (pod,) = self.pods()
+        self.assertEqual(self.check_claim(pod, 2), ["gpu-0", "gpu-1"])
+        with self.api.changed:
+            spec = self.api.objects["pods"][pod]["spec"]
+        self.assertEqual(spec["resourceClaims"], [{"name": "gpus", "resourceClaimName": pod}])
+        self.assertEqual(spec["containers"][0]["resources"]["claims"], [{"name": "gpus"}])
+        self.end(job, pod)
+        with self.api.changed:
+            writes = [request.split()[0] for request in self.api.requests if "resourceclaims" in request]
+        self.assertEqual(writes, ["POST", "PUT", "DELETE"])
+
+    def test_writes_that_are_not_answered(self):
+        self.start()
+        self.wait_nodes(5)
+        self.api.fault("lost", "lost", "lost", "lost")  # the secret, the pod, the claim, its status
+        job = self.submit("job", gpus=1)
+        (pod,) = self.pods()
+        self.check_claim(pod)
+        self.end(job, pod)
+
+    def test_writes_that_fail_for_a_while(self):
+        self.start()
+        self.wait_nodes(5)
+        self.api.fault("500", "500", "500", "429")
+        job = self.submit("job", gpus=1)
+        (pod,) = self.pods()
+        self.check_claim(pod)
+        self.end(job, pod)
+
+    def test_skepd_is_killed_between_two_writes(self):
+        self.start()
+        self.wait_nodes(5)
+        for method, kind in (("POST", "secrets"), ("POST", "pods"), ("POST", "resourceclaims"), ("PUT", "resourceclaims")):
+            with self.subTest(method=method, kind=kind):
+                with self.api.changed:
+                    self.api.hold, self.api.held = (method, kind), False
+                before = len(self.posts("pods"))
+                job = self.submit(f"{method}-{kind}".lower(), gpus=2)
+                self.api.wait(lambda api: api.held, f"no {method} of {kind}")
+                self.skepd.kill()
+                with self.api.changed:
+                    self.api.hold = None
+                    self.api.changed.notify_all()
+                self.skepd.start()
+                self.skepd.login()
+                (pod,) = self.pods()
+                self.assertEqual(self.check_claim(pod, 2), ["gpu-0", "gpu-1"])
+                self.end(job, pod)
+                self.assertEqual(len(self.posts("pods")) - before, 1)
+
+    def test_a_claim_that_somebody_deletes(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job", gpus=1)
+        (pod,) = self.pods()
+        first = self.wait_claim(pod)["metadata"]["uid"]
+        self.api.remove("resourceclaims", pod)
+        self.api.unprepared(pod)
+        self.wait_claim(pod, lambda claim: claim["metadata"]["uid"] != first and claim.get("status"))
+        self.check_claim(pod)
+        self.end(job, pod)
+
+    def test_a_claim_that_is_anothers(self):
+        self.start()
+        self.wait_nodes(5)
+        self.api.put("resourceclaims", {"metadata": {"name": "skep-1"}, "spec": {}})
+        job = self.submit("job", gpus=1)
+        self.assertEqual(self.skepd.wait_final([job], 120)[job], "FAILED")
+        end = self.skepd.call("GET", f"/api/v2/jobs/{job}/job-attempts/0")
+        self.assertIn("a resource claim of its name is there", json.dumps(end))
+        self.pods(0)
+        self.assertIsNotNone(self.claim("skep-1"))
+
+    def test_a_claim_that_another_pod_has(self):
+        self.start()
+        self.wait_nodes(5)
+        with self.api.changed:
+            self.api.hold, self.api.held = ("POST", "resourceclaims"), False
+        job = self.submit("job", gpus=1)
+        self.api.wait(lambda api: api.held, "no claim")
+        claim = self.claim("skep-1")
+        self.api.put("resourceclaims", claim | {"status": {"reservedFor": [{"resource": "pods", "name": "other", "uid": "other"}]}})
+        with self.api.changed:
+            self.api.hold = None
+            self.api.changed.notify_all()
+        self.assertEqual(self.skepd.wait_final([job], 120)[job], "FAILED")
+        self.pods(0)
+        self.assertEqual(self.claim("skep-1")["status"]["reservedFor"][0]["uid"], "other")
+
+    def test_a_claim_stays_while_its_pod_may_run(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job", gpus=2)
+        (pod,) = self.pods()
+        self.check_claim(pod, 2)
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        with self.api.changed:
+            self.api.keeps_pods = True
+            node = self.api.objects["pods"][pod]["spec"]["nodeName"]
+        self.api.node(node, is_ready=False)
+        self.check_claim("skep-2", 2)
+        self.assertIsNotNone(self.claim(pod))
+        with self.api.changed:
+            self.api.keeps_pods = False
+        self.api.remove("pods", pod)
+        self.api.wait(lambda api: pod not in api.objects["resourceclaims"], "the claim of a pod that has gone is left")
+        self.end(job, "skep-2")
+
+    def test_a_quota(self):
+        """It is as if the cluster were full."""
+        self.start()
+        self.wait_nodes(5)
+        self.api.fault("quota")
+        job = self.submit("job", gpus=1)
+        self.wait_claim("skep-2")
+        (pod,) = self.pods()
+        self.assertEqual(pod, "skep-2")
+        self.end(job, pod)
+        self.assertEqual(self.skepd.job(job)["jobStatus"]["retryDetails"]["user"], 0)
+
+    def test_an_allocation_that_is_refused(self):
+        self.start()
+        self.wait_nodes(5)
+        self.api.fault("refused")
+        job = self.submit("job", gpus=1)
+        self.assertEqual(self.skepd.wait_final([job], 120)[job], "FAILED")
+        self.assertIn("fault 422", json.dumps(self.skepd.call("GET", f"/api/v2/jobs/{job}/job-attempts/0")))
+        self.pods(0)
+        self.api.wait(lambda api: not api.objects["resourceclaims"], "its claim is left")
+
+    def test_keys_that_would_mean_nothing(self):
+        self.start()
+        for keys, words in (({"deviceClass": "c"}, "engine.kubernetes: deviceDriver, deviceClass and gpuTypeAttribute are of gpus: dra"),
+                            ({"gpus": "dra", "gpuResource": "g"}, "engine.kubernetes.gpuResource: with gpus: dra nothing is asked of a device plugin")):
+            config = self.skepd.directory / "other.json"
+            config.write_text(json.dumps({
+                "dataDirectory": str(self.skepd.directory / "other"), "api": {"listen": "127.0.0.1:0"}, "engine": {"kind": "kubernetes", "kubernetes": {
+                    "kubeconfig": str(self.skepd.directory / "kubeconfig"), "initImage": "skep:1"} | keys}}))
+            done = subprocess.run([SKEPD, "--config", config], capture_output=True, text=True, timeout=120)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
+    def gpus(self):
+        return {node["name"]: node["gpu"] for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["state"] == "READY"}
+
+    def wait_gpus(self, **wanted):
+        waits.until(lambda: self.gpus().items() >= wanted.items(), lambda: f"not {wanted}: {self.gpus()}\n{self.skepd.tail()}", 120)
+
+    def test_a_pool_is_believed_when_all_of_it_is_here(self):
+        for number in range(5):
+            self.api.remove("resourceslices", f"n{number}")
+        self.api.slice("n0", ["gpu-0", "gpu-1"], "a", 1, 2)
+        self.api.slice("n1", ["gpu-0"], "other", driver="other.test")
+        self.start()
+        self.wait_nodes(5)
+        self.assertEqual(set(self.gpus().values()), {0})
+        self.api.slice("n0", ["gpu-2"], "b", 1, 2)
+        self.wait_gpus(n0=3)
+        # the next generation begins with one more device, and counts when it is whole
+        self.api.slice("n0", ["gpu-0", "gpu-1", "gpu-3"], "a", 2, 2)
+        self.api.slice("n1", ["gpu-0"])
+        self.wait_gpus(n1=1)
+        self.assertEqual(self.gpus()["n0"], 3)
+        self.api.slice("n0", ["gpu-2"], "b", 2, 2)
+        self.wait_gpus(n0=4)
+
+    def test_devices_that_must_not_be_used(self):
+        for number in range(1, 5):
+            self.api.remove("resourceslices", f"n{number}")
+        self.api.slice("n0", [{"name": "gpu-0", "taints": [{"key": "broken", "effect": "NoExecute"}]}, "gpu-1"])
+        self.start()
+        self.wait_nodes(5)
+        self.wait_gpus(n0=2)
+        job = self.submit("job", gpus=1)
+        (pod,) = self.pods()
+        self.assertEqual(self.check_claim(pod), ["gpu-1"])
+        self.end(job, pod)
+        self.api.remove("resourceslices", "n0")  # as a kubelet does whose driver has gone
+        waits.until(lambda: "n0" not in self.gpus(), lambda: f"{self.gpus()}", 120)
+        node = self.skepd.call("GET", "/api/v2/nodes")["data"][0]
+        self.assertIn("offers none of its 2 GPUs", node["reason"])
+        self.api.slice("n0", ["gpu-0", "gpu-1"])
+        self.wait_gpus(n0=2)
+
+    def test_devices_keep_their_numbers_over_a_restart(self):
+        for number in range(1, 5):
+            self.api.remove("resourceslices", f"n{number}")
+        self.api.slice("n0", ["gpu-0", "gpu-1", "gpu-2"])
+        self.start()
+        self.wait_gpus(n0=3)
+        jobs = [self.submit(name, gpus=1) for name in ("one", "two")]
+        pods = self.pods(2)
+        self.assertEqual(sorted(self.check_claim(pod)[0] for pod in pods), ["gpu-0", "gpu-1"])
+        for pod in pods:
+            self.api.run(pod)
+        for job in jobs:
+            self.state(job, "RUNNING")
+        self.skepd.kill()
+        first = next(pod for pod in pods if self.check_claim(pod) == ["gpu-0"])
+        self.api.slice("n0", ["gpu-1", "gpu-2"], generation=2)  # the device of one of them is lost
+        self.skepd.start()
+        self.skepd.login()
+        self.wait_gpus(n0=3)
+        third = self.submit("third", gpus=1)
+        (new,) = set(self.pods(3)) - set(pods)
+        self.assertEqual(self.check_claim(new), ["gpu-2"])
+        fourth = self.submit("fourth", gpus=1)
+        for pod in (first, new):
+            self.api.run(pod)
+            self.api.end(pod)
+        (other,) = (pod for pod in pods if pod != first)
+        self.api.wait(lambda api: set(api.objects["pods"]) - {*pods, new}, "the fourth has no pod")
+        (last,) = set(self.pods(2)) - {other}
+        self.assertEqual(self.check_claim(last), ["gpu-2"])  # what was gpu-0 is nobody's
+        for pod in (other, last):
+            self.api.run(pod)
+            self.api.end(pod)
+        for job in (*jobs, third, fourth):
+            self.finish_one(job)
+
+    def finish_one(self, job):
+        self.assertEqual(self.skepd.wait_final([job], 120)[job], "SUCCEEDED", f"{self.skepd.job(job)}\n{self.skepd.tail()}")
 
 
 if __name__ == "__main__":

@@ -298,6 +298,25 @@ static void a_cluster_is_read(void **state)
     buf_release(&report);
 }
 
+static void a_cluster_with_claims_is_read(void **state)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    struct err err;
+    (void)state;
+    assert_int_equal(read_config("engine:\n  kind: kubernetes\n  kubernetes: {initImage: i, gpus: "
+                                 "dra, deviceDriver: d, deviceClass: c, gpuTypeAttribute: a}\n",
+                                 &config, &report, &err),
+                     0);
+    const struct engine_kubernetes_config *cluster = &config->engines[0].kubernetes;
+    assert_int_equal(cluster->gpus, KUBE_GPUS_DRA);
+    assert_string_equal(cluster->device_driver, "d");
+    assert_string_equal(cluster->device_class, "c");
+    assert_string_equal(cluster->gpu_type_attribute, "a");
+    server_config_free(config);
+    buf_release(&report);
+}
+
 static void engines_that_collide_are_told_with_their_lines(void **state)
 {
     static const struct {
@@ -608,6 +627,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(several_engines_are_read),
     cmocka_unit_test(a_change_of_engines_is_told_key_by_key),
     cmocka_unit_test(a_cluster_is_read),
+    cmocka_unit_test(a_cluster_with_claims_is_read),
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(web_ports_have_an_origin),
     cmocka_unit_test(the_cells_are_checked),

@@ -71,6 +71,15 @@ static void feed_watching(struct feed *feed, const char *version)
     "pods?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&sendInitialEvents=true&"            \
     "resourceVersionMatch=NotOlderThan&timeoutSeconds=120"
 
+static void fields_select_as_labels_do(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_paged(&feed, "/apis/r/v1/slices", "");
+    feed.fields = "spec.driver%3Dd";
+    asks(&feed, "/apis/r/v1/slices?fieldSelector=spec.driver%3Dd&limit=500");
+}
+
 static void a_list_is_the_begin_of_a_watch(void **state)
 {
     (void)state;
@@ -313,6 +322,7 @@ static void a_refusal_is_told_in_the_servers_words(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_list_is_the_begin_of_a_watch),
+    cmocka_unit_test(fields_select_as_labels_do),
     cmocka_unit_test(a_server_without_such_lists),
     cmocka_unit_test(a_list_goes_by_pages_and_a_watch_from_its_version),
     cmocka_unit_test(without_a_selector_all_is_asked_for),

@@ -117,6 +117,19 @@ static void with_env_the_label_counts(void **state)
     assert_int_equal(facts.gpu_count, 0);
 }
 
+static void with_claims_slices_count(void **state)
+{
+    (void)state;
+    struct node_facts facts;
+    struct node_rules dra = rules;
+    dra.gpus = KUBE_GPUS_DRA;
+    assert_int_equal(read_as(NODE(SPEC, AMOUNT "," READY), &dra, &facts, NULL), 0);
+    assert_int_equal(facts.gpu_count, 0);
+    assert_string_equal(facts.gpu_type, "Tesla-V100-SXM2-32GB");
+    assert_int_equal(read_as("{\"metadata\":{\"name\":\"n\"}}", &dra, &facts, NULL), 0);
+    assert_string_equal(facts.gpu_type, "GPU");
+}
+
 static void a_node_that_takes_no_pods_says_why(void **state)
 {
     (void)state;
@@ -212,6 +225,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_node_offers_what_is_allocatable),
     cmocka_unit_test(a_node_without_gpus_has_no_type),
     cmocka_unit_test(with_env_the_label_counts),
+    cmocka_unit_test(with_claims_slices_count),
     cmocka_unit_test(a_node_that_takes_no_pods_says_why),
     cmocka_unit_test(without_a_taint_of_its_own_each_counts),
     cmocka_unit_test(what_cannot_be_read_is_an_error),

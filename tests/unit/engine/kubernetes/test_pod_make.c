@@ -75,7 +75,7 @@ static const struct doc *parsed(const struct buf *json)
 static const struct doc *pod_of(const struct container *container, const struct pod_settings *by)
 {
     cleanup_buf struct buf json = BUF_INIT;
-    pod_write(container, by, &json);
+    pod_write(container, by, NULL, &json);
     return parsed(&json);
 }
 
@@ -136,6 +136,42 @@ static const char *visible_devices(const struct doc *pod)
 {
     const struct doc *env = object_at(first(pod, "spec.containers"), "env");
     return env ? object_string(env->as.list.items[0], "value") : NULL;
+}
+
+static void a_claim_is_named_by_its_pod(void **state)
+{
+    (void)state;
+    static const uint16_t many[33] = {0};
+    cleanup_buf struct buf json = BUF_INIT;
+    struct container container = container_plain();
+    struct pod_settings dra = settings;
+    struct err err;
+    dra.nodes.gpus = KUBE_GPUS_DRA;
+    container.gpus = gpus;
+    container.gpu_count = 2;
+    assert_int_equal(pod_check(&container, &dra, &err), 0);
+    pod_write(&container, &dra, "gpu.test 2=n/gpu-2 3=n/gpu-3", &json);
+    const struct doc *pod = parsed(&json);
+    assert_string_equal(object_note(pod, OBJECT_NOTE_DEVICES), "gpu.test 2=n/gpu-2 3=n/gpu-3");
+    assert_string_equal(object_string(first(pod, "spec.resourceClaims"), "name"), "gpus");
+    assert_string_equal(object_string(first(pod, "spec.resourceClaims"), "resourceClaimName"),
+                        "skep-42");
+    const struct doc *task = first(pod, "spec.containers");
+    assert_string_equal(object_string(first(task, "resources.claims"), "name"), "gpus");
+    assert_null(doc_get(object_at(task, "resources.limits"), "nvidia.com/gpu"));
+    assert_null(object_at(first(pod, "spec.initContainers"), "resources.claims"));
+    assert_string_equal(visible_devices(pod), "void");
+    container.gpus = many;
+    container.gpu_count = COUNT_OF(many);
+    assert_int_equal(pod_check(&container, &dra, &err), ERR_TOO_BIG);
+    assert_string_equal(err.text, "33 GPUs, a resource claim takes 32");
+    container.is_gpu_simulated = true;
+    assert_int_equal(pod_check(&container, &dra, &err), 0);
+    /* without GPUs there is none */
+    container.gpu_count = 0;
+    pod = pod_of(&container, &dra);
+    assert_null(object_at(pod, "spec.resourceClaims"));
+    assert_string_equal(visible_devices(pod), "none");
 }
 
 static void gpus_are_asked_for_as_configured(void **state)
@@ -316,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pod_has_its_place_and_its_name),
     cmocka_unit_test(a_container_has_its_limits),
     cmocka_unit_test(gpus_are_asked_for_as_configured),
+    cmocka_unit_test(a_claim_is_named_by_its_pod),
     cmocka_unit_test(classes_are_the_operators),
     cmocka_unit_test(infiniband_is_what_a_plugin_offers),
     cmocka_unit_test(files_travel_in_a_secret),

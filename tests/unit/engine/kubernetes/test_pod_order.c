@@ -22,7 +22,7 @@ static const struct pod_settings settings = {
 /* Both objects of it. */
 static void objects(const struct container *container, struct buf *out)
 {
-    pod_write(container, &settings, out);
+    pod_write(container, &settings, NULL, out);
     pod_secret_write(container, &settings, out);
 }
 

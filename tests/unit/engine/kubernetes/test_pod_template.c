@@ -112,6 +112,7 @@ static void what_makes_a_pod_a_task_is_skeps_alone(void **state)
         {"spec: {containers: [{name: task, volumeMounts: [{name: x, mountPath: /dev/shm}]}]}",
          "/dev/shm is Skep's"},
         {"spec: {volumes: [{name: storage-0}]}", "storage-0 is Skep's"},
+        {"spec: {resourceClaims: [{name: gpus, resourceClaimName: mine}]}", "gpus is Skep's"},
         {"spec: {volumes: [{name: private}]}", "private is Skep's"},
         {"spec: {volumes: [{hostPath: {path: /}}]}", "spec.volumes[0] has no name"},
         {"spec: {a: 1, a: 2}", "line 1"},
