@@ -66,6 +66,12 @@ int use_file_load(const char *folder, const struct use_key *key, struct use_seri
     return 0;
 }
 
+bool use_file_is_there(const char *folder, const struct use_key *key)
+{
+    char path[PATH_MAX];
+    return key_path(folder, key, path) && access(path, F_OK) == 0;
+}
+
 /* A file of before there were sums: half written over, it would pass for a whole one. Another one
  * takes its place, which is whole when it has its whole size. */
 static void odd_remove(const char *path, size_t size)

@@ -24,6 +24,7 @@ struct use_key {
 /* ERR_NOT_FOUND: there is none, or none that can be read. ERR_IO. */
 int use_file_load(const char *folder, const struct use_key *key, struct use_series *series,
                   struct err *err);
+bool use_file_is_there(const char *folder, const struct use_key *key); /* it may be damaged */
 int use_file_save(const char *folder, const struct use_key *key, const struct use_series *series,
                   struct err *err);
 

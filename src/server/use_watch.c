@@ -15,6 +15,12 @@
 
 enum { SAMPLES_MIN = 2 }; /* of a series that is worth a file */
 
+/* A sample that is not on disk yet. */
+struct use_sample {
+    uint32_t step; /* since 1970, of USE_STEP_MS */
+    struct use_point point;
+};
+
 /* An attempt that runs, or a machine. */
 struct watched {
     struct use_key key;
@@ -22,11 +28,13 @@ struct watched {
     uint8_t engine;
     bool has_ended; /* saved and dropped in the next round */
     bool is_seen;   /* of a machine: its engine still tells of it */
-    bool is_changed;
-    size_t samples;
+    bool is_on_disk;
     struct engine_stats counters; /* of the last sample, if there was one */
     int64_t sampled_us;           /* monotonic; 0: never */
-    struct use_series *series;    /* NULL: nothing is known of it yet */
+    struct {
+        struct use_sample *items;
+        size_t count, room;
+    } samples; /* since it was last saved */
 };
 
 struct use_watch {
@@ -55,6 +63,7 @@ struct use_watch {
     struct server_clock clock;
     int64_t saved_ms, swept_ms; /* 0: never */
     bool has_warned;            /* that nothing can be written; until it can again */
+    struct use_series series;   /* the one that is being saved */
 };
 
 struct use_watch *use_watch_new(struct server *server)
@@ -121,17 +130,11 @@ static struct watched *watched_add(struct use_watch *watch, const struct use_key
                                    uint8_t engine)
 {
     struct watched *one = mem_zero(1, sizeof *one);
-    struct err err;
     one->key = *key;
     one->engine = engine;
     if (key->node)
         one->key.node = one->node = mem_copy(key->node);
-    cleanup_free struct use_series *series = mem_alloc(sizeof *series);
-    if (use_file_load(watch->folder, &one->key, series, &err) == 0) {
-        one->samples = SAMPLES_MIN; /* after a restart it goes on */
-        one->series = series;
-        series = NULL;
-    }
+    one->is_on_disk = use_file_is_there(watch->folder, key); /* after a restart it goes on */
     pthread_mutex_lock(&watch->watcher.lock);
     watched_place(watch, one, (uint32_t)watch->all.count);
     *ARRAY_ADD(&watch->all) = one;
@@ -149,9 +152,16 @@ static void watched_drop(struct use_watch *watch, size_t at)
         watched_place(watch, last, (uint32_t)at);
     }
     pthread_mutex_unlock(&watch->watcher.lock);
-    mem_free(one->series);
+    ARRAY_FREE(&one->samples);
     mem_free(one->node);
     mem_free(one);
+}
+
+static void samples_drop(struct use_watch *watch, struct watched *one)
+{
+    pthread_mutex_lock(&watch->watcher.lock);
+    one->samples.count = 0;
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 static void job_gone(struct use_watch *watch, struct job_id job)
@@ -161,7 +171,7 @@ static void job_gone(struct use_watch *watch, struct job_id job)
         if (one->node || one->key.job.v != job.v)
             continue;
         one->has_ended = true;
-        one->is_changed = false;
+        samples_drop(watch, one);
     }
     use_files_drop(watch->folder, job);
 }
@@ -299,29 +309,48 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     one->counters = counters;
     one->sampled_us = now_us;
     pthread_mutex_lock(&watch->watcher.lock);
-    if (!one->series)
-        one->series = mem_zero(1, sizeof *one->series);
-    use_series_add(one->series, now_ms, values);
-    one->is_changed = true;
-    one->samples++;
+    if (one->samples.count == USE_SAMPLES_MAX) { /* nothing can be written: the oldest goes */
+        one->samples.count--;
+        memmove(one->samples.items, one->samples.items + 1,
+                one->samples.count * sizeof *one->samples.items);
+    }
+    struct use_sample *sample = ARRAY_ADD(&one->samples);
+    sample->step = (uint32_t)(now_ms / USE_STEP_MS);
+    for (size_t i = 0; i < USE_FIELDS; i++)
+        sample->point.codes[i] = use_code(values[i]);
     pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 /* ---- on disk ---- */
 
+static void sample_add(struct use_series *series, const struct use_sample *sample)
+{
+    uint64_t values[USE_FIELDS];
+    for (size_t i = 0; i < USE_FIELDS; i++)
+        values[i] = use_value(sample->point.codes[i]);
+    use_series_add(series, (int64_t)sample->step * USE_STEP_MS, values);
+}
+
+/* What is on disk is read, and written again with what has come since. */
 static void watched_save(struct use_watch *watch, struct watched *one)
 {
+    struct use_series *series = &watch->series;
     struct err err;
-    if (!one->is_changed || one->samples < SAMPLES_MIN)
+    if (one->samples.count == 0 || (!one->is_on_disk && one->samples.count < SAMPLES_MIN))
         return;
-    if (use_file_save(watch->folder, &one->key, one->series, &err) < 0) {
+    if (!one->is_on_disk || use_file_load(watch->folder, &one->key, series, &err) < 0)
+        memset(series, 0, sizeof *series);
+    for (size_t i = 0; i < one->samples.count; i++)
+        sample_add(series, &one->samples.items[i]);
+    if (use_file_save(watch->folder, &one->key, series, &err) < 0) {
         if (!watch->has_warned)
             log_warning("server", "what tasks use is not kept: %s", err.text);
         watch->has_warned = true;
         return;
     }
     watch->has_warned = false;
-    one->is_changed = false;
+    one->is_on_disk = true;
+    samples_drop(watch, one);
 }
 
 static void ended_drop(struct use_watch *watch)
@@ -371,21 +400,36 @@ void use_watch_round(struct use_watch *watch, int64_t now_ms)
 
 /* ---- reading ---- */
 
+/* The samples may have been saved since they were copied: the series has those then. */
+static void samples_add(struct use_series *series, const struct use_sample *samples, size_t count)
+{
+    const int64_t last = series->last;
+    for (size_t i = 0; i < count; i++)
+        if ((int64_t)samples[i].step > last)
+            sample_add(series, &samples[i]);
+}
+
 int use_watch_points(struct use_watch *watch, const struct use_key *key,
                      enum use_resolution resolution, struct use_points *points, struct err *err)
 {
     cleanup_free struct use_series *series = mem_alloc(sizeof *series);
     pthread_mutex_lock(&watch->watcher.lock);
     const struct watched *one = watched_of(watch, key);
-    if (one && one->series)
-        *series = *one->series;
-    else if (one)
-        memset(series, 0, sizeof *series);
+    const bool is_watched = one != NULL;
+    const size_t count = one ? one->samples.count : 0;
+    cleanup_free struct use_sample *samples =
+        one ? mem_copy_array(one->samples.items, count, sizeof *samples) : NULL;
     pthread_mutex_unlock(&watch->watcher.lock);
-    int code = one ? 0 : use_file_load(watch->folder, key, series, err);
-    if (code == 0)
-        use_series_points(series, resolution, points);
-    return code;
+    int code = use_file_load(watch->folder, key, series, err);
+    if (code < 0 && is_watched) {
+        memset(series, 0, sizeof *series);
+        code = 0;
+    }
+    if (code < 0)
+        return code;
+    samples_add(series, samples, count);
+    use_series_points(series, resolution, points);
+    return 0;
 }
 
 /* ---- the thread ---- */

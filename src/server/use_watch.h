@@ -1,11 +1,12 @@
 /* use_watch.h — the thread that keeps what tasks and machines use over time.
  *
  * It learns from the committed records which attempts run, asks their engines every USE_STEP_MS
- * what they have used so far, and keeps a series of each (model/use_series.h): in memory while they
- * run, on disk once a minute and when they end (use_files.h). Of machines likewise. An attempt
- * costs about 8 KiB of memory while it runs and as much on disk; one that ended before its second
- * sample leaves nothing. Its times are those of the machine's own clock, steps of which it does not
- * follow.
+ * what they have used so far, and keeps a series of each (model/use_series.h) on disk, to which the
+ * samples are added once a minute and when the attempt ends (use_files.h). Of machines likewise.
+ * In memory are the samples since then alone, so that an attempt costs about 350 bytes while it
+ * runs, and 8 KiB on disk; one that ended before its second sample leaves nothing. While nothing
+ * can be written USE_SAMPLES_MAX samples are kept. Its times are those of the machine's own clock,
+ * steps of which it does not follow.
  */
 #ifndef SERVER_USE_WATCH_H
 #define SERVER_USE_WATCH_H
@@ -23,6 +24,7 @@ struct use_watch;
 enum {
     USE_SAVE_MS = 60 * 1000,    /* between two writes of a series */
     USE_SWEEP_MS = 3600 * 1000, /* between two counts of the space in use */
+    USE_SAMPLES_MAX = 360,      /* of one series, in memory: an hour */
 };
 
 /* Borrows the server's engines and store. start: ERR_UNAVAILABLE when no thread can be made. */

@@ -283,6 +283,52 @@ static void no_room_means_no_samples(void **state)
     mem_free(points);
 }
 
+/* What cannot be written waits for the disk, the latest USE_SAMPLES_MAX samples of it; a series
+ * that is damaged on disk begins anew. */
+static void samples_wait_for_the_disk(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    char in_the_way[256], path[320];
+    struct use_points *points = mem_zero(1, sizeof *points);
+    assert_int_equal(submit(world, job_text(world, "long", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    struct task_record task = tasks_of(world, job).items[0];
+    struct use_watch *watch = use_watch_new(world->server);
+    struct record record = {.kind = RECORD_TASK, .task = task};
+    snprintf(in_the_way, sizeof in_the_way, "%s/use/jobs/%u", world->server->config->data_directory,
+             job.v);
+    snprintf(path, sizeof path, "%s/use", world->server->config->data_directory);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/use/jobs", world->server->config->data_directory);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/%llu", in_the_way, (unsigned long long)task.attempt.v);
+    use_watch_take(watch, &record, 1);
+    int fd = open(in_the_way, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    for (int64_t i = 0; i < USE_SAMPLES_MAX + 20; i++)
+        use_watch_round(watch, NOON_MS + i * USE_STEP_MS);
+    struct use_key key = {.job = job, .attempt = task.attempt};
+    assert_int_equal(use_watch_points(watch, &key, USE_WHOLE, points, &world->err), 0);
+    assert_true(points->begin_ms == NOON_MS + 20 * USE_STEP_MS);
+    assert_int_equal(unlink(in_the_way), 0);
+    use_watch_round(watch, NOON_MS + 400 * USE_STEP_MS);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), USE_RECENT_POINTS);
+    assert_true(points->values[USE_RECENT_POINTS - 1][USE_MEMORY] == 1 << 20);
+    /* of before it was saved and after */
+    use_watch_round(watch, NOON_MS + 401 * USE_STEP_MS);
+    assert_int_equal(use_watch_points(watch, &key, USE_WHOLE, points, &world->err), 0);
+    assert_true(points->begin_ms == NOON_MS + 21 * USE_STEP_MS);
+    assert_true(points->values[points->count - 1][USE_MEMORY] == 1 << 20);
+    assert_int_equal(truncate(path, 100), 0);
+    use_watch_round(watch, NOON_MS + 407 * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 7);
+    use_watch_free(watch);
+    mem_free(points);
+}
+
 /* The server's own thread, by the port of the API. */
 static void the_server_answers(void **state)
 {
@@ -309,6 +355,7 @@ static int long_setup(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_values),   FILES(test_files),
     FILES(test_bad_files),           WORLD(a_task_is_sampled_while_it_runs),
-    WORLD(no_room_means_no_samples), WORLD(the_server_answers),
+    WORLD(no_room_means_no_samples), WORLD(samples_wait_for_the_disk),
+    WORLD(the_server_answers),
 };
 UNIT_FILE(tests, world_begin, NULL);
