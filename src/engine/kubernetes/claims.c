@@ -103,7 +103,10 @@ static void refused(struct kube *kube, struct kube_task *task, const struct kube
     const char *message = ask_refusal(answer, &tells->arena);
     const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
     task->claim.is_asked = false;
-    kube_task_give_up(kube, task, is_quota ? KUBE_QUOTA : "CreationError",
+    kube_task_give_up(kube, task,
+                      is_quota                   ? KUBE_QUOTA
+                      : answer->is_right_missing ? KUBE_RIGHT
+                                                 : "CreationError",
                       arena_format(&tells->arena, "its resource claim: %.400s", message), tells);
 }
 

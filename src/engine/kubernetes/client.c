@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/kubernetes/feed.h"
+#include "engine/kubernetes/object.h"
 #include "kube/access.h"
 #include "kube/login.h"
 #include "kube/route.h"
@@ -22,6 +23,7 @@ enum {
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
     STATUS_UNAUTHORIZED = 401,
+    STATUS_FORBIDDEN = 403,
     STATUS_TIMEOUT = 408,
     STATUS_TOO_MANY = 429,
     STATUS_SERVER = 500,
@@ -35,10 +37,10 @@ struct transfer {
     struct curl_slist *headers;
     struct buf answer; /* of a stream: what is left of a line */
     int64_t due_ms;
-    uint32_t tries;
-    uint64_t credential; /* with which it is asked */
-    bool is_cut;         /* its reader wants no more, or it was too long */
-    bool is_opening;     /* a stream of bytes that has no connection yet */
+    uint32_t tries, tries_unsure; /* all; those that may have been carried out */
+    uint64_t credential;          /* with which it is asked */
+    bool is_cut;                  /* its reader wants no more, or it was too long */
+    bool is_opening;              /* a stream of bytes that has no connection yet */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -325,12 +327,19 @@ static void quiet_set(struct kube_client *client, CURL *easy, int status)
         client->quiet_until_ms = until;
 }
 
-static void again(struct kube_client *client, struct transfer *transfer)
+/* It was refused before anything was done. */
+static bool is_undone(int status)
+{
+    return status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN || status == STATUS_TOO_MANY;
+}
+
+static void again(struct kube_client *client, struct transfer *transfer, int status)
 {
     easy_end(transfer);
     if (transfer->call.write) /* it is written again, if it is still wanted then */
         bytes_wipe(&transfer->call.body);
     transfer->tries++;
+    transfer->tries_unsure += !is_undone(status);
     transfer->due_ms = clock_monotonic_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
     later_put(client, transfer);
 }
@@ -346,11 +355,20 @@ static void running_remove(struct kube_client *client, struct transfer *transfer
     opened(transfer);
 }
 
+static bool is_passing_call(const struct transfer *transfer, const struct kube_answer *answer)
+{
+    if (is_stream(&transfer->call) || transfer->is_cut)
+        return false;
+    return is_passing(answer->status) ||
+           (answer->is_right_missing && !transfer->call.wants_refusals &&
+            transfer->tries < CLIENT_RIGHT_TRIES);
+}
+
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
 {
     long status = 0;
     char text[300] = "";
-    struct kube_answer answer = {.trouble = text, .tries = transfer->tries};
+    struct kube_answer answer = {.trouble = text, .tries = transfer->tries_unsure};
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     running_remove(client, transfer);
     if (code != CURLE_OK)
@@ -364,13 +382,15 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
     /* a reader that ends its stream has been answered */
     answer.status = code == CURLE_OK ? (int)status : 0;
     answer.body = buf_as_text(&transfer->answer);
+    answer.is_right_missing =
+        answer.status == STATUS_FORBIDDEN && object_is_right_missing(answer.body);
     if (!transfer->call.bytes && !(transfer->is_cut && transfer->call.line))
         watcher_tell(client, &answer);
     quiet_set(client, transfer->easy, answer.status);
     if (answer.status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
-    if (!is_stream(&transfer->call) && is_passing(answer.status) && !transfer->is_cut) {
-        again(client, transfer);
+    if (is_passing_call(transfer, &answer)) {
+        again(client, transfer, answer.status);
         return;
     }
     transfer->call.done(transfer->call.context, transfer->call.key, &answer);

@@ -3,10 +3,11 @@
  * Edge. Every call ends in its `done`, on the client's thread, unless the client is stopped before.
  * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
  * that grow from 0.8 s to 30 s; 401 as well, with a new credential (kube/login.h). While there is
- * none, all calls wait. Retry-After holds back all
- * calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under way;
- * streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands may be
- * asked for at once, and what else is asked must not wait for as many handshakes.
+ * none, all calls wait. A right that is missing is asked for again for CLIENT_RIGHT_TRIES times,
+ * which take about 50 s: a server that has just begun has not read the roles yet. Retry-After holds
+ * back all calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under
+ * way; streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands
+ * may be asked for at once, and what else is asked must not wait for as many handshakes.
  *
  * A write may therefore have been carried out before: its caller must be able to hear that.
  *
@@ -27,6 +28,7 @@ enum {
     CLIENT_CALLS_MAX = 32,
     CLIENT_OPENING_MAX = 8,
     CLIENT_IDLE_MAX = 64, /* connections that are kept for what comes next */
+    CLIENT_RIGHT_TRIES = 6,
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
     CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is dead */
@@ -34,8 +36,9 @@ enum {
 };
 
 struct kube_answer {
-    int status;     /* of HTTP; 0: none came, or the stream was broken */
-    uint32_t tries; /* before this one, whose answers did not come or may pass */
+    int status;            /* of HTTP; 0: none came, or the stream was broken */
+    uint32_t tries;        /* before this one, that may have been carried out */
+    bool is_right_missing; /* 403, of the server's authorizer */
     struct text body;
     const char *trouble; /* "" none; for people */
 };
@@ -47,7 +50,8 @@ struct kube_call {
     /* Not NULL: the body is written when the call's turn has come, and each time that it is tried
      * again. False: it is not wanted any more, and `done` is not called. */
     bool (*write)(void *context, uint64_t key, struct buf *body);
-    bool is_next; /* it goes before the calls that wait */
+    bool is_next;        /* it goes before the calls that wait */
+    bool wants_refusals; /* a right that is missing is told at once: the caller asks again itself */
     void *context;
     uint64_t key; /* the caller's */
     /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */

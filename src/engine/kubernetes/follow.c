@@ -8,6 +8,8 @@
 #include "sys/log.h"
 #include <stdio.h>
 
+enum { STATUS_UNAUTHORIZED = 401 };
+
 static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms);
 
 static const struct doc *json_read(struct text text, struct arena *arena)
@@ -145,7 +147,10 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
     cleanup_arena struct arena arena;
     arena_init(&arena);
     pthread_mutex_lock(&kube->lock);
-    const int status = follow->is_expired ? 410 : answer->status;
+    /* a right that is missing, as with a server that has just begun, says nothing of lists */
+    const int status = follow->is_expired         ? 410
+                       : answer->is_right_missing ? STATUS_UNAUTHORIZED
+                                                  : answer->status;
     const char *trouble = answer_trouble(&follow->feed, answer, &arena);
     const bool was_paged = follow->feed.is_paged;
     uint32_t delay_ms = feed_ended(&follow->feed, status, kube->chance++);
@@ -164,7 +169,8 @@ static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
     const struct feed *feed = &kube->follows[which].feed;
     /* what comes while the list is made need not be in it: it has the list's mark from here on */
     kube->follows[which].mark += feed_is_first_page(feed);
-    struct kube_call call = {.method = "GET", .context = kube, .key = which, .done = list_done};
+    struct kube_call call = {
+        .method = "GET", .context = kube, .key = which, .wants_refusals = true, .done = list_done};
     if (feed_is_stream(feed)) {
         call.line = watch_line;
         call.done = watch_done;

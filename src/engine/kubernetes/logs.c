@@ -207,7 +207,7 @@ static bool is_over(const struct kube_task *task, const struct kube_answer *answ
     if (task->state < TASK_ENDED)
         return false;
     /* a kubelet ends the stream when the container has ended; what it refuses it has no more */
-    if (answer->status >= STATUS_SERVER)
+    if (answer->status >= STATUS_SERVER || answer->is_right_missing)
         return task->log.failures >= FAILURES_MAX;
     return answer->status == 200 || answer->status == 400 || answer->status == 403 ||
            answer->status == 404;

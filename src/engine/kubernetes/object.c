@@ -72,6 +72,13 @@ const char *object_note(const struct doc *object, const char *name)
     return named(object, "metadata.annotations", name);
 }
 
+bool object_is_right_missing(struct text body)
+{
+    static const char user[] = "User \\\"", cannot[] = "\\\" cannot "; /* in JSON */
+    const char *at = body.length > 0 ? memmem(body.at, body.length, user, strlen(user)) : NULL;
+    return at && memmem(at, body.length - (size_t)(at - body.at), cannot, strlen(cannot));
+}
+
 void object_encode(struct buf *out, const char *value)
 {
     for (; *value; value++) {

@@ -41,6 +41,11 @@ const char *object_string(const struct doc *object, const char *path); /* "": no
 const char *object_label(const struct doc *object, const char *name); /* "": it has none */
 const char *object_note(const struct doc *object, const char *name);  /* an annotation; likewise */
 
+/* Is this what the API server's authorizer answers with 403? A server that has just begun says so
+ * of all rights, before it has read the roles. Others that answer 403 (quotas, the policies of a
+ * namespace) have looked at what was asked for. */
+bool object_is_right_missing(struct text body);
+
 /* Append as the value of a query (RFC 3986): a continue token is base64, a version is opaque. */
 void object_encode(struct buf *out, const char *value);
 

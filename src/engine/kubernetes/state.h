@@ -42,6 +42,7 @@ enum {
 #define KUBE_NODE_LOST "NodeLost"
 /* Why an attempt is refused: the namespace has a quota. */
 #define KUBE_QUOTA "QuotaExceeded"
+#define KUBE_RIGHT "RightMissing"
 
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {

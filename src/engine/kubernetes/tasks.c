@@ -211,8 +211,9 @@ static void write_refused(struct kube *kube, struct kube_task *task,
 {
     const char *message = ask_refusal(answer, &tells->arena);
     const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
-    const struct exit_report exit = {.reason = KUBE_QUOTA, .message = message};
-    if (is_quota)
+    const struct exit_report exit = {.reason = is_quota ? KUBE_QUOTA : KUBE_RIGHT,
+                                     .message = message};
+    if (is_quota || answer->is_right_missing) /* the operator's to mend, not the job's failure */
         ended(kube, task, true, &exit, tells);
     else
         ended_early(kube, task, "CreationError", message, tells);
@@ -655,6 +656,12 @@ static void word_came(struct kube *kube, struct kube_task *task, struct tells *t
     word_end(kube, task, tells);
 }
 
+/* For the operator of the cluster to mend: it is no failure of the job. */
+static bool is_operators(const char *reason)
+{
+    return strcmp(reason, KUBE_QUOTA) == 0 || strcmp(reason, KUBE_RIGHT) == 0;
+}
+
 static void pod_over(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
                      struct tells *tells)
 {
@@ -668,7 +675,7 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
     }
     if (pod->has_started)
         started(kube, task, tells);
-    if (task->gives_up && !pod->has_started && strcmp(task->gives_up, KUBE_QUOTA) == 0) {
+    if (task->gives_up && !pod->has_started && is_operators(task->gives_up)) {
         exit = (struct exit_report){.reason = task->gives_up, .message = task->gives_why};
         ended(kube, task, true, &exit, tells);
         return;

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """How the Kubernetes engine does at scale: a real API server and etcd, and kwok in the place of the kubelets.
 
-usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--without-jobs]
+usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--beside N]
 
-Prints how fast pods come to run and go, what skepd asks of the API server for each, what memory and processor time that costs it, and
-how long it takes to adopt all of them after a kill; beside it, how fast the same cluster runs as many pods as Jobs of Kubernetes, with
-its own job controller and its default scheduler. etcd writes to a folder of /tmp and without fsync, for both. The components are made by tests/system/kubernetes/build-components. What kubelets
-do for logs is played: each asks once, and the answer is the last line of an empty log.
+Prints how fast pods come to run and go, what skepd asks of the API server for each, what memory and processor time that costs it and
+every other program, and how long it takes to adopt all of them after a kill; beside it, how fast the same cluster runs as many pods as
+Jobs of Kubernetes, with its own job controller and its default scheduler. With --beside a smaller number is run in both ways, as the
+default scheduler takes long; 0: none. etcd writes to a folder of /tmp and without fsync, for both. The components are made by
+tests/system/kubernetes/build-components; where it has made an etcd, lists are the begin of a watch. What kubelets do for logs is
+played: each asks once, and the answer is the last line of an empty log. What has become of pods is told by one watch of their names,
+so that the measuring asks nothing of the API server.
 
 Variable: SKEPD.
 """
 import argparse
 import asyncio
 import concurrent.futures
+import http.client
+import json
 import os
 import pathlib
 import re
@@ -64,13 +69,56 @@ class Kubelets:
             writer.close()
 
 
+class Running:
+    """The names of the pods that run, as a watch tells them: no list is asked for, and no pod is sent as a whole."""
+
+    FORM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+    def __init__(self, cluster):
+        self.cluster, self.names, self.changed, self.version, self.trouble = cluster, set(), threading.Condition(), "0", ""
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        try:
+            while True:  # the server ends a watch whose reader is slow; it goes on from the last version
+                self.read()
+        except (OSError, ValueError, AssertionError, http.client.HTTPException) as error:
+            with self.changed:
+                self.trouble = f"the pods that run cannot be watched: {error!r}"
+                self.changed.notify_all()
+
+    def read(self):
+        connection = http.client.HTTPSConnection(self.cluster.address, self.cluster.port, context=ssl._create_unverified_context())
+        connection.request("GET", f"/api/v1/namespaces/{self.cluster.NAMESPACE}/pods?watch=true&resourceVersion={self.version}"
+                           "&timeoutSeconds=86400&fieldSelector=status.phase%3DRunning",
+                           headers={"Authorization": "Bearer admin-token", "Accept": self.FORM})
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        for line in reply:
+            event = json.loads(line)
+            assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), line
+            metadata = event["object"]["metadata"]
+            with self.changed:
+                (self.names.discard if event["type"] == "DELETED" else self.names.add)(metadata["name"])
+                self.version = metadata["resourceVersion"]
+                self.changed.notify_all()
+        connection.close()
+
+    def wait(self, count, what):
+        """Until so many run."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.trouble or len(self.names) == count, PATIENCE_S), f"{len(self.names)} pods run\n{what()}"
+            assert not self.trouble, self.trouble
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
         self.cluster = api.Cluster()
         self.kwok = Kwok(self.cluster)
         self.kubelets = Kubelets(self.cluster.directory)
-        self.skepd = None
+        self.skepd = self.running = None
+        self.stopped = 0  # jobs
 
     def __enter__(self):
         self.cluster.start("--disable-admission-plugins=TaintNodesByCondition,ServiceAccount", "--max-requests-inflight=2000")
@@ -109,109 +157,135 @@ class Bench:
                 found[key] = found.get(key, 0) + float(match[2])
         return found
 
+    def figure(self, name):
+        """The sum of one of skepd's own."""
+        text = self.skepd.call("GET", "/metrics")
+        return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE))
+
     def memory_mib(self):
         return status_kib(self.skepd.process, "VmRSS") / 1024
 
-    def cpu_s(self):
-        return cpu_s(self.skepd.process)
+    def processor_s(self):
+        """Of every program that runs: {name: seconds}."""
+        return {name: cpu_s(process) for name, process in (self.cluster.processes | {"skepd": self.skepd.process}).items()}
 
     def states(self):
         return [job["state"] for job in self.skepd.jobs()]
 
-    def wait_states(self, state):
-        waits.until(lambda: all(each == state for each in self.states()), lambda: f"{self.states()}\n{self.skepd.tail()}", PATIENCE_S)
+    def wait_states(self, state, count):
+        """Of this many jobs; asked for when the cluster has done its part already."""
+        waits.until(lambda: self.states().count(state) == count, lambda: f"{self.states()}\n{self.skepd.tail()}", PATIENCE_S)
+
+    def wait_nodes(self):
+        waits.until(lambda: self.figure("skep_engine_nodes_healthy") == self.options.nodes, self.skepd.tail, PATIENCE_S)
 
     # ---- what is measured ----
 
     def start(self):
         begin = time.monotonic()
-        self.skepd.start()
+        self.skepd.start(wait=False)
+        self.skepd.wait_started(PATIENCE_S)
         if not self.skepd.token:
             self.skepd.login()
         return time.monotonic() - begin
 
-    def adopted(self):
+    def adopted(self, pods):
         """Seconds from the start of a skepd that was killed until it has all nodes and all pods."""
         self.skepd.kill()
         begin = time.monotonic()
         answered = self.start()
-        waits.until(lambda: len([node for node in self.skepd.call("GET", "/api/v2/nodes?limit=50000")["data"] if node["state"] == "READY"])
-                    == self.options.nodes, self.skepd.tail, PATIENCE_S)
-        return answered, time.monotonic() - begin
+        waits.until(lambda: self.figure("skep_adopted_total") == pods, self.skepd.tail, PATIENCE_S)
+        self.wait_nodes()
+        return answered, time.monotonic() - begin, cpu_s(self.skepd.process)
 
-    def submit(self):
-        each = self.options.pods // self.options.jobs
-        for number in range(self.options.jobs):
-            job = server.job_file(f"j{number}", {"main": (each, "true", {})}, "registry.invalid/task:1", {})
-            self.skepd.submit(job)
+    def spent(self, before, pods):
+        """What each program has used of the processor since."""
+        now = self.processor_s()
+        each = {name: now[name] - before.get(name, 0) for name in now}
+        return ", ".join(f"{name} {seconds:.1f} s ({seconds / pods * 1000:.2f} ms a pod)" for name, seconds in sorted(each.items()))
 
-    def wait_running(self):
-        """Until all pods are there, and kwok has told of each that it runs."""
-        path = f"/api/v1/namespaces/{self.cluster.NAMESPACE}/pods?limit=1"
+    def run_pods(self, prefix, jobs, pods):
+        """From the first submission until all run; seconds."""
+        each = pods // jobs
+        begin = time.monotonic()
+        for number in range(jobs):
+            self.skepd.submit(server.job_file(f"{prefix}{number}", {"main": (each, "true", {})}, "registry.invalid/task:1", {}))
+        self.running.wait(each * jobs, lambda: self.skepd.tail() + self.cluster.tail("apiserver"))
+        self.wait_states("RUNNING", jobs)
+        return time.monotonic() - begin
 
-        def all_run():
-            answer = self.cluster.call("GET", path)
-            if len(answer["items"]) + answer["metadata"].get("remainingItemCount", 0) < self.options.pods:
-                return False
-            return not self.cluster.call("GET", f"{path}&fieldSelector=status.phase%21%3DRunning")["items"]
+    def stop_pods(self, prefix, jobs):
+        begin = time.monotonic()
+        for number in range(jobs):
+            self.skepd.act(f"admin~{prefix}{number}", "STOP")
+        self.running.wait(0, self.skepd.tail)
+        self.wait_states("STOPPED", self.stopped + jobs)
+        self.stopped += jobs
+        self.cluster.wait_pods(0, PATIENCE_S)
+        return time.monotonic() - begin
 
-        waits.until(all_run, lambda: self.skepd.tail() + self.cluster.tail("apiserver"), PATIENCE_S)
-
-    def run_jobs(self):
+    def run_jobs(self, pods, jobs):
         """As many pods as Jobs of Kubernetes."""
-        nodes, pods, jobs = self.options.nodes, self.options.pods, self.options.jobs
         each, space = pods // jobs, f"/apis/batch/v1/namespaces/{self.cluster.NAMESPACE}/jobs"
         self.cluster.start_controllers("--controllers=job-controller", "--kube-api-qps=5000", "--kube-api-burst=10000", "--concurrent-job-syncs=20")
         self.cluster.start_scheduler()
         pod = {"restartPolicy": "Never", "hostNetwork": True, "terminationGracePeriodSeconds": 30,
                "containers": [{"name": "task", "image": "registry.invalid/task:1", "command": ["true"],
                                "resources": {"limits": {"cpu": "1", "memory": "32Mi"}}}]}
-        before, begin = self.requests(), time.monotonic()
+        before, cpu, begin = self.requests(), self.processor_s(), time.monotonic()
         schedulers = [self.cluster.processes[name] for name in ("controllers", "scheduler")]
         for number in range(jobs):
             self.cluster.create(space, {"metadata": {"name": f"k{number}"}, "spec": {
                 "parallelism": each, "completions": each, "template": {"spec": pod}}})
-        self.wait_running()
-        passed, cpu = time.monotonic() - begin, sum(cpu_s(process) for process in schedulers)
-        print(f"as Jobs: submit to Running         {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
-        print(f"as Jobs: processor time            {cpu:8.1f} s, {cpu / pods * 1000:.2f} ms a pod; of the controllers and the scheduler")
-        print(f"as Jobs: memory of both            {sum(status_kib(process, 'VmRSS') for process in schedulers) / 1024:8.1f} MiB")
+        self.running.wait(each * jobs, lambda: self.cluster.tail("scheduler"))
+        passed, spent = time.monotonic() - begin, self.spent(cpu, pods)
+        print(f"{pods} pods as Jobs: submit to Running {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
+        print(f"  processor time: {spent}")
+        print(f"  memory of the controllers and the scheduler {sum(status_kib(process, 'VmRSS') for process in schedulers) / 1024:.1f} MiB")
         after = self.requests()
         asked = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= pods / 2}
-        print("as Jobs: requests                  " + ", ".join(f"{verb} {what} {count / pods:.2f}" for (verb, what), count in sorted(asked.items())) + " a pod")
+        print("  requests: " + ", ".join(f"{verb} {what} {count / pods:.2f}" for (verb, what), count in sorted(asked.items())) + " a pod", flush=True)
 
     def run(self):
-        nodes, pods = self.options.nodes, self.options.pods
-        print(f"{nodes} nodes, {nodes * GPUS} GPUs, {pods} pods in {self.options.jobs} jobs; load average {os.getloadavg()[0]:.1f}", flush=True)
-        print(f"start, until the API is served     {self.start():8.1f} s")
-        waits.until(lambda: len(self.skepd.call("GET", "/api/v2/nodes?limit=50000")["data"]) == nodes, self.skepd.tail, PATIENCE_S)
+        nodes, jobs = self.options.nodes, self.options.jobs
+        pods = self.options.pods // jobs * jobs
+        print(f"{nodes} nodes, {nodes * GPUS} GPUs, {pods} pods in {jobs} jobs; load average {os.getloadavg()[0]:.1f}", flush=True)
+        begin, served = time.monotonic(), self.start()
+        self.wait_nodes()
+        print(f"start, until the API is served     {served:8.1f} s; until all nodes are known {time.monotonic() - begin:.1f} s")
         self.kwok.start()
-        before, memory, cpu, begin = self.requests(), self.memory_mib(), self.cpu_s(), time.monotonic()
-        self.submit()
-        self.wait_running()
-        self.wait_states("RUNNING")
-        passed = time.monotonic() - begin
-        print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
-        print(f"skepd's processor time             {self.cpu_s() - cpu:8.1f} s, {(self.cpu_s() - cpu) / pods * 1000:.2f} ms a pod")
-        print(f"skepd's memory                     {self.memory_mib():8.1f} MiB, {(self.memory_mib() - memory) / pods * 10000:.1f} for 10,000 pods;"
-              f" at most {status_kib(self.skepd.process, 'VmHWM') / 1024:.1f} MiB")
-        answered, all_known = self.adopted()
-        print(f"adopted after a kill               {all_known:8.1f} s; the API was served after {answered:.1f} s")
-        self.wait_states("RUNNING")
-        begin = time.monotonic()
-        for number in range(self.options.jobs):
-            self.skepd.act(f"admin~j{number}", "STOP")
-        self.wait_states("STOPPED")
-        self.cluster.wait_pods(0, PATIENCE_S)
-        passed = time.monotonic() - begin
-        print(f"stop until all have gone           {passed:8.1f} s, {pods / passed:.0f} pods/s")
+        self.running = Running(self.cluster)
+        before, memory, cpu = self.requests(), self.memory_mib(), self.processor_s()
+        passed = self.run_pods("j", jobs, pods)
+        print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"  processor time: {self.spent(cpu, pods)}")
+        waits.until(lambda: self.figure("skep_commands_waiting") == 0, self.skepd.tail, PATIENCE_S)
+        print(f"skepd's memory                     {self.memory_mib():8.1f} MiB, {(self.memory_mib() - memory) / pods * 10000:.1f} for 10,000 pods"
+              f" above the {memory:.1f} MiB of the nodes; at most {status_kib(self.skepd.process, 'VmHWM') / 1024:.1f} MiB", flush=True)
+        answered, all_known, cpu_adopted = self.adopted(pods)
+        print(f"adopted after a kill               {all_known:8.1f} s, {cpu_adopted:.1f} s of processor time; the API was served after {answered:.1f} s;"
+              f" then {self.memory_mib():.1f} MiB", flush=True)
+        self.wait_states("RUNNING", jobs)
+        cpu, passed = self.processor_s(), self.stop_pods("j", jobs)
+        print(f"stop until all have gone           {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}")
+        print(f"  processor time: {self.spent(cpu, pods)}")
         after = self.requests()
         for key in (("POST", "pods"), ("POST", "secrets"), ("DELETE", "pods"), ("DELETE", "secrets"), ("GET", "pods"), ("CONNECT", "pods/log"),
                     ("LIST", "pods"), ("LIST", "nodes")):
             count = after.get(key, 0) - before.get(key, 0)
             print(f"requests {key[0] + ' ' + key[1]:25} {count:8.0f}, {count / pods:.2f} a pod" + ("; kwok's one a pod among them" if key == ("DELETE", "pods") else ""), flush=True)
-        if not self.options.without_jobs:
-            self.run_jobs()
+        self.compare(pods if self.options.beside is None else self.options.beside // jobs * jobs, pods)
+
+    def compare(self, pods, before):
+        jobs = self.options.jobs
+        if not pods:
+            return
+        if pods != before:
+            cpu, passed = self.processor_s(), self.run_pods("b", jobs, pods)
+            print(f"{pods} pods by skepd: submit to Running {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}", flush=True)
+            print(f"  processor time: {self.spent(cpu, pods)}")
+            self.stop_pods("b", jobs)
+        self.run_jobs(pods, jobs)
 
 
 def main():
@@ -220,9 +294,9 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000, help="how many nodes (%(default)s)")
     parser.add_argument("--pods", type=int, default=4000, help="how many pods at a time (%(default)s)")
     parser.add_argument("--jobs", type=int, default=20, help="of how many jobs (%(default)s)")
-    parser.add_argument("--without-jobs", action="store_true", help="skepd alone, not Jobs of Kubernetes beside it")
+    parser.add_argument("--beside", type=int, help="how many pods are run as Jobs of Kubernetes, too (all; 0: none)")
     options = parser.parse_args()
-    api.need("kube-apiserver", "kwok", *([] if options.without_jobs else ["kube-controller-manager", "kube-scheduler"]))
+    api.need("kube-apiserver", "kwok", *([] if options.beside == 0 else ["kube-controller-manager", "kube-scheduler"]))
     with Bench(options) as bench:
         bench.run()
     return 0

@@ -1,5 +1,7 @@
 """Everything is killed at random while pods come and go: test_storm.py SKEPD [--minutes M] [--seed S] [--pods N]
 
+Variable: SKEP_STORM_MINUTES, how long it lasts where --minutes does not say it.
+
 skepd, the API server, etcd, and what plays the kubelets, each with SIGKILL. What must be true at the end: every job whose submission was
 answered has succeeded, no attempt had a second pod (the API server's audit log has every creation), and no pod is left.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c
@@ -8,6 +10,7 @@ import argparse
 import collections
 import http.client
 import json
+import os
 import random
 import signal
 import sys
@@ -18,7 +21,8 @@ from kwok import Kwok
 import skepd as server
 import waits
 
-NODES, CPUS = 20, 16
+CPUS = 16  # of a node
+TASKS_MEAN = 2.5  # of a job
 PAUSE_S = 0.5, 4  # between two kills
 PATIENCE_S = 300
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -42,7 +46,7 @@ class Storm:
         self.flags = f"--audit-policy-file={policy}", f"--audit-log-path={self.audit}", "--audit-log-mode=blocking-strict"
         self.cluster.start(*self.flags)
         kubeconfig, _ = self.cluster.grant()
-        for number in range(NODES):
+        for number in range(max(20, self.options.pods // 10)):
             self.cluster.add_node(f"n{number}", {"cpu": str(CPUS), "memory": "256Gi", "pods": "110"})
         self.kwok.start()
         self.skepd = server.Skepd(self.options.skepd, {
@@ -105,13 +109,13 @@ class Storm:
             self.unanswered[f"admin~{name}"] = tasks
 
     def live(self):
-        return sum(1 for job in self.skepd.jobs() if job["state"] not in ("SUCCEEDED", "FAILED", "STOPPED"))
+        return self.skepd.call("GET", "/api/v2/jobs?state=WAITING,RUNNING,STOPPING&withTotalCount=true&limit=1")["totalCount"]
 
     def blow(self):
         end = time.monotonic() + 60 * self.options.minutes
         due = time.monotonic()
         while time.monotonic() < end:
-            if self.live() * 2.5 < self.options.pods:
+            if self.live() * TASKS_MEAN < self.options.pods:
                 self.submit()
             if time.monotonic() >= due:
                 self.kill_one()
@@ -129,7 +133,7 @@ class Storm:
         names = [name for name in known if name in self.accepted or name in self.unanswered]
         ends = self.skepd.wait_final(names, PATIENCE_S)
         bad = {name: ends.get(name) for name in names if ends.get(name) != "SUCCEEDED"}
-        assert not bad, f"{bad}\n{[self.skepd.job(name) for name in list(bad)[:3]]}\n{self.skepd.tail(60)}"
+        assert not bad, f"{bad}\n{[self.skepd.job(name)['jobStatus'] for name in list(bad)[:3]]}\n{self.skepd.tail(20)}"
         self.cluster.wait_pods(0, PATIENCE_S)
         return names
 
@@ -156,7 +160,7 @@ class Storm:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("skepd")
-    parser.add_argument("--minutes", type=float, default=1, help="how long it lasts (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=float(os.environ.get("SKEP_STORM_MINUTES", 1)), help="how long it lasts (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="what chance begins with")
     parser.add_argument("--pods", type=int, default=100, help="about so many are there at a time (%(default)s)")
     options = parser.parse_args()

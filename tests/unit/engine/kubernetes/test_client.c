@@ -182,6 +182,42 @@ static void a_body_is_sent_as_json(void **state)
     close(fd);
 }
 
+static void created(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    sem_t *is_created = context;
+    (void)key;
+    assert_int_equal(answer->status, 201);
+    assert_int_equal(answer->tries, 0); /* what was refused has not been carried out */
+    sem_post(is_created);
+}
+
+/* A server that has just begun has not read the roles yet. */
+static void a_right_that_is_missing_is_asked_for_again(void **state)
+{
+    (void)state;
+    static const char refusal[] =
+        "{\"message\":\"pods is forbidden: User \\\"skep\\\" cannot create resource\"}";
+    char answer[300];
+    sem_t is_created;
+    sem_init(&is_created, 0, 0);
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "POST", .path = path_of("/pods"), .context = &is_created, .done = created},
+        0);
+    int fd = request_take();
+    snprintf(answer, sizeof answer,
+             "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(refusal), refusal);
+    say(fd, answer);
+    close(fd);
+    fd = request_take();
+    say(fd, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+    happens(&is_created);
+    close(fd);
+    sem_destroy(&is_created);
+}
+
 /* Wanted once: what came meanwhile is known by the watch. */
 static bool once_written(void *context, uint64_t key, struct buf *body)
 {
@@ -331,6 +367,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_right_that_is_missing_is_asked_for_again, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_not_tried_again, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(streams_that_are_quiet_hold_up_no_others, setup, teardown),

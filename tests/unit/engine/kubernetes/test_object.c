@@ -89,12 +89,24 @@ static void values_are_found_by_path(void **state)
     assert_int_equal(object_at(doc, "a.n")->as.integer, 3);
 }
 
+static void a_missing_right_is_no_quota(void **state)
+{
+    (void)state;
+    assert_true(object_is_right_missing(
+        TEXT("{\"message\":\"pods is forbidden: User \\\"skep\\\" cannot create resource\"}")));
+    assert_false(object_is_right_missing(
+        TEXT("{\"message\":\"pods \\\"a\\\" is forbidden: exceeded quota: gpus\"}")));
+    assert_false(object_is_right_missing(TEXT("{\"message\":\"User \\\"a\\\" is late\"}")));
+    assert_false(object_is_right_missing(TEXT("")));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_name_is_its_instance_and_attempt),
     cmocka_unit_test(instances_are_dns_labels),
     cmocka_unit_test(a_value_of_a_query_is_encoded),
     cmocka_unit_test(labels_tell_whose_pod_it_is),
     cmocka_unit_test(values_are_found_by_path),
+    cmocka_unit_test(a_missing_right_is_no_quota),
 };
 
 UNIT_FILE(tests, NULL, NULL);
