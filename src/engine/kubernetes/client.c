@@ -22,6 +22,8 @@ enum {
     RETRY_AFTER_MAX_S = 300,
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
+    LOG_BUFFER_BYTES = 4096,      /* of each log that is followed, of thousands; */
+    LOG_REQUEST_BYTES = 16 << 10, /* as little as libcurl takes, which has 64 KiB else */
     STATUS_UNAUTHORIZED = 401,
     STATUS_FORBIDDEN = 403,
     STATUS_TIMEOUT = 408,
@@ -251,6 +253,10 @@ static void times_set(const struct transfer *transfer)
     if (!is_stream(&transfer->call)) {
         curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
         return;
+    }
+    if (transfer->call.bytes) {
+        curl_easy_setopt(transfer->easy, CURLOPT_BUFFERSIZE, (long)LOG_BUFFER_BYTES);
+        curl_easy_setopt(transfer->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)LOG_REQUEST_BYTES);
     }
     const long silence_s = transfer->call.bytes ? CLIENT_LOG_SILENCE_S : CLIENT_SILENCE_S;
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """How the Kubernetes engine does at scale: a real API server and etcd, and kwok in the place of the kubelets.
 
-usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--beside N]
+usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--beside N] [--follow]
 
 Prints how fast pods come to run and go, what skepd asks of the API server for each, what memory and processor time that costs it and
 every other program, and how long it takes to adopt all of them after a kill; beside it, how fast the same cluster runs as many pods as
 Jobs of Kubernetes, with its own job controller and its default scheduler. With --beside a smaller number is run in both ways, as the
 default scheduler takes long; 0: none. etcd writes to a folder of /tmp and without fsync, for both. The components are made by
 tests/system/kubernetes/build-components; where it has made an etcd, lists are the begin of a watch. What kubelets do for logs is
-played: each asks once, and the answer is the last line of an empty log. What has become of pods is told by one watch of their names,
+played: each is asked for once, and the answer is the last line of an empty log; with --follow it goes on for as long as its pod runs,
+as that of a real one does. What has become of pods is told by one watch of their names,
 so that the measuring asks nothing of the API server.
 
 Variable: SKEPD.
@@ -16,6 +17,7 @@ Variable: SKEPD.
 import argparse
 import asyncio
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -41,12 +43,16 @@ PATIENCE_S = 3600
 
 
 class Kubelets:
-    """One port at which every node's kubelet answers: each log is empty, and has ended."""
+    """One port at which every node's kubelet answers: each log is empty, and has ended, or `follow`s its pod."""
 
+    HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ALIVE = b"2\r\n#\n\r\n"  # no line of skep-init's: it is passed over
+    END = b"e\r\n. 0 0 ebcea7 \n\r\n0\r\n\r\n"
+    ALIVE_S = 10
     ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n. 0 0 ebcea7 \n"  # with its sum: init/log_line.h
 
-    def __init__(self, directory):
-        self.port = server_port()
+    def __init__(self, directory, follow):
+        self.port, self.follow, self.ends = server_port(), follow, {}
         key, certificate = directory / "kubelets.key", directory / "kubelets.crt"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
                         "-subj", "/CN=kubelets"], check=True, capture_output=True)
@@ -60,10 +66,26 @@ class Kubelets:
         self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", self.port, ssl=self.context))
         self.loop.run_forever()
 
+    def ended(self, pod):
+        self.loop.call_soon_threadsafe(lambda: self.ends.pop(pod, asyncio.Event()).set())
+
+    async def log(self, pod, writer):
+        end = self.ends.setdefault(pod, asyncio.Event())
+        writer.write(self.HEAD)
+        while not end.is_set():
+            writer.write(self.ALIVE)
+            await writer.drain()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(end.wait(), self.ALIVE_S)
+        writer.write(self.END)
+
     async def serve(self, reader, writer):
         try:
-            while await reader.readuntil(b"\r\n\r\n"):
-                writer.write(self.ANSWER)
+            while request := await reader.readuntil(b"\r\n\r\n"):
+                if self.follow:  # GET /containerLogs/NAMESPACE/POD/CONTAINER?…
+                    await self.log(request.split(b"/")[3].decode(), writer)
+                else:
+                    writer.write(self.ANSWER)
                 await writer.drain()
         except (asyncio.IncompleteReadError, OSError):
             writer.close()
@@ -74,7 +96,8 @@ class Running:
 
     FORM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, ended):
+        self.ended = ended
         self.cluster, self.names, self.changed, self.version, self.trouble = cluster, set(), threading.Condition(), "0", ""
         threading.Thread(target=self.follow, daemon=True).start()
 
@@ -102,6 +125,8 @@ class Running:
                 (self.names.discard if event["type"] == "DELETED" else self.names.add)(metadata["name"])
                 self.version = metadata["resourceVersion"]
                 self.changed.notify_all()
+            if event["type"] == "DELETED":
+                self.ended(metadata["name"])
         connection.close()
 
     def wait(self, count, what):
@@ -116,7 +141,7 @@ class Bench:
         self.options = options
         self.cluster = api.Cluster()
         self.kwok = Kwok(self.cluster)
-        self.kubelets = Kubelets(self.cluster.directory)
+        self.kubelets = Kubelets(self.cluster.directory, options.follow)
         self.skepd = self.running = None
         self.stopped = 0  # jobs
 
@@ -254,7 +279,7 @@ class Bench:
         self.wait_nodes()
         print(f"start, until the API is served     {served:8.1f} s; until all nodes are known {time.monotonic() - begin:.1f} s")
         self.kwok.start()
-        self.running = Running(self.cluster)
+        self.running = Running(self.cluster, self.kubelets.ended)
         before, memory, cpu = self.requests(), self.memory_mib(), self.processor_s()
         passed = self.run_pods("j", jobs, pods)
         print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}", flush=True)
@@ -295,6 +320,7 @@ def main():
     parser.add_argument("--pods", type=int, default=4000, help="how many pods at a time (%(default)s)")
     parser.add_argument("--jobs", type=int, default=20, help="of how many jobs (%(default)s)")
     parser.add_argument("--beside", type=int, help="how many pods are run as Jobs of Kubernetes, too (all; 0: none)")
+    parser.add_argument("--follow", action="store_true", help="the logs go on for as long as their pods run")
     options = parser.parse_args()
     api.need("kube-apiserver", "kwok", *([] if options.beside == 0 else ["kube-controller-manager", "kube-scheduler"]))
     with Bench(options) as bench:
