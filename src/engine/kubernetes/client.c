@@ -62,7 +62,10 @@ struct kube_client {
     /* the thread's own */
     struct transfer_queue ready; /* due */
     struct transfer_queue opens; /* likewise, streams of bytes */
-    struct transfer *later;      /* sorted */
+    struct {
+        struct transfer **items;
+        size_t count, room;
+    } later; /* a heap: none is due before the one above it, (at - 1) / 2 */
     struct transfer *running;
     size_t calls, opening;
     size_t ended; /* calls since memory was given back */
@@ -115,13 +118,35 @@ static struct transfer *queue_take(struct transfer_queue *queue)
     return transfer;
 }
 
+/* Tens of thousands wait there when as many tasks have begun or ended at once. */
 static void later_put(struct kube_client *client, struct transfer *transfer)
 {
-    struct transfer **at = &client->later;
-    while (*at && (*at)->due_ms <= transfer->due_ms)
-        at = &(*at)->next;
-    transfer->next = *at;
-    *at = transfer;
+    size_t at = client->later.count;
+    *ARRAY_ADD(&client->later) = transfer;
+    struct transfer **items = client->later.items;
+    for (; at > 0 && items[(at - 1) / 2]->due_ms > transfer->due_ms; at = (at - 1) / 2)
+        items[at] = items[(at - 1) / 2];
+    items[at] = transfer;
+}
+
+/* The first that is due at `now`; NULL: none is. */
+static struct transfer *later_take(struct kube_client *client, int64_t now)
+{
+    struct transfer **items = client->later.items;
+    if (client->later.count == 0 || items[0]->due_ms > now)
+        return NULL;
+    struct transfer *first = items[0], *moved = items[--client->later.count];
+    size_t at = 0;
+    for (size_t below = 1; below < client->later.count; below = 2 * at + 1) {
+        if (below + 1 < client->later.count && items[below + 1]->due_ms < items[below]->due_ms)
+            below++;
+        if (items[below]->due_ms >= moved->due_ms)
+            break;
+        items[at] = items[below];
+        at = below;
+    }
+    items[at] = moved;
+    return first;
 }
 
 static void bytes_wipe(struct buf *buf)
@@ -433,11 +458,8 @@ static void inbox_take(struct kube_client *client)
 static void due_take(struct kube_client *client)
 {
     const int64_t now = clock_monotonic_ms();
-    while (client->later && client->later->due_ms <= now) {
-        struct transfer *transfer = client->later;
-        client->later = transfer->next;
+    for (struct transfer *transfer; (transfer = later_take(client, now));)
         due_put(client, transfer);
-    }
 }
 
 /* Its body is written now, so that those that wait have none. */
@@ -526,8 +548,8 @@ static int wait_ms(struct kube_client *client)
 {
     const int64_t now = clock_monotonic_ms();
     int64_t due = now + WAIT_MAX_MS;
-    if (client->later && client->later->due_ms < due)
-        due = client->later->due_ms;
+    if (client->later.count > 0 && client->later.items[0]->due_ms < due)
+        due = client->later.items[0]->due_ms;
     const int64_t held_ms =
         client->quiet_until_ms > client->login_ms ? client->quiet_until_ms : client->login_ms;
     if ((client->ready.first || client->opens.first) && held_ms > now) {
@@ -619,7 +641,9 @@ void kube_client_free(struct kube_client *client)
     queue_free(client->inbox.first);
     queue_free(client->ready.first);
     queue_free(client->opens.first);
-    queue_free(client->later);
+    for (size_t i = 0; i < client->later.count; i++)
+        transfer_free(client->later.items[i]);
+    ARRAY_FREE(&client->later);
     queue_free(client->running);
     kube_login_free(client->login); /* it wakes what is cleaned up next */
     curl_multi_cleanup(client->multi);

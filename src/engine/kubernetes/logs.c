@@ -120,19 +120,24 @@ static void log_close(struct kube *kube, struct kube_task *task)
     task->log.store = NULL;
 }
 
+static bool log_waits(const struct kube_task *task)
+{
+    const struct kube_log *log = &task->log;
+    return task->state <= TASK_ENDED && log->is_wanted && !log->is_open && !log->is_done;
+}
+
 /* One more may have its turn: first whose end waits for it. */
 static void log_next(struct kube *kube)
 {
     struct kube_task *next = NULL;
-    if (kube->logs.streams >= KUBE_LOG_STREAMS_MAX)
+    if (!kube->logs.has_waiting || kube->logs.streams >= KUBE_LOG_STREAMS_MAX)
         return;
-    for (size_t i = 0; i < kube->tasks.count; i++) {
+    for (size_t i = 0; i < kube->tasks.count && !(next && next->log.is_held); i++) {
         struct kube_task *task = kube->tasks.items[i];
-        const struct kube_log *log = &task->log;
-        if (task->state <= TASK_ENDED && log->is_wanted && !log->is_open && !log->is_done &&
-            (!next || (log->is_held && !next->log.is_held)))
+        if (log_waits(task) && (!next || task->log.is_held))
             next = task;
     }
+    kube->logs.has_waiting = next != NULL;
     if (next)
         log_ask(kube, next);
 }
@@ -144,14 +149,15 @@ void task_log_want(struct kube *kube, struct kube_task *task)
     task->log.is_wanted = true;
     if (kube->is_listed && kube->logs.streams < KUBE_LOG_STREAMS_MAX)
         log_ask(kube, task);
+    else
+        kube->logs.has_waiting = true;
 }
 
 void logs_listed(struct kube *kube)
 {
     for (size_t i = 0; i < kube->tasks.count && kube->logs.streams < KUBE_LOG_STREAMS_MAX; i++) {
         struct kube_task *task = kube->tasks.items[i];
-        if (task->state <= TASK_ENDED && task->log.is_wanted && !task->log.is_open &&
-            !task->log.is_done)
+        if (log_waits(task))
             log_ask(kube, task);
     }
 }

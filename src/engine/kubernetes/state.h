@@ -40,7 +40,7 @@ enum {
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
 #define KUBE_NODE_LOST "NodeLost"
-/* Why an attempt is refused: the namespace has a quota. */
+/* Why an attempt is refused: the namespace has a quota; skepd may not make it. */
 #define KUBE_QUOTA "QuotaExceeded"
 #define KUBE_RIGHT "RightMissing"
 
@@ -168,6 +168,7 @@ struct kube {
         int64_t keep_s;
         struct log_watch *watch; /* NULL: whoever follows a log looks from time to time */
         size_t streams;
+        bool has_waiting; /* some log may wait for its turn */
         struct kube_fetch fetches[KUBE_FETCHES_MAX];
         int fetch_end; /* becomes readable when they are to end */
         bool is_ending;

@@ -218,6 +218,42 @@ static void a_right_that_is_missing_is_asked_for_again(void **state)
     sem_destroy(&is_created);
 }
 
+enum { TIMERS = 61, TIMERS_FIRST_MS = 2000 };
+
+static struct {
+    uint64_t keys[TIMERS];
+    size_t count;
+} due;
+
+static void due_note(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)answer;
+    due.keys[due.count++] = key;
+    if (due.count == TIMERS)
+        sem_post(context);
+}
+
+static void what_is_due_first_comes_first(void **state)
+{
+    (void)state;
+    sem_t are_due;
+    sem_init(&are_due, 0, 0);
+    due.count = 0;
+    for (uint32_t i = 0; i < TIMERS; i++) {
+        const uint32_t delay_ms = i * 17 % TIMERS * 5; /* each once */
+        kube_client_send(
+            world.client,
+            &(struct kube_call){.key = delay_ms, .context = &are_due, .done = due_note},
+            TIMERS_FIRST_MS + delay_ms);
+    }
+    happens(&are_due);
+    for (size_t i = 0; i < TIMERS; i++)
+        assert_int_equal(due.keys[i], 5 * i);
+    /* those that are not due when it ends go with it */
+    kube_client_send(world.client, &(struct kube_call){.done = nothing_done}, 60000);
+    sem_destroy(&are_due);
+}
+
 /* Wanted once: what came meanwhile is known by the watch. */
 static bool once_written(void *context, uint64_t key, struct buf *body)
 {
@@ -368,6 +404,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
     cmocka_unit_test_setup_teardown(a_right_that_is_missing_is_asked_for_again, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_is_due_first_comes_first, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_not_tried_again, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(streams_that_are_quiet_hold_up_no_others, setup, teardown),
