@@ -270,6 +270,8 @@ int kube_plugin_run(const struct kube_access *access, bool has_terminal, int sto
                                     .out = -1,
                                     .err = shows ? STDERR_FILENO : -1,
                                     .is_bound = true,
+                                    /* one that asks somebody must read from the terminal */
+                                    .is_group = !shows,
                                     .stop = stop};
     int code =
         process_run(&process, PLUGIN_MS, &answer, shows ? NULL : &complaint, &exit_code, &why);

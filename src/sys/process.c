@@ -41,6 +41,7 @@ struct process_child {
     const char *path;
     char *const *argv, *const *env;
     int streams[3];
+    bool is_group;
     pid_t parent;
     volatile int failure;
 };
@@ -51,6 +52,8 @@ CHILD_ONLY static int child_run(void *context)
     bool is_ready = syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
     if (is_ready && syscall(SYS_getppid) != child->parent)
         syscall(SYS_exit_group, 127); /* it died before it could be said that we die with it */
+    if (is_ready && child->is_group)
+        is_ready = syscall(SYS_setpgid, 0, 0) == 0;
     for (int i = 0; i < 3 && is_ready; i++) { /* out of the way of 0 … 2 first */
         child->streams[i] = (int)syscall(SYS_fcntl, child->streams[i], F_DUPFD_CLOEXEC, 3);
         is_ready = child->streams[i] >= 0;
@@ -97,6 +100,7 @@ static int bound_spawn(const struct process *process, pid_t *pid, struct err *er
                                   .streams = {process->in < 0 ? nothing : process->in,
                                               process->out < 0 ? nothing : process->out,
                                               process->err < 0 ? nothing : process->err},
+                                  .is_group = process->is_group,
                                   .parent = getpid()};
     char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -123,6 +127,7 @@ static int bound_spawn(const struct process *process, pid_t *pid, struct err *er
 int process_spawn(const struct process *process, pid_t *pid, struct err *err)
 {
     assert(process->argv && process->argv[0]);
+    assert(process->is_bound || !process->is_group);
     if (process->is_bound)
         return bound_spawn(process, pid, err);
     posix_spawn_file_actions_t actions;
@@ -234,8 +239,8 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
     if (!out)
         streams[0].fd = watch; /* the time counts without a stream, too */
     bool is_late = !streams_read(streams, (struct buf *const[]){out, complaint}, timeout_ms);
-    if (is_late)
-        kill(pid, SIGKILL);
+    if (is_late) /* its number is that of its group, too */
+        kill(child.is_group ? -pid : pid, SIGKILL);
     int status = 0;
     code = process_wait(pid, &status, err);
     if (code < 0)

@@ -20,7 +20,8 @@ struct process {
     /* The kernel kills it when the thread that started it ends, however that comes about. Only for
      * a thread that waits for the process itself. What the process starts is not killed. */
     bool is_bound;
-    int stop; /* of process_run: it is killed once this descriptor becomes readable; 0: none */
+    bool is_group; /* of one that is bound: process_run kills what it has started with it */
+    int stop;      /* of process_run: it is killed once this descriptor becomes readable; 0: none */
 };
 
 /* Start it: 0 and its pid, or ERR_NOT_FOUND when there is no such program, ERR_IO. */

@@ -60,8 +60,11 @@ struct kube_client {
     atomic_bool is_ending;
     atomic_bool has_login; /* the plugin has ended */
     /* the thread's own */
-    struct transfer_queue ready; /* due */
-    struct transfer_queue opens; /* likewise, streams of bytes */
+    /* due, tens of thousands of them when a large job begins: nothing may look at all */
+    struct transfer_queue timers;  /* nothing is asked */
+    struct transfer_queue watches; /* streams of lines */
+    struct transfer_queue ready;   /* calls */
+    struct transfer_queue opens;   /* streams of bytes */
     struct {
         struct transfer **items;
         size_t count, room;
@@ -432,10 +435,15 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
 
 static void due_put(struct kube_client *client, struct transfer *transfer)
 {
-    if (transfer->call.is_next)
+    const struct kube_call *call = &transfer->call;
+    if (call->is_next)
         queue_put_first(&client->ready, transfer);
     else
-        queue_put(transfer->call.bytes ? &client->opens : &client->ready, transfer);
+        queue_put(!call->method ? &client->timers
+                  : call->line  ? &client->watches
+                  : call->bytes ? &client->opens
+                                : &client->ready,
+                  transfer);
 }
 
 static void inbox_take(struct kube_client *client)
@@ -484,41 +492,40 @@ static bool credential_take(struct kube_client *client, struct kube_credential *
     return code == 0;
 }
 
-static bool is_asking(const struct transfer *first)
+static void timers_tell(struct kube_client *client)
 {
-    while (first && !first->call.method)
-        first = first->next;
-    return first != NULL;
+    static const struct kube_answer due = {.trouble = ""};
+    struct transfer *transfer;
+    while ((transfer = queue_take(&client->timers))) {
+        transfer->call.done(transfer->call.context, transfer->call.key, &due);
+        transfer_free(transfer);
+    }
 }
 
-/* Start what may be started, in order; what may not stays, in order. */
+static bool is_asking(const struct kube_client *client)
+{
+    return client->watches.first || client->ready.first || client->opens.first;
+}
+
+/* Start what may be started, in order. */
 static void ready_start(struct kube_client *client)
 {
-    struct transfer_queue left;
     struct transfer *transfer;
     cleanup_credential struct kube_credential credential = {0};
-    bool is_held = clock_monotonic_ms() < client->quiet_until_ms;
-    if (!is_held && (is_asking(client->ready.first) || client->opens.first))
-        is_held = !credential_take(client, &credential);
-    queue_init(&left);
-    while ((transfer = queue_take(&client->ready))) {
-        if (!transfer->call.method) {
-            static const struct kube_answer due = {.trouble = ""};
-            transfer->call.done(transfer->call.context, transfer->call.key, &due);
-            transfer_free(transfer);
-        } else if (is_held || (!is_stream(&transfer->call) && client->calls >= CLIENT_CALLS_MAX)) {
-            queue_put(&left, transfer);
-        } else if (is_wanted(transfer)) {
+    timers_tell(client);
+    if (!is_asking(client) || clock_monotonic_ms() < client->quiet_until_ms ||
+        !credential_take(client, &credential))
+        return;
+    while ((transfer = queue_take(&client->watches)))
+        transfer_start(client, transfer, &credential);
+    while (client->calls < CLIENT_CALLS_MAX && (transfer = queue_take(&client->ready))) {
+        if (is_wanted(transfer))
             transfer_start(client, transfer, &credential);
-        } else {
+        else
             transfer_free(transfer);
-        }
     }
-    client->ready = left;
-    if (!left.first)
-        queue_init(&client->ready);
-    while (!is_held && client->opens.first && client->opening < CLIENT_OPENING_MAX)
-        transfer_start(client, queue_take(&client->opens), &credential);
+    while (client->opening < CLIENT_OPENING_MAX && (transfer = queue_take(&client->opens)))
+        transfer_start(client, transfer, &credential);
 }
 
 static void ended_take(struct kube_client *client)
@@ -552,7 +559,7 @@ static int wait_ms(struct kube_client *client)
         due = client->later.items[0]->due_ms;
     const int64_t held_ms =
         client->quiet_until_ms > client->login_ms ? client->quiet_until_ms : client->login_ms;
-    if ((client->ready.first || client->opens.first) && held_ms > now) {
+    if (is_asking(client) && held_ms > now) {
         if (held_ms < due)
             due = held_ms;
     } else if ((client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
@@ -598,6 +605,8 @@ int kube_client_new(const struct kube_access *access, struct kube_watcher watche
     client->access = access;
     client->watcher = watcher;
     queue_init(&client->inbox);
+    queue_init(&client->timers);
+    queue_init(&client->watches);
     queue_init(&client->ready);
     queue_init(&client->opens);
     clock_gettime(CLOCK_REALTIME, &now);
@@ -639,6 +648,8 @@ void kube_client_free(struct kube_client *client)
         pthread_join(client->thread, NULL);
     }
     queue_free(client->inbox.first);
+    queue_free(client->timers.first);
+    queue_free(client->watches.first);
     queue_free(client->ready.first);
     queue_free(client->opens.first);
     for (size_t i = 0; i < client->later.count; i++)

@@ -95,6 +95,7 @@ struct kube_task {
     bool is_timed;               /* its patience ends some time */
     int64_t short_ms;            /* is_wait_short: it has waited for this reason since then */
     bool is_word_awaited;        /* ENDED: whether its memory had run out; not told before */
+    bool is_gone;                /* so is its pod: nothing is to be deleted */
     bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */
     char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
     bool is_refused;             /* ENDED */

@@ -447,8 +447,9 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
         given_up_drop(kube->given_up, task->attempt);
     /* devices of a pod that may still run are not free for others, either */
     const bool has_claim = task->claim.is_ours && !task->is_lost;
-    task->deletes = 1u + (task->uid[0] != '\0') + has_claim + task->is_lost;
-    if (task->uid[0])
+    const bool has_left = task->uid[0] && !task->is_gone;
+    task->deletes = 1u + has_left + has_claim + task->is_lost;
+    if (has_left)
         ask_delete(kube, task, "pods", grace_s, forget_done);
     if (has_claim)
         ask_delete(kube, task, ASK_CLAIMS, 0, forget_done);
@@ -705,6 +706,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     }
     if (strcmp(task->uid, pod.uid) != 0)
         return;
+    task->is_gone |= is_removed;
     order_drop(kube, task); /* the watch may be faster than the answer to the create */
     if (has_pod(task) && is_given_up_as_lost(task)) /* by an earlier skepd */
         lost(kube, task, tells);
@@ -795,6 +797,7 @@ void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
             lost_end(kube, task, tells);
             continue;
         }
+        task->is_gone = true;
         const struct exit_report exit = {.exit_code = CODE_KILLED,
                                          .signal = SIGNAL_KILL,
                                          .is_missing = !task->is_kill_wanted,

@@ -38,7 +38,8 @@ from task_ports import server_port  # noqa: E402
 import waits  # noqa: E402
 from process_use import cpu_s, status_kib  # noqa: E402
 
-CPUS, GPUS = 64, 8
+CPUS, GPUS = 64, 8  # of a node; a pod has one of each
+STEP = 5000  # pods, after which it says how far it is
 PATIENCE_S = 3600
 
 
@@ -91,12 +92,13 @@ class Kubelets:
             writer.close()
 
 
-class Running:
-    """The names of the pods that run, as a watch tells them: no list is asked for, and no pod is sent as a whole."""
+class Pods:
+    """The names of the pods of this phase (""; all), as a watch tells them: no list is asked for, and no pod is sent as a whole."""
 
     FORM = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-    def __init__(self, cluster, ended):
+    def __init__(self, cluster, phase, ended=lambda name: None):
+        self.selector = "&fieldSelector=status.phase%3D" + phase if phase else ""
         self.ended = ended
         self.cluster, self.names, self.changed, self.version, self.trouble = cluster, set(), threading.Condition(), "0", ""
         threading.Thread(target=self.follow, daemon=True).start()
@@ -107,13 +109,13 @@ class Running:
                 self.read()
         except (OSError, ValueError, AssertionError, http.client.HTTPException) as error:
             with self.changed:
-                self.trouble = f"the pods that run cannot be watched: {error!r}"
+                self.trouble = f"the pods cannot be watched: {error!r}"
                 self.changed.notify_all()
 
     def read(self):
         connection = http.client.HTTPSConnection(self.cluster.address, self.cluster.port, context=ssl._create_unverified_context())
         connection.request("GET", f"/api/v1/namespaces/{self.cluster.NAMESPACE}/pods?watch=true&resourceVersion={self.version}"
-                           "&timeoutSeconds=86400&fieldSelector=status.phase%3DRunning",
+                           f"&timeoutSeconds=86400{self.selector}",
                            headers={"Authorization": "Bearer admin-token", "Accept": self.FORM})
         reply = connection.getresponse()
         assert reply.status == 200, reply.read()
@@ -129,10 +131,10 @@ class Running:
                 self.ended(metadata["name"])
         connection.close()
 
-    def wait(self, count, what):
-        """Until so many run."""
+    def wait(self, is_so, what):
+        """Until it is so of their number."""
         with self.changed:
-            assert self.changed.wait_for(lambda: self.trouble or len(self.names) == count, PATIENCE_S), f"{len(self.names)} pods run\n{what()}"
+            assert self.changed.wait_for(lambda: self.trouble or is_so(len(self.names)), PATIENCE_S), f"{len(self.names)} pods\n{what()}"
             assert not self.trouble, self.trouble
 
 
@@ -142,7 +144,7 @@ class Bench:
         self.cluster = api.Cluster()
         self.kwok = Kwok(self.cluster)
         self.kubelets = Kubelets(self.cluster.directory, options.follow)
-        self.skepd = self.running = None
+        self.skepd = self.running = self.there = None
         self.stopped = 0  # jobs
 
     def __enter__(self):
@@ -231,11 +233,15 @@ class Bench:
 
     def run_pods(self, prefix, jobs, pods):
         """From the first submission until all run; seconds."""
-        each = pods // jobs
         begin = time.monotonic()
         for number in range(jobs):
-            self.skepd.submit(server.job_file(f"{prefix}{number}", {"main": (each, "true", {})}, "registry.invalid/task:1", {}))
-        self.running.wait(each * jobs, lambda: self.skepd.tail() + self.cluster.tail("apiserver"))
+            job = json.loads(server.job_file(f"{prefix}{number}", {"main": (pods // jobs, "true", {})}, "registry.invalid/task:1", {}))
+            job["taskRoles"]["main"]["resourcePerInstance"]["gpu"] = 1
+            self.skepd.submit(json.dumps(job))
+        for step in [*range(STEP, pods, STEP), pods]:
+            self.running.wait(lambda count, least=step: count >= least, lambda: self.skepd.tail() + self.cluster.tail("apiserver"))
+            if step < pods:
+                print(f"  {step} run after {time.monotonic() - begin:.1f} s; skepd has {self.memory_mib():.1f} MiB", flush=True)
         self.wait_states("RUNNING", jobs)
         return time.monotonic() - begin
 
@@ -243,10 +249,9 @@ class Bench:
         begin = time.monotonic()
         for number in range(jobs):
             self.skepd.act(f"admin~{prefix}{number}", "STOP")
-        self.running.wait(0, self.skepd.tail)
+        self.there.wait(lambda count: count == 0, self.skepd.tail)
         self.wait_states("STOPPED", self.stopped + jobs)
         self.stopped += jobs
-        self.cluster.wait_pods(0, PATIENCE_S)
         return time.monotonic() - begin
 
     def run_jobs(self, pods, jobs):
@@ -256,13 +261,13 @@ class Bench:
         self.cluster.start_scheduler()
         pod = {"restartPolicy": "Never", "hostNetwork": True, "terminationGracePeriodSeconds": 30,
                "containers": [{"name": "task", "image": "registry.invalid/task:1", "command": ["true"],
-                               "resources": {"limits": {"cpu": "1", "memory": "32Mi"}}}]}
+                               "resources": {"limits": {"cpu": "1", "memory": "32Mi", "nvidia.com/gpu": "1"}}}]}
         before, cpu, begin = self.requests(), self.processor_s(), time.monotonic()
         schedulers = [self.cluster.processes[name] for name in ("controllers", "scheduler")]
         for number in range(jobs):
             self.cluster.create(space, {"metadata": {"name": f"k{number}"}, "spec": {
                 "parallelism": each, "completions": each, "template": {"spec": pod}}})
-        self.running.wait(each * jobs, lambda: self.cluster.tail("scheduler"))
+        self.running.wait(lambda count: count == each * jobs, lambda: self.cluster.tail("scheduler"))
         passed, spent = time.monotonic() - begin, self.spent(cpu, pods)
         print(f"{pods} pods as Jobs: submit to Running {passed:8.1f} s, {pods / passed:.0f} pods/s", flush=True)
         print(f"  processor time: {spent}")
@@ -279,7 +284,7 @@ class Bench:
         self.wait_nodes()
         print(f"start, until the API is served     {served:8.1f} s; until all nodes are known {time.monotonic() - begin:.1f} s")
         self.kwok.start()
-        self.running = Running(self.cluster, self.kubelets.ended)
+        self.running, self.there = Pods(self.cluster, "Running", self.kubelets.ended), Pods(self.cluster, "")
         before, memory, cpu = self.requests(), self.memory_mib(), self.processor_s()
         passed = self.run_pods("j", jobs, pods)
         print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}", flush=True)

@@ -22,6 +22,7 @@ FAULTS = {
     "garbage": "a line that is no JSON comes before the next event",
     "429": "the next write is answered 429 with Retry-After: 1",
     "500": "the next write is answered 500",
+    "403": "the next write is answered 403, as by a server that has not read the roles yet",
     "lost": "the next write is carried out, and its connection closed without an answer",
     "401": "the next request is answered 401",
     "quota": "the next claim is refused for a quota of its namespace",
@@ -151,7 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def fail(self, status, headers=()):
-        self.answer(status, {"kind": "Status", "code": status, "message": f"fault {status}"}, headers)
+        message = 'forbidden: User "skep" cannot do this' if status == 403 else f"fault {status}"
+        self.answer(status, {"kind": "Status", "code": status, "message": message}, headers)
 
     def prepare(self):
         """Kind, name and query of the request; None: it has been answered."""
@@ -259,7 +261,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def write_fault(self):
         """True: it has been answered."""
         with self.server.changed:
-            fault = next((f for f in ("429", "500") if self.server.hit(f)), None)
+            fault = next((f for f in ("429", "500", "403") if self.server.hit(f)), None)
         if fault:
             self.fail(int(fault), [("Retry-After", "1")] if fault == "429" else ())
         return fault

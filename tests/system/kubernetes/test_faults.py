@@ -152,7 +152,7 @@ class Faults(Base):
     def test_writes_that_fail_are_made_again(self):
         self.start()
         self.wait_nodes(5)
-        for fault in ("429", "500", "lost"):
+        for fault in ("429", "500", "403", "lost"):
             with self.subTest(fault=fault):
                 self.api.fault(fault)
                 job = self.submit(f"write-{fault}")
@@ -183,6 +183,30 @@ class Faults(Base):
             self.assertEqual(len(posts), 1, posts)
             self.assertIn("skep-2", str(self.api.history))
             self.assertNotIn("'name': 'skep-1'}, 'status'", str(self.api.history))
+
+    def test_what_is_refused_before_it_is_done_has_not_been_done(self):
+        self.start()
+        self.wait_nodes(5)
+        # as above, but a server that has just begun refuses the first question
+        self.api.put("secrets", {"metadata": {"name": "skep-1"}})
+        self.api.fault("403")
+        self.run_one("job")
+        with self.api.changed:
+            self.assertNotIn("'name': 'skep-1'}, 'status'", str(self.api.history))
+
+    def test_a_pod_that_has_gone_is_not_deleted(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.skepd.act(job, "STOP")
+        self.state(job, "STOPPED")
+        self.api.wait(lambda api: not api.objects["secrets"], "the secret is not deleted")
+        with self.api.changed:
+            deletes = [request for request in self.api.requests if request.startswith("DELETE") and "/pods/" in request]
+        self.assertEqual(len(deletes), 1, deletes)
 
     def test_a_token_is_renewed(self):
         self.start()

@@ -154,6 +154,8 @@ class Storm:
         made = self.creations()
         twice = [name for name, count in made.items() if count > 1]
         assert not twice, f"more than one pod of an attempt: {twice}"
+        secrets = self.cluster.call("GET", f"/api/v1/namespaces/{self.cluster.NAMESPACE}/secrets")["items"]
+        print(f"{len(secrets)} secrets are left: {[each['metadata']['name'] for each in secrets][:10]}")
         print(f"{len(names)} jobs ({len(self.unanswered)} submissions were not answered), {len(made)} pods, killed: {dict(self.kills)}")
 
 

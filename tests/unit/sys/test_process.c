@@ -36,6 +36,30 @@ static void test_output_and_code(void **state)
     buf_release(&complaint);
 }
 
+/* What a process has started is killed with it: both hold the pipe. */
+static void test_group_stopped(void **state)
+{
+    (void)state;
+    int ends[2], stop[2], code = -1;
+    char script[80];
+    struct buf out = BUF_INIT;
+    struct err err = {0};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(stop), 0);
+    snprintf(script, sizeof script, "sleep 1000 & echo begun >&%d; wait", stop[1]);
+    const char *argv[] = {"sh", "-c", script, NULL};
+    const struct process process = {
+        .argv = argv, .in = -1, .is_bound = true, .is_group = true, .stop = stop[0]};
+    assert_int_equal(process_run(&process, 0, &out, NULL, &code, &err), ERR_UNAVAILABLE);
+    close(ends[1]);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 20000), 1);
+    close(ends[0]);
+    close(stop[0]);
+    close(stop[1]);
+    buf_release(&out);
+}
+
 static void test_stopped(void **state)
 {
     (void)state;
@@ -253,6 +277,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
     cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
     cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stopped),
-    cmocka_unit_test(test_interrupted),
+    cmocka_unit_test(test_group_stopped),   cmocka_unit_test(test_interrupted),
 };
 UNIT_FILE(tests, NULL, NULL);
