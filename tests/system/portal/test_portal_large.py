@@ -6,15 +6,11 @@ usage: test_portal_large.py [ARGUMENT…]    further arguments are Playwright's
 
 Exit 77: something that it needs is not installed, or skepd was built without the portal.
 """
-import os
-import pathlib
-import shutil
-import subprocess
 import sys
 
+from browser import SKIP, packages_install, playwright, why_not
 from world import World
 
-WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
 TASKS, RUNNING = 20000, 15000
 
 JOB = f"""protocolVersion: 2
@@ -37,22 +33,13 @@ def world_of():
 
 
 def main():
-    for program in ("node", "npm", "chromium"):
-        if not shutil.which(program):
-            print(f"skip: {program} is not installed")
-            return 77
-    subprocess.run(["node", WEB / "build.mjs", "--packages", "--all"], check=True)
+    reason = why_not(needs_containers=False)
+    if reason:
+        print(f"skip: {reason}")
+        return SKIP
+    packages_install()
     with world_of() as world:
-        if world.ask("GET", "/", token=False)[0] != 200:
-            print("skip: skepd was built without the portal")
-            return 77
-        environment = os.environ | {
-            "PORTAL_URL": f"http://127.0.0.1:{world.port}", "PORTAL_PASSWORD": world.admin_password, "PORTAL_LARGE_JOB": JOB,
-            "PORTAL_RESULTS": os.environ.get("PORTAL_RESULTS", str(world.folder / "results")),
-        }
-        done = subprocess.run(["node", WEB / "node_modules/@playwright/test/cli.js", "test", "large.spec.ts", *sys.argv[1:]], cwd=WEB,
-                              env=environment, check=False)
-    return done.returncode
+        return playwright(world, "large.spec.ts", *sys.argv[1:], PORTAL_LARGE_JOB=JOB)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
  *   broken                    the library does not start
  *   gpu N busy P              … percent of the time
  *   gpu N used MIB            memory in use
+ *   gpu N power MW            milliwatts drawn
  *   gpu N ecc E               uncorrectable errors since the driver was loaded
  *   gpu N retired R           pages retired for them
  *   gpu N lost | reset        fallen off the bus; must be reset
