@@ -144,7 +144,9 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
       <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
-        <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
+        <form className="stack" onSubmit={(event) => event.preventDefault()}>
+          {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
+        </form>
         <section className="submit-code" aria-label={t('Job file')}>
           <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
         </section>
