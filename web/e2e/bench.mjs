@@ -1,4 +1,5 @@
 // Measures one part of the portal in a browser; started by tests/bench/api/bench_portal.py, which says what the parts are.
+import { cpus, loadavg } from 'node:os'
 import { chromium } from '@playwright/test'
 
 const base = process.env.PORTAL_URL
@@ -163,26 +164,89 @@ const parts = {
     report.heapMB = Math.round(await heapMB())
   },
 
+  // Two tabs: one stays at the list, as on somebody's second screen; the other goes through all pages without a reload, again and again.
   async heap(report) {
     const minutes = Number(process.env.PORTAL_MINUTES)
     await page.goto(`${base}/jobs`)
     await page.getByRole('row').nth(5).getByRole('link').waitFor()
-    const samples = []
-    for (const begun = Date.now(); Date.now() - begun < minutes * 60_000; ) {
-      samples.push({ minute: (Date.now() - begun) / 60_000, heapMB: await heapMB() })
-      await page.waitForTimeout(10_000)
+    const walker = await context.newPage()
+    walker.setDefaultTimeout(180_000)
+    await walker.goto(base) // it asks the first tab for the session
+    await walker.getByRole('heading', { name: 'My work' }).waitFor()
+    const tabs = { list: await heapOf(page), walk: await heapOf(walker) }
+    const samples = { list: [], walk: [] }
+    const begun = Date.now()
+    const minute = () => (Date.now() - begun) / 60_000
+    let walks = 0
+    for (let told = 0; minute() < minutes; walks++) {
+      await walk(walker)
+      for (const [name, heap] of Object.entries(tabs)) samples[name].push({ minute: minute(), ...(await heap()) })
+      await walker.waitForTimeout(10_000) // as somebody reads
+      if (minute() < told) continue
+      told += minutes / 12
+      const one = (name) => `${name} ${round(samples[name].at(-1).heapMB)} MB, ${samples[name].at(-1).nodes} nodes, ${samples[name].at(-1).listeners} listeners`
+      console.log(`minute ${round(minute())}: ${one('list')}; ${one('walk')} after ${walks + 1} walks`)
     }
-    const late = samples.slice(Math.floor(samples.length / 4)) // what a page needs at first is no growth
-    const mean = (key) => late.reduce((sum, one) => sum + one[key], 0) / late.length
-    const [x, y] = [mean('minute'), mean('heapMB')]
-    const slope = late.reduce((sum, one) => sum + (one.minute - x) * (one.heapMB - y), 0) / late.reduce((sum, one) => sum + (one.minute - x) ** 2, 0)
-    report.heapMB = samples.filter((_, i) => i % Math.ceil(samples.length / 12) === 0).map((one) => Math.round(one.heapMB * 10) / 10)
-    report.growthMBEachMinute = Math.round(slope * 1000) / 1000
+    report.walks = walks
+    for (const [name, all] of Object.entries(samples)) {
+      const late = all.slice(Math.floor(all.length / 4)) // what a page needs at first is no growth
+      report[name] = { most: round(Math.max(...all.map((one) => one.heapMB))), last: round(all.at(-1).heapMB), growthMBEachMinute: growth(late) }
+    }
   },
+}
+
+const round = (x) => Math.round(x * 10) / 10
+
+/** What the page holds after everything that it does not need has been collected. */
+async function heapOf(tab) {
+  const session = await context.newCDPSession(tab)
+  return async () => {
+    await session.send('HeapProfiler.collectGarbage')
+    const { usedSize } = await session.send('Runtime.getHeapUsage')
+    const { nodes, jsEventListeners } = await session.send('Memory.getDOMCounters')
+    return { heapMB: usedSize / 1e6, nodes, listeners: jsEventListeners }
+  }
+}
+
+/** The slope of the line through all samples. */
+function growth(samples) {
+  const mean = (key) => samples.reduce((sum, one) => sum + one[key], 0) / samples.length
+  const [x, y] = [mean('minute'), mean('heapMB')]
+  const slope = samples.reduce((sum, one) => sum + (one.minute - x) * (one.heapMB - y), 0) / samples.reduce((sum, one) => sum + (one.minute - x) ** 2, 0)
+  return Math.round(slope * 1000) / 1000
+}
+
+/** Through all pages by their links. */
+async function walk(tab) {
+  const bar = tab.getByRole('navigation', { name: 'Pages' })
+  await bar.getByRole('link', { name: 'Jobs' }).click()
+  await tab.getByRole('row').nth(5).getByRole('link').click()
+  const views = tab.locator('.tabs') // its links
+  for (const name of ['Logs', 'Use', 'Configuration', 'Attempts']) {
+    await views.getByRole('link', { name, exact: true }).click()
+    await idle(tab)
+  }
+  await bar.getByRole('link', { name: 'Cluster' }).click()
+  for (const name of ['Nodes', 'Queue', 'Virtual clusters']) {
+    await views.getByRole('link', { name, exact: true }).click()
+    await idle(tab)
+  }
+  for (const name of ['Submit', 'Storages', 'Administration', 'Home']) {
+    await bar.getByRole('link', { name }).click()
+    await tab.getByRole('heading', { level: 1 }).waitFor()
+    await idle(tab)
+  }
+}
+
+/** Nothing says any more that it is loading, and the browser has time. */
+async function idle(tab) {
+  await tab.waitForFunction(() => !/Loading …/.test(document.querySelector('main').textContent))
+  await tab.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve, { timeout: 2000 })))
 }
 
 const report = {}
 await signIn()
 await parts[process.env.PORTAL_PART](report)
+report.load = `${loadavg()[0].toFixed(1)} on ${cpus().length} processors`
 console.log(JSON.stringify(report, null, 2))
 await browser.close()

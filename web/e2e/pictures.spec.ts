@@ -1,5 +1,6 @@
-// Pictures of every page for docs/user/portal.md: PORTAL_PICTURES names the folder; without it nothing is done.
-import { expect, picture, signIn, test } from './portal'
+// Pictures of every page for docs/user/portal.md: PORTAL_PICTURES names the folder; without it nothing is done. In its folders dark and
+// narrow are the same pages in the dark theme and in a window of 320 pixels, at full length, for who changes how they look.
+import { expect, picture, signIn, test, viewSet } from './portal'
 import { ANN, GRETA, settled, stageSet } from './stage'
 
 const PICTURES: [string, string][] = [
@@ -29,9 +30,16 @@ const PICTURES: [string, string][] = [
   ['design', '/design'],
 ]
 
+/** The first is for the guide, the others are to be looked at. */
+const VIEWS = [
+  { theme: 'light', width: 1280, height: 800, folder: '' },
+  { theme: 'dark', width: 1280, height: 800, folder: 'dark/' },
+  { theme: 'light', width: 320, height: 640, folder: 'narrow/' },
+] as const
+
 test('pictures of every page', async ({ page, browser }) => {
   test.skip(!process.env['PORTAL_PICTURES'], 'only when somebody wants them')
-  test.setTimeout(300_000)
+  test.setTimeout(900_000)
   await page.goto('/')
   await expect(page.getByLabel('Password')).toBeVisible()
   await picture(page, 'sign-in')
@@ -40,7 +48,11 @@ test('pictures of every page', async ({ page, browser }) => {
   for (const [name, path] of PICTURES) {
     await page.goto(path)
     await settled(page)
-    await picture(page, name)
+    for (const view of VIEWS) {
+      await viewSet(page, view)
+      await picture(page, view.folder + name)
+    }
+    await viewSet(page, VIEWS[0])
   }
   await page.emulateMedia({ colorScheme: 'dark' })
   await page.goto('/')

@@ -102,7 +102,7 @@ export const VIEWS = [
 ] as const
 
 /** The page as who has this theme chosen, or a window of this size, sees it. */
-export async function viewSet(page: Page, view: (typeof VIEWS)[number]) {
+export async function viewSet(page: Page, view: Pick<(typeof VIEWS)[number], 'theme' | 'width' | 'height'>) {
   await page.setViewportSize(view)
   await page.emulateMedia({ colorScheme: view.theme === 'dark' ? 'dark' : 'light', reducedMotion: view.theme === 'contrast' ? 'reduce' : 'no-preference' })
   await page.evaluate((theme) => {
@@ -133,5 +133,5 @@ export async function barriers(page: Page, views: readonly (typeof VIEWS)[number
 
 /** For docs/user/portal.md, where somebody asks for them. */
 export async function picture(page: Page, name: string) {
-  if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/${name}.png` })
+  if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/${name}.png`, fullPage: name.startsWith('narrow/') })
 }

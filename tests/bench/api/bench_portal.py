@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """The portal over much, in real Chromium against a real skepd: figures, no verdict.
 
-usage: bench_portal.py [--parts PART,PART…] [--jobs N] [--lines N] [--minutes N] [--portals N]
+usage: bench_portal.py [--parts PART,PART…] [--jobs N] [--lines N] [--minutes N] [--portals N] [--runs N]
+                       [--pages PAGE,PAGE…]
 
   --parts     which of: sizes, list, job, log, heap, portals (default: all)
               sizes    initial JavaScript with gzip, skepd with the portal
               list     the list of N jobs: largest contentful paint, time to the last row, interaction to next paint
               job      a job of 20,000 tasks: from its address to its rows, filter by state
               log      a log of N lines: from its address to its last line, search, jump to a time, frames while it scrolls; needs root
-              heap     the page's heap while jobs come and go for N minutes
+              heap     the heaps of two tabs after garbage collection, while jobs come and go for N minutes: one shows the list, one goes through all pages
               portals  what N open portals cost the server while nothing happens, and while jobs come and go
-              lighthouse  its scores of seven pages, in a window of a desk's machine; needs root, and npm's registry the first time
+              lighthouse  its scores of every page, in a window of a desk's machine; needs root, and npm's registry the first time
   --jobs N    how many jobs are submitted for the list; they wait (default 100000)
   --lines N   of the log (default 1000000)
   --minutes N of a busy cluster (default 10)
   --portals N open streams of changes (default 1000)
+  --runs N    of Lighthouse over each page; the one in the middle counts (default 3)
+  --pages PAGE,PAGE…  which pages Lighthouse reads (default: all of web/lighthouse/run.mjs)
 
 Needs the variables SKEPD, SKEP and SKEP_INIT (programs), PYTHONPATH with tests/system and tests/system/api, node and chromium; `meson
 compile bench-portal` sets them.
@@ -152,7 +155,7 @@ def long_log(arguments):
         browse(world, "log", PORTAL_LINES=arguments.lines)
 
 
-def lighthouse(_):
+def lighthouse(arguments):
     from world import job
 
     folder = WEB / "lighthouse"
@@ -163,7 +166,8 @@ def lighthouse(_):
     with configured(None, local=True) as world:
         submitter(world)(job("log", ["seq 1 5000"], image=world.image))
         assert world.skep("wait", "--quiet", "--timeout", "600", "log", timeout=900).returncode == 0
-        environment = os.environ | {"PORTAL_URL": f"http://127.0.0.1:{world.port}", "PORTAL_PASSWORD": world.admin_password}
+        environment = os.environ | {"PORTAL_URL": f"http://127.0.0.1:{world.port}", "PORTAL_PASSWORD": world.admin_password,
+                                    "LIGHTHOUSE_RUNS": str(arguments.runs), "LIGHTHOUSE_PAGES": arguments.pages}
         subprocess.run(["node", "run.mjs"], cwd=folder, env=environment, check=True)
 
 
@@ -223,8 +227,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], epilog=__doc__.split("\n\n", 1)[1],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
-    for name, usual in (("jobs", 100000), ("lines", 1000000), ("minutes", 10), ("portals", 1000)):
+    for name, usual in (("jobs", 100000), ("lines", 1000000), ("minutes", 10), ("portals", 1000), ("runs", 3)):
         parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--pages", default="")
     arguments = parser.parse_args()
     parts = arguments.parts.split(",")
     if unknown := set(parts) - set(PARTS):
