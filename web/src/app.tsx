@@ -8,7 +8,7 @@ import { useKeys } from './lib/keys'
 import { settingsChange, useSettings, type Settings } from './lib/settings'
 import { Home } from './pages/home'
 import { SignIn } from './pages/sign-in'
-import { jobNameOf, Link, navigate, pathOfOldPortal, useLocation } from './router'
+import { jobNameOf, Link, navigate, pathOfOldPortal, useCurrentInSight, useLocation } from './router'
 import skep from './style/skep.svg'
 import { Boundary, Button, Check, Clock, Loading, Menu, SelectField, Toasts } from './ui/ui'
 import { Alerts } from './ui/alerts'
@@ -106,13 +106,14 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
     ['/storages', t('Storages')],
     ...(admin || me?.adminOfGroups?.length ? ([['/admin', t('Administration')]] as [string, string][]) : []),
   ]
+  const row = useCurrentInSight<HTMLElement>(`${path} ${pages.length}`)
   return (
     <header className="bar">
       <Link className="brand" href="/" aria-label={t('Skep, home')}>
         <img src={skep} alt="" />
         Skep
       </Link>
-      <nav aria-label={t('Pages')}>
+      <nav ref={row} aria-label={t('Pages')}>
         {pages.map(([to, title]) => (
           <Link key={to} href={to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
             {title}

@@ -1,5 +1,5 @@
 // The address bar is the state: paths name pages, queries name what is shown of them.
-import { useCallback, useMemo, useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent } from 'react'
+import { useCallback, useLayoutEffect, useMemo, useRef, useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent } from 'react'
 
 const CHANGE = 'skep:navigate'
 
@@ -56,6 +56,18 @@ export function Link({ href: to, onClick, ...rest }: AnchorHTMLAttributes<HTMLAn
     scrollTo(0, 0)
   }
   return <a href={to} onClick={follow} {...rest} />
+}
+
+/** For a row of links that may be wider than the window: it is scrolled to the one of `at`, where that one is out of sight. */
+export function useCurrentInSight<Row extends HTMLElement>(at: string) {
+  const row = useRef<Row>(null)
+  useLayoutEffect(() => {
+    const current = row.current?.querySelector('[aria-current]')
+    if (!row.current || !current) return
+    const [box, link] = [row.current.getBoundingClientRect(), current.getBoundingClientRect()]
+    if (link.left < box.left || link.right > box.right) row.current.scrollLeft += link.left - box.left - (box.width - link.width) / 2
+  }, [at])
+  return row
 }
 
 /** USER~JOB of what an address names: without a user, one's own. */

@@ -16,6 +16,12 @@ from task_ports import server_port
 from world import World
 
 
+STORAGES = """storages:
+- {{name: datasets, directory: {0}/datasets, readOnly: true}}
+- {{name: home, type: nfs, server: files.example.org, path: /export/home, directory: {0}/datasets, share: false}}
+"""
+
+
 def control(world):
     """A door by which the browser's tests kill the server and start it again."""
 
@@ -43,7 +49,8 @@ def main():
     packages_install()
     world = World(local=True)
     config = world.folder / "skepd.yaml"
-    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n")
+    (world.folder / "datasets").mkdir()
+    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder))
     with world:
         server = control(world)
         code = playwright(world, *sys.argv[1:], PORTAL_IMAGE=world.image, PORTAL_CONTROL=f"http://127.0.0.1:{server.server_port}")

@@ -18,7 +18,7 @@ import {
 import { ApiError, type JobState } from '../api/client'
 import { languageGet, t } from '../i18n/i18n'
 import { ago, clock, duration } from '../lib/format'
-import { jobPath, Link, useSearch } from '../router'
+import { jobPath, Link, useSearch, useCurrentInSight } from '../router'
 
 // ---- buttons and fields ----
 
@@ -522,8 +522,9 @@ export function TableCard({ label, caption, className, heads, foot, children }: 
 export function Tabs({ name, tabs, label }: { name: string; label: string; tabs: { id: string; title: ReactNode }[] }) {
   const [search] = useSearch()
   const at = search.get(name) ?? tabs[0]!.id
+  const row = useCurrentInSight<HTMLElement>(at)
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map((tab) => {
         const next = new URLSearchParams()
         if (tab.id !== tabs[0]!.id) next.set(name, tab.id)

@@ -47,7 +47,7 @@ export default function Settings() {
       <p className="quiet">
         {data.file ? (
           <>
-            {t('The server’s file; after a change, tell the server to read it again (SIGHUP):')} <code>{data.file}</code>{' '}
+            {t('The server’s file; after a change, tell the server to read it again (SIGHUP):')} <code>{data.file}</code>.{' '}
           </>
         ) : (
           `${t('The server has no configuration file: all defaults hold.')} `
