@@ -6,8 +6,12 @@ describe('lines', () => {
     expect(lines([0, 1, null, 2, 2], 2, 100, 10)).toEqual(['0.0,10.0 25.0,5.0', '75.0,0.0 100.0,0.0'])
   })
   it('shows a lone point', () => {
-    expect(lines([null, 1, null], 1, 100, 10)).toEqual(['50.0,0.0 75.0,0.0'])
-    expect(lines([1], 1, 100, 10)).toHaveLength(1)
+    expect(lines([null, 1, null], 1, 100, 10)).toEqual(['25.0,0.0 75.0,0.0'])
+    expect(lines([1], 1, 100, 10)).toEqual(['0.0,0.0 100.0,0.0'])
+  })
+  it('shows the first or the last point when it is the only one', () => {
+    expect(lines([1, null], 1, 100, 10)).toEqual(['0.0,0.0 50.0,0.0'])
+    expect(lines([null, 1], 1, 100, 10)).toEqual(['50.0,0.0 100.0,0.0'])
   })
   it('stays within its box, whatever is measured', () => {
     expect(lines([5, 0], 0, 100, 10)).toEqual(['0.0,10.0 100.0,10.0'])

@@ -2,13 +2,17 @@
 
 export type Point = number | null
 
-/** Runs of known points, as SVG polylines in a box of width × height; a lone point is a short line. */
+/** Runs of known points, as SVG polylines in a box of width × height; a lone point is a line of a step around it. */
 export function lines(points: readonly Point[], full: number, width: number, height: number): string[] {
   const step = points.length > 1 ? width / (points.length - 1) : 0
   const runs: string[] = []
   let run: string[] = []
   const end = (index: number) => {
-    if (run.length === 1) run.push(`${Math.min(width, (index - 0.5) * step || 1).toFixed(1)},${run[0]!.split(',')[1]}`)
+    if (run.length === 1) {
+      const y = run[0]!.split(',')[1]
+      const [from, to] = step ? [Math.max(0, (index - 1.5) * step), Math.min(width, (index - 0.5) * step)] : [0, width]
+      run = [`${from.toFixed(1)},${y}`, `${to.toFixed(1)},${y}`]
+    }
     if (run.length) runs.push(run.join(' '))
     run = []
   }
