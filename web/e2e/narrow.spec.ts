@@ -29,3 +29,11 @@ test('in a narrow window the current link is in sight, and no column is a word w
   }
   expect(wrong).toEqual([])
 })
+
+test('a window that gets narrow keeps the current link in sight', async ({ page }) => {
+  await signIn(page)
+  await page.goto('/admin?tab=settings')
+  await settled(page)
+  await page.setViewportSize({ width: 320, height: 640 })
+  for (const name of ['Pages', 'Views of the administration']) await expect(page.getByRole('navigation', { name }).locator('[aria-current]')).toBeInViewport({ ratio: 0.95 })
+})

@@ -62,10 +62,18 @@ export function Link({ href: to, onClick, ...rest }: AnchorHTMLAttributes<HTMLAn
 export function useCurrentInSight<Row extends HTMLElement>(at: string) {
   const row = useRef<Row>(null)
   useLayoutEffect(() => {
-    const current = row.current?.querySelector('[aria-current]')
-    if (!row.current || !current) return
-    const [box, link] = [row.current.getBoundingClientRect(), current.getBoundingClientRect()]
-    if (link.left < box.left || link.right > box.right) row.current.scrollLeft += link.left - box.left - (box.width - link.width) / 2
+    const links = row.current
+    if (!links) return
+    const show = () => {
+      const current = links.querySelector('[aria-current]')
+      if (!current) return
+      const [box, link] = [links.getBoundingClientRect(), current.getBoundingClientRect()]
+      if (link.left < box.left || link.right > box.right) links.scrollLeft += link.left - box.left - (box.width - link.width) / 2
+    }
+    show()
+    const sizes = new ResizeObserver(show) // a window that gets narrower, too
+    sizes.observe(links)
+    return () => sizes.disconnect()
   }, [at])
   return row
 }
