@@ -12,6 +12,21 @@ int handle_user_quota_set(struct call *call);
 int handle_group_quota(struct call *call);
 int handle_group_quota_set(struct call *call);
 
+/* template.c */
+int handle_template_list(struct call *call);
+int handle_template(struct call *call);
+int handle_template_create(struct call *call);
+int handle_template_update(struct call *call);
+int handle_template_remove(struct call *call);
+int handle_template_review(struct call *call);
+int handle_template_use(struct call *call);
+int handle_template_star(struct call *call);
+int handle_template_unstar(struct call *call);
+int handle_template_tags(struct call *call);
+int handle_template_categories(struct call *call);
+int handle_tags_of_templates(struct call *call);
+int handle_categories_of_templates(struct call *call);
+
 /* login.c */
 int handle_login(struct call *call);
 int handle_logout(struct call *call);

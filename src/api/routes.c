@@ -2,6 +2,7 @@
 #include "base/memory.h"
 
 #define KUBERNETES "/api/v1/kubernetes/api/v1"
+#define ITEMS      "/marketplace/api/items"
 #define TASK       "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
 
 const struct route ROUTES[] = {
@@ -119,6 +120,20 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/storage/config/:storage", ACCESS_USER, handle_storage_config, false},
     {HTTP_GET, "/api/v2/storage/server", ACCESS_USER, handle_storage_server_list, false},
     {HTTP_GET, "/api/v2/storage/server/:storage", ACCESS_USER, handle_storage_server, false},
+
+    {HTTP_GET, ITEMS, ACCESS_USER, handle_template_list, false},
+    {HTTP_POST, ITEMS, ACCESS_SUBMIT, handle_template_create, false},
+    {HTTP_GET, ITEMS "/:item", ACCESS_USER, handle_template, false},
+    {HTTP_PUT, ITEMS "/:item", ACCESS_SUBMIT, handle_template_update, false},
+    {HTTP_DELETE, ITEMS "/:item", ACCESS_SUBMIT, handle_template_remove, false},
+    {HTTP_PUT, ITEMS "/:item/status", ACCESS_ADMIN, handle_template_review, false},
+    {HTTP_POST, ITEMS "/:item/use", ACCESS_SUBMIT, handle_template_use, false},
+    {HTTP_PUT, ITEMS "/:item/star", ACCESS_SUBMIT, handle_template_star, false},
+    {HTTP_DELETE, ITEMS "/:item/star", ACCESS_SUBMIT, handle_template_unstar, false},
+    {HTTP_GET, ITEMS "/:item/tag", ACCESS_USER, handle_template_tags, false},
+    {HTTP_GET, ITEMS "/:item/category", ACCESS_USER, handle_template_categories, false},
+    {HTTP_GET, "/marketplace/api/tags", ACCESS_USER, handle_tags_of_templates, false},
+    {HTTP_GET, "/marketplace/api/categories", ACCESS_USER, handle_categories_of_templates, false},
 
     {HTTP_GET, "/v1/inspect", ACCESS_USER, handle_inspect_paths, false},
     {HTTP_GET, "/v1/inspect/affinitygroups", ACCESS_USER, handle_inspect_groups, false},

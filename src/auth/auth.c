@@ -13,6 +13,7 @@ enum {
     BY_OPEN_CONFIG = 32,
     BY_GROUP = 64,    /* an admin of the subject's group */
     BY_STORAGE = 128, /* who was granted the subject's storage */
+    BY_SHARE = 256,   /* its author shares the subject with the caller */
 };
 
 /* How much a token must be good for. */
@@ -40,6 +41,8 @@ static const struct {
     [AUTH_USE_CLUSTER] = {"auth.use-cluster", BY_ADMIN | BY_GRANT, RANK_SUBMIT},
     [AUTH_USE_STORAGE] = {"auth.use-storage", BY_ADMIN | BY_STORAGE, RANK_READ},
     [AUTH_REVOKE] = {"auth.revoke", BY_OWNER, RANK_SESSION},
+    [AUTH_READ_TEMPLATE] = {"auth.read-template", BY_OWNER | BY_ADMIN | BY_SHARE, RANK_READ},
+    [AUTH_EDIT_TEMPLATE] = {"auth.edit-template", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
 };
 
 static const struct {
@@ -110,6 +113,8 @@ static bool is_given(const struct auth_caller *caller, unsigned given,
         return true;
     if ((given & BY_STORAGE) && is_among(subject->storage, caller->storages, caller->storage_count))
         return true;
+    if ((given & BY_SHARE) && subject->is_shared)
+        return true;
     return ((given & BY_OPEN_OUTPUT) && subject->is_output_open) ||
            ((given & BY_OPEN_CONFIG) && subject->is_config_open);
 }
@@ -161,6 +166,12 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
                         subject->storage);
     case AUTH_REVOKE:
         return err_fail(err, ERR_FORBIDDEN, "", "the token is not yours");
+    case AUTH_READ_TEMPLATE:
+        return err_fail(err, ERR_FORBIDDEN, "", "%s does not share the template %s with %s",
+                        subject->owner, subject->name, caller->user);
+    case AUTH_EDIT_TEMPLATE:
+        return err_fail(err, ERR_FORBIDDEN, "", "%s is not the author of the template %s~%s",
+                        caller->user, subject->owner, subject->name);
     }
     assert(false && "a right that everybody has is not refused");
     return ERR_FORBIDDEN;

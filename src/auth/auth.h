@@ -30,8 +30,10 @@ enum auth_right {
     AUTH_USE_CLUSTER, /* to submit jobs to the subject's virtual cluster */
     AUTH_USE_STORAGE, /* to see the subject's storage, and to have it mounted */
     AUTH_REVOKE,      /* to revoke a token of the subject's owner */
+    AUTH_READ_TEMPLATE, /* to see a template, and to begin jobs from it */
+    AUTH_EDIT_TEMPLATE, /* to change or remove it */
 };
-enum { AUTH_RIGHT_COUNT = AUTH_REVOKE + 1 };
+enum { AUTH_RIGHT_COUNT = AUTH_EDIT_TEMPLATE + 1 };
 
 /* What an application token is good for; each but the first is named when the token is made.
  * Stored: never change one. */
@@ -61,13 +63,14 @@ struct auth_caller {
 };
 
 struct auth_subject {
-    const char *owner;   /* of the job, token or profile; NULL where there is none */
-    const char *name;    /* of the job, for the message; NULL likewise */
+    const char *owner;   /* of the job, token, template or profile; NULL where there is none */
+    const char *name;    /* of the job or template, for the message; NULL likewise */
     const char *cluster; /* of AUTH_USE_CLUSTER */
     const char *storage; /* of AUTH_USE_STORAGE */
     const char *group;   /* of AUTH_MANAGE_GROUP and AUTH_READ_MEMBERS */
     /* the operator lets everybody read what tasks write, and job files */
     bool is_output_open, is_config_open;
+    bool is_shared; /* the template: with everyone, and approved, or with a group of the caller */
 };
 
 /* 0, or ERR_UNAUTHORIZED (nobody has said who calls) or ERR_FORBIDDEN with the sentence that says

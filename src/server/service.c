@@ -138,7 +138,8 @@ bool event_grows(enum event_kind kind)
 static bool change_grows(enum store_change_kind kind)
 {
     return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_GROUP_ADD ||
-           kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING;
+           kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING || kind == CHANGE_TEMPLATE_ADD ||
+           kind == CHANGE_TEMPLATE_SET;
 }
 
 /* Read a job file and check everything that can be checked off the core thread. */
@@ -359,6 +360,22 @@ static void group_copy(struct server_mail *mail, const struct store_group *from)
     to->virtual_clusters = names_kept(mail, &from->virtual_clusters);
 }
 
+static void template_copy(struct server_mail *mail, const struct store_template *from)
+{
+    struct store_template *to = &mail->change.template.row;
+    to->id = kept(mail, from->id);
+    to->author = kept(mail, from->author);
+    to->name = kept(mail, from->name);
+    to->summary = kept(mail, from->summary);
+    to->description = kept(mail, from->description);
+    to->protocol = kept(mail, from->protocol);
+    to->categories = names_kept(mail, &from->categories);
+    to->tags = names_kept(mail, &from->tags);
+    to->groups = names_kept(mail, &from->groups);
+    to->reason = kept(mail, from->reason);
+    to->reviewer = kept(mail, from->reviewer);
+}
+
 static void change_copy(struct server_mail *mail, const struct store_change *from)
 {
     struct store_change *to = &mail->change;
@@ -412,6 +429,15 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         return;
     case CHANGE_QUOTAS:
         to->quotas.holder = kept(mail, from->quotas.holder);
+        return;
+    case CHANGE_TEMPLATE_ADD:
+    case CHANGE_TEMPLATE_SET:
+    case CHANGE_TEMPLATE_REMOVE:
+    case CHANGE_TEMPLATE_REVIEW:
+    case CHANGE_TEMPLATE_USE:
+    case CHANGE_TEMPLATE_STAR:
+        template_copy(mail, &from->template.row);
+        to->template.user = kept(mail, from->template.user);
         return;
     }
     assert(false && "a kind of change");

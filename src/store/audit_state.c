@@ -1,7 +1,8 @@
-/* audit_state.c — what users, groups and tokens are before and after a change of them.
+/* audit_state.c — what users, groups, tokens and templates are before and after a change of them.
  *
  * Of passwords, and of extensions (keys and tokens stand there), only that they differ is told; of
- * a group's extension the access list, which gives rights, is told in full. */
+ * a group's extension the access list, which gives rights, is told in full. Of a template's
+ * description and job file, too, only that they differ is told: they are long. */
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "doc/doc.h"
@@ -181,6 +182,40 @@ static int token_state(struct store *store, const char *id, struct arena *arena,
     return 0;
 }
 
+static void add_names(struct audit_state *state, const char *key, const struct store_names *names,
+                      struct arena *arena)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    struct json_writer json;
+    json_init(&json, &text);
+    json_array(&json);
+    for (size_t i = 0; i < names->count; i++)
+        json_string(&json, names->items[i]);
+    json_array_end(&json);
+    field_add(state, key, arena_copy(arena, buf_as_text(&text)), false);
+}
+
+static int template_state(struct store *store, const char *id, struct arena *arena,
+                          struct audit_state *state, struct err *err)
+{
+    struct store_template row;
+    int code = template_read(&store->session, id, arena, &row, err);
+    if (code <= 0)
+        return code;
+    add_string(state, "author", row.author, arena);
+    add_string(state, "name", row.name, arena);
+    add_string(state, "summary", row.summary, arena);
+    field_add(state, "description", row.description, true);
+    field_add(state, "protocol", row.protocol, true);
+    add_names(state, "categories", &row.categories, arena);
+    add_names(state, "tags", &row.tags, arena);
+    add_names(state, "groupList", &row.groups, arena);
+    add_bool(state, "isPublic", row.is_public);
+    field_add(state, "status", arena_format(arena, "%d", (int)row.status), false);
+    add_string(state, "reason", row.reason, arena);
+    return 0;
+}
+
 void audit_subject_of(const struct store_change *change, const char **kind, const char **name)
 {
     switch (change->kind) {
@@ -207,6 +242,14 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
         return;
     case CHANGE_QUOTAS:
         *kind = change->quotas.is_group ? "group" : "user", *name = change->quotas.holder;
+        return;
+    case CHANGE_TEMPLATE_ADD:
+    case CHANGE_TEMPLATE_SET:
+    case CHANGE_TEMPLATE_REMOVE:
+    case CHANGE_TEMPLATE_REVIEW:
+    case CHANGE_TEMPLATE_USE:
+    case CHANGE_TEMPLATE_STAR:
+        *kind = "template", *name = change->template.row.id;
         return;
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:
@@ -237,6 +280,8 @@ int audit_state_read(struct store *store, const struct store_change *change, str
         return user_state(store, name, arena, state, err);
     if (strcmp(kind, "group") == 0)
         return group_state(store, name, arena, state, err);
+    if (strcmp(kind, "template") == 0)
+        return template_state(store, name, arena, state, err);
     return strcmp(kind, "token") == 0 ? token_state(store, name, arena, state, err) : 0;
 }
 

@@ -144,6 +144,18 @@ static int write_change(struct store *store, struct store_change *change, struct
         return job_reseal(store, change, err);
     case CHANGE_GPU_USE_TRIM:
         return gpu_use_trim(store, change->before_ms, err);
+    case CHANGE_TEMPLATE_ADD:
+        return template_add(store, change, err);
+    case CHANGE_TEMPLATE_SET:
+        return template_set(store, change, err);
+    case CHANGE_TEMPLATE_REMOVE:
+        return template_remove(store, change, err);
+    case CHANGE_TEMPLATE_REVIEW:
+        return template_review(store, change, err);
+    case CHANGE_TEMPLATE_USE:
+        return template_use(store, change, err);
+    case CHANGE_TEMPLATE_STAR:
+        return template_star(store, change, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;

@@ -148,6 +148,18 @@ int submit_keys_trim(struct store *store, const struct store_change *change, str
 int gpu_use_trim(struct store *store, int64_t before_ms, struct err *err);
 int submit_keys_remove(struct store *store, const char *user, struct err *err);
 
+int template_add(struct store *store, struct store_change *change, struct err *err);
+int template_set(struct store *store, struct store_change *change, struct err *err);
+int template_remove(struct store *store, struct store_change *change, struct err *err);
+int template_review(struct store *store, struct store_change *change, struct err *err);
+int template_use(struct store *store, struct store_change *change, struct err *err);
+int template_star(struct store *store, struct store_change *change, struct err *err);
+/* A user's own, and their stars. */
+int templates_remove(struct store *store, const char *user, struct err *err);
+/* 1: there is one of this id, 0: there is none. */
+int template_read(struct session *session, const char *id, struct arena *arena,
+                  struct store_template *row, struct err *err);
+
 /* What a change is about, field by field, as it is now; secrets are compared, never written. */
 struct audit_state {
     struct audit_field {

@@ -348,6 +348,17 @@ int store_gpu_use(struct store_reader *reader, struct text user, int64_t now_ms,
 int store_submit_key(struct store_reader *reader, const char *user, const char *key,
                      struct arena *arena, struct store_submit_key *row, struct err *err);
 
+/* A template, by its id or by "author~name"; `user` is who reads it (is_starred). ERR_NOT_FOUND. */
+int store_template(struct store_reader *reader, struct text name, const char *user,
+                   struct arena *arena, struct store_template *row, struct err *err);
+/* All of them, in no order; description and protocol are "". */
+struct store_templates {
+    struct store_template *items;
+    size_t count;
+};
+int store_templates(struct store_reader *reader, const char *user, struct arena *arena,
+                    struct store_templates *templates, struct err *err);
+
 /* Audit records, the newest first. */
 struct audit_filter {
     struct text user, subject;  /* "": all */

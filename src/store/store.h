@@ -44,6 +44,14 @@ enum {
     STORE_SUBMIT_KEY_MAX = 255,    /* bytes of an idempotency key */
     STORE_DIGEST_SIZE = 32,
     STORE_MATCH_MAX = 1024, /* bytes of the line by which a rule recognised its end */
+    STORE_TEMPLATES_MAX = 5000,
+    STORE_USER_TEMPLATES_MAX = 200,
+    STORE_TEMPLATE_NAME_MAX = 64,     /* bytes, as the next ones */
+    STORE_TEMPLATE_SUMMARY_MAX = 512, /* of the reason of a review, too */
+    STORE_TEMPLATE_DESCRIPTION_MAX = 16 << 10,
+    STORE_TEMPLATE_PROTOCOL_MAX = 256 << 10,
+    STORE_TEMPLATE_WORDS_MAX = 20, /* tags, and categories, and groups, of one template */
+    STORE_TEMPLATE_WORD_MAX = 64,
 };
 
 /* Open (and migrate) the database under `directory`, which exists, or the one at the address.
@@ -181,6 +189,31 @@ struct store_attempt_end {
     struct text tail; /* the last lines */
 };
 
+/* Whether others see a template that its author shares with everyone. Stored: never change one. */
+enum template_status {
+    TEMPLATE_PRIVATE = 0, /* it is not shared with everyone */
+    TEMPLATE_PENDING = 1, /* it waits for an administrator */
+    TEMPLATE_APPROVED = 2,
+    TEMPLATE_REJECTED = 3,
+};
+
+/* A job file to begin others from. */
+struct store_template {
+    const char *id; /* never used again */
+    const char *author, *name;
+    const char *summary, *description; /* the latter in Markdown */
+    const char *protocol;              /* the job file; its secrets are masked */
+    struct store_names categories, tags;
+    struct store_names groups; /* whose members see it without an approval */
+    bool is_public;            /* shared with everyone, once it is approved */
+    enum template_status status;
+    const char *reason;   /* why it was rejected */
+    const char *reviewer; /* who approved or rejected it */
+    int64_t created_ms, updated_ms;
+    int64_t use_count, used_ms, star_count; /* only read; as is … */
+    bool is_starred;                        /* … by who reads it */
+};
+
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
@@ -190,7 +223,7 @@ enum store_change_kind {
                            * ERR_CONFLICT: the extension is not `extension_was`, or another user
                            * has the identity. This and the next
                            * five: ERR_FORBIDDEN: no admin would be left who may log in */
-    CHANGE_USER_REMOVE,   /* and its tokens, memberships and grants; ERR_NOT_FOUND */
+    CHANGE_USER_REMOVE,   /* and its tokens, memberships, grants and templates; ERR_NOT_FOUND */
     CHANGE_MEMBER_ADD,    /* idempotent; ERR_NOT_FOUND user or group; ERR_TOO_BIG */
     CHANGE_MEMBER_REMOVE, /* idempotent; ERR_NOT_FOUND user or group */
     CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */
@@ -219,6 +252,16 @@ enum store_change_kind {
     CHANGE_SUBMIT_KEYS_TRIM, /* likewise; 20,000 at most */
     CHANGE_RESEAL,           /* a job's secrets, by another key; ERR_NOT_FOUND */
     CHANGE_GPU_USE_TRIM,     /* GPU time of the months before that of `before_ms` */
+    CHANGE_TEMPLATE_ADD,     /* ERR_CONFLICT: its author has one of this name, or the id is used;
+                              * ERR_TOO_BIG, ERR_NOT_FOUND author */
+    CHANGE_TEMPLATE_SET, /* all of it but author and status; ERR_NOT_FOUND, ERR_CONFLICT as above,
+                          * ERR_TOO_BIG. A template for everyone is approved anew, unless
+                          * `template.by_admin` */
+    CHANGE_TEMPLATE_REMOVE, /* ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_REVIEW, /* status, reason, reviewer; ERR_NOT_FOUND. ERR_CONFLICT: it is not for
+                             * everyone, or it was changed since `template.row.updated_ms` */
+    CHANGE_TEMPLATE_USE,    /* one more job was submitted from it; ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_STAR,   /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -258,6 +301,13 @@ struct store_change {
             unsigned kinds;       /* bits 1 << enum quota_kind */
             struct quotas values; /* QUOTA_NONE takes one away */
         } quotas;
+        struct {
+            struct store_template row;
+            const char *user; /* STAR */
+            bool is_starred;  /* STAR */
+            bool by_admin;    /* ADD, SET: nobody else needs to approve it */
+            int64_t now_ms;   /* USE */
+        } template;
         struct {
             int64_t before_ms; /* 0: however old */
             uint64_t most;     /* 0: any number */

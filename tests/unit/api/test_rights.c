@@ -96,6 +96,7 @@ struct row {
 
 #define KUBERNETES "/api/v1/kubernetes/api/v1"
 #define TASK       "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
+#define ITEMS      "/marketplace/api/items"
 #define STOP       "{\"value\":\"STOP\"}"
 #define TAG        "{\"value\":\"a-tag\"}"
 
@@ -217,6 +218,21 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/storage/config/:storage", STORED(200), NULL},
     {HTTP_GET, "/api/v2/storage/server", USER(200), NULL},
     {HTTP_GET, "/api/v2/storage/server/:storage", STORED(200), NULL},
+
+    {HTTP_GET, ITEMS, USER(200), NULL},
+    {HTTP_POST, ITEMS, SUBMITTER(400), NULL},
+    /* alice's, shared with nobody */
+    {HTTP_GET, ITEMS "/:item", READERS(200), NULL},
+    {HTTP_PUT, ITEMS "/:item", OWNERS(400), "{\"name\":7}"},
+    {HTTP_DELETE, ITEMS "/:item", OWNERS(200), NULL},
+    {HTTP_PUT, ITEMS "/:item/status", ADMINS(400), NULL},
+    {HTTP_POST, ITEMS "/:item/use", OWNERS(200), NULL},
+    {HTTP_PUT, ITEMS "/:item/star", OWNERS(200), NULL},
+    {HTTP_DELETE, ITEMS "/:item/star", OWNERS(200), NULL},
+    {HTTP_GET, ITEMS "/:item/tag", READERS(200), NULL},
+    {HTTP_GET, ITEMS "/:item/category", READERS(200), NULL},
+    {HTTP_GET, "/marketplace/api/tags", USER(200), NULL},
+    {HTTP_GET, "/marketplace/api/categories", USER(200), NULL},
 
     {HTTP_GET, "/v1/inspect", USER(200), NULL},
     {HTTP_GET, "/v1/inspect/affinitygroups", USER(200), NULL},
@@ -446,12 +462,12 @@ static void target_of(const struct row *row, const struct subject *subject, stru
     static const struct {
         const char *name, *value;
     } FIXED[] = {
-        {":user", "alice"},        {":group", "lab"},     {"*key", "a/b"},
-        {":attempt", "0"},         {":role", "worker"},   {":index", "0"},
-        {":taskAttempt", "0"},     {":stream", "all"},    {":storage", "corpus"},
-        {":namespace", "default"}, {":pod", "skep-0"},    {":node", "n1"},
-        {":vc", "default"},        {":barrier", "start"}, {"*group", "no/group"},
-        {":session", "none"},
+        {":user", "alice"},        {":group", "lab"},       {"*key", "a/b"},
+        {":attempt", "0"},         {":role", "worker"},     {":index", "0"},
+        {":taskAttempt", "0"},     {":stream", "all"},      {":storage", "corpus"},
+        {":namespace", "default"}, {":pod", "skep-0"},      {":node", "n1"},
+        {":vc", "default"},        {":barrier", "start"},   {"*group", "no/group"},
+        {":session", "none"},      {":item", "alice~mine"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);
@@ -477,6 +493,24 @@ static void target_of(const struct row *row, const struct subject *subject, stru
     }
 }
 
+/* alice's template; it is there already unless the row before has removed it. */
+static void template_make(struct world *world)
+{
+    struct store_change change = {.kind = CHANGE_TEMPLATE_ADD,
+                                  .template.row = {.id = "1",
+                                                   .author = "alice",
+                                                   .name = "mine",
+                                                   .summary = "",
+                                                   .description = "",
+                                                   .protocol = "",
+                                                   .created_ms = 1,
+                                                   .updated_ms = 1}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_true(change.code == 0 || change.code == ERR_CONFLICT);
+}
+
 static bool row_holds(struct world *world, const char *alice, const struct row *row,
                       enum caller_kind kind)
 {
@@ -484,6 +518,7 @@ static bool row_holds(struct world *world, const char *alice, const struct row *
     char id[TOKEN_ID_SIZE], token[TEXT_MAX], unused[TEXT_MAX];
     struct subject subject = subject_make(world, alice);
     token_of(world, OWNER, subject.token_id, unused);
+    template_make(world);
     const char *shown = token_of(world, kind, id, token);
     target_of(row, &subject, &target);
     int status =

@@ -65,15 +65,16 @@ static void who_may_do_what(void **state)
     (void)state;
     /* y: yes, n: no, -: log in first; in the order of the callers above */
     static const char *const wanted[AUTH_RIGHT_COUNT] = {
-        [AUTH_CALL] = "-yyyyyyyyyyyy",         [AUTH_SESSION] = "-ynnnyyyynnnn",
-        [AUTH_ADMINISTER] = "-nnnnnnnyynny",   [AUTH_MANAGE] = "-nnnnnnnynnny",
-        [AUTH_MANAGE_GROUP] = "-nnnnnnyynnny", [AUTH_READ_MEMBERS] = "-nnnnnnyyynny",
-        [AUTH_EDIT_USER] = "-ynnnnnnynnny",    [AUTH_READ_PROFILE] = "-yyyynnnyynny",
-        [AUTH_SUBMIT] = "-yynyyyyyynyy",       [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
-        [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_ENTER_JOB] = "-yynynnnyynny",
-        [AUTH_READ_OUTPUT] = "-yyyynnnyynny",  [AUTH_READ_CONFIG] = "-yyyynnnyynny",
-        [AUTH_USE_CLUSTER] = "-nnnnnynyynny",  [AUTH_USE_STORAGE] = "-nnnnnynyynny",
-        [AUTH_REVOKE] = "-ynnnnnnnnnnn",
+        [AUTH_CALL] = "-yyyyyyyyyyyy",          [AUTH_SESSION] = "-ynnnyyyynnnn",
+        [AUTH_ADMINISTER] = "-nnnnnnnyynny",    [AUTH_MANAGE] = "-nnnnnnnynnny",
+        [AUTH_MANAGE_GROUP] = "-nnnnnnyynnny",  [AUTH_READ_MEMBERS] = "-nnnnnnyyynny",
+        [AUTH_EDIT_USER] = "-ynnnnnnynnny",     [AUTH_READ_PROFILE] = "-yyyynnnyynny",
+        [AUTH_SUBMIT] = "-yynyyyyyynyy",        [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
+        [AUTH_CHANGE_JOB] = "-yynynnnyynny",    [AUTH_ENTER_JOB] = "-yynynnnyynny",
+        [AUTH_READ_OUTPUT] = "-yyyynnnyynny",   [AUTH_READ_CONFIG] = "-yyyynnnyynny",
+        [AUTH_USE_CLUSTER] = "-nnnnnynyynny",   [AUTH_USE_STORAGE] = "-nnnnnynyynny",
+        [AUTH_REVOKE] = "-ynnnnnnnnnnn",        [AUTH_READ_TEMPLATE] = "-yyyynnnyynny",
+        [AUTH_EDIT_TEMPLATE] = "-yynynnnyynny",
     };
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         for (int c = 0; c < CALLERS; c++) {
@@ -95,6 +96,18 @@ static void the_default_cluster_is_everybodys(void **state)
     assert_int_equal(auth_check(&callers[OTHER], AUTH_USE_CLUSTER, &subject, NULL), 0);
     assert_int_equal(auth_check(&callers[NOBODY], AUTH_USE_CLUSTER, &subject, NULL),
                      ERR_UNAUTHORIZED);
+}
+
+static void a_shared_template_is_read_by_everybody_and_changed_by_none(void **state)
+{
+    (void)state;
+    const struct auth_subject subject = {.owner = "ann", .name = "mnist", .is_shared = true};
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_READ_TEMPLATE, &subject, NULL), 0);
+    assert_int_equal(auth_check(&callers[ADMIN_READ], AUTH_READ_TEMPLATE, &subject, NULL), 0);
+    assert_int_equal(auth_check(&callers[NOBODY], AUTH_READ_TEMPLATE, &subject, NULL),
+                     ERR_UNAUTHORIZED);
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_EDIT_TEMPLATE, &subject, NULL),
+                     ERR_FORBIDDEN);
 }
 
 static void an_operator_can_open_the_output(void **state)
@@ -145,6 +158,7 @@ static void scopes_have_names(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_may_do_what),
     cmocka_unit_test(the_default_cluster_is_everybodys),
+    cmocka_unit_test(a_shared_template_is_read_by_everybody_and_changed_by_none),
     cmocka_unit_test(an_operator_can_open_the_output),
     cmocka_unit_test(refusals_say_what_was_missing),
     cmocka_unit_test(scopes_have_names),
