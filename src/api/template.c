@@ -400,8 +400,11 @@ static int string_read(struct call *call, const struct doc *doc, const char *key
     return is_line ? line_check(call, key, text, true) : 0;
 }
 
+/* Secrets that are no map, of which nothing is known, are masked in any case. */
 static bool has_secrets(const struct spec_parsed *parsed)
 {
+    if (parsed->secret_count == 0)
+        return true;
     for (size_t i = 0; i < parsed->secret_count; i++)
         if (parsed->secrets[i].value[0])
             return true;

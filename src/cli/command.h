@@ -169,6 +169,7 @@ int run_logout(struct cli *cli);
 int run_context(struct cli *cli);
 int run_audit(struct cli *cli);
 int run_quota(struct cli *cli);
+int run_template(struct cli *cli);
 int run_admin(struct cli *cli);
 int run_kube(struct cli *cli);
 int run_import(struct cli *cli);

@@ -191,6 +191,20 @@ static const struct cli_option AUDIT_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option TEMPLATE_OPTIONS[] = {
+    {"keyword", 0, "TEXT", "list: part of name, author or summary", NULL, 0},
+    {"author", 0, "USER", "list: templates of this user", NULL, 0},
+    {"tag", 0, "NAMES", "list: with all of these tags; save: its tags (comma lists)", NULL, 0},
+    {"category", 0, "NAMES", "likewise", NULL, 0},
+    {"status", 0, "STATUS", "list: of this state", "private pending approved rejected", 0},
+    {"order", 0, "ORDER", "list: the largest first (default: updated)", "updated uses stars", 0},
+    {"summary", 0, "TEXT", "save: what it is for, in a line", NULL, 0},
+    {"description", 0, "TEXT", "save: how it is used", NULL, 0},
+    {"share", 0, "WITH", "save: private, public, or groups (comma list)", NULL, 0},
+    {"reason", 0, "TEXT", "reject: why, for its author (needed)", NULL, 0},
+    END,
+};
+
 static const struct cli_option QUOTA_OPTIONS[] = {
     {"group", 0, NULL, "NAME is that of a group", NULL, 0},
     END,
@@ -509,6 +523,19 @@ const struct cli_command COMMANDS[] = {
      "large, "
      "those of users who have more of them than that go first.",
      "skep quota set alice liveJobs=20 gpus=8", QUOTA_OPTIONS, run_quota},
+    {"template", "ACTION [NAME…]", KIND_CHOICE,
+     "list show get save remove approve reject star unstar", 1, -1,
+     "keep job files as templates, and share them",
+     "`list` shows your templates and those that others share, `show NAME` one, and `get NAME` "
+     "prints its job file. NAME is your own one's, AUTHOR~NAME another's, or an id.\n\n"
+     "`save NAME FILE` keeps a job file; one of this name is replaced, and what no option names "
+     "stays as it was. The values of its secrets are masked. With --share public everyone sees it "
+     "once an administrator has approved it, and again after each change; with the names of groups "
+     "their members see it at once. `remove NAME…` removes some, `star` and `unstar` mark them.\n\n"
+     "For administrators: `approve NAME…`, and `reject NAME…` with --reason.",
+     "skep template save mnist train.yaml --tag vision,small --share public\n"
+     "skep template get alice~mnist > train.yaml",
+     TEMPLATE_OPTIONS, run_template},
     {"admin", "ACTION", KIND_CHOICE, "check settings", 1, 1, "look after a server and its machine",
      "`settings` shows the server's configuration as it counts now: every key, its value, and "
      "where that comes from, with -o wide also what it is for. Passwords are masked. For "

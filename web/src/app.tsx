@@ -27,6 +27,7 @@ const Submit = later(() => import('./pages/submit'), fallback)
 const Cluster = later(() => import('./pages/cluster'), fallback)
 const Admin = later(() => import('./pages/admin'), fallback)
 const Storages = later(() => import('./pages/storages'), fallback)
+const Templates = later(() => import('./pages/templates'), fallback)
 const Profile = later(() => import('./pages/profile'), fallback)
 const Design = later(() => import('./pages/design'), fallback)
 
@@ -35,6 +36,7 @@ const PAGES: Record<string, { (props: object): ReactNode; load?: () => void }> =
   '/jobs': Jobs,
   '/submit': Submit,
   '/cluster': Cluster,
+  '/templates': Templates,
   '/storages': Storages,
   '/admin': Admin,
   '/profile': Profile,
@@ -102,6 +104,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
     ['/', t('Home')],
     ['/jobs', t('Jobs')],
     ['/submit', t('Submit')],
+    ['/templates', t('Templates')],
     ['/cluster', t('Cluster')],
     ['/storages', t('Storages')],
     ...(admin || me?.adminOfGroups?.length ? ([['/admin', t('Administration')]] as [string, string][]) : []),

@@ -104,6 +104,8 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
       return user && job ? jobPath(user, job) : '/jobs'
     case '/submit.html':
       return search.get('op') === 'resubmit' && user && job ? `/submit?clone=${encodeURIComponent(`${user}~${job}`)}` : '/submit'
+    case '/plugin.html': // there the marketplace was
+      return '/templates'
     case '/user-profile.html':
       return '/profile'
     default:

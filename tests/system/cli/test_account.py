@@ -1,6 +1,6 @@
-"""skep user, group, token, audit, quota and whoami against a real skepd with the fake engine.
+"""skep user, group, token, audit, quota, template and whoami against a real skepd with the fake engine.
 
-Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group.c, src/cli/cmd_quota.c, src/cli/cmd_user.c
+Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group.c, src/cli/cmd_quota.c, src/cli/cmd_template.c, src/cli/cmd_user.c
 """
 import json
 import unittest
@@ -20,6 +20,18 @@ ines,ines-password,many,
 """
 UNKNOWN_QUOTA = """username,password,quota.gpu
 jana,jana-password,8
+"""
+TEMPLATE_JOB = """protocolVersion: 2
+name: train # changed in each run
+type: job
+prerequisites:
+  - {name: image, type: dockerimage, uri: debian}
+taskRoles:
+  worker:
+    instances: 1
+    dockerImage: image
+    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
+    commands: [echo hello]
 """
 
 
@@ -109,6 +121,32 @@ class Accounts(unittest.TestCase):
         self.assertEqual(self.world.skep("quota", "set", "quinn", "gpus").returncode, 2)
         self.assertEqual(self.world.skep("quota", "set", "quinn", "gpu=1").returncode, 1)
         self.assertEqual(self.world.skep("quota", "show", "--group").returncode, 2)
+
+    def test_templates(self):
+        job = self.world.file(TEMPLATE_JOB, "train.yaml")
+        self.assertEqual(self.ok("template", "save", "mnist", job, "--tag", "vision,small", "--summary", "digits"), "saved template mnist\n")
+        self.assertIn("admin~mnist  private", self.ok("template", "list"))
+        self.assertEqual(self.ok("template", "get", "mnist"), TEMPLATE_JOB)
+        self.ok("template", "save", "mnist", job, "--share", "public", "--category", "training")
+        shown = self.ok("template", "show", "admin~mnist")
+        for line in ("State:       approved", "Tags:        vision, small", "Categories:  training", "Summary:     digits"):
+            self.assertIn(line, shown)
+        self.assertEqual(self.ok("template", "star", "mnist"), "starred mnist\n")
+        one, = json.loads(self.ok("template", "list", "--keyword", "DIGIT", "--tag", "vision", "--order", "stars", "-o", "json"))
+        self.assertEqual((one["starNumber"], one["starred"]), (1, True))
+        self.ok("template", "unstar", one["id"])
+        self.assertEqual(self.world.skep("template", "reject", "mnist").returncode, 2)
+        self.assertEqual(self.ok("template", "reject", "mnist", "--reason", "no image"), "rejected mnist\n")
+        self.assertIn("Reason:      no image", self.ok("template", "show", "mnist"))
+        self.assertEqual(self.ok("template", "approve", "mnist"), "approved mnist\n")
+        wrong = self.world.skep("template", "save", "wrong", self.world.file("name: x\n", "wrong.yaml"))
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("wrong.yaml", wrong.stderr)
+        self.assertEqual(self.world.skep("template", "save", "ann~x", job).returncode, 2)
+        self.assertEqual(self.world.skep("template", "save", "x", "no-such-file").returncode, 2)
+        self.assertEqual(self.world.skep("template", "show", "none").returncode, 1)
+        self.assertEqual(self.ok("template", "remove", "mnist"), "removed template mnist\n")
+        self.assertEqual(json.loads(self.ok("template", "list", "-o", "json")), [])
 
     def test_audit(self):
         self.ok("group", "add", "audited", "--description", "first")

@@ -1,22 +1,20 @@
-// Job files that a person keeps to begin others from. This browser stores them, for each user apart.
+// What a template keeps of a job file, and the templates that browsers kept before the server did.
 import { parseDocument, isMap, Scalar } from 'yaml'
-import { t } from '../i18n/i18n'
 
-export interface Template {
+export interface OldTemplate {
   name: string
   text: string
 }
 
-export const TEMPLATES_MAX = 100
-
 const keyOf = (user: string) => `skep.templates.${user}`
 
-function isTemplate(value: unknown): value is Template {
-  const { name, text } = (value ?? {}) as Partial<Template>
+function isTemplate(value: unknown): value is OldTemplate {
+  const { name, text } = (value ?? {}) as Partial<OldTemplate>
   return typeof name === 'string' && typeof text === 'string'
 }
 
-export function templatesOf(user: string): Template[] {
+/** Those that this browser still keeps for the user. */
+export function oldTemplatesOf(user: string): OldTemplate[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(keyOf(user)) ?? '[]')
     return Array.isArray(found) ? found.filter(isTemplate) : []
@@ -25,19 +23,11 @@ export function templatesOf(user: string): Template[] {
   }
 }
 
-/** Throws when the browser has no room for it, or there are too many. One of the same name is replaced. */
-export function templateSave(user: string, template: Template): Template[] {
-  const others = templatesOf(user).filter(({ name }) => name !== template.name)
-  if (others.length >= TEMPLATES_MAX) throw new Error(t('There are {n} templates already: remove one first.', { n: TEMPLATES_MAX }))
-  const next = [...others, { name: template.name, text: withoutSecrets(template.text) }].sort((a, b) => a.name.localeCompare(b.name))
-  localStorage.setItem(keyOf(user), JSON.stringify(next))
-  return next
-}
-
-export function templateRemove(user: string, name: string): Template[] {
-  const next = templatesOf(user).filter((one) => one.name !== name)
-  localStorage.setItem(keyOf(user), JSON.stringify(next))
-  return next
+export function oldTemplateForget(user: string, name: string): OldTemplate[] {
+  const rest = oldTemplatesOf(user).filter((one) => one.name !== name)
+  if (rest.length) localStorage.setItem(keyOf(user), JSON.stringify(rest))
+  else localStorage.removeItem(keyOf(user))
+  return rest
 }
 
 /** The names of secrets stay, what they hide does not; of secrets that are no map nothing stays. The text is YAML:
@@ -47,6 +37,9 @@ export function withoutSecrets(text: string): string {
   if (!document.has('secrets')) return text
   const secrets = document.get('secrets')
   if (isMap(secrets)) for (const item of secrets.items) item.value = new Scalar('')
-  else document.set('secrets', new Scalar(null))
+  else document.delete('secrets')
   return document.toString({ lineWidth: 0, flowCollectionPadding: false })
 }
+
+/** The words of a comma list, each once. */
+export const wordsOf = (list: string) => [...new Set(list.split(',').map((word) => word.trim()).filter(Boolean))]

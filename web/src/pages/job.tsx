@@ -193,6 +193,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
             <>
               {status.state === 'RUNNING' && item(t('Open a port …'), () => ask('port'))}
               {item(t('Put a tag …'), () => ask('tag'))}
+              {mayClone && item(t('Keep as a template …'), () => navigate(`/submit?clone=${enc(name)}&keep=1`))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
               {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}
               {live && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}

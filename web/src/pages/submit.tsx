@@ -3,11 +3,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { ApiError, call, sessionGet, type Problem, type Schema } from '../api/client'
 import { configQuery, userQuery } from '../api/queries'
+import { templateQuery, templateUsed } from '../api/templates'
 import type { CodeHandle } from '../editor/code'
 import { fieldSet, formOf, jobParse, JOB_NEW, nameNext } from '../editor/job-file'
 import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
-import { templatesOf } from '../lib/templates'
+import { withoutSecrets } from '../lib/templates'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { later } from '../ui/later'
@@ -25,16 +26,16 @@ function nameNew(user: string) {
 
 /** The text to begin with: a clone, a template, a draft of this tab, or the smallest job. */
 function useStart(clone: string | null, template: string | null) {
-  const { data, error } = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone })
+  const config = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone && !template })
+  const item = useQuery({ ...templateQuery(template ?? ''), enabled: !!template, staleTime: Infinity })
   if (template) {
-    const user = sessionGet()?.user ?? ''
-    const found = templatesOf(user).find(({ name }) => name === template)
-    return found ? { text: fieldSet(found.text, ['name'], nameNew(user)), error: null } : { text: null, error: new Error(t('This browser has no template {name}.', { name: template })) }
+    const protocol = item.data?.protocol
+    return protocol === undefined ? { text: null, error: item.error } : { text: fieldSet(withoutSecrets(protocol), ['name'], nameNew(sessionGet()?.user ?? '')), error: null }
   }
   if (!clone) return { text: sessionStorage.getItem(draftKey()) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
-  if (!data) return { text: null, error }
-  const name = formOf(data)?.name
-  return { text: name ? data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : data, error: null }
+  if (!config.data) return { text: null, error: config.error }
+  const name = formOf(config.data)?.name
+  return { text: name ? config.data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : config.data, error: null }
 }
 
 function syntaxProblems(text: string): Problem[] {
@@ -59,10 +60,10 @@ export default function Submit() {
       </div>
     )
   const source = search.has('clone') ? 'clone' : template ? 'template' : 'new'
-  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} />
+  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} template={template} isKept={search.has('keep')} />
 }
 
-function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'template' }) {
+function Sheet({ start, source, template, isKept }: { start: string; source: 'new' | 'clone' | 'template'; template: string | null; isKept: boolean }) {
   const isClone = source === 'clone'
   const [text, setText] = useState(start)
   const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
@@ -98,6 +99,8 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
       const reply = await call<Schema['Submitted']>('POST', '/api/v2/jobs', { text: { type: 'text/yaml', body: text } })
       sessionStorage.removeItem(draftKey())
       toast(t('{name} is submitted.', { name: reply.name ?? '' }))
+      if (template) // the job is there: that it was not counted is no failure of it
+        await templateUsed(template).catch((failure: unknown) => toast(t('The use of the template was not counted: {why}', { why: failure instanceof Error ? failure.message : String(failure) }), 'error'))
       const [owner = user, name = ''] = (reply.name ?? '').split('~')
       navigate(jobPath(owner, name))
     } catch (failure) {
@@ -127,7 +130,7 @@ function Sheet({ start, source }: { start: string; source: 'new' | 'clone' | 'te
       <div className="page-head">
         <h1>{isClone ? t('Submit a copy') : t('Submit a job')}</h1>
         <div className="row push">
-          <Templates user={user} text={text} suggested={form?.name ?? ''} canSave={syntax.length === 0} />
+          <Templates user={user} text={text} suggested={form?.name ?? ''} canSave={syntax.length === 0} isAsked={isKept} />
           <input ref={file} type="file" accept=".yaml,.yml,.json" hidden onChange={(event) => void read(event.target.files?.[0])} />
           <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
           <Button onClick={() => fileSave(`${form?.name || 'job'}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>

@@ -1,0 +1,56 @@
+// Templates, which the server keeps: job files to begin others from, private or shared.
+import { queryOptions } from '@tanstack/react-query'
+import { call, enc, get, type Schema } from './client'
+
+export type Template = Schema['Template']
+export type TemplateWrite = Schema['TemplateWrite']
+
+const ITEMS = '/marketplace/api/items'
+
+/** Without what is long. */
+const HEAD = 'id,name,author,summary,categories,tags,isPublic,isPrivate,groupList,status,reason,reviewer,useNumber,starNumber,starred,usedAt,createdAt,updatedAt'
+
+export interface TemplatePage {
+  data: Template[]
+  cursor: string | null
+}
+
+/** All that fit: `filter` is a query string of GET /marketplace/api/items. */
+export const templatesQuery = (filter: string) =>
+  queryOptions({
+    queryKey: ['templates', filter],
+    queryFn: async ({ signal }) => {
+      const all: Template[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page: TemplatePage = await get<TemplatePage>(`${ITEMS}?${filter}${filter ? '&' : ''}limit=200&fields=${HEAD}&cursor=${enc(cursor)}`, signal)
+        all.push(...page.data)
+        cursor = page.cursor
+      }
+      return all
+    },
+  })
+
+/** By its id, or author~name. */
+export const templateQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['templates', 'one', name],
+    queryFn: ({ signal }) => get<Template>(`${ITEMS}/${enc(name)}`, signal),
+  })
+
+export const templateWordsQuery = (kind: 'tags' | 'categories') =>
+  queryOptions({
+    queryKey: ['templates', kind],
+    queryFn: ({ signal }) => get<Schema['TemplateWord'][]>(`/marketplace/api/${kind}`, signal),
+  })
+
+export const templateAdd = (template: TemplateWrite) => call<Schema['TemplateChanged']>('POST', ITEMS, { json: template })
+export const templateSet = (id: string, template: TemplateWrite) => call<Schema['TemplateChanged']>('PUT', `${ITEMS}/${enc(id)}`, { json: template })
+export const templateRemove = (id: string) => call('DELETE', `${ITEMS}/${enc(id)}`)
+export const templateUsed = (id: string) => call('POST', `${ITEMS}/${enc(id)}/use`)
+export const templateStar = (id: string, isWanted: boolean) => call(isWanted ? 'PUT' : 'DELETE', `${ITEMS}/${enc(id)}/star`)
+export const templateReview = (template: Template, status: 'approved' | 'rejected', reason: string) =>
+  call('PUT', `${ITEMS}/${enc(template.id)}/status`, { json: { status, reason, ...(template.updatedAt ? { updatedAt: template.updatedAt } : {}) } })
+
+/** Takes a removal back; uses and stars are gone, and what everyone saw waits for an approval again. */
+export const templateBack = ({ id, name, summary, description, protocol, categories, tags, isPublic, groupList }: Template) =>
+  templateAdd({ id, name, ...Object.fromEntries(Object.entries({ summary, description, protocol, categories, tags, isPublic, groupList }).filter(([, value]) => value !== undefined)) })
