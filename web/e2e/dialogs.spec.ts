@@ -46,6 +46,9 @@ const DIALOGS: [string, (page: Page) => Promise<void>][] = [
       await press('Keep this job as a template …')(page)
     },
   ],
+  ['/templates?item=admin~resnet', press('Change')],
+  ['/templates?item=admin~resnet', press('Remove')],
+  ['/templates?item=admin~resnet', press('Reject …')],
 ]
 
 /** Each theme once, and the narrow window: what a dialog is made of is the same in all of them. */

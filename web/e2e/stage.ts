@@ -19,6 +19,9 @@ export const pagesOf = (job: string) => [
   '/jobs/admin~none',
   '/submit',
   `/submit?clone=${job}`,
+  '/templates',
+  '/templates?q=no-such-template',
+  '/templates?item=admin~resnet',
   '/cluster',
   '/cluster?tab=nodes',
   '/cluster?tab=queue',
@@ -77,6 +80,8 @@ export async function stageSet(page: Page) {
   for (const who of [ANN, GRETA]) await ask(page, 'POST', '/api/v2/users', { username: who.name, password: who.password, email: `${who.name}@example.org` })
   await ask(page, 'POST', '/api/v2/groups', { groupname: 'lab', description: 'The vision laboratory', extension: { acls: { virtualClusters: ['default'] } } })
   for (const username of [ANN.name, GRETA.name]) expect(await ask(page, 'PUT', `/api/v2/users/${username}/group`, { groupname: 'lab', admin: username === GRETA.name })).toBe(201)
+  const resnet = { name: 'resnet', summary: 'resnet', tags: ['resnet'], description: 'resnet', isPublic: true, protocol: jobFile('resnet', ['true'], 'parameters:\n  rate: 0.1\n') }
+  expect([201, 409]).toContain(await ask(page, 'POST', '/marketplace/api/items', resnet))
   if ((await stateOf(page, 'admin~resnet-50')) === 'RUNNING') return
   await roomMake(page)
   const ended = ['admin~resnet-49', 'admin~resnet-48']

@@ -129,7 +129,7 @@ class Accounts(unittest.TestCase):
         self.assertEqual(self.ok("template", "get", "mnist"), TEMPLATE_JOB)
         self.ok("template", "save", "mnist", job, "--share", "public", "--category", "training")
         shown = self.ok("template", "show", "admin~mnist")
-        for line in ("State:       approved", "Tags:        vision, small", "Categories:  training", "Summary:     digits"):
+        for line in ("State:       approved", "Tags:        vision,small", "Categories:  training", "Summary:     digits"):
             self.assertIn(line, shown)
         self.assertEqual(self.ok("template", "star", "mnist"), "starred mnist\n")
         one, = json.loads(self.ok("template", "list", "--keyword", "DIGIT", "--tag", "vision", "--order", "stars", "-o", "json"))

@@ -1,0 +1,103 @@
+// Templates are shared between people: one asks for it, an administrator decides, and others begin jobs from them.
+import { axePath, barriers, expect, jobFile, picture, signIn, tabTo, test, type } from './portal'
+import { ANN, ask, GRETA, stageSet } from './stage'
+
+test('a template is shared with everyone once an administrator has approved it', async ({ page, browser }) => {
+  test.setTimeout(300_000)
+  await signIn(page)
+  await stageSet(page)
+  const name = `mnist-${Date.now()}`
+  const context = await browser.newContext()
+  const ann = await context.newPage()
+  await signIn(ann, ANN, '/submit')
+  const editor = ann.getByRole('textbox', { name: 'Job file, YAML' })
+  await editor.click()
+  await ann.keyboard.press('Control+A')
+  await ann.keyboard.press('Delete')
+  await ann.keyboard.insertText(jobFile('digits', ['echo <% $parameters.rate %>'], 'parameters:\n  rate: 0.1 # of learning\n'))
+  await ann.getByRole('button', { name: 'Templates' }).click()
+  // by the keyboard alone from here
+  await tabTo(ann, ann.getByRole('button', { name: 'Keep this job as a template …' }))
+  await ann.keyboard.press('Enter')
+  const dialog = ann.getByRole('dialog')
+  await type(ann, dialog.getByLabel('Name of the template'), name)
+  await type(ann, dialog.getByLabel('Summary'), 'Handwritten digits')
+  await type(ann, dialog.getByLabel('Tags'), 'vision, small')
+  await tabTo(ann, dialog.getByLabel('Who sees it'))
+  await ann.keyboard.press('End')
+  await expect(dialog.getByText('An administrator approves it first')).toBeVisible()
+  await tabTo(ann, dialog.getByRole('button', { name: 'Keep', exact: true }))
+  await ann.keyboard.press('Enter')
+  await expect(ann.getByText(`${name} is saved. Others see it once`)).toBeVisible()
+
+  await page.goto('/templates')
+  await page.getByRole('link', { name: 'Look at them' }).click()
+  await page.getByRole('link', { name, exact: true }).click()
+  await page.getByRole('button', { name: 'Reject …' }).click()
+  await page.getByRole('dialog').getByLabel('Reason').fill('the image is missing')
+  await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click()
+  await expect(page.getByText('rejected')).toBeVisible()
+
+  await ann.goto(`/templates?item=ann~${name}`)
+  await expect(ann.getByText('admin did not approve it: the image is missing')).toBeVisible()
+  await expect(ann.getByRole('button', { name: 'Approve' })).toHaveCount(0)
+  await ann.getByRole('button', { name: 'Change' }).click()
+  await dialog.getByLabel('Summary').fill('Digits, with an image')
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click()
+  await expect(ann.getByText('Others see it once an administrator has approved it.', { exact: true })).toBeVisible()
+
+  await visit(page, `/templates?item=ann~${name}`)
+  await page.getByRole('button', { name: 'Approve' }).click()
+  await expect(page.getByText('Everyone sees it.')).toBeVisible()
+
+  const others = await browser.newContext()
+  const greta = await others.newPage()
+  await greta.addInitScript({ path: axePath })
+  await signIn(greta, GRETA, '/templates')
+  await greta.getByLabel('Name, author or summary').fill('DIGITS')
+  await greta.getByLabel('Tag', { exact: true }).selectOption('vision')
+  const card = greta.getByRole('listitem').filter({ hasText: name })
+  await expect(card).toBeVisible()
+  await card.getByRole('button', { name: `Star ${name}` }).click()
+  await expect(card.getByRole('button', { name: `Star ${name}` })).toHaveAttribute('aria-pressed', 'true')
+  await expect(greta.getByRole('button', { name: 'Change' })).toHaveCount(0)
+  await picture(greta, 'templates')
+  expect(await barriers(greta)).toEqual([])
+  await greta.setViewportSize({ width: 1280, height: 800 })
+  await card.getByRole('link', { name: `Use ${name}` }).click()
+  await expect(greta.getByRole('region', { name: 'Parameters' }).getByLabel('rate')).toHaveValue('0.1')
+  await greta.goto(`/templates?item=ann~${name}`)
+  await expect(greta.getByRole('heading', { name })).toBeVisible()
+  expect(await barriers(greta)).toEqual([])
+  await greta.setViewportSize({ width: 1280, height: 800 })
+  await picture(greta, 'template-detail')
+  expect(await ask(page, 'DELETE', `/marketplace/api/items/ann~${name}`)).toBe(200)
+  await context.close()
+  await others.close()
+})
+
+/** Who is signed in already goes to another page. */
+async function visit(page: Parameters<typeof signIn>[0], to: string) {
+  await page.goto(to)
+  await expect(page.getByRole('button', { name: 'Account of admin' })).toBeVisible()
+}
+
+test('a job is kept as a template, and what this browser kept moves to the server', async ({ page }) => {
+  await signIn(page)
+  await stageSet(page)
+  await page.goto('/jobs/admin~resnet-49')
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('button', { name: 'Keep as a template …' }).click()
+  const name = `from-job-${Date.now()}`
+  await page.getByRole('dialog').getByLabel('Name of the template').fill(name)
+  await page.getByRole('dialog').getByRole('button', { name: 'Keep', exact: true }).click()
+  await expect(page.getByText(`${name} is saved as a template.`)).toBeVisible()
+  const old = `old-${Date.now()}`
+  await page.evaluate(([key, value]) => localStorage.setItem(key!, value!), ['skep.templates.admin', JSON.stringify([{ name: old, text: jobFile(old, ['true']) }])])
+  await page.goto('/templates?show=mine')
+  await expect(page.getByRole('link', { name, exact: true })).toBeVisible()
+  await page.getByRole('button', { name: 'Move them to the server' }).click()
+  await expect(page.getByRole('link', { name: old, exact: true })).toBeVisible()
+  await expect(page.getByText('This browser keeps')).toHaveCount(0)
+  for (const one of [name, old]) expect(await ask(page, 'DELETE', `/marketplace/api/items/admin~${one}`)).toBe(200)
+})
