@@ -21,6 +21,7 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/admin", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/storages", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/templates", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/help", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/design", ACCESS_ANYONE, handle_portal, false},
@@ -29,6 +30,7 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/job-list.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/job-detail.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/submit.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/plugin.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/user-profile.html", ACCESS_ANYONE, handle_portal, false},
 };
 const size_t PORTAL_ROUTE_COUNT = COUNT_OF(PORTAL_ROUTES);

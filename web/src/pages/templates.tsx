@@ -180,8 +180,9 @@ function Star({ template }: { template: Template }) {
     }
   }
   return (
-    <Button small kind="plain" aria-pressed={template.starred ?? false} aria-label={t('Star {name}', { name: template.name })} onClick={() => void set()}>
-      {template.starred ? '★' : '☆'} {template.starNumber ?? 0}
+    <Button small kind="plain" aria-pressed={template.starred ?? false} onClick={() => void set()}>
+      <span aria-hidden="true">{template.starred ? '★' : '☆'}</span> {template.starNumber ?? 0}
+      <span className="hidden-text"> {t('Star {name}', { name: template.name })}</span>
     </Button>
   )
 }
