@@ -502,7 +502,7 @@ static int row_read(struct call *call, const struct doc *doc, struct store_templ
 
 /* ---- changes ---- */
 
-struct outcome {
+struct template_reply {
     int status;
     const char *message, *id; /* the id: of a new one */
     const char *state;        /* that it has now; NULL: private, or it did not change */
@@ -510,7 +510,7 @@ struct outcome {
 
 static int answered(struct call *call)
 {
-    const struct outcome *outcome = call->resume_state;
+    const struct template_reply *outcome = call->resume_state;
     if (call->answer_code) {
         call->err = call->answer_err;
         if (call->answer_code == ERR_NOT_FOUND)
@@ -531,10 +531,10 @@ static int answered(struct call *call)
 }
 
 static int change_send(struct call *call, const struct store_change *change,
-                       const struct outcome *outcome)
+                       const struct template_reply *outcome)
 {
     struct service *service = call->api->service;
-    struct outcome *kept = ARENA_NEW(call->arena, struct outcome);
+    struct template_reply *kept = ARENA_NEW(call->arena, struct template_reply);
     struct err err = {0};
     *kept = *outcome;
     call->resume_state = kept;
@@ -599,10 +599,10 @@ int handle_template_create(struct call *call)
                   text_of(arena_format(call->arena, "%s~%s", row->author, row->name)));
     change.template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
     return change_send(call, &change,
-                       &(struct outcome){.status = 201,
-                                         .message = "the template is saved",
-                                         .id = row->id,
-                                         .state = state_after(&change)});
+                       &(struct template_reply){.status = 201,
+                                                .message = "the template is saved",
+                                                .id = row->id,
+                                                .state = state_after(&change)});
 }
 
 int handle_template_update(struct call *call)
@@ -620,9 +620,9 @@ int handle_template_update(struct call *call)
     row->updated_ms = clock_unix_ms();
     row->reviewer = call->caller.auth.user;
     change.template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
-    return change_send(
-        call, &change,
-        &(struct outcome){.status = 200, .message = "updated", .state = state_after(&change)});
+    return change_send(call, &change,
+                       &(struct template_reply){
+                           .status = 200, .message = "updated", .state = state_after(&change)});
 }
 
 int handle_template_remove(struct call *call)
@@ -631,7 +631,8 @@ int handle_template_remove(struct call *call)
     int code = template_of_path(call, AUTH_EDIT_TEMPLATE, &change.template.row);
     if (code)
         return code;
-    return change_send(call, &change, &(struct outcome){.status = 200, .message = "deleted"});
+    return change_send(call, &change,
+                       &(struct template_reply){.status = 200, .message = "deleted"});
 }
 
 /* The version that was looked at, so that nobody approves what they have not seen. */
@@ -682,9 +683,9 @@ int handle_template_review(struct call *call)
                          "reason is missing: its author reads why it is rejected");
     row->reviewer = call->caller.auth.user;
     return change_send(call, &change,
-                       &(struct outcome){.status = 200,
-                                         .message = "reviewed",
-                                         .state = STATUS_NAMES[row->status]});
+                       &(struct template_reply){.status = 200,
+                                                .message = "reviewed",
+                                                .state = STATUS_NAMES[row->status]});
 }
 
 int handle_template_use(struct call *call)
@@ -694,7 +695,8 @@ int handle_template_use(struct call *call)
     if (code)
         return code;
     change.template.now_ms = clock_unix_ms();
-    return change_send(call, &change, &(struct outcome){.status = 200, .message = "counted"});
+    return change_send(call, &change,
+                       &(struct template_reply){.status = 200, .message = "counted"});
 }
 
 static int star(struct call *call, bool is_starred)
@@ -707,7 +709,7 @@ static int star(struct call *call, bool is_starred)
     change.template.is_starred = is_starred;
     return change_send(
         call, &change,
-        &(struct outcome){.status = 200, .message = is_starred ? "starred" : "not starred"});
+        &(struct template_reply){.status = 200, .message = is_starred ? "starred" : "not starred"});
 }
 
 int handle_template_star(struct call *call)

@@ -533,8 +533,8 @@ const struct cli_command COMMANDS[] = {
      "once an administrator has approved it, and again after each change; with the names of groups "
      "their members see it at once. `remove NAME…` removes some, `star` and `unstar` mark them.\n\n"
      "For administrators: `approve NAME…`, and `reject NAME…` with --reason.",
-     "skep template save mnist train.yaml --tag vision,small --share public",
-     TEMPLATE_OPTIONS, run_template},
+     "skep template save mnist train.yaml --tag vision,small --share public", TEMPLATE_OPTIONS,
+     run_template},
     {"admin", "ACTION", KIND_CHOICE, "check settings", 1, 1, "look after a server and its machine",
      "`settings` shows the server's configuration as it counts now: every key, its value, and "
      "where that comes from, with -o wide also what it is for. Passwords are masked. For "

@@ -139,10 +139,10 @@ static void test_secrets_are_masked(void **state)
     assert_body(world, "secrets:\\n  \\\"******\\\"");
     assert_body(world, "# a comment");
     /* what hides nothing stays as it is, with its names and comments */
-    assert_int_equal(world_send(world, HTTP_POST, ITEMS, alice,
-                                "{\"name\":\"t\",\"protocol\":\"" JOB(
-                                    "secrets:\\n  token: '' # mine\\n") "\"}"),
-                     201);
+    assert_int_equal(
+        world_send(world, HTTP_POST, ITEMS, alice,
+                   "{\"name\":\"t\",\"protocol\":\"" JOB("secrets:\\n  token: '' # mine\\n") "\"}"),
+        201);
     assert_int_equal(get(world, alice, "/alice~t"), 200);
     assert_body(world, "token: '' # mine");
 }
