@@ -35,6 +35,12 @@ struct row {
     const char *outcome; /* "done" or err_name */
 };
 
+#define ITEMS "/marketplace/api/items"
+#define TEMPLATE_JOB                                                                               \
+    "protocolVersion: 2\\nname: x\\ntype: job\\nprerequisites:\\n  - {name: image, type: "         \
+    "dockerimage, uri: debian}\\ntaskRoles:\\n  worker:\\n    dockerImage: image\\n    "           \
+    "resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}\\n    commands: [echo hi]\\n"
+
 /* By admin; alice's job `job` runs, `lab` is a group, bob a user. */
 static const struct row ROWS[] = {
     {HTTP_POST, "/api/v2/authn/basic/login", "/api/v2/authn/basic/login", LOGIN, NULL, "done"},
@@ -118,6 +124,17 @@ static const struct row ROWS[] = {
      "unsupported"},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", "/api/v2/virtual-clusters/new/status", "{}",
      "new", "unsupported"},
+
+    /* alice has a public template `mine` */
+    {HTTP_POST, ITEMS, ITEMS, "{\"name\":\"new\",\"protocol\":\"" TEMPLATE_JOB "\"}", "admin~new",
+     "done"},
+    {HTTP_PUT, ITEMS "/:item", ITEMS "/alice~mine", "{\"summary\":\"s\"}", "alice~mine", "done"},
+    {HTTP_DELETE, ITEMS "/:item", ITEMS "/alice~mine", "", "alice~mine", "done"},
+    {HTTP_PUT, ITEMS "/:item/status", ITEMS "/alice~mine/status", "{\"status\":\"approved\"}",
+     "alice~mine", "done"},
+    {HTTP_POST, ITEMS "/:item/use", ITEMS "/alice~mine/use", "", "alice~mine", "done"},
+    {HTTP_PUT, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
+    {HTTP_DELETE, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
 
     /* a task's report at its barrier is no change that somebody asks for */
     {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", NULL, NULL, NULL, NULL},
@@ -204,6 +221,16 @@ static bool row_holds(const struct row *row)
     world->address = "10.1.1.1";
     add(world, (struct store_change){.kind = CHANGE_GROUP_ADD,
                                      .group = {.name = "lab", .description = ""}});
+    add(world, (struct store_change){.kind = CHANGE_TEMPLATE_ADD,
+                                     .template.row = {.id = "1",
+                                                      .author = "alice",
+                                                      .name = "mine",
+                                                      .summary = "",
+                                                      .description = "",
+                                                      .protocol = "",
+                                                      .is_public = true,
+                                                      .created_ms = 1,
+                                                      .updated_ms = 1}});
     const char *admin = world_login(world, "admin");
     world_submit(world, world_login(world, "alice"), "job", 1);
     const size_t before = audits_read(world, (struct audit_filter){0}, &arena).count;
