@@ -11,6 +11,7 @@
 #include "base/utc.h"
 #include "spec/spec.h"
 #include "sys/clock.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,11 +83,13 @@ static void template_json(struct json_writer *json, const struct store_template 
 static int groups_of_caller(struct call *call, struct store_members *groups)
 {
     struct store_user user;
+    *groups = (struct store_members){0};
     if (!call_reader(call))
         return call->err.code;
     int code =
         store_user(call->reader, text_of(call->caller.auth.user), call->arena, &user, &call->err);
-    *groups = code ? (struct store_members){0} : user.groups;
+    if (!code)
+        *groups = user.groups;
     return code;
 }
 
@@ -111,7 +114,7 @@ static struct auth_subject subject_of(const struct store_template *row,
 /* The template that the path names, by its id or as author~name, if the caller may do this. */
 static int template_of_path(struct call *call, enum auth_right right, struct store_template *row)
 {
-    struct store_members groups;
+    struct store_members groups = {0};
     int code = groups_of_caller(call, &groups);
     if (!code)
         code = store_template(call->reader, call->parameters[0], call->caller.auth.user,
@@ -131,7 +134,7 @@ static int template_of_path(struct call *call, enum auth_right right, struct sto
 /* All that the caller may see. */
 static int visible(struct call *call, struct store_templates *templates)
 {
-    struct store_members groups;
+    struct store_members groups = {0};
     int code = groups_of_caller(call, &groups);
     if (!code)
         code = store_templates(call->reader, call->caller.auth.user, call->arena, templates,
@@ -216,6 +219,7 @@ static int order_read(struct call *call, size_t *order)
 
 static struct text key_of(struct call *call, const struct store_template *row, size_t order)
 {
+    assert(order < COUNT_OF(ORDERS));
     const int64_t numbers[] = {row->updated_ms, row->use_count, row->star_count};
     return text_of(arena_format(call->arena, "%016llx%016llx%s", (unsigned long long)numbers[order],
                                 (unsigned long long)row->updated_ms, row->id));
@@ -224,9 +228,9 @@ static struct text key_of(struct call *call, const struct store_template *row, s
 int handle_template_list(struct call *call)
 {
     struct template_filter filter;
-    struct store_templates templates;
-    struct list_page page;
-    size_t order;
+    struct store_templates templates = {0};
+    struct list_page page = {0};
+    size_t order = 0;
     int code = order_read(call, &order);
     if (!code)
         code = page_parse(call, &page, ORDERS[order].list, &limits);
@@ -306,7 +310,7 @@ static int words_compare(const void *a, const void *b)
 /* Those of all templates that the caller may see, each once, with the number of these. */
 static int words_of_all(struct call *call, bool wants_tags)
 {
-    struct store_templates templates;
+    struct store_templates templates = {0};
     size_t room = 0, count = 0;
     int code = visible(call, &templates);
     if (code)

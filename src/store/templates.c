@@ -297,7 +297,7 @@ static int row_find(struct store *store, struct store_change *change, struct are
 int template_set(struct store *store, struct store_change *change, struct err *err)
 {
     assert(change->kind == CHANGE_TEMPLATE_SET);
-    struct store_template now;
+    struct store_template now = {0};
     cleanup_arena struct arena arena;
     arena_init(&arena);
     int code = row_find(store, change, &arena, &now, err);
@@ -346,7 +346,7 @@ int template_review(struct store *store, struct store_change *change, struct err
 {
     const struct store_template *asked = &change->template.row;
     assert(asked->status == TEMPLATE_APPROVED || asked->status == TEMPLATE_REJECTED);
-    struct store_template now;
+    struct store_template now = {0};
     cleanup_arena struct arena arena;
     arena_init(&arena);
     text_check(change, "reason", asked->reason, STORE_TEMPLATE_SUMMARY_MAX);
