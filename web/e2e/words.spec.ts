@@ -1,5 +1,6 @@
 // Two languages: with Chinese chosen, no page and no dialog has a word of English that is ours.
 import type { Page } from '@playwright/test'
+import { dialogsOf, menusOf } from './dialogs'
 import { expect, signIn, test } from './portal'
 import { pagesOf, settled, stageSet } from './stage'
 
@@ -52,6 +53,33 @@ test('in Chinese no page has a word of English left', async ({ page }) => {
     await page.goto(path)
     await settled(page)
     for (const one of await words(page, NAMES.source, names)) wrong.push(`${path}: ${one}`)
+  }
+  expect(wrong).toEqual([])
+})
+
+test('in Chinese no dialog and no menu has a word of English left', async ({ page }) => {
+  test.setTimeout(900_000)
+  await signIn(page)
+  await stageSet(page)
+  await page.evaluate(() => localStorage.setItem('skep.language', 'zh-CN'))
+  const names = await given(page)
+  const wrong: string[] = []
+  for (const [path, open] of dialogsOf('zh-CN')) {
+    await page.goto(path)
+    await settled(page)
+    await open(page)
+    const dialog = page.getByRole('dialog')
+    await expect(dialog).toBeVisible()
+    await expect(dialog.getByText('正在载入……')).toHaveCount(0)
+    const title = `${path} ${await dialog.getByRole('heading').first().innerText()}`
+    for (const one of await words(page, NAMES.source, names)) wrong.push(`${title}: ${one}`)
+    await page.keyboard.press('Escape')
+  }
+  for (const [path, name] of menusOf('zh-CN')) {
+    await page.goto(path)
+    await settled(page)
+    await page.getByRole('button', { name, exact: true }).click()
+    for (const one of await words(page, NAMES.source, names)) wrong.push(`${path} ${name}: ${one}`)
   }
   expect(wrong).toEqual([])
 })

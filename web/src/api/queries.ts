@@ -67,6 +67,14 @@ export const taskQuery = (name: string, attempt: number, role: string, index: nu
     queryFn: ({ signal }) => get<Task>(`/api/v2/jobs/${enc(name)}/attempts/${attempt}/taskRoles/${enc(role)}/taskIndex/${index}/attempts`, signal),
   })
 
+/** Where the tasks are reached by ssh; for who may change the job. The tasks are new with every attempt. */
+export const jobSshQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name, 'ssh'],
+    queryFn: ({ signal }) => get<Schema['SshInfo']>(`/api/v1/jobs/${enc(name)}/ssh`, signal),
+    retry: false,
+  })
+
 export const configQuery = (name: string) =>
   queryOptions({
     queryKey: ['job', name, 'config'],

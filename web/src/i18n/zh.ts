@@ -1,5 +1,8 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
+import more from './zh-more'
+
 const zh: Record<string, string> = {
+  ...more,
   '10 to 39 %': '10 至 39 %',
   '40 to 69 %': '40 至 69 %',
   '70 % and more': '70 % 及以上',
@@ -592,7 +595,6 @@ const zh: Record<string, string> = {
   'Why': '原因',
   'Why it failed': '失败原因',
   'Why it waits': '为什么等待',
-  'With a public key here you reach your tasks by ssh. Make one with:': '在此添加公钥后，可以用 ssh 进入您的任务。生成密钥：',
   'Wrap lines': '自动换行',
   'Write a job file, or begin with a form:': '编写作业文件，或从表单开始：',
   'Your mail address is changed.': '邮箱地址已更改。',

@@ -37,7 +37,9 @@ export function useKeys(onHelp: () => void, isOn: boolean) {
     let wentAt = -SEQUENCE_MS
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-      if (!settingsGet().singleKeys || document.querySelector('dialog[open]')) return
+      if (!settingsGet().singleKeys) return
+      if (event.key === 'u') [...document.querySelectorAll<HTMLButtonElement>('button[data-undo]')].at(-1)?.click()
+      if (document.querySelector('dialog[open]')) return
       const place = PLACES[event.key]
       if (event.timeStamp - wentAt < SEQUENCE_MS && place) {
         wentAt = -SEQUENCE_MS
@@ -45,7 +47,6 @@ export function useKeys(onHelp: () => void, isOn: boolean) {
         navigate(place)
       } else if (event.key === 'g') wentAt = event.timeStamp
       else if (event.key === '?') onHelp()
-      else if (event.key === 'u') [...document.querySelectorAll<HTMLButtonElement>('button[data-undo]')].at(-1)?.click()
       else if (event.key === '/') {
         const field = document.querySelector<HTMLInputElement>('main input[type=search]')
         if (!field) return

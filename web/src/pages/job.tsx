@@ -6,7 +6,7 @@ import { enc, sessionGet, type JobDetail } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
-import { TaskStates } from '../lib/task-states'
+import { TaskStates, type TaskPlace } from '../lib/task-states'
 import { jobNameOf, navigate, useSearch } from '../router'
 import { later } from '../ui/later'
 import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
@@ -17,6 +17,7 @@ import { isLive } from './jobs'
 
 const JobUse = later(() => import('./job/use'))
 const PortDialog = later(() => import('./job/ports'), null)
+const SshDialog = later(() => import('./job/ssh'), null)
 const JobTerminal = later(() => import('./job/terminal'))
 const Configuration = later(() => import('./job/configuration'))
 
@@ -28,7 +29,7 @@ function useRights(owner: string | undefined) {
   return { mayChange, mayReadFile: mayChange || !!info?.sharedConfigurations, mayReadLogs: mayChange || !!info?.sharedLogs }
 }
 
-type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | null
+type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | 'ssh' | { ssh: TaskPlace } | null
 
 function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; detail: JobDetail; onClose: () => void }) {
   const queries = useQueryClient()
@@ -83,6 +84,7 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
   if (asked === 'tag') return <TagDialog name={name} onClose={onClose} onDone={done} />
   if (asked === 'port')
     return <PortDialog name={name} detail={detail} onClose={onClose} />
+  if (asked === 'ssh' || (asked !== null && typeof asked === 'object')) return <SshDialog name={name} detail={detail} at={asked === 'ssh' ? null : asked.ssh} onClose={onClose} />
   if (asked === 'scale') return <ScaleDialog name={name} detail={detail} onClose={onClose} onDone={done} />
   return null
 }
@@ -192,6 +194,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
           return (
             <>
               {status.state === 'RUNNING' && item(t('Open a port …'), () => ask('port'))}
+              {status.state === 'RUNNING' && item(t('Reach a task by ssh …'), () => ask('ssh'))}
               {item(t('Put a tag …'), () => ask('tag'))}
               {mayClone && item(t('Keep as a template …'), () => navigate(`/submit?clone=${enc(name)}&keep=1`))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
@@ -298,7 +301,7 @@ export default function Job({ name: given }: { name: string }) {
           { id: 'attempts', title: t('Attempts') },
         ]}
       />
-      {tab === 'overview' && <Overview name={name} detail={detail} />}
+      {tab === 'overview' && <Overview name={name} detail={detail} {...(mayChange ? { onSsh: (place) => ask({ ssh: place }) } : {})} />}
       {tab === 'logs' && <Logs name={name} detail={detail} />}
       {tab === 'use' && <JobUse name={name} detail={detail} />}
       {tab === 'terminal' && <JobTerminal name={name} detail={detail} />}

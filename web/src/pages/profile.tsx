@@ -6,13 +6,9 @@ import { clustersQuery, quotaQuery, tokensQuery, userQuery } from '../api/querie
 import { languageGet, t } from '../i18n/i18n'
 import { clock } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
-import { Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
-
-interface SshKey {
-  title: string
-  value: string
-  time?: number
-}
+import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Keys } from './profile/keys'
+import { OwnStorages } from './profile/storages'
 
 /** A form that sends something and says what came of it. */
 function useSend(after: () => Promise<unknown> | void) {
@@ -99,82 +95,6 @@ function PasswordDialog({ name, onClose }: { name: string; onClose: () => void }
           <Button onClick={onClose}>{t('Cancel')}</Button>
           <Button type="submit" kind="main">
             {t('Change the password')}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
-  )
-}
-
-function Keys({ user }: { user: User }) {
-  const keys = ((user.extension as { sshKeys?: SshKey[] } | undefined)?.sshKeys ?? []).filter((key) => key.value)
-  const queries = useQueryClient()
-  const [isNew, setNew] = useState(false)
-  const [removed, setRemoved] = useState<SshKey | null>(null)
-  const save = async (next: SshKey[]) => {
-    await call('PUT', `/api/v2/users/${enc(user.username ?? '')}/extension`, { json: { extension: { sshKeys: next } } })
-    await queries.invalidateQueries({ queryKey: ['users'] })
-  }
-  return (
-    <section className="card" aria-label={t('Keys for ssh')}>
-      <div className="card-head">
-        <h2>{t('Keys for ssh')}</h2>
-        <div className="push">
-          <Button onClick={() => setNew(true)}>{t('Add a key …')}</Button>
-        </div>
-      </div>
-      {!keys.length ? (
-        <Empty title={t('There is no key yet')}>
-          <p>{t('With a public key here you reach your tasks by ssh. Make one with:')}</p>
-          <code>ssh-keygen -t ed25519</code>
-        </Empty>
-      ) : (
-        <ul className="stack">
-          {keys.map((key) => (
-            <li key={key.value} className="row">
-              <strong>{key.title}</strong>
-              <code className="small clip grow" title={key.value}>
-                {key.value}
-              </code>
-              <Copy text={key.value} label={t('Copy the key {name}', { name: key.title })} />
-              <Button small kind="danger" aria-label={t('Remove the key {name}', { name: key.title })} onClick={() => setRemoved(key)}>
-                {t('Remove')}
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {isNew && <KeyDialog onClose={() => setNew(false)} onSave={(key) => save([...keys, key])} />}
-      {removed && (
-        <Confirm title={t('Remove the key {name}?', { name: removed.title })} action={t('Remove')} danger onClose={() => setRemoved(null)} onConfirm={() => save(keys.filter((key) => key !== removed))}>
-          <p>{t('It opens no task that is started from now on.')}</p>
-        </Confirm>
-      )}
-    </section>
-  )
-}
-
-function KeyDialog({ onClose, onSave }: { onClose: () => void; onSave: (key: SshKey) => Promise<void> }) {
-  const [error, send] = useSend(onClose)
-  const [isWrong, setWrong] = useState(false)
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget)
-    const value = String(form.get('value')).trim()
-    const isKey = /^(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]{40,}( .*)?$/.test(value)
-    setWrong(!isKey)
-    if (isKey) void send(() => onSave({ title: String(form.get('title')), value, time: Date.now() }))
-  }
-  return (
-    <Dialog title={t('Add a key')} onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        {error !== null && <ErrorNote error={error} />}
-        <TextField label={t('Name')} name="title" required />
-        <TextField label={t('Public key')} name="value" required placeholder="ssh-ed25519 AAAA…" error={isWrong ? t('This is no public key: it begins with ssh- or ecdsa-, and stands in a file that ends with .pub.') : null} />
-        <div className="dialog-foot">
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="main">
-            {t('Add')}
           </Button>
         </div>
       </form>
@@ -357,6 +277,7 @@ export default function Profile() {
             <Account user={user} />
             <Quotas user={user} />
             <Limits name={me} />
+            <OwnStorages />
           </div>
           <Keys user={user} />
           <Tokens />

@@ -9,12 +9,14 @@ import {
   useId,
   useRef,
   useState,
+  useSyncExternalStore,
   type ButtonHTMLAttributes,
   type FormEvent,
   type InputHTMLAttributes,
   type ReactNode,
   type SelectHTMLAttributes,
 } from 'react'
+import { createPortal } from 'react-dom'
 import { ApiError, type JobState } from '../api/client'
 import { languageGet, t } from '../i18n/i18n'
 import { ago, clock, duration } from '../lib/format'
@@ -95,14 +97,30 @@ export function Check({ children, ...rest }: InputHTMLAttributes<HTMLInputElemen
 
 // ---- dialog ----
 
+/** Where each open dialog has its toasts, the one on top last: nothing outside it can be reached or is read aloud. */
+const toastPlaces: HTMLElement[] = []
+const placeWatchers = new Set<() => void>()
+const placeWatch = (notify: () => void) => {
+  placeWatchers.add(notify)
+  return () => void placeWatchers.delete(notify)
+}
+const placeGet = () => toastPlaces.at(-1) ?? null
+
 export function Dialog({ title, onClose, wide, children }: { title: string; onClose: () => void; wide?: boolean; children: ReactNode }) {
   const ref = useRef<HTMLDialogElement>(null)
+  const toasts = useRef<HTMLDivElement>(null)
   const id = useId()
   useEffect(() => {
     const dialog = ref.current!
+    const place = toasts.current!
     const before = document.activeElement
+    const tell = () => placeWatchers.forEach((notify) => notify())
     dialog.showModal()
+    toastPlaces.push(place)
+    tell()
     return () => {
+      toastPlaces.splice(toastPlaces.indexOf(place), 1)
+      tell()
       dialog.close()
       if (before instanceof HTMLElement) before.focus()
     }
@@ -111,6 +129,7 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
     <dialog
       ref={ref}
       className="dialog"
+      tabIndex={-1}
       data-wide={wide || undefined}
       aria-labelledby={id}
       onCancel={(event) => {
@@ -129,6 +148,7 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
         <h2 id={id}>{title}</h2>
         {children}
       </div>
+      <div ref={toasts} className="toasts" role="status" aria-atomic="false" />
     </dialog>
   )
 }
@@ -287,11 +307,12 @@ const UNDO_MS = 30_000
 
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([])
+  const place = useSyncExternalStore(placeWatch, placeGet)
   const next = useRef(1)
   const remove = useCallback((id: number) => {
     const gone = document.getElementById(`toast-${id}`)
     // who has pressed its button stands nowhere without it
-    if (gone?.contains(document.activeElement)) (gone.nextElementSibling?.querySelector('button') ?? document.getElementById('main'))?.focus()
+    if (gone?.contains(document.activeElement)) (gone.nextElementSibling?.querySelector('button') ?? gone.closest<HTMLElement>('dialog') ?? document.getElementById('main'))?.focus()
     setToasts((all) => all.filter((toast) => toast.id !== id))
   }, [])
   const add = useCallback(
@@ -313,25 +334,27 @@ export function Toasts({ children }: { children: ReactNode }) {
       (error: unknown) => add(t('It could not be undone: {why}', { why: error instanceof Error ? error.message : String(error) }), 'error'),
     )
   }
+  const shown = toasts.map((toast) => (
+    <div key={toast.id} id={`toast-${toast.id}`} className="toast" data-kind={toast.kind}>
+      <span>{toast.text}</span>
+      {toast.undo && (
+        <Button small data-undo aria-keyshortcuts="u" onClick={() => undone(toast)}>
+          {t('Undo')}
+        </Button>
+      )}
+      <Button small kind="plain" aria-label={t('Close')} onClick={() => remove(toast.id)}>
+        ✕
+      </Button>
+    </div>
+  ))
   return (
     <ToastContext value={add}>
       {children}
       {/* only what is new is read aloud, not all of them again */}
       <div className="toasts" role="status" aria-atomic="false">
-        {toasts.map((toast) => (
-          <div key={toast.id} id={`toast-${toast.id}`} className="toast" data-kind={toast.kind}>
-            <span>{toast.text}</span>
-            {toast.undo && (
-              <Button small data-undo aria-keyshortcuts="u" onClick={() => undone(toast)}>
-                {t('Undo')}
-              </Button>
-            )}
-            <Button small kind="plain" aria-label={t('Close')} onClick={() => remove(toast.id)}>
-              ✕
-            </Button>
-          </div>
-        ))}
+        {!place && shown}
       </div>
+      {place && createPortal(shown, place)}
     </ToastContext>
   )
 }

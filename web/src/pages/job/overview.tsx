@@ -4,6 +4,7 @@ import { enc, type JobDetail, type StoryEvent } from '../../api/client'
 import { storyQuery, useOverTimeQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
+import type { TaskPlace } from '../../lib/task-states'
 import { Link, navigate } from '../../router'
 import { Ago, Duration, Empty, Reason, Said, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
@@ -113,7 +114,7 @@ function Story({ name }: { name: string }) {
   )
 }
 
-export function Overview({ name, detail }: { name: string; detail: JobDetail }) {
+export function Overview({ name, detail, onSsh }: { name: string; detail: JobDetail; onSsh?: (place: TaskPlace) => void }) {
   const status = detail.jobStatus!
   const logHref = (role: string, index: number) => `${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}`
   usePageTitle(name)
@@ -140,7 +141,7 @@ export function Overview({ name, detail }: { name: string; detail: JobDetail }) 
         <Facts detail={detail} />
       </section>
       <Timeline name={name} detail={detail} />
-      <Tasks name={name} detail={detail} logHref={logHref} onPick={(role, index) => navigate(logHref(role, index))} />
+      <Tasks name={name} detail={detail} logHref={logHref} onPick={(role, index) => navigate(logHref(role, index))} {...(onSsh ? { onSsh } : {})} />
       <Story name={name} />
     </>
   )

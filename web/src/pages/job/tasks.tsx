@@ -7,7 +7,7 @@ import { pollMs, TASK_FIELDS, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
 import { useSettings } from '../../lib/settings'
-import { runsOf, stateOfLetter, stretchesOf, TaskStates } from '../../lib/task-states'
+import { runsOf, stateOfLetter, stretchesOf, TaskStates, type TaskPlace } from '../../lib/task-states'
 import { Link } from '../../router'
 import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
 import { isLive } from '../jobs'
@@ -213,8 +213,9 @@ function csvRows(rows: Task[]) {
 
 const ROW_PX = 31
 const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 84px 110px 104px 92px minmax(120px, 1.4fr)'
+const TEMPLATE_SSH = `${TEMPLATE} 60px`
 
-function RowCells({ name, state, row, href }: { name: string; state: string | undefined; row: Task | undefined; href: string }) {
+function RowCells({ name, state, row, href, onSsh }: { name: string; state: string | undefined; row: Task | undefined; href: string; onSsh: (() => void) | undefined }) {
   const exit = row?.containerExitCode
   return (
     <>
@@ -240,6 +241,15 @@ function RowCells({ name, state, row, href }: { name: string; state: string | un
       <div role="cell" lang="en" title={row?.containerExitSpec?.reason}>
         {exit === null || exit === undefined ? '–' : `${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}
       </div>
+      {onSsh && (
+        <div role="cell">
+          {state === 'RUNNING' && (
+            <Button small aria-label={t('Reach {task} by ssh', { task: name })} onClick={onSsh}>
+              ssh
+            </Button>
+          )}
+        </div>
+      )}
     </>
   )
 }
@@ -252,10 +262,12 @@ interface TableProps {
   state: string // the one that all of them have, and nobody else; '' when there is more to it
   known: Task[] // rows that have been read
   logHref: (role: string, index: number) => string
+  onSsh: ((place: TaskPlace) => void) | undefined // where the person may
 }
 
 function TaskTable(props: TableProps) {
-  const { numbers, states, logHref } = props
+  const { numbers, states, logHref, onSsh } = props
+  const template = onSsh ? TEMPLATE_SSH : TEMPLATE
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({ count: numbers.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
   const items = virtual.getVirtualItems()
@@ -266,12 +278,17 @@ function TaskTable(props: TableProps) {
       {error !== null && <ErrorNote error={error} />}
       <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={numbers.length + 1} tabIndex={0} style={{ height: Math.min(460, (numbers.length + 1) * ROW_PX + 4) }}>
         <div role="rowgroup">
-          <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: TEMPLATE }}>
+          <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
             {titles.map((title) => (
               <div key={title} role="columnheader">
                 {title}
               </div>
             ))}
+            {onSsh && (
+              <div role="columnheader">
+                <span className="hidden-text">{t('Actions')}</span>
+              </div>
+            )}
           </div>
         </div>
         <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
@@ -280,8 +297,8 @@ function TaskTable(props: TableProps) {
             if (!place) return null
             const key = keyOf(place.role, place.index)
             return (
-              <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: TEMPLATE, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
-                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} />
+              <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
+                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} onSsh={onSsh && (() => onSsh(place))} />
               </div>
             )
           })}
@@ -291,7 +308,7 @@ function TaskTable(props: TableProps) {
   )
 }
 
-export function Tasks({ name, detail, logHref, onPick }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void }) {
+export function Tasks({ name, detail, logHref, onPick, onSsh }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void; onSsh?: (place: TaskPlace) => void }) {
   const states = useMemo(() => TaskStates.of(detail), [detail])
   const [state, setState] = useState('')
   const [text, setText] = useState('')
@@ -331,7 +348,7 @@ export function Tasks({ name, detail, logHref, onPick }: { name: string; detail:
       {states.count > 1 && <Strip states={states} onPick={onPick} />}
       {found.error !== null && <ErrorNote error={found.error} />}
       {settled && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}
-      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} />
+      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} onSsh={onSsh} />
     </section>
   )
 }

@@ -1,0 +1,107 @@
+// Ways by ssh: the job's commands and its key, and a key pair made in the browser.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readFileSync } from 'node:fs'
+import { expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+import { ask } from './stage'
+
+const SSH = `extras:
+  com.microsoft.pai.runtimeplugin:
+    - plugin: ssh
+      parameters: {jobssh: true}
+      failurePolicy: ignore
+`
+
+/** The public key of a file of a private one, by OpenSSH. */
+function publicOf(path: string): string {
+  chmodSync(path, 0o600)
+  return execFileSync('ssh-keygen', ['-y', '-f', path], { encoding: 'utf8' }).trim()
+}
+
+test.beforeEach(async ({ context }) => context.grantPermissions(['clipboard-read', 'clipboard-write']))
+
+test('a running task has the commands by which it is reached, and the key of its job is saved', async ({ page }) => {
+  await signIn(page)
+  await roomMake(page)
+  const name = `reach-${Date.now()}`
+  await submit(page, jobFile(name, ['sleep 100000'], SSH).replace('instances: 1', 'instances: 2'))
+  await page.goto(`/jobs/admin~${name}`)
+  const button = page.getByRole('button', { name: 'Reach main[1] by ssh' })
+  await tabTo(page, button)
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog')
+  await expect(dialog.getByLabel('Task', { exact: true }).locator('option:checked')).toHaveText('main[1]')
+  const task = await page.evaluate(async (job) => {
+    const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+    const reply = await fetch(`/api/v2/jobs/${job}/tasks?role=main&from=1&limit=1&fields=containerIp,containerPorts`, { headers: { Authorization: `Bearer ${token}` } })
+    return ((await reply.json()) as { containerIp: string; containerPorts: { ssh: string } }[])[0]!
+  }, `admin~${name}`)
+  await expect(dialog).toContainText(`-p ${task.containerPorts.ssh} root@${task.containerIp}`)
+  await dialog.getByLabel('User in the container').fill('ann')
+  await dialog.getByRole('button', { name: 'Copy: With the key of the job' }).click()
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+    `ssh -i ~/Downloads/admin-${name}.pem -o IdentitiesOnly=yes -o HostKeyAlias=admin~${name} -o StrictHostKeyChecking=accept-new -p ${task.containerPorts.ssh} ann@${task.containerIp}`,
+  )
+  // the note of what was done is in the dialog: outside it nobody could reach it
+  const toast = dialog.getByRole('status').filter({ hasText: 'Copied.' })
+  await expect(toast).toBeVisible()
+  await tabTo(page, toast.getByRole('button', { name: 'Close' }))
+  await page.keyboard.press('Enter')
+  await expect(toast).toBeHidden()
+  expect(await dialog.evaluate((element) => element.contains(document.activeElement))).toBe(true)
+  const saved = page.waitForEvent('download')
+  await dialog.getByRole('button', { name: 'Save the private key of the job' }).click()
+  const file = await saved
+  expect(file.suggestedFilename()).toBe(`admin-${name}.pem`)
+  expect(publicOf(await file.path())).toMatch(/^ssh-ed25519 /)
+  await picture(page, 'ssh')
+  await page.keyboard.press('Escape')
+  await expect(button).toBeFocused()
+  await roomMake(page)
+})
+
+test('a job without ssh says what its file lacks', async ({ page }) => {
+  await signIn(page)
+  await roomMake(page)
+  const name = `closed-${Date.now()}`
+  await submit(page, jobFile(name, ['sleep 100000']))
+  await page.goto(`/jobs/admin~${name}`)
+  await page.getByRole('button', { name: 'Reach main[0] by ssh' }).click()
+  await expect(page.getByRole('dialog')).toContainText('This job has no ssh')
+  await expect(page.getByRole('dialog')).toContainText('jobssh: true')
+  await roomMake(page)
+})
+
+for (const kind of ['ed25519', 'rsa'] as const)
+  test(`a key pair of the kind ${kind} is made by keyboard; its private half goes to a file alone`, async ({ page }) => {
+    const sent: string[] = []
+    page.on('request', (request) => sent.push(request.postData() ?? ''))
+    await signIn(page, undefined, '/profile')
+    await ask(page, 'PUT', '/api/v2/users/admin/extension', { extension: { sshKeys: [] } })
+    await page.reload()
+    const open = page.getByRole('button', { name: 'Make a key …' })
+    await tabTo(page, open)
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('laptop')
+    await dialog.getByLabel('Kind').selectOption(kind)
+    await dialog.getByRole('button', { name: 'Make the key' }).click()
+    await expect(dialog.getByRole('button', { name: 'Add the public key' })).toBeDisabled()
+    const saved = page.waitForEvent('download')
+    await dialog.getByRole('button', { name: 'Save the private key' }).click()
+    const file = await saved
+    expect(file.suggestedFilename()).toBe('laptop')
+    const path = await file.path()
+    const shown = await dialog.getByLabel('Public key').innerText()
+    expect(publicOf(path)).toBe(shown.trim())
+    await dialog.getByRole('button', { name: 'Add the public key' }).click()
+    await expect(dialog).toHaveCount(0)
+    await expect(page.getByRole('region', { name: 'Keys for ssh' })).toContainText(shown.trim())
+    const lines = readFileSync(path, 'utf8').split('\n').slice(1, -2)
+    expect(sent.some((body) => body.includes('PRIVATE') || lines.some((line) => body.includes(line)))).toBe(false)
+    await page.getByRole('button', { name: 'Remove the key laptop' }).click()
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await expect(page.getByText('There is no key yet')).toBeVisible()
+    await page.keyboard.press('u')
+    await expect(page.getByRole('region', { name: 'Keys for ssh' })).toContainText(shown.trim())
+    await ask(page, 'PUT', '/api/v2/users/admin/extension', { extension: { sshKeys: [] } })
+  })

@@ -1,0 +1,33 @@
+import { useQuery } from '@tanstack/react-query'
+import { storagesQuery } from '../../api/queries'
+import { t } from '../../i18n/i18n'
+import { Link } from '../../router'
+import { ErrorNote } from '../../ui/ui'
+
+/** What the person may have mounted; the page of storages says how a job file asks for it. */
+export function OwnStorages() {
+  const { data, error } = useQuery(storagesQuery)
+  return (
+    <section className="card" aria-label={t('Storages')}>
+      <div className="card-head">
+        <h2>{t('Storages')}</h2>
+        <Link className="push small" href="/storages">
+          {t('How a job asks for them')}
+        </Link>
+      </div>
+      {error !== null && <ErrorNote error={error} />}
+      {data?.length === 0 && <p className="quiet">{t('No storage is offered to you')}</p>}
+      <ul className="stack-tight">
+        {data?.map((storage) => (
+          <li key={storage.name} className="row">
+            <strong>{storage.name}</strong>
+            <span className="quiet small" lang="en">{storage.type}</span>
+            {storage.isDefault && <span className="tag">{t('default')}</span>}
+            <code className="small anywhere">{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
+            {storage.readOnly && <span className="tag">{t('read only')}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
