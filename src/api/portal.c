@@ -31,6 +31,16 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/job-detail.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/submit.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/plugin.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/submit_demo.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/submit_v1.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/job-event.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/job-transfer.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/task-attempt.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/virtual-clusters.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/dashboard.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/cluster-view/*view", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/user-view.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/batch-register.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/user-profile.html", ACCESS_ANYONE, handle_portal, false},
 };
 const size_t PORTAL_ROUTE_COUNT = COUNT_OF(PORTAL_ROUTES);

@@ -32,6 +32,7 @@ export function dialogsOf(language: Language): Opening[] {
     ['/admin', press('Quotas of {name}', { name: 'ann' })],
     ['/admin', selected('ann', 'Remove')],
     ['/admin', selected('ann', 'Change the selected')],
+    ['/admin', selected('ann', 'New passwords')],
     ['/cluster?tab=nodes', first('Cordon or drain {node}')],
     ['/admin?tab=groups', press('New group')],
     ['/admin?tab=groups', press('Change {user}', { user: 'lab' })],

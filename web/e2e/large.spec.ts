@@ -31,6 +31,9 @@ test.describe('a job of 20,000 tasks', () => {
     await expect(rowsOf(page).getByRole('row').filter({ hasText: 'first[0]' })).toContainText('fake')
     await rowsOf(page).evaluate((grid) => (grid.scrollTop = grid.scrollHeight))
     await expect(rowsOf(page).getByRole('row').filter({ hasText: 'second[9999]' })).toContainText('Waiting')
+    await card(page).getByLabel('Go to row').fill('15001')
+    await card(page).getByLabel('Go to row').press('Enter')
+    await expect(rowsOf(page).getByRole('link', { name: 'second[5000]' })).toBeFocused()
     expect(await rowsOf(page).getByRole('row').count()).toBeLessThan(60) // the others are not in the document
     expect(Math.max(...sizes)).toBeLessThan(200_000) // all of them would be some 20 MB
     await picture(page, 'large')

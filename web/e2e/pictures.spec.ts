@@ -22,6 +22,7 @@ const PICTURES: [string, string][] = [
   ['groups', '/admin?tab=groups'],
   ['granted', '/admin?tab=clusters'],
   ['admin-nodes', '/admin?tab=nodes'],
+  ['services', '/admin?tab=services'],
   ['abnormal', '/admin?tab=abnormal'],
   ['exit-codes', '/admin?tab=exits'],
   ['audit', '/admin?tab=audit'],

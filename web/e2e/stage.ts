@@ -30,6 +30,7 @@ export const pagesOf = (job: string) => [
   '/admin?tab=groups',
   '/admin?tab=clusters',
   '/admin?tab=nodes',
+  '/admin?tab=services',
   '/admin?tab=abnormal',
   '/admin?tab=exits',
   '/admin?tab=audit',

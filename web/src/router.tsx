@@ -85,8 +85,9 @@ export const jobPath = (user: string, name: string) => `/jobs/${encodeURICompone
 
 /** Where OpenPAI's portal had a page, ours has another: its links go on working. */
 export function pathOfOldPortal(path: string, search: URLSearchParams): string | null {
-  const user = search.get('username') ?? search.get('user') ?? ''
+  const user = search.get('username') ?? search.get('userName') ?? search.get('user') ?? ''
   const job = search.get('jobName') ?? search.get('jobname') ?? ''
+  const detail = user && job ? jobPath(user, job) : '/jobs'
   switch (path) {
     case '/index.html':
     case '/home.html':
@@ -101,11 +102,33 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
       return `/jobs${next.size ? `?${next}` : ''}`
     }
     case '/job-detail.html':
-      return user && job ? jobPath(user, job) : '/jobs'
+    case '/job-event.html':
+      return detail
+    case '/job-transfer.html':
+      return user && job ? `${detail}?ask=transfer` : detail
+    case '/task-attempt.html': {
+      const role = search.get('taskRoleName')
+      return role && user && job ? `${detail}?tab=logs&role=${encodeURIComponent(role)}&index=${encodeURIComponent(search.get('taskIndex') ?? '0')}` : detail
+    }
+    case '/submit_v1.html':
+    case '/submit_demo.html':
     case '/submit.html':
       return search.get('op') === 'resubmit' && user && job ? `/submit?clone=${encodeURIComponent(`${user}~${job}`)}` : '/submit'
     case '/plugin.html': // there the marketplace was
       return '/templates'
+    case '/virtual-clusters.html':
+      return '/cluster?tab=quotas'
+    case '/cluster-view/services.html':
+      return '/admin?tab=services'
+    case '/cluster-view/hardware.html':
+    case '/cluster-view/hardware/detail.html':
+      return '/cluster?tab=nodes'
+    case '/dashboard.html':
+    case '/cluster-view/k8s.html':
+      return '/cluster'
+    case '/user-view.html':
+    case '/batch-register.html':
+      return '/admin'
     case '/user-profile.html':
       return '/profile'
     default:

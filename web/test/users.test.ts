@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { User } from '../src/api/client'
+import { usersOf } from '../src/lib/user-file'
 import { fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange } from '../src/lib/users'
 
 const users: User[] = [
@@ -54,4 +55,15 @@ describe('a change of one', () => {
     expect(fieldsBefore(carol, { active: true })).toEqual({ active: false })
     expect(fieldsBefore(carol, { virtualCluster: ['speech'] })).toEqual({ virtualCluster: ['vision'] })
   })
+})
+
+describe('a file of users', () => {
+  it('needs no passwords', () => {
+    const rows = usersOf('username,Virtual Cluster,admin\nann,"vision, speech",TRUE\n', () => 'made-here')
+    expect(rows).toEqual([
+      { line: 2, user: { username: 'ann', password: 'made-here', email: '', admin: true, virtualCluster: ['vision', 'speech'], grouplist: [] }, isMade: true, state: '' },
+    ])
+  })
+  it('keeps those that it has', () => expect(usersOf('username,password\nann,secret-1\n', () => 'x')?.[0]).toMatchObject({ user: { password: 'secret-1' }, isMade: false }))
+  it('must name its columns', () => expect(usersOf('ann,secret-1\n', () => 'x')).toBeNull())
 })

@@ -2,7 +2,8 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { isTold } from '../lib/changes'
 import type { Cell, CellGroup } from '../lib/cells'
-import { enc, get, getText, type ClusterNode, type JobAttempt, type JobDetail, type JobSummary, type Schema, type StoryEvent, type Task, type VirtualCluster } from './client'
+import { partsOf } from '../lib/parts'
+import { ApiError, enc, get, getText, type ClusterNode, type JobAttempt, type JobDetail, type JobSummary, type Schema, type StoryEvent, type Task, type VirtualCluster } from './client'
 
 export interface JobPage {
   totalCount: number
@@ -221,6 +222,19 @@ export const settingsQuery = queryOptions({
 export const tokensQuery = queryOptions({
   queryKey: ['tokens'],
   queryFn: ({ signal }) => get<Schema['Tokens']>('/api/v2/tokens', signal),
+})
+
+/** How the server's own parts are. Not ready is an answer, too: it names what failed. */
+export const partsQuery = queryOptions({
+  queryKey: ['parts'],
+  queryFn: async ({ signal }) => {
+    const text = await getText('/readyz?verbose', signal).catch((failure: unknown) => {
+      if (failure instanceof ApiError && failure.status === 503 && partsOf(failure.message).length) return failure.message
+      throw failure
+    })
+    return partsOf(text)
+  },
+  refetchInterval: pollMs,
 })
 
 export const cellsQuery = queryOptions({

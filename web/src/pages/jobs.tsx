@@ -9,6 +9,7 @@ import { t } from '../i18n/i18n'
 import { filterCommand, filterOf, filterQuery, isFiltered, orderNext, type JobFilter } from '../lib/filter'
 import { settingsChange, useSettings } from '../lib/settings'
 import { jobPath, Link, navigate, useSearch } from '../router'
+import { GO_TO_FROM, GoTo } from '../ui/go-to'
 import { Ago, Button, Check, Cli, Confirm, Duration, Empty, ErrorNote, LinkButton, Loading, Menu, StateBadge, STATES, stateName, usePageTitle, useToast, useUndo } from '../ui/ui'
 
 const PAGE = 200
@@ -312,6 +313,7 @@ export default function Jobs() {
               </Button>
             </>
           )}
+          {rows.total > GO_TO_FROM && <GoTo label={t('Go to row')} max={rows.total} onGo={(number) => focus(number - 1)} />}
           {!isNarrow && <ColumnMenu />}
           <LinkButton href="/submit" kind="main">
             {t('New job')}

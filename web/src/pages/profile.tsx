@@ -4,7 +4,7 @@ import { useState, type FormEvent } from 'react'
 import { call, enc, sessionGet, signOut, type Schema, type User } from '../api/client'
 import { clustersQuery, quotaQuery, tokensQuery, userQuery } from '../api/queries'
 import { languageGet, t } from '../i18n/i18n'
-import { clock } from '../lib/format'
+import { clock, mebibytes } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
 import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
 import { Keys } from './profile/keys'
@@ -253,9 +253,17 @@ function Quotas({ user }: { user: User }) {
   return (
     <section className="card" aria-label={t('What you may use')}>
       <h2>{t('What you may use')}</h2>
-      {(user.virtualCluster ?? []).map((name) => (
-        <Meter key={name} label={`${name}, ${t('GPUs')}`} used={data[name]?.resourcesUsed?.gpu ?? 0} total={data[name]?.resourcesTotal?.gpu ?? 0} />
-      ))}
+      {(user.virtualCluster ?? []).map((name) => {
+        const { resourcesUsed: used, resourcesTotal: total } = data[name] ?? {}
+        return (
+          <div key={name} className="stack-tight">
+            <Meter label={`${name}, ${t('GPUs')}`} used={used?.gpu ?? 0} total={total?.gpu ?? 0} />
+            <span className="small quiet">
+              {t('CPUs')} {used?.cpu ?? 0} / {total?.cpu ?? 0}, {t('Memory')} {mebibytes(used?.memory ?? 0)} / {mebibytes(total?.memory ?? 0)}
+            </span>
+          </div>
+        )
+      })}
     </section>
   )
 }

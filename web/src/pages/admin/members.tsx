@@ -4,18 +4,25 @@ import { useState, type FormEvent } from 'react'
 import { call, enc } from '../../api/client'
 import { membersQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { Button, Dialog, Empty, ErrorNote, Loading, TableCard, TextField } from '../../ui/ui'
+import { Button, Dialog, Empty, ErrorNote, Loading, TableCard, TextField, useUndo } from '../../ui/ui'
 
 export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string; canMakeAdmins?: boolean; onClose: () => void }) {
   const { data, error: unread } = useQuery(membersQuery(group))
   const [error, setError] = useState<unknown>(null)
   const queries = useQueryClient()
-  const change = async (method: 'PUT' | 'DELETE', user: string, more: { admin?: boolean } = {}) => {
+  const undo = useUndo()
+  const fresh = async () => {
+    await queries.invalidateQueries({ queryKey: ['groups'] })
+    await queries.invalidateQueries({ queryKey: ['users'] })
+  }
+  const ask = (method: 'PUT' | 'DELETE', user: string, more: { admin?: boolean } = {}) => call(method, `/api/v2/users/${enc(user)}/group`, { json: { groupname: group, ...more } })
+  /** What was done, and what takes it back; who is in the group already has not been added. */
+  const change = async (text: string, action: () => Promise<unknown>, back: (() => Promise<unknown>) | null) => {
     setError(null)
     try {
-      await call(method, `/api/v2/users/${enc(user)}/group`, { json: { groupname: group, ...more } })
-      await queries.invalidateQueries({ queryKey: ['groups'] })
-      await queries.invalidateQueries({ queryKey: ['users'] })
+      await action()
+      await fresh()
+      if (back) undo(text, () => back().finally(() => void fresh()))
       return true
     } catch (failure) {
       setError(failure)
@@ -25,7 +32,9 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
   const add = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
-    if (await change('PUT', String(new FormData(form).get('user')).trim())) form.reset()
+    const user = String(new FormData(form).get('user')).trim()
+    const isMember = data?.some(({ username }) => username === user)
+    if (await change(t('{user} is in the group {group}.', { user, group }), () => ask('PUT', user), isMember ? null : () => ask('DELETE', user))) form.reset()
   }
   return (
     <Dialog wide title={t('Members of {name}', { name: group })} onClose={onClose}>
@@ -51,13 +60,13 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
                     <Button
                       small
                       aria-label={groupAdmin ? t('No administrator of it: {name}', { name: username }) : t('Administrator of it: {name}', { name: username })}
-                      onClick={() => void change('PUT', username, { admin: !groupAdmin })}
+                      onClick={() => void change(t('{user} is changed.', { user: username }), () => ask('PUT', username, { admin: !groupAdmin }), () => ask('PUT', username, { admin: groupAdmin ?? false }))}
                     >
                       {groupAdmin ? t('No administrator of it') : t('Administrator of it')}
                     </Button>{' '}
                   </>
                 )}
-                <Button small kind="danger" aria-label={t('Take out {name}', { name: username })} onClick={() => void change('DELETE', username)}>
+                <Button small kind="danger" aria-label={t('Take out {name}', { name: username })} onClick={() => void change(t('{user} is taken out of the group {group}.', { user: username, group }), () => ask('DELETE', username), () => ask('PUT', username, canMakeAdmins ? { admin: groupAdmin ?? false } : {}))}>
                   {t('Take out')}
                 </Button>
               </td>

@@ -4,23 +4,27 @@ import { useState, type FormEvent } from 'react'
 import { call, enc } from '../../api/client'
 import { quotaQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { quotaChanged, quotaOwn, type QuotaValues } from '../../lib/groups'
 import { QUOTAS, quotaName } from '../../lib/quota'
-import { Button, Dialog, ErrorNote, Loading, TextField, useToast } from '../../ui/ui'
+import { Button, Dialog, ErrorNote, Loading, TextField, useUndo } from '../../ui/ui'
 
 export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'groups'; name: string; canChange?: boolean; onClose: () => void }) {
   const query = quotaQuery(`${of}/${enc(name)}`)
   const { data, error: unread } = useQuery(query)
   const [error, setError] = useState<unknown>(null)
   const queries = useQueryClient()
-  const toast = useToast()
+  const undo = useUndo()
+  const set = (values: QuotaValues) => call('PUT', `/api/v2/${of}/${enc(name)}/quota`, { json: values }).finally(() => queries.invalidateQueries({ queryKey: ['quota'] }))
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
     const values = QUOTAS.map((kind) => [kind, form.get(kind) === '' ? null : Number(form.get(kind))] as const)
     try {
-      await call('PUT', `/api/v2/${of}/${enc(name)}/quota`, { json: Object.fromEntries(values) })
-      await queries.invalidateQueries({ queryKey: ['quota'] })
-      toast(t('The quotas of {name} are changed.', { name }))
+      const { change, back } = quotaChanged(quotaOwn(data ?? {}), Object.fromEntries(values))
+      if (Object.keys(change).length) {
+        await set(change)
+        undo(t('The quotas of {name} are changed.', { name }), () => set(back))
+      }
       onClose()
     } catch (failure) {
       setError(failure)

@@ -3,40 +3,14 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { call } from '../../api/client'
 import { t } from '../../i18n/i18n'
-import { csvOf, csvRead, fileSave } from '../../lib/csv'
+import { csvOf, fileSave } from '../../lib/csv'
 import { passwordNew } from '../../lib/password'
+import { USER_COLUMNS, usersOf, type UserRow } from '../../lib/user-file'
 import { Button, Dialog, ErrorNote } from '../../ui/ui'
-
-interface Import {
-  line: number
-  user: { username: string; password: string; email: string; admin: boolean; virtualCluster: string[]; grouplist: string[] }
-  state: string
-}
-
-const CSV_HEAD = ['username', 'password', 'email', 'admin', 'virtual cluster', 'groups']
-
-function importsOf(text: string): Import[] {
-  const [head = [], ...rows] = csvRead(text)
-  const column = (name: string) => head.findIndex((title) => title.trim().toLowerCase().replace(' ', '') === name)
-  if (column('username') < 0 || column('password') < 0) throw new Error(t('The first line must name the columns: {columns}. The first two must be there.', { columns: CSV_HEAD.join(', ') }))
-  const list = (text: string) => text.split(/[,;\s]+/).filter(Boolean)
-  const at = (row: string[], name: string) => row[column(name)]?.trim() ?? ''
-  return rows.map((row, index) => ({
-    line: index + 2,
-    user: {
-      username: at(row, 'username'),
-      password: at(row, 'password'),
-      email: at(row, 'email'),
-      admin: /^(true|yes|1)$/i.test(at(row, 'admin')),
-      virtualCluster: list(at(row, 'virtualcluster')),
-      grouplist: list(at(row, 'groups')),
-    },
-    state: '',
-  }))
-}
+import { MadePasswords, usePasswordsKept } from './made-passwords'
 
 export function ImportDialog({ onClose }: { onClose: () => void }) {
-  const [rows, setRows] = useState<Import[]>([])
+  const [rows, setRows] = useState<UserRow[]>([])
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const queries = useQueryClient()
@@ -44,7 +18,9 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
   const read = async (chosen: File | undefined) => {
     setError(null)
     try {
-      setRows(chosen ? importsOf(await chosen.text()) : [])
+      const read = chosen ? usersOf(await chosen.text(), passwordNew) : []
+      if (!read) throw new Error(t('The first line must name the columns: {columns}. Only the first must be there.', { columns: USER_COLUMNS.join(', ') }))
+      setRows(read)
     } catch (failure) {
       setError(failure)
     }
@@ -66,13 +42,17 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
     await queries.invalidateQueries({ queryKey: ['users'] })
     setBusy(false)
   }
+  const made = rows.filter((row) => row.isMade && row.state === 'ok').map(({ user }) => user)
+  const kept = usePasswordsKept(made, onClose)
   return (
-    <Dialog wide title={t('Users from a file')} onClose={onClose}>
-      <p className="quiet">{t('A table as CSV with the columns {columns}. What failed can be tried again.', { columns: CSV_HEAD.join(', ') })}</p>
+    <Dialog wide title={t('Users from a file')} onClose={kept.close}>
+      <p className="quiet">
+        {t('A table as CSV with these columns. Who has no password there gets one that is made here. What failed can be tried again.')} <code>{USER_COLUMNS.join(', ')}</code>
+      </p>
       <div className="row">
         <input ref={file} type="file" accept=".csv" hidden onChange={(event) => void read(event.target.files?.[0])} />
         <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
-        <Button onClick={() => fileSave('users.csv', 'text/csv', csvOf([CSV_HEAD, ['alice', passwordNew(), 'alice@example.org', 'false', 'default', 'default']]))}>{t('An example')}</Button>
+        <Button onClick={() => fileSave('users.csv', 'text/csv', csvOf([USER_COLUMNS, ['alice', passwordNew(), 'alice@example.org', 'false', 'default', 'default']]))}>{t('An example')}</Button>
       </div>
       {error !== null && <ErrorNote error={error} />}
       {rows.length > 0 && (
@@ -82,6 +62,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
               <tr>
                 <th scope="col">{t('Line')}</th>
                 <th scope="col">{t('User')}</th>
+                <th scope="col">{t('Password')}</th>
                 <th scope="col">{t('Mail address')}</th>
                 <th scope="col">{t('Virtual clusters')}</th>
                 <th scope="col">{t('Groups')}</th>
@@ -93,6 +74,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
                 <tr key={row.line}>
                   <td>{row.line}</td>
                   <td>{row.user.username}</td>
+                  <td>{row.isMade ? t('made here') : t('of the file')}</td>
                   <td>{row.user.email}</td>
                   <td>{row.user.virtualCluster.join(', ')}</td>
                   <td>{row.user.grouplist.join(', ')}</td>
@@ -103,8 +85,9 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
           </table>
         </div>
       )}
+      <MadePasswords made={made} kept={kept} />
       <div className="dialog-foot">
-        <Button onClick={onClose}>{t('Close')}</Button>
+        <Button onClick={kept.close}>{t('Close')}</Button>
         <Button kind="main" disabled={isBusy || !rows.some((row) => row.state !== 'ok')} onClick={() => void run()}>
           {t('Make the users')}
         </Button>

@@ -10,7 +10,9 @@ import { passwordNew } from '../../lib/password'
 import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
 import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { GoTo } from '../../ui/go-to'
 import { Choices, namesOf } from './choices'
+import { PasswordsDialog } from './passwords'
 import { QuotaDialog } from './quota'
 import { ImportDialog } from './user-import'
 
@@ -191,7 +193,7 @@ function BatchDialog({ users, onClose, onDone }: { users: User[]; onClose: () =>
 
 const PAGE = 100
 
-type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change' | 'quota'; user: User } | { kind: 'remove' | 'batch'; users: User[] } | null
+type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change' | 'quota'; user: User } | { kind: 'remove' | 'batch' | 'passwords'; users: User[] } | null
 
 export function Users() {
   const { data, error } = useQuery(usersQuery)
@@ -273,6 +275,9 @@ export function Users() {
           <Button disabled={!chosen.length} onClick={() => ask({ kind: 'batch', users: chosen })}>
             {t('Change the selected')}
           </Button>
+          <Button disabled={!chosen.length} onClick={() => ask({ kind: 'passwords', users: chosen })}>
+            {t('New passwords')}
+          </Button>
           <Button kind="danger" disabled={!chosen.length || chosen.some((user) => user.admin)} onClick={() => ask({ kind: 'remove', users: chosen })}>
             {t('Remove')}
           </Button>
@@ -338,11 +343,13 @@ export function Users() {
           <Button disabled={page === last} onClick={() => change({ page: String(page + 2) })}>
             {t('After')}
           </Button>
+          <GoTo label={t('Go to page')} max={last + 1} onGo={(number) => change({ page: number > 1 ? String(number) : null })} />
         </nav>
       )}
       {asked?.kind === 'new' && <UserDialog user={null} onClose={() => ask(null)} />}
       {asked?.kind === 'change' && <UserDialog user={asked.user} onClose={() => ask(null)} />}
       {asked?.kind === 'batch' && <BatchDialog users={asked.users} onClose={() => ask(null)} onDone={() => setSelected(new Set())} />}
+      {asked?.kind === 'passwords' && <PasswordsDialog users={asked.users} onClose={() => ask(null)} />}
       {asked?.kind === 'quota' && <QuotaDialog of="users" name={asked.user.username ?? ''} canChange onClose={() => ask(null)} />}
       {asked?.kind === 'import' && <ImportDialog onClose={() => ask(null)} />}
       {asked?.kind === 'remove' && (

@@ -10,6 +10,7 @@ import { useSettings } from '../../lib/settings'
 import { runsOf, stateOfLetter, stretchesOf, TaskStates, type TaskPlace } from '../../lib/task-states'
 import { Link } from '../../router'
 import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
+import { GO_TO_FROM, GoTo } from '../../ui/go-to'
 import { isLive } from '../jobs'
 
 // ---- strip ----
@@ -272,10 +273,15 @@ function TaskTable(props: TableProps) {
   const virtual = useVirtualizer({ count: numbers.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
   const items = virtual.getVirtualItems()
   const { rows, error } = useRows(props, items[0]?.index ?? 0, items.at(-1)?.index ?? 0)
+  const goTo = (number: number) => {
+    virtual.scrollToIndex(number - 1, { align: 'start' })
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[aria-rowindex="${number + 1}"] a`)?.focus())
+  }
   const titles = [t('Task'), t('State'), t('Node'), t('GPUs'), t('Started'), t('Ran'), t('Retries'), t('Exit')]
   return (
     <>
       {error !== null && <ErrorNote error={error} />}
+      {numbers.length > GO_TO_FROM && <GoTo label={t('Go to row')} max={numbers.length} onGo={goTo} />}
       <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={numbers.length + 1} tabIndex={0} style={{ height: Math.min(460, (numbers.length + 1) * ROW_PX + 4) }}>
         <div role="rowgroup">
           <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
