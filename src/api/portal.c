@@ -22,6 +22,7 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/storages", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/templates", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/transfer", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/help", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/design", ACCESS_ANYONE, handle_portal, false},

@@ -45,6 +45,8 @@ export function dialogsOf(language: Language): Opening[] {
     ['/jobs/admin~resnet-50', press('Stop')],
     ['/jobs/admin~resnet-50', more('Open a port …')],
     ['/jobs/admin~resnet-50', more('Reach a task by ssh …')],
+    ['/jobs/admin~resnet-50', more('Transfer to another cluster …')],
+    ['/profile', press('Add a cluster …')],
     ['/jobs/admin~resnet-50', more('Put a tag …')],
     ['/jobs/admin~resnet-50', more('Change the number of tasks …')],
     ['/jobs/admin~resnet-49', more('Delete …')],

@@ -36,6 +36,7 @@ export const pagesOf = (job: string) => [
   '/admin?tab=audit',
   '/admin?tab=settings',
   '/storages',
+  '/transfer',
   '/profile',
   '/design',
 ]

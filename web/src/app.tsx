@@ -28,6 +28,7 @@ const Cluster = later(() => import('./pages/cluster'), fallback)
 const Admin = later(() => import('./pages/admin'), fallback)
 const Storages = later(() => import('./pages/storages'), fallback)
 const Templates = later(() => import('./pages/templates'), fallback)
+const Transfer = later(() => import('./pages/transfer'), fallback)
 const Profile = later(() => import('./pages/profile'), fallback)
 const Design = later(() => import('./pages/design'), fallback)
 
@@ -38,6 +39,7 @@ const PAGES: Record<string, { (props: object): ReactNode; load?: () => void }> =
   '/cluster': Cluster,
   '/templates': Templates,
   '/storages': Storages,
+  '/transfer': Transfer,
   '/admin': Admin,
   '/profile': Profile,
   '/design': Design,

@@ -4,6 +4,7 @@ import { createRoot } from 'react-dom/client'
 import { ApiError, sessionFind, sessionGet, sessionWatch } from './api/client'
 import { App, pageAhead } from './app'
 import { languagePreferred, languageSet, useLanguage } from './i18n/i18n'
+import { carriedKeep } from './lib/transfer'
 import { settingsApply } from './lib/settings'
 import './style/tokens.css'
 import './style/base.css'
@@ -42,6 +43,7 @@ function Root() {
 }
 
 settingsApply()
+carriedKeep()
 await Promise.all([languageSet(languagePreferred(), false), sessionFind().then(() => pageAhead(location.pathname, queries))])
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

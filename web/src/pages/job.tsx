@@ -18,6 +18,8 @@ import { isLive } from './jobs'
 const JobUse = later(() => import('./job/use'))
 const PortDialog = later(() => import('./job/ports'), null)
 const SshDialog = later(() => import('./job/ssh'), null)
+const TransferDialog = later(() => import('./job/transfer'), null)
+const Transfers = later(async () => ({ default: (await import('./job/transfer')).Transfers }), null)
 const JobTerminal = later(() => import('./job/terminal'))
 const Configuration = later(() => import('./job/configuration'))
 
@@ -29,7 +31,7 @@ function useRights(owner: string | undefined) {
   return { mayChange, mayReadFile: mayChange || !!info?.sharedConfigurations, mayReadLogs: mayChange || !!info?.sharedLogs }
 }
 
-type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | 'ssh' | { ssh: TaskPlace } | null
+type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | 'ssh' | 'transfer' | { ssh: TaskPlace } | null
 
 function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; detail: JobDetail; onClose: () => void }) {
   const queries = useQueryClient()
@@ -85,6 +87,7 @@ function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; det
   if (asked === 'port')
     return <PortDialog name={name} detail={detail} onClose={onClose} />
   if (asked === 'ssh' || (asked !== null && typeof asked === 'object')) return <SshDialog name={name} detail={detail} at={asked === 'ssh' ? null : asked.ssh} onClose={onClose} />
+  if (asked === 'transfer') return <TransferDialog name={name} detail={detail} isJobLive={isLive(detail.jobStatus?.state)} onClose={onClose} />
   if (asked === 'scale') return <ScaleDialog name={name} detail={detail} onClose={onClose} onDone={done} />
   return null
 }
@@ -195,6 +198,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
             <>
               {status.state === 'RUNNING' && item(t('Open a port …'), () => ask('port'))}
               {status.state === 'RUNNING' && item(t('Reach a task by ssh …'), () => ask('ssh'))}
+              {mayClone && item(t('Transfer to another cluster …'), () => ask('transfer'))}
               {item(t('Put a tag …'), () => ask('tag'))}
               {mayClone && item(t('Keep as a template …'), () => navigate(`/submit?clone=${enc(name)}&keep=1`))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
@@ -245,12 +249,16 @@ function Tags({ name, tags, mayChange }: { name: string; tags: string[]; mayChan
 
 export default function Job({ name: given }: { name: string }) {
   const name = jobNameOf(given, sessionGet()?.user ?? '')
-  const [search] = useSearch()
-  const [asked, ask] = useState<Asked>(null)
+  const [search, change] = useSearch()
+  const [asked, ask] = useState<Asked>(search.get('ask') === 'transfer' ? 'transfer' : null)
   const { data: detail, error } = useQuery({
     ...jobQuery(name),
     refetchInterval: (query) => (isLive(query.state.data?.jobStatus?.state) ? pollMs() : false),
   })
+  const close = () => {
+    ask(null)
+    if (search.has('ask')) change({ ask: null })
+  }
   const tab = search.get('tab') ?? 'overview'
   const status = detail?.jobStatus
   const { mayChange, mayReadFile, mayReadLogs } = useRights(status?.username)
@@ -288,6 +296,7 @@ export default function Job({ name: given }: { name: string }) {
         <Actions name={name} detail={detail} mayClone={mayReadFile} mayChange={mayChange} ask={ask} />
       </div>
       {error && <ErrorNote error={error} />}
+      {!!detail.tags?.some((tag) => tag.startsWith('pai-transfer')) && <Transfers tags={detail.tags} />}
       <Tags name={name} tags={detail.tags ?? []} mayChange={mayChange} />
       <Tabs
         name="tab"
@@ -308,7 +317,7 @@ export default function Job({ name: given }: { name: string }) {
       {tab === 'config' && <Configuration name={name} />}
       {tab === 'attempts' && <Attempts name={name} />}
       <Cli command={command[tab] ?? command['overview']!} />
-      <Ask asked={asked} name={name} detail={detail} onClose={() => ask(null)} />
+      <Ask asked={asked} name={name} detail={detail} onClose={close} />
     </div>
   )
 }

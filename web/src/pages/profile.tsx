@@ -7,6 +7,7 @@ import { languageGet, t } from '../i18n/i18n'
 import { clock, mebibytes } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
 import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
+import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
 import { OwnStorages } from './profile/storages'
 
@@ -289,6 +290,7 @@ export default function Profile() {
           </div>
           <Keys user={user} />
           <Tokens />
+          <OtherClusters user={user} />
         </>
       )}
       <Cli command="skep whoami; skep quota; skep token list" />

@@ -9,6 +9,7 @@ import { fieldSet, formOf, jobParse, JOB_NEW, nameNext } from '../editor/job-fil
 import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
 import { withoutSecrets } from '../lib/templates'
+import { draftKey } from '../lib/draft'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { later } from '../ui/later'
@@ -17,8 +18,6 @@ import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
 
 const Code = later(() => import('../editor/code'))
-/** A draft may hold secrets: it is for who wrote it, and not for who signs in after. */
-const draftKey = () => `skep.draft.${sessionGet()?.user ?? ''}`
 
 function nameNew(user: string) {
   return `${user || 'job'}-${Date.now().toString(36)}`
