@@ -2,7 +2,7 @@
 
 The image that MAKE-IMAGE (deploy/image/make-image) makes of the three programs brings skep-init into the pods, and the tasks run in it, too.
 The engine has exactly the rights of deploy/kubernetes/rights.yaml.
-Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
+Covers: src/engine/kubernetes/ask.c, src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
 src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
 src/engine/kubernetes/upgrade.c, src/init/beside.c
 """
