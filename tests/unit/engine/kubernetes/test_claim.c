@@ -9,35 +9,10 @@
 #include "engine/kubernetes/claim.h"
 #include "engine/kubernetes/devices.h"
 #include "engine/kubernetes/object.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 static const struct pod_settings settings = {
     .instance = "skep", .space = "jobs", .device_class = "gpus"};
-
-static const struct doc *json(const char *text)
-{
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &arena);
-    const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
-    assert_non_null(doc);
-    assert_int_equal(problems.error_count, 0);
-    return doc;
-}
 
 static const struct doc *first(const struct doc *doc, const char *path)
 {

@@ -9,22 +9,7 @@
 #include "engine/kubernetes/devices.h"
 #include "engine/kubernetes/slices.h"
 #include "model/node.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 static bool is_in(const void *context, uint16_t index)
 {

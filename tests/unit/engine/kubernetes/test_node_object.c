@@ -7,22 +7,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/node_object.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 static const struct node_rules rules = {
     .gpus = KUBE_GPUS_PLUGIN,
@@ -31,15 +16,6 @@ static const struct node_rules rules = {
     .gpu_type_label = "nvidia.com/gpu.product",
     .taint = "skep.internal/dedicated",
 };
-
-static const struct doc *json(const char *text)
-{
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &arena);
-    const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
-    assert_non_null(doc);
-    return doc;
-}
 
 /* A node as kubelet 1.34 tells of it, shortened by its images and its managed fields. */
 #define META                                                                                       \

@@ -11,22 +11,7 @@
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_template.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 static const struct pod_settings settings = {
     .instance = "skep",
@@ -64,12 +49,7 @@ static struct container container_plain(void)
 
 static const struct doc *parsed(const struct buf *json)
 {
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &arena);
-    const struct doc *doc = doc_parse(buf_as_text(json), DOC_JSON, &arena, &problems);
-    assert_non_null(doc);
-    assert_int_equal(problems.error_count, 0);
-    return doc;
+    return json_of(buf_as_text(json));
 }
 
 static const struct doc *pod_of(const struct container *container, const struct pod_settings *by)

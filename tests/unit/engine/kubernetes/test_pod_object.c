@@ -7,22 +7,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/pod_object.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 /* `deleted`: a deletionTimestamp; `status` without its braces. */
 static struct pod_object pod(const char *status, bool is_deleting, enum pod_sight sight,

@@ -9,22 +9,7 @@
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_template.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 static const struct doc *good(const char *yaml)
 {

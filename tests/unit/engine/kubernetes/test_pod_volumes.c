@@ -10,22 +10,7 @@
 #include "engine/engine.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_volumes.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
+#include "scratch.h"
 
 /* Both lists of a pod, in one object. */
 static const struct doc *written_for(const struct container *container)

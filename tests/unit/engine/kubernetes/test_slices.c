@@ -6,32 +6,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/slices.h"
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
-
-static const struct doc *json(const char *text)
-{
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &arena);
-    const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
-    assert_non_null(doc);
-    assert_int_equal(problems.error_count, 0);
-    return doc;
-}
+#include "scratch.h"
 
 static struct slices slices_new(void)
 {
