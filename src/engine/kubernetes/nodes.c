@@ -225,6 +225,36 @@ static void word_set(char **word, const char *value)
     *word = value ? mem_copy(value) : NULL;
 }
 
+/* The indices of GPUs that attempts on the node have. */
+static void gpus_mark(const struct kube *kube, const char *node, bool used[DEVICES_MAX])
+{
+    cleanup_arena struct arena arena;
+    struct device_pick pick;
+    arena_init(&arena);
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        const struct kube_task *task = kube->tasks.items[i];
+        const bool has_gone = task->state == TASK_FORGOTTEN && !task->is_lost;
+        if (!task->devices || has_gone || strcmp(task->node, node) != 0 ||
+            !device_pick_read(task->devices, &arena, &pick))
+            continue;
+        for (size_t j = 0; j < pick.count; j++)
+            used[pick.items[j].index] = true;
+    }
+}
+
+/* Attempts that were there before have these. */
+static void devices_hold(struct kube *kube)
+{
+    cleanup_arena struct arena arena;
+    struct device_pick pick;
+    arena_init(&arena);
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        const struct kube_task *task = kube->tasks.items[i];
+        if (task->devices && device_pick_read(task->devices, &arena, &pick))
+            device_table_hold(&node_of(kube, task->node)->devices, &pick);
+    }
+}
+
 static bool is_marked(const void *context, uint16_t index)
 {
     return ((const bool *)context)[index];
@@ -261,7 +291,7 @@ static bool devices_refresh(const struct kube *kube, struct kube_node *node, str
         return false;
     bool before[DEVICES_MAX];
     const size_t known = offered_read(&node->devices, before);
-    tasks_gpus_mark(kube, name, used);
+    gpus_mark(kube, name, used);
     if (device_table_update(&node->devices, devices, count, is_marked, used, &err) < 0)
         log_error("engine", "kubernetes: the devices of %.100s stay as they were: %s", name,
                   err.text);
@@ -345,16 +375,11 @@ void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
         devices_update_all(kube, tells);
 }
 
-void nodes_hold_devices(struct kube *kube, const char *name, const struct device_pick *pick)
-{
-    device_table_hold(&node_of(kube, name)->devices, pick);
-}
-
 void nodes_devices_known(struct kube *kube, struct tells *tells)
 {
     if (kube->are_devices_known)
         return;
-    tasks_devices_hold(kube);
+    devices_hold(kube);
     devices_update_all(kube, tells);
     kube->are_devices_known = true;
     nodes_tell(kube, tells);

@@ -234,7 +234,8 @@ void ask_path(const struct kube *kube, const char *kind, const struct kube_task 
 /* Of a pod, with its uid. */
 void ask_delete(struct kube *kube, const struct kube_task *task, const char *kind, uint32_t grace_s,
                 void (*done)(void *, uint64_t, const struct kube_answer *));
-/* The answer of one that nobody waits for. */
+/* The answer of one that nobody waits for, and that nobody asks for again: it lasts until it is
+ * allowed. */
 void ask_deleted(void *context, uint64_t key, const struct kube_answer *answer);
 /* It was made after its attempt had been given up: nobody else takes it away. */
 void ask_delete_stray(struct kube *kube, uint64_t attempt, const char *kind, const char *uid);
@@ -269,8 +270,6 @@ void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_remov
                       struct tells *tells);
 void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
 void nodes_devices_known(struct kube *kube, struct tells *tells);
-/* An attempt that was there before has these. */
-void nodes_hold_devices(struct kube *kube, const char *name, const struct device_pick *pick);
 /* Append the devices that these GPUs are. ERR_UNAVAILABLE: not all of them are offered now. */
 int nodes_pick(struct kube *kube, const struct container *container, struct buf *out,
                struct err *err);
@@ -347,9 +346,6 @@ void tasks_given_up(struct kube *kube, struct tells *tells); /* the first list i
 void tasks_leave(struct kube *kube, const char *node, struct tells *tells);
 /* Its node is silent: they end, and their pods are deleted. */
 void tasks_lose(struct kube *kube, const char *node, struct tells *tells);
-/* The indices of GPUs that attempts on the node have. */
-void tasks_gpus_mark(const struct kube *kube, const char *node, bool used[DEVICES_MAX]);
-void tasks_devices_hold(struct kube *kube); /* nodes_hold_devices for all of them */
 void tasks_free(struct kube *kube);
 
 #endif

@@ -84,34 +84,6 @@ void tasks_free(struct kube *kube)
     id_map_release(&kube->attempts);
 }
 
-void tasks_gpus_mark(const struct kube *kube, const char *node, bool used[DEVICES_MAX])
-{
-    cleanup_arena struct arena arena;
-    struct device_pick pick;
-    arena_init(&arena);
-    for (size_t i = 0; i < kube->tasks.count; i++) {
-        const struct kube_task *task = kube->tasks.items[i];
-        const bool has_gone = task->state == TASK_FORGOTTEN && !task->is_lost;
-        if (!task->devices || has_gone || strcmp(task->node, node) != 0 ||
-            !device_pick_read(task->devices, &arena, &pick))
-            continue;
-        for (size_t j = 0; j < pick.count; j++)
-            used[pick.items[j].index] = true;
-    }
-}
-
-void tasks_devices_hold(struct kube *kube)
-{
-    cleanup_arena struct arena arena;
-    struct device_pick pick;
-    arena_init(&arena);
-    for (size_t i = 0; i < kube->tasks.count; i++) {
-        const struct kube_task *task = kube->tasks.items[i];
-        if (task->devices && device_pick_read(task->devices, &arena, &pick))
-            nodes_hold_devices(kube, task->node, &pick);
-    }
-}
-
 /* --- what is told --- */
 
 static void end_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
@@ -201,6 +173,20 @@ static void ended_early(struct kube *kube, struct kube_task *task, const char *r
     const struct exit_report exit = {
         .exit_code = CODE_KILLED, .signal = SIGNAL_KILL, .reason = reason, .message = message};
     ended(kube, task, false, &exit, tells);
+}
+
+/* It was given up for what the operator of the cluster must mend, which is no failure of the job.
+ */
+static bool is_operators(const struct kube_task *task)
+{
+    return task->gives_up && !task->is_started_told &&
+           (strcmp(task->gives_up, KUBE_QUOTA) == 0 || strcmp(task->gives_up, KUBE_RIGHT) == 0);
+}
+
+static void given_up_refused(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    const struct exit_report exit = {.reason = task->gives_up, .message = task->gives_why};
+    ended(kube, task, true, &exit, tells);
 }
 
 /* --- what is asked --- */
@@ -657,12 +643,6 @@ static void word_came(struct kube *kube, struct kube_task *task, struct tells *t
     word_end(kube, task, tells);
 }
 
-/* For the operator of the cluster to mend: it is no failure of the job. */
-static bool is_operators(const char *reason)
-{
-    return strcmp(reason, KUBE_QUOTA) == 0 || strcmp(reason, KUBE_RIGHT) == 0;
-}
-
 static void pod_over(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
                      struct tells *tells)
 {
@@ -676,9 +656,8 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
     }
     if (pod->has_started)
         started(kube, task, tells);
-    if (task->gives_up && !pod->has_started && is_operators(task->gives_up)) {
-        exit = (struct exit_report){.reason = task->gives_up, .message = task->gives_why};
-        ended(kube, task, true, &exit, tells);
+    if (is_operators(task)) {
+        given_up_refused(kube, task, tells);
         return;
     }
     if (task->gives_up && !pod->has_started) {
@@ -769,7 +748,12 @@ static void given_up_seen(void *context, struct attempt_id attempt)
     if (kube_task_find(sweep->kube, attempt))
         return;
     struct kube_task *task = kube_task_add(sweep->kube, attempt, "");
-    if (given_up_take(sweep->kube, task)) {
+    const bool is_read = given_up_take(sweep->kube, task);
+    if (is_read && is_operators(task)) {
+        given_up_refused(sweep->kube, task, sweep->tells);
+        return;
+    }
+    if (is_read) {
         ended_early(sweep->kube, task, task->gives_up, task->gives_why, sweep->tells);
         return;
     }
@@ -798,6 +782,10 @@ void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
             continue;
         }
         task->is_gone = true;
+        if (is_operators(task)) {
+            given_up_refused(kube, task, tells);
+            continue;
+        }
         const struct exit_report exit = {.exit_code = CODE_KILLED,
                                          .signal = SIGNAL_KILL,
                                          .is_missing = !task->is_kill_wanted,

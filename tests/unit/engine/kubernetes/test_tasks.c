@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/state.h"
@@ -219,9 +220,46 @@ static void an_end_with_its_node_is_durable_before_it_is_told(void **state)
     nodes_free(&kube);
 }
 
+/* --- what the operator must mend --- */
+
+static void refusal_posted(void *context, const struct engine_event *event)
+{
+    size_t *count = context;
+    assert_int_equal(event->kind, ENGINE_REFUSED);
+    assert_string_equal(event->reason, KUBE_RIGHT);
+    ++*count;
+}
+
+/* Its pod goes while nobody looks: before a new list, and before a new skepd. */
+static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **state)
+{
+    size_t count = 0;
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"},
+                        .sink = {&count, refusal_posted},
+                        .is_listed = true};
+    struct tells tells;
+    struct err err;
+    (void)state;
+    kube.given_up = in_folder("given-up");
+    assert_int_equal(
+        given_up_put(kube.given_up, (struct attempt_id){8}, KUBE_RIGHT, "it may not", &err), 0);
+    kube_enter(&kube, &tells);
+    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+    task->state = TASK_WAITS;
+    kube_task_give_up(&kube, task, KUBE_RIGHT, "it may not", &tells);
+    tasks_sweep(&kube, 1, &tells);
+    tasks_given_up(&kube, &tells);
+    kube_leave(&kube, &tells);
+    assert_int_equal(count, 2);
+    tasks_free(&kube);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
                                     folder_teardown),
+    cmocka_unit_test_setup_teardown(what_the_operator_must_mend_is_no_failure_whoever_sees_it,
+                                    folder_setup, folder_teardown),
     cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
     cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
     cmocka_unit_test(an_end_is_told_with_its_log),
