@@ -2,7 +2,8 @@
  *
  * Edge. Each file is USE_SERIES_SIZE bytes and a sum of them. It is written over the old one,
  * without waiting for the disk: after a loss of power a file may be damaged, which its sum tells,
- * and what is damaged is as if it were not there. They are no part of a backup.
+ * and what is damaged is as if it were not there. Nobody may read a file while it is written. They
+ * are no part of a backup.
  */
 #ifndef SERVER_USE_FILES_H
 #define SERVER_USE_FILES_H

@@ -59,6 +59,8 @@ struct use_watch {
     struct id_map by_attempt; /* to all, */
     struct text_map by_node;  /* as this: a machine's name is its own */
 
+    pthread_mutex_t files; /* a file is written over, or read; not with the watcher's lock */
+
     /* the thread's own */
     struct server_clock clock;
     int64_t saved_ms, swept_ms; /* 0: never */
@@ -73,6 +75,7 @@ struct use_watch *use_watch_new(struct server *server)
     watch->limit_bytes = server->config->retention.use_mib << 20;
     snprintf(watch->folder, sizeof watch->folder, "%s/use", server->config->data_directory);
     watcher_init(&watch->watcher);
+    pthread_mutex_init(&watch->files, NULL);
     return watch;
 }
 
@@ -342,7 +345,10 @@ static void watched_save(struct use_watch *watch, struct watched *one)
         memset(series, 0, sizeof *series);
     for (size_t i = 0; i < one->samples.count; i++)
         sample_add(series, &one->samples.items[i]);
-    if (use_file_save(watch->folder, &one->key, series, &err) < 0) {
+    pthread_mutex_lock(&watch->files);
+    const int code = use_file_save(watch->folder, &one->key, series, &err);
+    pthread_mutex_unlock(&watch->files);
+    if (code < 0) {
         if (!watch->has_warned)
             log_warning("server", "what tasks use is not kept: %s", err.text);
         watch->has_warned = true;
@@ -420,7 +426,9 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
     cleanup_free struct use_sample *samples =
         one ? mem_copy_array(one->samples.items, count, sizeof *samples) : NULL;
     pthread_mutex_unlock(&watch->watcher.lock);
+    pthread_mutex_lock(&watch->files);
     int code = use_file_load(watch->folder, key, series, err);
+    pthread_mutex_unlock(&watch->files);
     if (code < 0 && is_watched) {
         memset(series, 0, sizeof *series);
         code = 0;
@@ -483,5 +491,6 @@ void use_watch_free(struct use_watch *watch)
     id_map_release(&watch->by_attempt);
     text_map_release(&watch->by_node);
     watcher_release(&watch->watcher);
+    pthread_mutex_destroy(&watch->files);
     mem_free(watch);
 }

@@ -9,6 +9,8 @@
 #include "server/state.h"
 #include "server/use_watch.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +260,56 @@ static void a_task_is_sampled_while_it_runs(void **state)
     mem_free(points);
 }
 
+enum { SAVES = 3000 };
+
+struct reader {
+    struct use_watch *watch;
+    struct use_key key;
+    size_t fewest;
+    atomic_bool is_ending;
+};
+
+static void *points_read(void *argument)
+{
+    struct reader *reader = argument;
+    struct use_points *points = mem_zero(1, sizeof *points);
+    while (!atomic_load(&reader->is_ending)) {
+        struct err err;
+        points->count = 0;
+        (void)use_watch_points(reader->watch, &reader->key, USE_RECENT, points, &err);
+        if (points->count < reader->fewest)
+            reader->fewest = points->count;
+    }
+    mem_free(points);
+    return NULL;
+}
+
+/* Whoever reads a series while it is written again sees all of it. */
+static void a_series_is_read_as_a_whole(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    pthread_t thread;
+    assert_int_equal(submit(world, job_text(world, "long", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    struct task_record task = tasks_of(world, job).items[0];
+    struct use_watch *watch = use_watch_new(world->server);
+    struct record record = {.kind = RECORD_TASK, .task = task};
+    struct reader reader = {
+        .watch = watch, .key = {.job = job, .attempt = task.attempt}, .fewest = USE_RECENT_POINTS};
+    int64_t now_ms = NOON_MS;
+    use_watch_take(watch, &record, 1);
+    for (size_t i = 0; i < USE_RECENT_POINTS; i++, now_ms += USE_STEP_MS)
+        use_watch_round(watch, now_ms);
+    assert_int_equal(pthread_create(&thread, NULL, points_read, &reader), 0);
+    for (size_t i = 0; i < SAVES; i++, now_ms += USE_SAVE_MS)
+        use_watch_round(watch, now_ms);
+    atomic_store(&reader.is_ending, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(reader.fewest, USE_RECENT_POINTS);
+    use_watch_free(watch);
+}
+
 /* Without room nothing is sampled, and what was is given up. */
 static void no_room_means_no_samples(void **state)
 {
@@ -356,6 +408,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_values),   FILES(test_files),
     FILES(test_bad_files),           WORLD(a_task_is_sampled_while_it_runs),
     WORLD(no_room_means_no_samples), WORLD(samples_wait_for_the_disk),
-    WORLD(the_server_answers),
+    WORLD(the_server_answers),       WORLD(a_series_is_read_as_a_whole),
 };
 UNIT_FILE(tests, world_begin, NULL);
