@@ -562,9 +562,10 @@ static int wait_ms(struct kube_client *client)
     if (is_asking(client) && held_ms > now) {
         if (held_ms < due)
             due = held_ms;
-    } else if ((client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
+    } else if (client->watches.first ||
+               (client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
                (client->opens.first && client->opening < CLIENT_OPENING_MAX)) {
-        return 0; /* calls have ended since it was put off */
+        return 0; /* since it was put off calls have ended, or the pause of all is over */
     }
     return due > now ? (int)(due - now) : 0;
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/kubernetes/client.h"
 #include "kube/access.h"
 #include "sys/clock.h"
@@ -340,6 +342,60 @@ static void what_waits_for_room_is_asked_when_there_is_some(void **state)
         close(fds[i]);
 }
 
+enum { QUIET_S = 2 };
+
+/* On the client's thread, which looks no earlier than when the pause of all is over. */
+static void late_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    const struct timespec until = clock_moment(clock_monotonic_ms() + 2 * 1000 * QUIET_S);
+    (void)context, (void)key, (void)answer;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+        continue;
+}
+
+static void watch_send(const char *path)
+{
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of(path), .line = line, .done = nothing_done},
+        0);
+}
+
+/* The server wants to be left alone, and that is over while the client is at something else. */
+static void a_watch_that_waited_for_a_pause_begins_after_it(void **state)
+{
+    (void)state;
+    char request[REQUEST_MAX], answer[100];
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "GET", .path = path_of("/late"), .done = late_done}, 0);
+    int late = request_take();
+    watch_send("/first");
+    int fd = request_take();
+    snprintf(answer, sizeof answer,
+             "HTTP/1.1 429 Busy\r\nRetry-After: %d\r\nContent-Length: 0\r\n\r\n", QUIET_S);
+    say(fd, answer);
+    happens(&world.has_failed);
+    watch_send("/second");
+    say(late, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    do { /* the connection of either may be taken for it */
+        struct pollfd ready[] = {{.fd = fd, .events = POLLIN},
+                                 {.fd = late, .events = POLLIN},
+                                 {.fd = world.listener, .events = POLLIN}};
+        assert_in_range(poll(ready, COUNT_OF(ready), LIMIT_S * 1000), 1, COUNT_OF(ready));
+        int from = ready[0].revents ? fd : ready[1].revents ? late : -1;
+        int own = from < 0 ? accept(world.listener, NULL, NULL) : -1;
+        ssize_t got = read(from < 0 ? own : from, request, sizeof request - 1);
+        assert_true(got > 0);
+        request[got] = '\0';
+        if (own >= 0)
+            close(own);
+    } while (strncmp(request, "GET /second ", 12) != 0);
+    close(fd);
+    close(late);
+}
+
 static bool bytes(void *context, uint64_t key, struct text text)
 {
     (void)context, (void)key, (void)text;
@@ -412,6 +468,8 @@ static const struct CMUnitTest tests[] = {
                                     teardown),
     cmocka_unit_test_setup_teardown(streams_that_are_quiet_hold_up_no_others, setup, teardown),
     cmocka_unit_test_setup_teardown(streams_that_do_not_open_hold_up_no_calls, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_watch_that_waited_for_a_pause_begins_after_it, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(what_waits_for_room_is_asked_when_there_is_some, setup,
                                     teardown),
 };
