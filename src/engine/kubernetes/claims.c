@@ -124,7 +124,7 @@ static void seen(struct kube *kube, struct kube_task *task, const struct doc *cl
         task->claim.is_ready = true;
         return;
     case CLAIM_FOREIGN:
-        task->claim.is_asked = false;
+        task->claim.is_asked = task->claim.is_ours = false; /* ours may have been deleted */
         kube_task_give_up(kube, task, "CreationError",
                           "a resource claim of its name is there, and is not for its pod", tells);
         return;

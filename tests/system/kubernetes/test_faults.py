@@ -337,6 +337,20 @@ class Claims(Base):
         self.pods(0)
         self.assertIsNotNone(self.claim("skep-1"))
 
+    def test_a_claim_of_anothers_in_the_place_of_ours(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job", gpus=1)
+        (pod,) = self.pods()
+        self.wait_claim(pod)
+        self.api.remove("resourceclaims", pod)
+        self.api.put("resourceclaims", {"metadata": {"name": pod}, "spec": {}})
+        self.api.unprepared(pod)
+        self.assertEqual(self.skepd.wait_final([job], 120)[job], "FAILED")
+        self.pods(0)
+        self.api.wait(lambda api: not api.objects["secrets"], "its secret is left")
+        self.assertIsNotNone(self.claim(pod))
+
     def test_a_claim_that_another_pod_has(self):
         self.start()
         self.wait_nodes(5)
