@@ -32,8 +32,11 @@ void ask_path(const struct kube *kube, const char *kind, const struct kube_task 
 void ask_delete(struct kube *kube, const struct kube_task *task, const char *kind, uint32_t grace_s,
                 void (*done)(void *, uint64_t, const struct kube_answer *))
 {
-    struct kube_call call = {
-        .method = "DELETE", .context = kube, .key = task->attempt.v, .done = done};
+    struct kube_call call = {.method = "DELETE",
+                             .context = kube,
+                             .key = task->attempt.v,
+                             .is_lasting = done == ask_deleted,
+                             .done = done};
     const bool is_pod = strcmp(kind, "pods") == 0;
     struct json_writer json;
     ask_path(kube, kind, task, &call.path);

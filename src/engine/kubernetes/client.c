@@ -16,12 +16,14 @@
 #include "kube/login.h"
 #include "kube/route.h"
 #include "sys/clock.h"
+#include "sys/log.h"
 
 enum {
     CALL_MS = 60 * 1000,
     RETRY_AFTER_MAX_S = 300,
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
+    REFUSAL_LOGGED = 500,         /* bytes of it */
     LOG_BUFFER_BYTES = 4096,      /* of each log that is followed, of thousands; */
     LOG_REQUEST_BYTES = 16 << 10, /* as little as libcurl takes, which has 64 KiB else */
     STATUS_UNAUTHORIZED = 401,
@@ -395,7 +397,7 @@ static bool is_passing_call(const struct transfer *transfer, const struct kube_a
         return false;
     return is_passing(answer->status) ||
            (answer->is_right_missing && !transfer->call.wants_refusals &&
-            transfer->tries < CLIENT_RIGHT_TRIES);
+            (transfer->call.is_lasting || transfer->tries < CLIENT_RIGHT_TRIES));
 }
 
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
@@ -424,6 +426,10 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
     if (answer.status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
     if (is_passing_call(transfer, &answer)) {
+        if (answer.is_right_missing && transfer->tries == CLIENT_RIGHT_TRIES)
+            log_error("engine", "kubernetes: %s %.200s is refused, and asked for again: %.*s",
+                      transfer->call.method, buf_cstr(&transfer->call.path), REFUSAL_LOGGED,
+                      buf_cstr(&transfer->answer));
         again(client, transfer, answer.status);
         return;
     }
@@ -562,8 +568,7 @@ static int wait_ms(struct kube_client *client)
     if (is_asking(client) && held_ms > now) {
         if (held_ms < due)
             due = held_ms;
-    } else if (client->watches.first ||
-               (client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
+    } else if (client->watches.first || (client->ready.first && client->calls < CLIENT_CALLS_MAX) ||
                (client->opens.first && client->opening < CLIENT_OPENING_MAX)) {
         return 0; /* since it was put off calls have ended, or the pause of all is over */
     }

@@ -4,7 +4,8 @@
  * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
  * that grow from 0.8 s to 30 s; 401 as well, with a new credential (kube/login.h). While there is
  * none, all calls wait. A right that is missing is asked for again for CLIENT_RIGHT_TRIES times,
- * which take about 50 s: a server that has just begun has not read the roles yet. Retry-After holds
+ * which take about 50 s: a server that has just begun has not read the roles yet. A call that is
+ * lasting is logged then, and asked for again until the right is there. Retry-After holds
  * back all calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under
  * way; streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands
  * may be asked for at once, and what else is asked must not wait for as many handshakes.
@@ -52,6 +53,7 @@ struct kube_call {
     bool (*write)(void *context, uint64_t key, struct buf *body);
     bool is_next;        /* it goes before the calls that wait */
     bool wants_refusals; /* a right that is missing is told at once: the caller asks again itself */
+    bool is_lasting;     /* a right that is missing is asked for again for as long as it is */
     void *context;
     uint64_t key; /* the caller's */
     /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
@@ -80,8 +82,6 @@ void kube_client_free(struct kube_client *client);
 
 /* Any thread. Not before `delay_ms`. */
 void kube_client_send(struct kube_client *client, const struct kube_call *call, uint32_t delay_ms);
-
-/* Of a clock that is never set; in ms. */
 
 /* For what is no call: a handle that is set up to reach `path` as calls do, which the caller cleans
  * up, and the header that says who asks, to be wiped. Waits for an exec plugin. Any thread. ERR_*:

@@ -42,6 +42,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.objects = {"nodes": {}, "pods": {}, "secrets": {}, "resourceslices": {}, "resourceclaims": {}}
         self.hold = None  # (method, kind): the next such write is carried out and not answered until this is None; `held` says that it was
         self.held = False
+        self.forbids = None  # (method, kind): such writes are answered 403 until this is None
         self.keeps_pods = False  # as when their kubelet is silent: a pod that is deleted stays until the test removes it
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
@@ -258,10 +259,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if fault == "end":
                 return
 
-    def write_fault(self):
+    def write_fault(self, kind):
         """True: it has been answered."""
         with self.server.changed:
             fault = next((f for f in ("429", "500", "403") if self.server.hit(f)), None)
+            if self.server.forbids == (self.command, kind):
+                fault = "403"
         if fault:
             self.fail(int(fault), [("Retry-After", "1")] if fault == "429" else ())
         return fault
@@ -281,7 +284,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         target = self.prepare()
-        if not target or self.write_fault():
+        if not target or self.write_fault(target[0]):
             return
         kind, name = target[0], self.body["metadata"]["name"]
         with self.server.changed:
@@ -300,7 +303,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_PUT(self):
         """Of a status: the version must be the newest."""
         target = self.prepare()
-        if not target or self.write_fault():
+        if not target or self.write_fault(target[0]):
             return
         kind, name = target
         with self.server.changed:
@@ -316,7 +319,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_DELETE(self):
         target = self.prepare()
-        if not target or self.write_fault():
+        if not target or self.write_fault(target[0]):
             return
         kind, name = target
         with self.server.changed:

@@ -208,6 +208,24 @@ class Faults(Base):
             deletes = [request for request in self.api.requests if request.startswith("DELETE") and "/pods/" in request]
         self.assertEqual(len(deletes), 1, deletes)
 
+    def test_a_right_that_is_missing_for_long(self):
+        """Longer than a server that has just begun takes: what must end ends when it may."""
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        with self.api.changed:
+            self.api.forbids = ("DELETE", "pods")
+        self.skepd.act(job, "STOP")
+        waits.until(lambda: f"/pods/{pod} is refused, and asked for again" in self.skepd.tail(), self.skepd.tail, 240)
+        self.assertEqual(self.pods(), [pod])
+        with self.api.changed:
+            self.api.forbids = None
+        self.pods(0)
+        self.state(job, "STOPPED")
+
     def test_a_token_is_renewed(self):
         self.start()
         self.wait_nodes(5)
