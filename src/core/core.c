@@ -538,10 +538,10 @@ static void placer_tidy(struct core *core)
     const bool was_making = ops->is_making && ops->is_making(core->placer);
     if (ops->tidy)
         ops->tidy(core->placer, core->slice);
-    if (!was_making || ops->is_making(core->placer))
+    if (!was_making)
         return;
-    placer_renew(core);
-    core->is_unblocked = true; /* there are cells that nobody has asked for */
+    placer_renew(core); /* what was placed since may make it outdated, at any piece */
+    core->is_unblocked |= !ops->is_making(core->placer); /* there are cells that nobody asked for */
 }
 
 void core_step(struct core *core, const struct event *event, struct output *output)

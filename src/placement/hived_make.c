@@ -95,7 +95,7 @@ void making_node_changes(struct placer_hived *p, uint32_t at)
 {
     struct cells_making *making = &p->making;
     struct known_node *node = &p->nodes.items[at];
-    const bool had_turn = at < making->count && (making->cells || at < making->next);
+    const bool had_turn = at < making->next || (making->cells && at < making->count);
     if (!is_making(p) || !had_turn)
         return;
     if (making->maker && !node->described.name)
@@ -187,6 +187,7 @@ static void making_end(struct placer_hived *p)
     for (size_t i = 0; i < p->nodes.count; i++)
         p->nodes.items[i].is_odd = p->nodes.items[i].is_odd_next;
     described_release(p);
+    making->is_missed |= hived_auto_grain(&p->sum) != making->grain; /* before its turn */
     p->grain = making->grain;
     p->is_stale = making->is_missed;
     p->has_other_cpus &= making->is_missed;

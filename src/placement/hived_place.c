@@ -491,6 +491,22 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
     return code || request->is_check ? code : outcome_conclude(attempt, &outcome, result, err);
 }
 
+/* Cells that do not say what the nodes offer now refuse nobody, unless there is no such virtual
+ * cluster. */
+static int request_judge(struct attempt *attempt, struct placement_result *result, struct err *err)
+{
+    const struct placer_hived *p = attempt->p;
+    struct err why = {0};
+    const int code = request_place(attempt, result, &why);
+    if (!code)
+        return 0;
+    if (!p->is_stale || !is_cluster_known(p->hived, attempt->request->virtual_cluster))
+        return err_fail(err, code, why.path, "%s", why.text);
+    result_wait(attempt, "the cells of some nodes are still to be made", TOPIC_NO_CELLS, false,
+                result);
+    return 0;
+}
+
 /* A search may have been cut: it needs what it has in the placer's arena. */
 static int request_check(struct attempt *attempt, struct placement_result *result, struct err *err)
 {
@@ -498,7 +514,7 @@ static int request_check(struct attempt *attempt, struct placement_result *resul
     const struct arena kept = p->arena;
     assert(attempt->request->is_check);
     arena_init(&p->arena);
-    const int code = request_place(attempt, result, err);
+    const int code = request_judge(attempt, result, err);
     arena_release(&p->arena);
     p->arena = kept;
     return code;
@@ -520,7 +536,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     if (request->is_check) {
         p->decided = NULL;
         arena_clear(&p->arena);
-        return request_place(&attempt, result, err);
+        return request_judge(&attempt, result, err);
     }
     making_asked(p);
     search_begin(p, &asked);

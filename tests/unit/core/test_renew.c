@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "core/core.h"
+
 enum { CPUS = 8 };
 
 /* Of so much memory a CPU. Were what runs told anew? */
@@ -50,6 +52,39 @@ static void tasks_keep_their_cpus(void **state)
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 3);
     assert_true(starts(&world, "rest", 3 * CPUS - 8 - 5, 1));
     assert_false(starts(&world, "last", 1, 1));
+    world_release(&world);
+}
+
+/* Cells are made in pieces, of which those in use know nothing: what begins to run on these while
+ * others are still to be made is told to a new placer, too, and nobody waits for ever. */
+static void what_began_on_old_cells_is_told(void **state)
+{
+    (void)state;
+    enum { OTHERS = 8, AT = 3 /* n1 has had its turn */, STEPS_MAX = 1000 };
+    struct world world;
+    world_init(&world, "hived");
+    core_slice_set(world.core, 1);
+    node_set(&world, CPUS, 1024);
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "other%u", i);
+        world_node(&world, name, CPUS, 0);
+    }
+    world_pass_end(&world);
+    assert_false(node_set(&world, CPUS, 2048)); /* nothing runs */
+    for (uint32_t i = 0; i < AT; i++)
+        assert_true(world_pass_step(&world));
+    assert_false(node_set(&world, CPUS, 4096));
+    world_pass_end(&world);
+    bool has_begun = starts(&world, "a", 1, 1), is_told = false;
+    uint32_t steps = 0;
+    for (; steps < STEPS_MAX && world_pass_step(&world); steps++) {
+        has_begun |= world_command_count(&world, COMMAND_CREATE) > 0;
+        is_told |= world_has_trace(&world, "what runs was told to a new placer");
+    }
+    assert_true(has_begun);
+    assert_true(is_told);
+    assert_in_range(steps, 1, STEPS_MAX - 1);
     world_release(&world);
 }
 
@@ -177,6 +212,7 @@ static void an_unknown_type_keeps_its_devices(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_keep_their_cpus),
+    cmocka_unit_test(what_began_on_old_cells_is_told),
     cmocka_unit_test(a_preemption_under_way),
     cmocka_unit_test(growth_keeps_what_runs),
     cmocka_unit_test(a_server_takes_no_device),

@@ -188,6 +188,103 @@ static void what_happens_meanwhile_counts(void **state)
         }
 }
 
+/* One that has come meanwhile may change before they are whole, before and after it has joined. */
+static void a_node_that_joins_may_change(void **state)
+{
+    (void)state;
+    enum { OLD = 40, NEW = 6, BEGUN = 3 };
+    bool is_over = false;
+    for (uint32_t at = 0; !is_over; at++) {
+        struct bench bench;
+        cluster_init(&bench, true);
+        for (uint32_t i = NODES; i < OLD; i++)
+            bench_node(&bench, i, CPUS, GPUS, true);
+        for (uint32_t i = 0; i < BEGUN; i++)
+            tidy(&bench);
+        for (uint32_t i = 0; i < NEW; i++)
+            bench_node(&bench, OLD + i, CPUS, GPUS, true);
+        for (uint32_t i = 0; i < at; i++)
+            tidy(&bench);
+        is_over = is_tidy(&bench);
+        bench_node(&bench, OLD, CPUS, GPUS / 2, true);
+        make_all(&bench);
+        ask(&bench, "first", 1, 1); /* cells without it, for one question */
+        make_all(&bench);
+        bench.placer->ops->release_group(bench.placer, "first");
+        make_all(&bench);
+        assert_int_equal(free_gpus(&bench, OLD), GPUS / 2);
+        for (uint32_t i = 1; i < NEW; i++)
+            assert_int_equal(free_gpus(&bench, OLD + i), GPUS);
+        bench_release(&bench);
+    }
+}
+
+/* A leaf gets more CPUs because of nodes that change before they are described: they are not left
+ * out. */
+static void the_unit_of_cells_may_change(void **state)
+{
+    (void)state;
+    enum { LARGE = HIVED_NODE_LEAVES_MAX, LAST = HIVED_LEAVES_MAX / LARGE, PIECE = 1 << 16 };
+    struct bench bench;
+    bench_init(&bench, NULL);
+    bench.placer->ops->tidy(bench.placer, PIECE);
+    for (uint32_t i = 0; i <= LAST; i++)
+        bench_node(&bench, i, i + 1 < LAST ? LARGE : 1, 0, true);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_false(bench.placer->ops->tidy(bench.placer, PIECE));
+    for (uint32_t i = LAST - 1; i <= LAST; i++)
+        bench_node(&bench, i, LARGE, 0, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_false(is_tidy(&bench));
+        while (!bench.placer->ops->tidy(bench.placer, PIECE))
+            ;
+        const struct placement_request request = bench_ask(&bench, "g", 1, 0, 1);
+        struct placement_result result;
+        struct err err;
+        assert_int_equal(
+            bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err), 0);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+    }
+    assert_true(is_tidy(&bench));
+    char last[16];
+    snprintf(last, sizeof last, "n%u", LAST);
+    assert_int_equal(hived_node_free(placer_hived_state(bench.placer), last, "CPU2-2048M", NULL, 0),
+                     LARGE / 2);
+    bench.placer->ops->free(bench.placer); /* without a check of them all */
+    arena_release(&bench.arena);
+}
+
+/* A kind of GPUs has come, the cells of which are not made yet. */
+static void cells_of_before_refuse_nobody(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, NULL);
+    tidy(&bench);
+    for (uint32_t i = 0; i < NODES; i++)
+        bench_node(&bench, i, CPUS, 0, true);
+    make_all(&bench);
+    struct placement_request request = bench_ask(&bench, "g", 1, 1, 1);
+    struct placement_result result;
+    struct err err = {0};
+    request.is_check = true;
+    assert_int_equal(bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err),
+                     ERR_NOT_FOUND);
+    bench_node(&bench, NODES, CPUS, GPUS, true);
+    result = bench_place(&bench, &request, false);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_false(result.is_never);
+    request.virtual_cluster = "none";
+    assert_int_equal(bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err),
+                     ERR_NOT_FOUND);
+    request.virtual_cluster = "default";
+    make_all(&bench);
+    assert_int_equal(bench_place(&bench, &request, false).kind, PLACEMENT_BIND);
+    request.is_check = false;
+    assert_int_equal(bench_place(&bench, &request, true).kind, PLACEMENT_BIND);
+    bench_release(&bench);
+}
+
 /* What runs is known to the new cells. */
 static void what_runs_goes_on(void **state)
 {
@@ -281,6 +378,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_promised_before_the_first_cells),
     cmocka_unit_test(it_begins_when_no_more_nodes_come),
     cmocka_unit_test(what_happens_meanwhile_counts),
+    cmocka_unit_test(a_node_that_joins_may_change),
+    cmocka_unit_test(the_unit_of_cells_may_change),
+    cmocka_unit_test(cells_of_before_refuse_nobody),
     cmocka_unit_test(what_runs_goes_on),
     cmocka_unit_test(a_copy_goes_on),
     cmocka_unit_test(it_may_be_one_piece_after_all),
