@@ -22,8 +22,14 @@ static struct buf *body(struct call *call)
     return &call->exchange->reply.body;
 }
 
-static int no_hived(struct call *call)
+static int no_hived(struct call *call, const struct service_snapshot *snapshot)
 {
+    struct json_writer json;
+    if (snapshot->is_making) {
+        call_json(call, 503, &json);
+        json_string(&json, "hivedscheduler: the cells of the nodes are being made: ask again");
+        return 0;
+    }
     return refuse(call, "there are no cells: the server's scheduling.policy is not", "hived");
 }
 
@@ -31,7 +37,7 @@ static int groups_read(struct call *call, const struct service_snapshot *snapsho
 {
     struct hived *hived = snapshot->hived;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     hived_inspect_groups(hived, body(call));
     return 0;
 }
@@ -55,7 +61,7 @@ static int group_read(struct call *call, const struct service_snapshot *snapshot
     char *name = group_name(call);
     cleanup_buf struct buf text = BUF_INIT;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     bool is_there = hived_inspect_group(hived, name, &text);
     if (is_there)
         buf_text(body(call), buf_as_text(&text));
@@ -66,7 +72,7 @@ static int cluster_read(struct call *call, const struct service_snapshot *snapsh
 {
     struct hived *hived = snapshot->hived;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     hived_inspect_cluster(hived, body(call));
     return 0;
 }
@@ -75,7 +81,7 @@ static int physical_read(struct call *call, const struct service_snapshot *snaps
 {
     struct hived *hived = snapshot->hived;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     hived_inspect_physical(hived, body(call));
     return 0;
 }
@@ -84,7 +90,7 @@ static int virtual_read(struct call *call, const struct service_snapshot *snapsh
 {
     struct hived *hived = snapshot->hived;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     hived_inspect_vcs(hived, body(call));
     return 0;
 }
@@ -95,7 +101,7 @@ static int virtual_one_read(struct call *call, const struct service_snapshot *sn
     char *name = arena_copy(call->arena, call->parameters[0]);
     cleanup_buf struct buf text = BUF_INIT;
     if (!hived)
-        return no_hived(call);
+        return no_hived(call, snapshot);
     bool is_there = hived_inspect_vc(hived, name, &text);
     if (is_there)
         buf_text(body(call), buf_as_text(&text));

@@ -103,7 +103,8 @@ struct service_watch {
 
 /* The cluster at one instant. */
 struct service_snapshot {
-    struct hived *hived;         /* a copy of its state; NULL under another policy */
+    struct hived *hived;         /* a copy of its state; NULL under another policy, … */
+    bool is_making;              /* … or since its first cells are being made */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
     uint64_t version; /* of the state that was copied */

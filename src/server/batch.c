@@ -12,9 +12,11 @@ enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one *
 static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
 {
     int64_t begin_us = clock_monotonic_us();
-    const struct hived *hived = placer_hived_state(core_placer(core));
+    struct placer *placer = core_placer(core);
+    const struct hived *hived = placer_hived_state(placer);
     if (hived)
         snapshot->hived = hived_copy(hived);
+    snapshot->is_making = !hived && placer->ops->is_making && placer->ops->is_making(placer);
     snapshot->node_count = core_node_count(core);
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)

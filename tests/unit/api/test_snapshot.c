@@ -28,7 +28,8 @@ static struct {
     int code;
     uint64_t version;
     bool refuse, is_open, is_ending,
-        is_still; /* still: nothing changes, or each time it is asked */
+        is_still;   /* still: nothing changes, or each time it is asked */
+    bool is_making; /* the first cells */
 } core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
@@ -83,9 +84,11 @@ static void *core_run(void *context)
         struct service_snapshot *snapshot = core.asked;
         struct service_reply reply = core.reply;
         struct service_answer answer = {.code = core.code, .path = "", .text = "said the test"};
+        const bool is_making = core.is_making;
         core.asked = NULL;
         pthread_mutex_unlock(&core.lock);
-        *snapshot = (struct service_snapshot){.nodes = mem_alloc(COPY_BYTES)};
+        *snapshot =
+            (struct service_snapshot){.nodes = mem_alloc(COPY_BYTES), .is_making = is_making};
         snapshot->version = counter_version();
         memset(snapshot->nodes, 0, COPY_BYTES);
         reply.done(reply.context, &answer);
@@ -235,22 +238,46 @@ static unsigned descriptors_used(void)
     return count;
 }
 
-/* Whoever waits for a copy that cannot be made is told why. */
-static void test_failure_is_told(void **state)
+static void told(const struct served *served, const char *status, const char *text)
 {
-    const struct served *served = *state;
     char reply[4096] = "";
     size_t length = 0;
     ssize_t got;
-    core_set(true, ERR_UNAVAILABLE);
     int fd = client_ask(served, PHYSICAL);
     while ((got = recv(fd, reply + length, sizeof reply - 1 - length, 0)) > 0)
         length += (size_t)got;
     close(fd);
-    assert_non_null(strstr(reply, "HTTP/1.1 503"));
-    assert_non_null(strstr(reply, "said the test"));
+    assert_non_null(strstr(reply, status));
+    assert_non_null(strstr(reply, text));
+}
+
+/* Whoever waits for a copy that cannot be made is told why. */
+static void test_failure_is_told(void **state)
+{
+    const struct served *served = *state;
+    core_set(true, ERR_UNAVAILABLE);
+    told(served, "HTTP/1.1 503", "said the test");
     connections_end(served);
     core_set(true, 0);
+}
+
+static void set_making(bool is_making)
+{
+    pthread_mutex_lock(&core.lock);
+    core.is_making = is_making;
+    pthread_mutex_unlock(&core.lock);
+}
+
+/* There are none under another policy, and none yet. */
+static void test_why_there_are_no_cells(void **state)
+{
+    const struct served *served = *state;
+    core_set(true, 0);
+    told(served, "HTTP/1.1 400", "scheduling.policy is not hived");
+    set_making(true);
+    told(served, "HTTP/1.1 503", "the cells of the nodes are being made: ask again");
+    set_making(false);
+    told(served, "HTTP/1.1 400", "scheduling.policy is not hived");
 }
 
 /* Every client breaks off while the copy is under way. */
@@ -326,6 +353,7 @@ static void test_what_has_not_changed_needs_no_other_copy(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_what_has_not_changed_needs_no_other_copy, setup, teardown),
     cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_why_there_are_no_cells, setup, teardown),
     cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
     cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 };

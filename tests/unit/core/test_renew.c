@@ -211,11 +211,8 @@ static void an_unknown_type_keeps_its_devices(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tasks_keep_their_cpus),
-    cmocka_unit_test(what_began_on_old_cells_is_told),
-    cmocka_unit_test(a_preemption_under_way),
-    cmocka_unit_test(growth_keeps_what_runs),
-    cmocka_unit_test(a_server_takes_no_device),
-    cmocka_unit_test(an_unknown_type_keeps_its_devices),
+    cmocka_unit_test(tasks_keep_their_cpus),    cmocka_unit_test(what_began_on_old_cells_is_told),
+    cmocka_unit_test(a_preemption_under_way),   cmocka_unit_test(growth_keeps_what_runs),
+    cmocka_unit_test(a_server_takes_no_device), cmocka_unit_test(an_unknown_type_keeps_its_devices),
 };
 UNIT_FILE(tests, NULL, NULL);
