@@ -469,12 +469,16 @@ static int fixed_check(struct call *call, const struct doc *doc, const struct st
         "description", "protocol", "categories", "tags",     "isPublic",  "isPrivate",
         "groupList",   "status",   "reason",     "reviewer", "useNumber", "starNumber",
         "starred",     "usedAt",   "createdAt",  "updatedAt"};
-    struct text author, type;
+    struct text id, author, type;
     int code = call_body_keys(call, doc, keys, COUNT_OF(keys), "the fields of a template");
+    if (!code)
+        code = call_body_string(call, doc, "id", false, &id);
     if (!code)
         code = call_body_string(call, doc, "author", false, &author);
     if (!code)
         code = call_body_string(call, doc, "type", false, &type);
+    if (!code && id.at && !text_is(id, row->id))
+        return call_fail(call, ERR_INVALID, NULL, "id", "the id is %s", row->id);
     if (!code && author.at && !text_is(author, row->author))
         return call_fail(call, ERR_FORBIDDEN, NULL, "author", "the author is %s", row->author);
     if (!code && type.at && !text_is(type, "job"))
@@ -609,19 +613,44 @@ int handle_template_create(struct call *call)
                                                 .state = state_after(&change)});
 }
 
+/* The version that was looked at, so that nobody approves, or writes over, what they have not seen.
+ * `seen_ms`: 0 when it is not told. */
+static int version_check(struct call *call, const struct doc *doc, const struct store_template *row,
+                         int64_t *seen_ms)
+{
+    char now[UTC_SIZE];
+    struct text seen;
+    int code = call_body_string(call, doc, "updatedAt", false, &seen);
+    *seen_ms = 0;
+    if (code || !seen.at)
+        return code;
+    *seen_ms = row->updated_ms;
+    if (text_is(seen, utc_instant(row->updated_ms, now)))
+        return 0;
+    return call_fail(call, ERR_CONFLICT, "ConflictTemplateError", "updatedAt",
+                     "it was changed at %s: look at it again", now);
+}
+
 int handle_template_update(struct call *call)
 {
     const struct doc *doc;
     struct store_change change = {.kind = CHANGE_TEMPLATE_SET};
     struct store_template *row = &change.template.row;
     int code = template_of_path(call, AUTH_EDIT_TEMPLATE, row);
+    int64_t seen_ms;
     if (!code)
         code = call_body(call, &doc);
+    if (!code)
+        code = version_check(call, doc, row, &seen_ms);
     if (!code)
         code = row_read(call, doc, row);
     if (code)
         return code;
+    /* what is not named is written as it was read: not over another change. The clock may stand. */
+    change.template.seen_ms = row->updated_ms;
     row->updated_ms = clock_unix_ms();
+    if (row->updated_ms <= change.template.seen_ms)
+        row->updated_ms = change.template.seen_ms + 1;
     row->reviewer = call->caller.auth.user;
     change.template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
     return change_send(call, &change,
@@ -639,27 +668,12 @@ int handle_template_remove(struct call *call)
                        &(struct template_reply){.status = 200, .message = "deleted"});
 }
 
-/* The version that was looked at, so that nobody approves what they have not seen. */
-static int version_check(struct call *call, const struct doc *doc, struct store_template *row)
-{
-    char now[UTC_SIZE];
-    struct text seen;
-    int code = call_body_string(call, doc, "updatedAt", false, &seen);
-    if (code || !seen.at) {
-        row->updated_ms = 0;
-        return code;
-    }
-    if (text_is(seen, utc_instant(row->updated_ms, now)))
-        return 0;
-    return call_fail(call, ERR_CONFLICT, "ConflictTemplateError", "updatedAt",
-                     "it was changed at %s: look at it again", now);
-}
-
 int handle_template_review(struct call *call)
 {
     static const char *const keys[] = {"status", "reason", "updatedAt"};
     const struct doc *doc;
     struct text status;
+    int64_t seen_ms;
     struct store_change change = {.kind = CHANGE_TEMPLATE_REVIEW};
     struct store_template *row = &change.template.row;
     int code = template_of_path(call, AUTH_READ_TEMPLATE, row);
@@ -673,9 +687,10 @@ int handle_template_review(struct call *call)
     if (!code)
         code = string_read(call, doc, "reason", true, &row->reason);
     if (!code)
-        code = version_check(call, doc, row);
+        code = version_check(call, doc, row, &seen_ms);
     if (code)
         return code;
+    row->updated_ms = seen_ms;
     if (text_is(status, "approved"))
         row->status = TEMPLATE_APPROVED;
     else if (text_is(status, "rejected"))

@@ -317,6 +317,8 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
         code = members_remove(store, delete_group_members, change->group.name, err);
     if (code == 0)
         code = quotas_remove(store, true, change->group.name, err);
+    if (code == 0)
+        code = templates_unshare(store, change->group.name, err);
     if (code < 0)
         return code;
     return grants_put(store, true, change->group.name, &(struct store_names){0}, err);

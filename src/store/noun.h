@@ -156,6 +156,8 @@ int template_use(struct store *store, struct store_change *change, struct err *e
 int template_star(struct store *store, struct store_change *change, struct err *err);
 /* A user's own, and their stars. */
 int templates_remove(struct store *store, const char *user, struct err *err);
+/* With a group that is removed: another one of its name is not that one. */
+int templates_unshare(struct store *store, const char *group, struct err *err);
 /* 1: there is one of this id, 0: there is none. */
 int template_read(struct session *session, const char *id, struct arena *arena,
                   struct store_template *row, struct err *err);

@@ -254,14 +254,14 @@ enum store_change_kind {
     CHANGE_GPU_USE_TRIM,     /* GPU time of the months before that of `before_ms` */
     CHANGE_TEMPLATE_ADD,     /* ERR_CONFLICT: its author has one of this name, or the id is used;
                               * ERR_TOO_BIG, ERR_NOT_FOUND author */
-    CHANGE_TEMPLATE_SET, /* all of it but author and status; ERR_NOT_FOUND, ERR_CONFLICT as above,
-                          * ERR_TOO_BIG. A template for everyone is approved anew, unless
-                          * `template.by_admin` */
-    CHANGE_TEMPLATE_REMOVE, /* ERR_NOT_FOUND */
-    CHANGE_TEMPLATE_REVIEW, /* status, reason, reviewer; ERR_NOT_FOUND. ERR_CONFLICT: it is not for
-                             * everyone, or it was changed since `template.row.updated_ms` */
-    CHANGE_TEMPLATE_USE,    /* one more job was submitted from it; ERR_NOT_FOUND */
-    CHANGE_TEMPLATE_STAR,   /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_SET,     /* all of it but author and status; ERR_NOT_FOUND, ERR_TOO_BIG,
+                              * ERR_CONFLICT as above or since `template.seen_ms`. A template for
+                              * everyone is approved anew, unless `template.by_admin` */
+    CHANGE_TEMPLATE_REMOVE,  /* ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_REVIEW,  /* status, reason, reviewer; ERR_NOT_FOUND. ERR_CONFLICT: it is not for
+                              * everyone, or it was changed since `template.row.updated_ms` */
+    CHANGE_TEMPLATE_USE,     /* one more job was submitted from it; ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_STAR,    /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -306,6 +306,7 @@ struct store_change {
             const char *user; /* STAR */
             bool is_starred;  /* STAR */
             bool by_admin;    /* ADD, SET: nobody else needs to approve it */
+            int64_t seen_ms;  /* SET: updated_ms of the row that was changed; 0: of any */
             int64_t now_ms;   /* USE */
         } template;
         struct {

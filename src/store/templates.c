@@ -30,6 +30,10 @@ static const char delete_author[] = "DELETE FROM templates WHERE author = ?";
 static const char delete_author_stars[] =
     "DELETE FROM template_stars WHERE user_name = ?1 OR template IN "
     "(SELECT id FROM templates WHERE author = ?1)";
+/* ?1: a new line, ?2: the group's name between two of them */
+static const char delete_group[] =
+    "UPDATE templates SET shared_groups = substr(replace(?1 || shared_groups, ?2, ?1), 2) WHERE "
+    "replace(?1 || shared_groups, ?2, ?1) <> ?1 || shared_groups";
 static const char put_star[] =
     "INSERT INTO template_stars (template, user_name) VALUES (?,?) ON CONFLICT DO NOTHING";
 static const char delete_star[] = "DELETE FROM template_stars WHERE template = ? AND user_name = ?";
@@ -46,10 +50,20 @@ static const char select_all[] = "SELECT " HEAD(T) ",'',''," STARS " FROM templa
 
 /* ---- rows ---- */
 
-/* A line each, in the store's scratch until the statement has run. */
+static bool is_before(const struct store_names *names, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(names->items[i], names->items[at]) == 0)
+            return true;
+    return false;
+}
+
+/* A line each, and each once. */
 static void words_put(struct buf *lines, const struct store_names *names)
 {
     for (size_t i = 0; i < names->count; i++) {
+        if (is_before(names, i))
+            continue;
         buf_string(lines, names->items[i]);
         buf_string(lines, "\n");
     }
@@ -301,6 +315,9 @@ int template_set(struct store *store, struct store_change *change, struct err *e
     cleanup_arena struct arena arena;
     arena_init(&arena);
     int code = row_find(store, change, &arena, &now, err);
+    const int64_t seen_ms = change->template.seen_ms;
+    if (code == 0 && change->code == 0 && seen_ms && seen_ms != now.updated_ms)
+        return REFUSE(change, ERR_CONFLICT, "it was changed meanwhile: look at it again");
     if (code == 0 && change->code == 0) {
         change->template.row.author = now.author;
         code = row_check(change);
@@ -339,6 +356,17 @@ int templates_remove(struct store *store, const char *user, struct err *err)
         return code;
     sql = sql_of(&store->session, delete_author);
     sql_put_string(&sql, user);
+    return sql_run(&sql, NULL, err);
+}
+
+int templates_unshare(struct store *store, const char *group, struct err *err)
+{
+    assert(group && *group);
+    cleanup_buf struct buf line = BUF_INIT;
+    buf_format(&line, "\n%s\n", group);
+    struct sql sql = sql_of(&store->session, delete_group);
+    sql_put_string(&sql, "\n");
+    sql_put_string(&sql, buf_cstr(&line));
     return sql_run(&sql, NULL, err);
 }
 

@@ -194,6 +194,53 @@ static void test_approved_by_an_administrator(void **state)
     assert_body(world, "\"reason\":\"no image\"");
 }
 
+/* `"updatedAt":"…"` of the template, as it was answered last. */
+static const char *updated_of(struct world *world, char text[64])
+{
+    const char *at = strstr(buf_cstr(&world->body), "\"updatedAt\":\"");
+    assert_non_null(at);
+    snprintf(text, 64, "%.*s", 38, at);
+    return text;
+}
+
+static void test_a_change_of_what_was_read(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    char seen[64], now[64];
+    cleanup_buf struct buf body = BUF_INIT;
+    save(world, alice, "\"name\":\"m\"", 201);
+    assert_int_equal(get(world, alice, "/alice~m"), 200);
+    updated_of(world, seen);
+    put(world, alice, "alice~m", "{\"summary\":\"first\"}", 200); /* within this millisecond, too */
+    assert_int_equal(get(world, alice, "/alice~m"), 200);
+    assert_string_not_equal(updated_of(world, now), seen);
+    buf_format(&body, "{\"summary\":\"second\",%s}", seen);
+    put(world, alice, "alice~m", buf_cstr(&body), 409);
+    assert_body(world, "ConflictTemplateError");
+    buf_clear(&body);
+    buf_format(&body, "{\"summary\":\"second\",%s}", now);
+    put(world, alice, "alice~m", buf_cstr(&body), 200);
+    put(world, alice, "alice~m", "{\"id\":\"0123456789abcdef0123456789abcdef\"}", 400);
+    put(world, alice, "alice~m", "{\"updatedAt\":7}", 400);
+    assert_int_equal(get(world, alice, "/alice~m"), 200);
+    assert_body(world, "\"summary\":\"second\"");
+}
+
+static void test_a_group_that_is_removed(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
+    static const char lab[] = "{\"groupname\":\"lab\"}";
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/groups", admin, lab), 201);
+    save(world, alice, "\"name\":\"m\",\"groupList\":[\"lab\"]", 201);
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/groups/lab", admin, ""), 200);
+    put(world, alice, "alice~m", "{\"summary\":\"still mine to change\"}", 200);
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/groups", admin, lab), 201);
+    assert_int_equal(get(world, alice, "/alice~m"), 200);
+    assert_body(world, "\"isPrivate\":true,\"groupList\":[]");
+}
+
 static void test_shared_with_a_group(void **state)
 {
     struct world *world = *state;
@@ -306,10 +353,16 @@ static void test_a_busy_server(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static const struct CMUnitTest tests[] = {
-    WORLD(test_saved_and_read),      WORLD(test_refused),
-    WORLD(test_secrets_are_masked),  WORLD(test_approved_by_an_administrator),
-    WORLD(test_shared_with_a_group), WORLD(test_found),
-    WORLD(test_stars_and_uses),      WORLD(test_a_removal_is_taken_back),
+    WORLD(test_saved_and_read),
+    WORLD(test_refused),
+    WORLD(test_secrets_are_masked),
+    WORLD(test_approved_by_an_administrator),
+    WORLD(test_a_change_of_what_was_read),
+    WORLD(test_a_group_that_is_removed),
+    WORLD(test_shared_with_a_group),
+    WORLD(test_found),
+    WORLD(test_stars_and_uses),
+    WORLD(test_a_removal_is_taken_back),
     WORLD(test_a_busy_server),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -180,7 +180,12 @@ static void approved_anew_after_each_change(void **state)
     row.is_public = true;
     struct store_change set = {.kind = CHANGE_TEMPLATE_SET, .template.row = row};
     set.template.row.updated_ms = 20;
+    set.template.seen_ms = 9;
+    change(world, set, ERR_CONFLICT); /* another version was changed */
+    assert_int_equal(find(world, "1", "").status, TEMPLATE_PRIVATE);
+    set.template.seen_ms = 10;
     change(world, set, 0);
+    set.template.seen_ms = 0;
     assert_int_equal(find(world, "1", "").status, TEMPLATE_PENDING);
     review(world, TEMPLATE_APPROVED, "", 10, ERR_CONFLICT); /* another version was looked at */
     review(world, TEMPLATE_REJECTED, "no image", 20, 0);
@@ -272,6 +277,34 @@ static void they_go_with_their_author(void **state)
     assert_int_equal(find(world, "2", "").star_count, 0);
 }
 
+static void a_group_that_is_removed_takes_its_share(void **state)
+{
+    struct world *world = *state;
+    static const char *const groups[] = {"la", "lab", "labs", "lab"};
+    user_make(world, "alice");
+    for (size_t i = 0; i < 3; i++)
+        change(world,
+               (struct store_change){.kind = CHANGE_GROUP_ADD,
+                                     .group = {.name = groups[i],
+                                               .description = "",
+                                               .external_name = "",
+                                               .extension_json = "{}"}},
+               0);
+    struct store_template row = row_of("1", "alice", "x");
+    row.groups = (struct store_names){groups, 4};
+    add(world, row, 0);
+    row = row_of("2", "alice", "y");
+    row.groups = (struct store_names){groups + 1, 1};
+    add(world, row, 0);
+    assert_int_equal(find(world, "1", "").groups.count, 3); /* each once */
+    change(world, (struct store_change){.kind = CHANGE_GROUP_REMOVE, .group.name = "lab"}, 0);
+    row = find(world, "1", "");
+    assert_int_equal(row.groups.count, 2);
+    assert_string_equal(row.groups.items[0], "la");
+    assert_string_equal(row.groups.items[1], "labs");
+    assert_int_equal(find(world, "2", "").groups.count, 0);
+}
+
 static void the_audit_says_what_changed(void **state)
 {
     struct world *world = *state;
@@ -316,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     TEST(stars_and_uses_are_counted),
     TEST(removed_with_its_stars),
     TEST(they_go_with_their_author),
+    TEST(a_group_that_is_removed_takes_its_share),
     TEST(the_audit_says_what_changed),
 };
 UNIT_FILE(tests, NULL, NULL);
