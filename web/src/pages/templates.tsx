@@ -4,7 +4,7 @@ import { useState, type FormEvent } from 'react'
 import { sessionGet } from '../api/client'
 import { templateAdd, templateBack, templateQuery, templateRemove, templateReview, templatesQuery, templateStar, templateWordsQuery, type Template } from '../api/templates'
 import { t } from '../i18n/i18n'
-import { oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
+import { getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
 import { Link, useSearch } from '../router'
 import '../style/templates.css'
 import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Field, LinkButton, Loading, Said, SelectField, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
@@ -353,7 +353,7 @@ function One({ name }: { name: string }) {
       <div>
         <Link href="/templates">{t('All templates')}</Link>
       </div>
-      <Cli command={`skep template get ${nameOf(template)} > ${template.name}.yaml`} />
+      <Cli command={getCommand(template)} />
       {asked === 'change' && <TemplateDialog template={template} text="" suggested="" onClose={() => (ask(null), void fresh())} />}
       {asked === 'remove' && (
         <Confirm title={t('Remove the template {name}', { name: template.name })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={remove}>

@@ -1,10 +1,12 @@
 // Groups: what they grant and to whom, for administrators of the platform.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
+import { errorOfAll } from '../../api/actions'
 import { call, enc, get, type Group, type Schema } from '../../api/client'
 import { clustersQuery, groupsQuery, usersQuery } from '../../api/queries'
+import { templateSet, templatesQuery, type Template } from '../../api/templates'
 import { t } from '../../i18n/i18n'
-import { groupBefore, groupChanged, groupForm, groupPatch, quotaOwn, type GroupForm } from '../../lib/groups'
+import { groupBefore, groupChanged, groupForm, groupIsStill, groupPatch, quotaOwn, type GroupForm } from '../../lib/groups'
 import { Button, Check, Confirm, Dialog, ErrorNote, Loading, TableCard, TextField, useUndo } from '../../ui/ui'
 import { Choices, namesOf } from './choices'
 import { MembersDialog } from './members'
@@ -17,14 +19,28 @@ async function groupSet(name: string, fields: Partial<GroupForm>) {
   await call('PUT', '/api/v2/groups', { json: { patch: true, data: groupPatch(now, fields) } })
 }
 
-/** Removes it; the result makes it again as it was: with its members, its administrators and its quotas. */
-async function groupRemove(name: string): Promise<() => Promise<void>> {
+async function groupBack(name: string, changed: Partial<GroupForm>, before: Partial<GroupForm>) {
+  const now = await get<Group>(path(name))
+  if (!groupIsStill(now, changed)) throw new Error(t('somebody has changed {name} since.', { name }))
+  await call('PUT', '/api/v2/groups', { json: { patch: true, data: groupPatch(now, before) } })
+}
+
+async function shareAgain(id: string, group: string) {
+  const now = await get<Template>(`/marketplace/api/items/${enc(id)}`)
+  if (!now.isPublic) await templateSet(id, { groupList: [...(now.groupList ?? []), group], ...(now.updatedAt ? { updatedAt: now.updatedAt } : {}) })
+}
+
+/** Removes it; the result makes it again as it was: with its members, its administrators, its quotas and the templates it was shown. */
+async function groupRemove(name: string, templates: Template[]): Promise<() => Promise<void>> {
   const [group, members, quotas] = await Promise.all([get<Group>(path(name)), get<Schema['Members']>(`${path(name)}/userlist`), get<Schema['UserQuotas']>(`${path(name)}/quota`)])
   await call('DELETE', path(name))
   return async () => {
     await call('POST', '/api/v2/groups', { json: group })
     await call('PUT', `${path(name)}/quota`, { json: quotaOwn(quotas) })
-    for (const { username = '', groupAdmin } of members) await call('PUT', `/api/v2/users/${enc(username)}/group`, { json: { groupname: name, admin: groupAdmin ?? false } })
+    const failed: [string, unknown][] = [] // a user or a template that is gone meanwhile keeps no other out
+    for (const { username = '', groupAdmin } of members) await call('PUT', `/api/v2/users/${enc(username)}/group`, { json: { groupname: name, admin: groupAdmin ?? false } }).catch((failure: unknown) => failed.push([username, failure]))
+    for (const one of templates.filter(({ groupList }) => groupList?.includes(name))) await shareAgain(one.id, name).catch((failure: unknown) => failed.push([one.name, failure]))
+    if (failed.length) throw errorOfAll(failed)
   }
 }
 
@@ -48,7 +64,7 @@ function GroupDialog({ group, onClose }: { group: Group | null; onClose: () => v
     if (!Object.keys(changed).length) return
     await groupSet(name, changed)
     await fresh()
-    undo(t('The group {name} is changed.', { name }), () => groupSet(name, groupBefore(group ?? {}, changed)).finally(() => void fresh()))
+    undo(t('The group {name} is changed.', { name }), () => groupBack(name, changed, groupBefore(group ?? {}, changed)).finally(() => void fresh()))
   }
   const make = async (name: string, form: GroupForm) => {
     await call('POST', '/api/v2/groups', { json: { extension: {}, ...groupPatch({ groupname: name }, form) } })
@@ -92,13 +108,14 @@ export function Groups() {
   const { data, error } = useQuery(groupsQuery)
   const { data: users } = useQuery(usersQuery)
   const [asked, ask] = useState<GroupAsked>(null)
+  const queries = useQueryClient()
   const undo = useUndo()
   const fresh = useFresh()
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
   const members = (group: Group) => (users ?? []).filter((user) => user.grouplist?.includes(group.groupname ?? ''))
   const remove = async (name: string) => {
-    const back = await groupRemove(name)
+    const back = await groupRemove(name, await queries.fetchQuery({ ...templatesQuery(''), staleTime: 0 }))
     await fresh()
     undo(t('The group {name} is removed.', { name }), () => back().finally(() => void fresh()))
   }

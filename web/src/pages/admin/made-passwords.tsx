@@ -2,24 +2,21 @@
 import { useState } from 'react'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
+import { isAmong, type MadePassword } from '../../lib/password'
 import { Button, TableCard } from '../../ui/ui'
 
-export interface MadePassword {
-  username: string
-  password: string
-}
-
-/** Who closes the dialog without having saved them is asked once more. */
-export function usePasswordsKept(made: MadePassword[], onClose: () => void) {
-  const [saved, setSaved] = useState(0)
+/** Who closes the dialog without having saved them is asked once more; while they are made (`isBusy`) it stays, as nobody would see the rest. */
+export function usePasswordsKept(made: MadePassword[], isBusy: boolean, onClose: () => void) {
+  const [saved, setSaved] = useState<MadePassword[]>([])
   const [isWarned, setWarned] = useState(false)
-  const isKept = saved >= made.length
+  const isKept = isAmong(made, saved)
   const save = () => {
     fileSave('passwords.csv', 'text/csv', csvOf([['username', 'password'], ...made.map(({ username, password }) => [username, password])]))
-    setSaved(made.length)
+    setSaved([...saved, ...made])
     setWarned(false)
   }
   const close = () => {
+    if (isBusy) return
     if (isKept || isWarned) onClose()
     else setWarned(true)
   }

@@ -3,9 +3,9 @@ import { useState, type FormEvent } from 'react'
 import { errorOfAll } from '../../api/actions'
 import { call, sessionGet, type User } from '../../api/client'
 import { t } from '../../i18n/i18n'
-import { passwordNew } from '../../lib/password'
+import { passwordNew, type MadePassword } from '../../lib/password'
 import { Button, Dialog, Empty, ErrorNote, SelectField, TextField, useToast } from '../../ui/ui'
-import { MadePasswords, usePasswordsKept, type MadePassword } from './made-passwords'
+import { MadePasswords, usePasswordsKept } from './made-passwords'
 
 /** Not one's own: that needs the old one, and stands in the profile. */
 export function PasswordsDialog({ users, onClose }: { users: User[]; onClose: () => void }) {
@@ -16,7 +16,7 @@ export function PasswordsDialog({ users, onClose }: { users: User[]; onClose: ()
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const [made, setMade] = useState<MadePassword[]>([])
-  const kept = usePasswordsKept(isSame ? [] : made, onClose)
+  const kept = usePasswordsKept(isSame ? [] : made, isBusy, onClose)
   const left = names.filter((name) => !made.some(({ username }) => username === name))
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -49,7 +49,7 @@ export function PasswordsDialog({ users, onClose }: { users: User[]; onClose: ()
         left.length > 0 && (
           <form id="passwords" className="stack" onSubmit={(event) => void submit(event)}>
             <p className="quiet anywhere">{left.join(', ')}</p>
-            <SelectField label={t('Which')} value={isSame ? 'same' : 'own'} disabled={made.length > 0} onChange={(event) => setSame(event.target.value === 'same')}>
+            <SelectField label={t('Which')} value={isSame ? 'same' : 'own'} disabled={isBusy || made.length > 0} onChange={(event) => setSame(event.target.value === 'same')}>
               <option value="own">{t('one for each, made here')}</option>
               <option value="same">{t('the same for all, which you write')}</option>
             </SelectField>
@@ -60,7 +60,7 @@ export function PasswordsDialog({ users, onClose }: { users: User[]; onClose: ()
       )}
       {!isSame && <MadePasswords made={made} kept={kept} />}
       <div className="dialog-foot">
-        <Button onClick={kept.close}>{left.length ? t('Cancel') : t('Close')}</Button>
+        <Button disabled={isBusy} onClick={kept.close}>{left.length ? t('Cancel') : t('Close')}</Button>
         {left.length > 0 && (
           <Button type="submit" form="passwords" kind="danger" disabled={isBusy}>
             {t('Set the passwords')}

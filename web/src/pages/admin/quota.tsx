@@ -4,13 +4,16 @@ import { useState, type FormEvent } from 'react'
 import { call, enc } from '../../api/client'
 import { quotaQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { quotaChanged, quotaOwn, type QuotaValues } from '../../lib/groups'
+import { quotaChanged, quotaIsStill, quotaOwn, type QuotaValues } from '../../lib/groups'
 import { QUOTAS, quotaName } from '../../lib/quota'
 import { Button, Dialog, ErrorNote, Loading, TextField, useUndo } from '../../ui/ui'
 
 export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'groups'; name: string; canChange?: boolean; onClose: () => void }) {
   const query = quotaQuery(`${of}/${enc(name)}`)
-  const { data, error: unread } = useQuery(query)
+  const { data: now, error: unread } = useQuery(query)
+  const [drawn, setDrawn] = useState(now) // what the fields began with: it may be read again while they are filled in
+  if (now && !drawn) setDrawn(now)
+  const data = drawn ?? now
   const [error, setError] = useState<unknown>(null)
   const queries = useQueryClient()
   const undo = useUndo()
@@ -23,7 +26,10 @@ export function QuotaDialog({ of, name, canChange, onClose }: { of: 'users' | 'g
       const { change, back } = quotaChanged(quotaOwn(data ?? {}), Object.fromEntries(values))
       if (Object.keys(change).length) {
         await set(change)
-        undo(t('The quotas of {name} are changed.', { name }), () => set(back))
+        undo(t('The quotas of {name} are changed.', { name }), async () => {
+          if (!quotaIsStill(quotaOwn(await queries.fetchQuery({ ...query, staleTime: 0 })), change)) throw new Error(t('somebody has changed {name} since.', { name }))
+          await set(back)
+        })
       }
       onClose()
     } catch (failure) {

@@ -43,7 +43,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
     setBusy(false)
   }
   const made = rows.filter((row) => row.isMade && row.state === 'ok').map(({ user }) => user)
-  const kept = usePasswordsKept(made, onClose)
+  const kept = usePasswordsKept(made, isBusy, onClose)
   return (
     <Dialog wide title={t('Users from a file')} onClose={kept.close}>
       <p className="quiet">
@@ -51,7 +51,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
       </p>
       <div className="row">
         <input ref={file} type="file" accept=".csv" hidden onChange={(event) => void read(event.target.files?.[0])} />
-        <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
+        <Button disabled={isBusy || !kept.isKept} onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
         <Button onClick={() => fileSave('users.csv', 'text/csv', csvOf([USER_COLUMNS, ['alice', passwordNew(), 'alice@example.org', 'false', 'default', 'default']]))}>{t('An example')}</Button>
       </div>
       {error !== null && <ErrorNote error={error} />}
@@ -87,7 +87,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
       )}
       <MadePasswords made={made} kept={kept} />
       <div className="dialog-foot">
-        <Button onClick={kept.close}>{t('Close')}</Button>
+        <Button disabled={isBusy} onClick={kept.close}>{t('Close')}</Button>
         <Button kind="main" disabled={isBusy || !rows.some((row) => row.state !== 'ok')} onClick={() => void run()}>
           {t('Make the users')}
         </Button>

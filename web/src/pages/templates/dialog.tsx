@@ -18,6 +18,7 @@ export function TemplateDialog({ template, text, suggested, onClose }: { templat
   const author = template?.author ?? user
   const { data: me } = useQuery(userQuery(user))
   const { data: mine } = useQuery(templatesQuery(`author=${encodeURIComponent(author)}`))
+  const [opened] = useState(template) // what the fields began with
   const [share, setShare] = useState<Share>(shareOf(template))
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
@@ -29,18 +30,20 @@ export function TemplateDialog({ template, text, suggested, onClose }: { templat
     const form = new FormData(event.currentTarget)
     const string = (key: string) => String(form.get(key) ?? '').trim()
     const name = string('name')
-    const fields: TemplateWrite = {
-      name,
-      summary: string('summary'),
-      description: string('description'),
-      categories: wordsOf(string('categories')),
-      tags: wordsOf(string('tags')),
-      isPublic: share === 'public',
-      groupList: share === 'groups' ? form.getAll('group').map(String) : [],
-      protocol: withoutSecrets(form.has('protocol') ? String(form.get('protocol')) : text),
-    }
+    setError(null)
     setBusy(true)
     try {
+      const fields: TemplateWrite = {
+        name,
+        summary: string('summary'),
+        description: string('description'),
+        categories: wordsOf(string('categories')),
+        tags: wordsOf(string('tags')),
+        isPublic: share === 'public',
+        groupList: share === 'groups' ? form.getAll('group').map(String) : [],
+        protocol: withoutSecrets(form.has('protocol') ? String(form.get('protocol')) : text),
+        ...(opened?.updatedAt ? { updatedAt: opened.updatedAt } : {}),
+      }
       const same = mine?.find((one) => one.name === name)
       const id = template?.id ?? same?.id
       const reply = id ? await templateSet(id, fields) : await templateAdd(fields)
