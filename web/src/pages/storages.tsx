@@ -28,7 +28,7 @@ export default function Storages() {
               <th scope="row">
                 {storage.name} {storage.isDefault && <span className="tag">{t('default')}</span>}
               </th>
-              <td>{storage.type}</td>
+              <td lang="en">{storage.type}</td>
               <td className="anywhere">
                 <code>{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
               </td>
