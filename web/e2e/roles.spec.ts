@@ -22,7 +22,7 @@ test.beforeEach(async ({ page }) => {
 
 test('a user walks all pages, and has no way to what is not theirs', async ({ browser }) => {
   await others(browser, ANN, async (page) => {
-    await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link')).toHaveText(['Home', 'Jobs', 'Submit', 'Cluster', 'Storages'])
+    await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link')).toHaveText(['Home', 'Jobs', 'Submit', 'Templates', 'Cluster', 'Storages'])
     for (const path of pagesOf('admin~resnet-50')) {
       await page.goto(path)
       await settled(page)

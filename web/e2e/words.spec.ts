@@ -16,8 +16,9 @@ const given = (page: Page) =>
       if (typeof value === 'string') names.add(value)
       else if (value && typeof value === 'object') Object.values(value).forEach(take)
     }
-    for (const path of ['jobs?limit=1000&fields=username,name', 'users?fields=username,virtualCluster', 'groups?fields=groupname,extension', 'audit?limit=1000&fields=user,subject', 'storages']) {
-      const reply = await fetch(`/api/v2/${path}`, { headers: { Authorization: `Bearer ${token}` } })
+    const lists = ['jobs?limit=1000&fields=username,name', 'users?fields=username,virtualCluster', 'groups?fields=groupname,extension', 'audit?limit=1000&fields=user,subject', 'storages']
+    for (const path of [...lists.map((list) => `/api/v2/${list}`), '/marketplace/api/items?fields=name,author']) {
+      const reply = await fetch(path, { headers: { Authorization: `Bearer ${token}` } })
       if (!reply.ok) throw new Error(await reply.text())
       take(await reply.json())
     }

@@ -677,6 +677,7 @@ const zh: Record<string, string> = {
   'Categories': '类别',
   'training, inference': '训练, 推理',
   'With a comma between them.': '用逗号分隔。',
+  'vision, text': '视觉，文本',
   'Who sees it': '谁能看到',
   'An administrator approves it first, and again after each change.': '需先由管理员批准，每次修改后也需重新批准。',
   'only its author': '仅作者',

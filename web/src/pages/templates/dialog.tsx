@@ -63,7 +63,7 @@ export function TemplateDialog({ template, text, suggested, onClose }: { templat
           <TextField label={t('Name of the template')} name="name" required maxLength={64} defaultValue={template?.name ?? suggested} hint={template ? undefined : t('One of this name is replaced.')} />
           <TextField label={t('Summary')} name="summary" maxLength={512} defaultValue={template?.summary ?? ''} />
           <TextField label={t('Categories')} name="categories" placeholder={t('training, inference')} defaultValue={template?.categories?.map(({ name }) => name).join(', ') ?? ''} hint={t('With a comma between them.')} />
-          <TextField label={t('Tags')} name="tags" placeholder="pytorch, vision" defaultValue={template?.tags?.map(({ name }) => name).join(', ') ?? ''} hint={t('With a comma between them.')} />
+          <TextField label={t('Tags')} name="tags" placeholder={t('vision, text')} defaultValue={template?.tags?.map(({ name }) => name).join(', ') ?? ''} hint={t('With a comma between them.')} />
         </div>
         <Field label={t('Description')}>{(props) => <textarea {...props} className="input" name="description" rows={4} maxLength={16384} defaultValue={template?.description ?? ''} />}</Field>
         {template && <Field label={t('Job file')}>{(props) => <textarea {...props} className="input mono" name="protocol" rows={10} spellCheck={false} required defaultValue={template.protocol ?? ''} />}</Field>}
