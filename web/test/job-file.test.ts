@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, keyRename, nameNext, numberBegun, parameterNumbers, removeAt, roleAdd, storageSet } from '../src/editor/job-file'
+import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, keyRename, nameNext, numberBegun, parameterNumbers, removeAt, roleAdd } from '../src/editor/job-file'
 import { keysAt, pathOfLine, valuesAt, type Schema } from '../src/editor/schema'
 import jobSchema from '../../docs/schema/job-v2.json'
 
@@ -21,28 +21,13 @@ secrets:
   key: "007"
 `
 
-describe('storages', () => {
-  it('are added and taken away one by one, and nothing else changes', () => {
-    const one = storageSet(FILE, 'data', true)
-    expect(one).toContain('extras:\n  storages:\n    - name: data\n      mountPath: /mnt/data\n')
-    const two = storageSet(one, 'home', true)
-    expect(formOf(two)?.storages).toEqual(['data', 'home'])
-    expect(storageSet(two, 'home', false)).toBe(one)
-    expect(storageSet(one, 'data', false)).toBe(FILE)
-  })
-  it('keep the place that somebody gave them', () => {
-    const own = `${FILE}extras:\n  storages:\n    - {name: data, mountPath: /data} # mine\n`
-    expect(storageSet(storageSet(own, 'home', true), 'home', false)).toBe(own)
-  })
-})
-
 describe('the form', () => {
   it('shows what the text says', () => {
     const form = formOf(FILE)
     expect(form?.name).toBe('train')
     expect(form?.images).toEqual([{ name: 'base', uri: 'skep/base', auth: { registry: '', username: '', secret: '', password: '' } }])
     expect(form?.roles[0]).toEqual({ name: 'worker', instances: '2', image: 'base', cpu: '1', memoryMB: '64', gpu: '0', commands: 'echo one\necho two', retries: '', shmMB: '', minFailed: '', minSucceeded: '', skuType: '', ports: [] })
-    expect(form?.storages).toEqual([])
+    expect(form).toMatchObject({ storages: [], ssh: null, tensorboard: null })
     expect(form?.secrets).toEqual([['key', '007']])
     expect(formOf(JOB_NEW.replace('{name}', 'x'))?.roles.length).toBe(1)
   })

@@ -1,6 +1,8 @@
 // The common fields of a job file as a form, and changes of them as edits of the text: comments, order and everything
 // that the form does not show stay as they are.
-import { Document, isMap, isSeq, parseDocument, Scalar, YAMLMap } from 'yaml'
+import { Document, isMap, isSeq, Scalar, YAMLMap } from 'yaml'
+import { jobParse, pairsOf, print, prune, text, type Path } from './document'
+import { sshOf, storagesAreDefault, storagesOf, tensorboardOf, type SshForm, type StorageForm, type TensorboardForm } from './job-extras'
 
 export interface RoleForm {
   name: string
@@ -35,34 +37,15 @@ export interface JobForm {
   roles: RoleForm[]
   parameters: [string, string][]
   secrets: [string, string][]
-  storages: string[] // by name, of extras.storages
+  storages: StorageForm[]
+  hasDefaultStorages: boolean // an empty list asks for the user's default ones
+  ssh: SshForm | null
+  tensorboard: TensorboardForm | null
 }
-
-export interface SyntaxProblem {
-  line: number
-  column: number
-  message: string
-}
-
-const text = (value: unknown) => (value === null || value === undefined ? '' : typeof value === 'object' ? '' : String(value))
 
 const HIVED_ROLES = ['extras', 'hivedScheduler', 'taskRoles']
 
 const pairs = (document: Document, key: string) => pairsOf(document.get(key))
-
-function pairsOf(map: unknown): [string, string][] {
-  return isMap(map) ? map.items.map((item) => [text((item.key as Scalar).value), text((item.value as Scalar | null)?.value)]) : []
-}
-
-export function jobParse(source: string): { document: Document; problems: SyntaxProblem[] } {
-  const document = parseDocument(source, { keepSourceTokens: true })
-  const problems = document.errors.map((error) => ({
-    line: error.linePos?.[0].line ?? 1,
-    column: error.linePos?.[0].col ?? 1,
-    message: error.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, ''),
-  }))
-  return { document, problems }
-}
 
 /** null: the text is no map, so there is no form of it. */
 export function formOf(source: string): JobForm | null {
@@ -101,35 +84,11 @@ export function formOf(source: string): JobForm | null {
     }),
     parameters: pairs(document, 'parameters'),
     secrets: pairs(document, 'secrets'),
-    storages: storageItems(document).map((item) => text(item.get('name'))),
+    storages: storagesOf(document),
+    hasDefaultStorages: storagesAreDefault(document),
+    ssh: sshOf(document),
+    tensorboard: tensorboardOf(document),
   }
-}
-
-type Path = (string | number)[]
-
-const STORAGES = ['extras', 'storages']
-
-function storageItems(document: Document): YAMLMap[] {
-  const list = document.getIn(STORAGES)
-  return isSeq(list) ? list.items.filter((item): item is YAMLMap => isMap(item)) : []
-}
-
-/** Has a storage mounted at its usual place, or no more; the others stay as they are. */
-export function storageSet(source: string, name: string, isWanted: boolean): string {
-  const { document, problems } = jobParse(source)
-  if (problems.length) return source
-  const list = document.getIn(STORAGES)
-  if (isWanted) {
-    const item = document.createNode({ name, mountPath: `/mnt/${name}` })
-    if (isSeq(list)) list.add(item)
-    else document.setIn(STORAGES, document.createNode([item]))
-  } else if (isSeq(list)) {
-    list.items = list.items.filter((item) => !isMap(item) || text(item.get('name')) !== name)
-    if (!list.items.length) document.deleteIn(STORAGES)
-    const extras = document.get('extras')
-    if (isMap(extras) && !extras.items.length) document.delete('extras')
-  }
-  return print(document)
 }
 
 /** Changes one field; null removes it. A text that looks like a number gets quotes. */
@@ -160,8 +119,6 @@ export function numberBegun(value: string): string | number {
   const number = Number(value)
   return Number.isFinite(number) && String(number) === value ? number : value
 }
-
-const print = (document: Document) => document.toString({ lineWidth: 0, flowCollectionPadding: false })
 
 export function commandsSet(source: string, role: string, lines: string): string {
   const { document, problems } = jobParse(source)
@@ -246,16 +203,6 @@ export function pairAdd(source: string, key: string): string {
 export function roleRename(source: string, from: string, to: string): string {
   const renamed = keyRename(source, ['taskRoles', from], to)
   return renamed === source ? source : keyRename(renamed, [...HIVED_ROLES, from], to)
-}
-
-/** What is empty goes with the last of it. */
-function prune(document: Document, path: Path) {
-  for (let depth = path.length; depth > 0; depth--) {
-    const map = document.getIn(path.slice(0, depth))
-    if (map === undefined) continue
-    if (!isMap(map) || map.items.length) return
-    document.deleteIn(path.slice(0, depth))
-  }
 }
 
 export function roleRemove(source: string, name: string): string {

@@ -1,8 +1,10 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
+import form from './zh-form'
 import more from './zh-more'
 
 const zh: Record<string, string> = {
   ...more,
+  ...form,
   '10 to 39 %': '10 至 39 %',
   '40 to 69 %': '40 至 69 %',
   '70 % and more': '70 % 及以上',

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { storagesQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
+import { storageWhere } from '../lib/storages'
 import { Cli, Copy, Empty, ErrorNote, Loading, TableCard, usePageTitle } from '../ui/ui'
 
 const usage = (name: string) => `extras:\n  storages:\n    - name: ${name}\n      mountPath: /mnt/${name}\n`
@@ -30,7 +31,7 @@ export default function Storages() {
               </th>
               <td lang="en">{storage.type}</td>
               <td className="anywhere">
-                <code>{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
+                <code>{storageWhere(storage)}</code>
               </td>
               <td>
                 {storage.share === false ? t('the folder of its user') : t('all of it')}

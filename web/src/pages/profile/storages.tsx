@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { storagesQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { storageWhere } from '../../lib/storages'
 import { Link } from '../../router'
 import { ErrorNote } from '../../ui/ui'
 
@@ -23,7 +24,7 @@ export function OwnStorages() {
             <strong>{storage.name}</strong>
             <span className="quiet small" lang="en">{storage.type}</span>
             {storage.isDefault && <span className="tag">{t('default')}</span>}
-            <code className="small anywhere">{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
+            <code className="small anywhere">{storageWhere(storage)}</code>
             {storage.readOnly && <span className="tag">{t('read only')}</span>}
           </li>
         ))}

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { skusQuery, storagesQuery } from '../../api/queries'
+import { skusQuery } from '../../api/queries'
 import {
   authSet,
   commandsSet,
@@ -18,7 +18,6 @@ import {
   roleRename,
   skuCount,
   skuSet,
-  storageSet,
   type JobForm,
   type RoleForm,
   type Sku,
@@ -26,17 +25,16 @@ import {
 import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
-import { Button, Check, Field, SelectField, TextField } from '../../ui/ui'
+import { Button, Field, SelectField, TextField } from '../../ui/ui'
+import { numberOf, Renamed, type Editing } from './fields'
+import { Storages } from './storages'
+import { Tools } from './tools'
 
-interface Props {
+interface Props extends Editing {
   form: JobForm
-  text: string
-  setText: (text: string) => void
   vcs: string[]
   isTemplate: boolean // its parameters are what one is asked for
 }
-
-const numberOf = (value: string) => (value === '' ? null : Number(value))
 
 export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
@@ -117,28 +115,10 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
         <Button onClick={() => setText(roleAdd(text))}>{t('Add a role')}</Button>
       </div>
       <Storages form={form} text={text} setText={setText} />
+      <Tools form={form} text={text} setText={setText} />
       {!asks && <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />}
       <Pairs title={t('Secrets')} name="secrets" hint="<% $secrets.name %>" isSecret pairs={form.secrets} text={text} setText={setText} />
     </>
-  )
-}
-
-/** What may be mounted into its tasks; a storage that the text names and nobody offers is shown as well. */
-function Storages({ form, text, setText }: { form: JobForm; text: string; setText: (text: string) => void }) {
-  const { data } = useQuery(storagesQuery)
-  const names = [...new Set([...(data ?? []).map((storage) => storage.name ?? ''), ...form.storages])]
-  if (!names.length) return null
-  return (
-    <section className="card" aria-label={t('Storages')}>
-      <h2>{t('Storages')}</h2>
-      <div className="row">
-        {names.map((name) => (
-          <Check key={name} checked={form.storages.includes(name)} onChange={(event) => setText(storageSet(text, name, event.target.checked))}>
-            {name}
-          </Check>
-        ))}
-      </div>
-    </section>
   )
 }
 
@@ -244,19 +224,6 @@ function Ports({ role, text, setText }: { role: RoleForm; text: string; setText:
         </div>
       </div>
     </details>
-  )
-}
-
-/** A name is a key of the text: it changes when one leaves the field, not letter by letter. */
-function Renamed({ label, value, onRename }: { label: string; value: string; onRename: (name: string) => void }) {
-  return (
-    <TextField
-      key={value}
-      label={label}
-      defaultValue={value}
-      onBlur={(event) => event.target.value !== value && onRename(event.target.value.trim())}
-      onKeyDown={(event) => event.key === 'Enter' && event.currentTarget.blur()}
-    />
   )
 }
 

@@ -1,0 +1,65 @@
+// The form of a new job and its text are one: what is chosen by keyboard stands in the text, comments stay, and nothing is left of what is taken back.
+import { ADMIN, axePath, barriers, expect, jobFile, signIn, tabTo, test, type } from './portal'
+import type { Page } from '@playwright/test'
+
+const FILE = `${jobFile('formed', ['echo one'])}# the end\n`
+const editorOf = (page: Page) => page.getByRole('textbox', { name: 'Job file, YAML' })
+
+async function fileOpen(page: Page) {
+  await page.addInitScript({ path: axePath })
+  await signIn(page, ADMIN, '/submit')
+  await editorOf(page).click()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.press('Delete')
+  await page.keyboard.insertText(FILE)
+  await page.getByRole('heading', { name: 'Submit a job' }).click() // out of the editor, where Tab would be a text
+}
+
+async function accepted(page: Page) {
+  await page.getByRole('button', { name: 'Try' }).click()
+  await expect(page.getByText(/^It would (start now|wait)$/)).toBeVisible()
+}
+
+test('storages say what they are and where they are mounted', async ({ page }) => {
+  await fileOpen(page)
+  const storages = page.getByRole('region', { name: 'Storages' })
+  const home = storages.getByRole('checkbox', { name: 'home' })
+  await expect(home).toHaveAccessibleDescription('nfs files.example.org:/export/home the folder of its user read and write')
+  await expect(storages.getByRole('checkbox', { name: 'datasets' })).toHaveAccessibleDescription(/all of it read only$/)
+  await tabTo(page, home)
+  await page.keyboard.press('Space')
+  await expect(editorOf(page)).toContainText('mountPath: /mnt/home')
+  await type(page, storages.getByLabel('home is mounted at'), '/home/me')
+  await expect(editorOf(page)).toContainText('mountPath: /home/me')
+  await expect(editorOf(page)).toContainText('# the end')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await accepted(page)
+  await home.uncheck()
+  await expect(editorOf(page)).not.toContainText('extras')
+})
+
+test('ssh and TensorBoard are switched on with what they take, and off without a trace', async ({ page }) => {
+  await fileOpen(page)
+  const tools = page.getByRole('region', { name: 'Tools' })
+  await tabTo(page, tools.getByRole('checkbox', { name: 'ssh to the tasks' }))
+  await page.keyboard.press('Space')
+  await expect(editorOf(page)).toContainText('jobssh: true')
+  await tools.getByLabel('Begin when all tasks answer by ssh').check()
+  await tools.getByLabel('Wait for them at most, minutes').fill('5')
+  await expect(editorOf(page)).toContainText('sshbarrierTimeout: 5')
+  await tools.getByLabel('A further public key to let in').fill('ssh-ed25519 AAAA me')
+  await expect(editorOf(page)).toContainText('value: ssh-ed25519 AAAA me')
+  await tabTo(page, tools.getByRole('checkbox', { name: 'TensorBoard', exact: true }))
+  await page.keyboard.press('Space')
+  await expect(tools.getByLabel('Port of TensorBoard')).toHaveValue(/^1[0-4]\d{3}$/)
+  await tools.getByLabel('Folder of the logs').fill('/mnt/home/logs')
+  await expect(editorOf(page)).toContainText('path: /mnt/home/logs')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await accepted(page)
+  await tools.getByRole('checkbox', { name: 'TensorBoard', exact: true }).uncheck()
+  await tools.getByRole('checkbox', { name: 'ssh to the tasks' }).uncheck()
+  await expect(editorOf(page)).not.toContainText('extras')
+  await expect(editorOf(page)).toContainText('# the end')
+})
