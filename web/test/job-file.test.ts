@@ -26,7 +26,7 @@ describe('the form', () => {
     const form = formOf(FILE)
     expect(form?.name).toBe('train')
     expect(form?.images).toEqual([{ name: 'base', uri: 'skep/base', auth: { registry: '', username: '', secret: '', password: '' } }])
-    expect(form?.roles[0]).toEqual({ name: 'worker', instances: '2', image: 'base', cpu: '1', memoryMB: '64', gpu: '0', commands: 'echo one\necho two', retries: '', shmMB: '', minFailed: '', minSucceeded: '', skuType: '', ports: [] })
+    expect(form?.roles[0]).toEqual({ name: 'worker', instances: '2', image: 'base', cpu: '1', memoryMB: '64', gpu: '0', commands: 'echo one\necho two', environment: [], retries: '', shmMB: '', minFailed: '', minSucceeded: '', skuType: '', ports: [] })
     expect(form).toMatchObject({ storages: [], ssh: null, tensorboard: null })
     expect(form?.secrets).toEqual([['key', '007']])
     expect(formOf(JOB_NEW.replace('{name}', 'x'))?.roles.length).toBe(1)

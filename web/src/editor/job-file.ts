@@ -2,6 +2,7 @@
 // that the form does not show stay as they are.
 import { Document, isMap, isSeq, Scalar, YAMLMap } from 'yaml'
 import { jobParse, pairsOf, print, prune, text, type Path } from './document'
+import { environmentOf, type Variable } from './job-env'
 import { sshOf, storagesAreDefault, storagesOf, tensorboardOf, type SshForm, type StorageForm, type TensorboardForm } from './job-extras'
 
 export interface RoleForm {
@@ -12,6 +13,7 @@ export interface RoleForm {
   memoryMB: string
   gpu: string
   commands: string
+  environment: Variable[] // that their head sets
   retries: string
   shmMB: string
   minFailed: string
@@ -74,6 +76,7 @@ export function formOf(source: string): JobForm | null {
         memoryMB: at('resourcePerInstance', 'memoryMB'),
         gpu: at('resourcePerInstance', 'gpu'),
         commands: isSeq(commands) ? commands.items.map((line) => text((line as Scalar).value)).join('\n') : '',
+        environment: environmentOf(document, name),
         retries: at('taskRetryCount'),
         shmMB: at('extraContainerOptions', 'shmMB'),
         minFailed: at('completion', 'minFailedInstances'),

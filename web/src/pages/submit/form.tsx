@@ -26,6 +26,7 @@ import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
 import { Button, Field, SelectField, TextField } from '../../ui/ui'
+import { Environment, PlatformVariables } from './environment'
 import { numberOf, Renamed, type Editing } from './fields'
 import { Storages } from './storages'
 import { Tools } from './tools'
@@ -114,6 +115,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
       <div className="row">
         <Button onClick={() => setText(roleAdd(text))}>{t('Add a role')}</Button>
       </div>
+      <PlatformVariables />
       <Storages form={form} text={text} setText={setText} />
       <Tools form={form} text={text} setText={setText} />
       {!asks && <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />}
@@ -162,6 +164,7 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
         </div>
       </details>
       <Ports role={role} text={text} setText={setText} />
+      <Environment role={role} text={text} setText={setText} />
       <Field label={t('Commands, one a line')}>
         {(props) => (
           <textarea {...props} className="input mono" rows={Math.min(10, Math.max(3, role.commands.split('\n').length))} spellCheck={false} value={role.commands} onChange={(event) => setText(commandsSet(text, role.name, event.target.value))} />
