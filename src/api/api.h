@@ -12,6 +12,7 @@
 #ifndef API_API_H
 #define API_API_H
 #include "api/tls_client.h"
+#include "model/image.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,11 +60,12 @@ struct api_config {
      * there when the API speaks it and the second is https. NULL: no web ports. */
     const char *web_listen, *web_origin;
     bool is_config_shared, is_log_shared;
-    bool is_v1_read_open;      /* lists and details of API v1 need no token, as in early PAI */
-    const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
-    uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
-    uint32_t changes_max;      /* streams of them, at one time; 0: API_CHANGES_MAX */
-    uint32_t changes_alive_ms; /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
+    bool is_v1_read_open;         /* lists and details of API v1 need no token, as in early PAI */
+    struct offered_images images; /* prepared ones, which the portal offers */
+    const char *portal_folder;    /* the portal's files, for development; NULL: the built-in ones */
+    uint32_t followers_max;       /* of logs, at one time; 0: API_FOLLOWERS_MAX */
+    uint32_t changes_max;         /* streams of them, at one time; 0: API_CHANGES_MAX */
+    uint32_t changes_alive_ms;    /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,

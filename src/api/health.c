@@ -14,6 +14,17 @@ static int info_reply(struct call *call)
     json_key_bool(&json, "webPorts", call->api->web_ports != NULL);
     json_key_bool(&json, "sharedConfigurations", call->api->config.is_config_shared);
     json_key_bool(&json, "sharedLogs", call->api->config.is_log_shared);
+    json_key(&json, "images");
+    json_array(&json);
+    for (size_t i = 0; i < call->api->config.images.count; i++) {
+        const struct offered_image *image = &call->api->config.images.items[i];
+        json_object(&json);
+        json_key_string(&json, "name", image->name);
+        json_key_string(&json, "uri", image->uri);
+        json_key_string(&json, "about", image->about);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
     json_object_end(&json);
     return 0;
 }

@@ -354,6 +354,33 @@ static void read_storages(struct server_config *config, const struct doc *doc)
     config->storages = (struct storage_list){storages, list->as.list.count};
 }
 
+static void read_offered_images(struct server_config *config, const struct doc *doc)
+{
+    const struct doc *list = doc_get_list(doc_get(doc, "portal"), "images");
+    const size_t count = list->as.list.count;
+    struct offered_image *images = ARENA_ARRAY(&config->arena, struct offered_image, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        images[i] = (struct offered_image){.about = ""};
+        get_string(config, item, "name", &images[i].name);
+        get_string(config, item, "uri", &images[i].uri);
+        get_string(config, item, "about", &images[i].about);
+    }
+    config->images = (struct offered_images){images, count};
+}
+
+/* People choose by the name. */
+static void check_offered_images(const struct server_config *config, const struct doc *doc,
+                                 struct problems *problems)
+{
+    const struct doc *list = doc_get_list(doc_get(doc, "portal"), "images");
+    for (size_t i = 0; i < config->images.count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(config->images.items[i].name, config->images.items[j].name) == 0)
+                problem_add(problems, list->as.list.items[i]->place, "portal.images.name",
+                            "image %zu is called %s as well", j + 1, config->images.items[j].name);
+}
+
 static void check_storages(const struct server_config *config, const struct doc *doc,
                            struct problems *problems)
 {
@@ -485,6 +512,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
         get_int(retention, "auditRecords", config->retention.audit_records);
     read_scheduling(config, doc_get(doc, "scheduling"));
     read_storages(config, doc);
+    read_offered_images(config, doc);
     read_engines(config, doc);
 }
 
@@ -678,6 +706,7 @@ static int config_parse(struct server_config *config, struct text source, struct
         check_together(config, doc, &problems);
         check_engines(config, doc, &problems);
         check_storages(config, doc, &problems);
+        check_offered_images(config, doc, &problems);
         if (problems.error_count == 0)
             code = read_cells_file(config, doc, report, err);
     }

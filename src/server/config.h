@@ -12,6 +12,7 @@
 #include "core/core.h"
 #include "engine/kubernetes/kubernetes.h"
 #include "engine/local/local.h"
+#include "model/image.h"
 #include "model/storage.h"
 #include "sys/log.h"
 #include <stdbool.h>
@@ -91,6 +92,7 @@ struct server_config {
     struct retention_config retention;
     uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */
     struct storage_list storages;
+    struct offered_images images;  /* prepared ones, which the portal offers */
     struct engine_config *engines; /* at least one */
     size_t engine_count;
 };

@@ -173,6 +173,17 @@ static bool storages_differ(const struct storage_list *old, const struct storage
     return is_different;
 }
 
+static bool images_differ(const struct offered_images *old, const struct offered_images *now)
+{
+    bool is_different = old->count != now->count;
+    for (size_t i = 0; !is_different && i < now->count; i++) {
+        const struct offered_image *a = &old->items[i], *b = &now->items[i];
+        is_different = strcmp(a->name, b->name) != 0 || strcmp(a->uri, b->uri) != 0 ||
+                       strcmp(a->about, b->about) != 0;
+    }
+    return is_different;
+}
+
 void server_config_compare(const struct server_config *old, const struct server_config *now,
                            struct buf *keys)
 {
@@ -204,6 +215,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
     note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
     note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
+    note_if(images_differ(&old->images, &now->images), "portal.images", keys);
     engines_note(old, now, keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
     note_if(old->core.port_first != now->core.port_first ||

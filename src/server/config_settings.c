@@ -266,6 +266,21 @@ static void storage_rows(const struct section *top, const struct storage_list *s
     }
 }
 
+static void image_offer_rows(const struct section *top, const struct offered_images *images)
+{
+    const struct section portal = section_in(top, "portal", "portal.");
+    const struct doc *list = doc_get_list(portal.doc, "images");
+    for (size_t i = 0; i < images->count; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "portal.images[%zu].", i);
+        const struct section rows = {top->json, list->as.list.items[i],
+                                     field_find(portal.shape, "images")->shape, path};
+        row_text(&rows, "name", images->items[i].name);
+        row_text(&rows, "uri", images->items[i].uri);
+        row_text(&rows, "about", images->items[i].about);
+    }
+}
+
 /* ---- engines ---- */
 
 /* Of a section of the engine's own, whose path is put together. */
@@ -446,6 +461,7 @@ static void top_rows(const struct section *top, const struct server_config *conf
     scheduling_rows(top, config);
     retention_rows(top, &config->retention);
     storage_rows(top, &config->storages);
+    image_offer_rows(top, &config->images);
     engines_rows(top, config);
 }
 

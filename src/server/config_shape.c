@@ -4,7 +4,7 @@
 #include "engine/local/id_ranges.h"
 #include "server/engines.h"
 
-enum { STORAGES_MAX = 256, SECONDS_MAX = 20 * 365 * 86400 };
+enum { STORAGES_MAX = 256, IMAGES_MAX = 100, SECONDS_MAX = 20 * 365 * 86400 };
 
 const char *const config_log_levels[] = {"error", "warning", "info", "debug", NULL};
 const char *const config_log_formats[] = {"auto", "text", "json", NULL};
@@ -344,6 +344,17 @@ static const struct field storage_fields[] = {
 };
 static const struct shape storage_shape = SHAPE(storage_fields);
 
+static const struct field offered_image_fields[] = {
+    REQUIRED("name", NULL, "What people choose by."),
+    REQUIRED("uri", NULL, "The image, as a job file names it."),
+    STRING("about", "What it is for, or what is in it."),
+};
+static const struct shape offered_image_shape = SHAPE(offered_image_fields);
+static const struct field portal_fields[] = {
+    MAP_LIST("images", &offered_image_shape, IMAGES_MAX, "Prepared images for new jobs."),
+};
+static const struct shape portal_shape = SHAPE(portal_fields);
+
 static const struct field top_fields[] = {
     STRING("dataDirectory", "Where everything is kept."),
     STRING("database", "postgres://…: a database of PostgreSQL instead of SQLite's."),
@@ -355,6 +366,7 @@ static const struct field top_fields[] = {
     MAP("scheduling", &scheduling_shape, "Places, retries, pauses."),
     MAP("retention", &retention_shape, "How long history is kept."),
     MAP_LIST("storages", &storage_shape, STORAGES_MAX, "Folders that jobs can have mounted."),
+    MAP("portal", &portal_shape, "What the web portal offers."),
     MAP("engine", &engine_shape, "What runs the containers."),
     MAP_LIST("engines", &engine_shape, ENGINES_MAX,
              "Several of them, each with its machines, instead of engine."),

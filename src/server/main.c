@@ -345,6 +345,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .is_config_shared = first->is_config_shared,
         .is_log_shared = first->is_log_shared,
         .is_v1_read_open = first->is_v1_read_open,
+        .images = first->images,
         .portal_folder = options->portal_folder,
     };
     server_start(server);

@@ -92,3 +92,18 @@ test('variables of a role are lines at the head of its commands', async ({ page 
   await role.getByRole('button', { name: 'Remove RATE' }).click()
   await expect(role.getByLabel('Commands, one a line')).toHaveValue('echo two')
 })
+
+test('a prepared image is chosen by its name', async ({ page }) => {
+  await fileOpen(page)
+  const image = page.getByLabel('Prepared image')
+  await expect(image.getByRole('option')).toHaveText(['another, as below', 'Small', 'PyTorch 2.4'])
+  await tabTo(page, image)
+  await page.keyboard.press('P')
+  await expect(image).toHaveAccessibleDescription('Python 3.11, CUDA 12.4')
+  await expect(page.getByLabel('Image', { exact: true })).toHaveValue('example.org/pytorch:2.4')
+  await expect(editorOf(page)).toContainText('uri: "example.org/pytorch:2.4"')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.getByLabel('Image', { exact: true }).fill('example.org/mine')
+  await expect(image).toHaveValue('')
+})

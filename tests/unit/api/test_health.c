@@ -29,6 +29,12 @@ static void test_health(void **state)
     assert_int_equal(world_get(world, "/api/v2/", NULL), 200);
     assert_int_equal(world_get(world, "/api/v2/info", NULL), 200);
     assert_body(world, "\"authnMethod\":\"basic\"");
+    assert_body(world, "\"images\":[]");
+    static const struct offered_image torch = {"PyTorch", "lab/torch:2", "of CUDA 12"};
+    world->api.config.images = (struct offered_images){&torch, 1};
+    assert_int_equal(world_get(world, "/api/v2/info", NULL), 200);
+    assert_body(world, "\"images\":[{\"name\":\"PyTorch\",\"uri\":\"lab/torch:2\","
+                       "\"about\":\"of CUDA 12\"}]");
     assert_int_equal(world_get(world, "/api/v2/authn/info", NULL), 200);
     assert_int_equal(world_get(world, "/api/v3/jobs", NULL), 404);
     assert_body(world, "NoApiError");

@@ -469,6 +469,51 @@ static void storages_are_named_once(void **state)
     buf_release(&keys);
 }
 
+static void prepared_images_are_named_once(void **state)
+{
+    static const char GOOD[] =
+        "portal: {images: [{name: PyTorch, uri: 'lab/torch:2', about: of CUDA 12}, "
+        "{name: small, uri: alpine}]}\n";
+    static const char *const OTHERS[] = {
+        "# none\n",
+        "portal: {images: [{name: PyTorch, uri: 'lab/torch:2', about: of CUDA 12}, "
+        "{name: tiny, uri: alpine}]}\n",
+        "portal: {images: [{name: PyTorch, uri: 'lab/torch:3', about: of CUDA 12}, "
+        "{name: small, uri: alpine}]}\n",
+        "portal: {images: [{name: PyTorch, uri: 'lab/torch:2', about: of CUDA 12}, "
+        "{name: small, uri: alpine, about: x}]}\n"};
+    struct server_config *config, *other;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    assert_int_equal(read_config(GOOD, &config, &report, &err), 0);
+    assert_int_equal(config->images.count, 2);
+    assert_string_equal(config->images.items[0].name, "PyTorch");
+    assert_string_equal(config->images.items[0].uri, "lab/torch:2");
+    assert_string_equal(config->images.items[0].about, "of CUDA 12");
+    assert_string_equal(config->images.items[1].about, "");
+    server_config_compare(config, config, &keys);
+    assert_string_equal(buf_cstr(&keys), "");
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
+        buf_clear(&keys);
+        assert_int_equal(read_config(OTHERS[i], &other, &report, &err), 0);
+        server_config_compare(config, other, &keys);
+        assert_string_equal(buf_cstr(&keys), "portal.images");
+        server_config_free(other);
+    }
+    server_config_free(config);
+    assert_int_equal(read_config("portal: {images: [{name: a, uri: b}, {name: a, uri: c}]}\n",
+                                 &config, &report, &err),
+                     ERR_INVALID);
+    assert_non_null(strstr(buf_cstr(&report), "image 1 is called a as well"));
+    assert_int_equal(read_config("portal: {images: [{name: a}]}\n", &config, &report, &err),
+                     ERR_INVALID);
+    assert_int_equal(read_config("portal: {image: []}\n", &config, &report, &err), ERR_INVALID);
+    buf_release(&report);
+    buf_release(&keys);
+}
+
 static void an_empty_file_gives_the_defaults(void **state)
 {
     struct server_config *config, *other;
@@ -632,6 +677,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(web_ports_have_an_origin),
     cmocka_unit_test(the_cells_are_checked),
     cmocka_unit_test(storages_are_named_once),
+    cmocka_unit_test(prepared_images_are_named_once),
     cmocka_unit_test(an_empty_file_gives_the_defaults),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

@@ -104,6 +104,7 @@ static const char everything[] =
     "api: {oidc: {issuer: 'https://i', clientId: c, publicUrl: 'https://p'},\n"
     "  ldap: {url: 'ldaps://h', base: b}}\n"
     "storages: [{name: s, directory: /s}]\n"
+    "portal: {images: [{name: i, uri: u}]}\n"
     "engines: [{kind: local}, {kind: kubernetes, kubernetes: {initImage: i}}, {kind: fake}]\n";
 
 static void every_key_is_told(void **state)
@@ -147,7 +148,7 @@ static void every_key_is_told(void **state)
         if (&config_shape.fields[i] != engine)
             others[count++] = config_shape.fields[i];
     assert_shape(&told, &(struct shape){.fields = others, .count = count}, "");
-    assert_row(&told, "engines[1].kubernetes.initImage", "file", 4);
+    assert_row(&told, "engines[1].kubernetes.initImage", "file", 5);
     told_release(&told);
     server_config_free(config);
 }

@@ -5,7 +5,6 @@ import {
   authSet,
   commandsSet,
   fieldSet,
-  imageSet,
   keyRename,
   numberBegun,
   pairAdd,
@@ -28,6 +27,7 @@ import { mebibytes } from '../../lib/format'
 import { Button, Field, SelectField, TextField } from '../../ui/ui'
 import { Environment, PlatformVariables } from './environment'
 import { numberOf, Renamed, type Editing } from './fields'
+import { Image } from './images'
 import { Storages } from './storages'
 import { Tools } from './tools'
 
@@ -40,7 +40,6 @@ interface Props extends Editing {
 export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
   const { data: skus } = useQuery(skusQuery(form.vc))
-  const image = form.images[0]
   const [numbers] = useState(() => parameterNumbers(text)) // of the template: a text between two numbers is none of its own
   const asks = isTemplate && form.parameters.length > 0
   return (
@@ -72,9 +71,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
             ))}
           </SelectField>
           <TextField label={t('Retries')} type="number" min={-2} value={form.retries} placeholder="0" onChange={(event) => setText(fieldSet(text, ['jobRetryCount'], numberOf(event.target.value)))} />
-          <div className="field-wide">
-            <TextField label={t('Image')} value={image?.uri ?? ''} onChange={(event) => setText(imageSet(text, image?.name ?? 'image', event.target.value))} />
-          </div>
+          <Image form={form} text={text} setText={setText} />
         </div>
         {form.images.map(({ name, auth }) => {
           const label = (title: string) => (form.images.length > 1 ? `${title} · ${name}` : title)
