@@ -47,6 +47,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
         self.faults, self.requests = [], []
+        self.answered = []  # the writes among them whose answer has been sent
         self.token = None  # what must be presented
         self.is_stopping = False
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -138,6 +139,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the body of an answer comes 40 ms behind its head
 
     def log_message(self, *_):
         pass
@@ -281,6 +283,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.answer(status, body)
+        with server.changed:
+            server.answered.append(f"{self.command} {self.path}")
+            server.changed.notify_all()
 
     def do_POST(self):
         target = self.prepare()

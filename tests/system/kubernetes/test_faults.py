@@ -199,6 +199,8 @@ class Faults(Base):
         self.wait_nodes(5)
         job = self.submit("job")
         (pod,) = self.pods()
+        # the watch may be faster: a pod that is known only from a late answer would be deleted as a stray one
+        self.api.wait(lambda api: any(write.startswith("POST") and write.endswith("/pods") for write in api.answered), "the pod's create is not answered")
         self.api.run(pod)
         self.state(job, "RUNNING")
         self.skepd.act(job, "STOP")
