@@ -16,10 +16,10 @@ export function Image({ form, text, setText }: Editing & { form: JobForm }) {
     <>
       {prepared.length > 0 && (
         <div className="field-wide">
-          <SelectField label={t('Prepared image')} hint={chosen?.about || undefined} value={chosen?.uri ?? ''} onChange={(event) => event.target.value && set(event.target.value)}>
+          <SelectField label={t('Prepared image')} hint={chosen?.about ? <span lang="">{chosen.about}</span> : undefined} value={chosen?.uri ?? ''} onChange={(event) => event.target.value && set(event.target.value)}>
             <option value="">{t('another, as below')}</option>
             {prepared.map(({ name, uri }) => (
-              <option key={name} value={uri}>
+              <option key={name} value={uri} lang="">
                 {name}
               </option>
             ))}
