@@ -38,21 +38,26 @@ static void large_tell(struct checkpoint *checkpoint, int pages, int code)
                     checkpoint->path, pages / PAGES_PER_MIB);
 }
 
-/* `noted` pages are in the log, by the last commit. */
-static void checkpoint_run(struct checkpoint *checkpoint, int noted)
+/* `noted` pages are in the log, by the last commit. Returns whether the log should begin anew but
+ * cannot while somebody commits, or reads what is old. */
+static bool checkpoint_run(struct checkpoint *checkpoint, int noted)
 {
+    bool is_hindered = false;
     sqlite3 *db = checkpoint->connection->db;
     int pages = 0, copied = 0;
     int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
     assert(copied <= pages);
     if (code != SQLITE_OK) /* then it has not counted them */
         pages = noted;
-    else if (pages >= checkpoint->limits.restart && pages - copied <= CHECKPOINT_REST &&
-             sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL) ==
-                 SQLITE_OK)
-        pages = 0;
+    else if (pages >= checkpoint->limits.restart && pages - copied <= CHECKPOINT_REST) {
+        is_hindered =
+            sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL) != SQLITE_OK;
+        if (!is_hindered)
+            pages = 0;
+    }
     large_tell(checkpoint, pages, code);
     atomic_fetch_add(&checkpoint->rounds, 1);
+    return is_hindered;
 }
 
 /* Under the lock: until a checkpoint is due, or the mark has been written but not synced for
@@ -79,6 +84,19 @@ static void checkpoint_sync_mark(struct checkpoint *checkpoint)
         log_warning("store", "%s: a loss would not be noticed", err.text);
 }
 
+/* After a round for which the writer was held, or was not. */
+static void writer_release(struct checkpoint *checkpoint, bool is_held, bool is_hindered)
+{
+    pthread_mutex_lock(&checkpoint->lock);
+    assert(!is_held || checkpoint->is_writer_held);
+    /* while the writer is held it is a reader that hinders: no commit waits for one */
+    checkpoint->wants_writer = is_hindered && !is_held;
+    if (is_held)
+        checkpoint->is_writer_held = false;
+    pthread_cond_signal(&checkpoint->writer_wake);
+    pthread_mutex_unlock(&checkpoint->lock);
+}
+
 static void *checkpoint_main(void *argument)
 {
     struct checkpoint *checkpoint = argument;
@@ -88,10 +106,11 @@ static void *checkpoint_main(void *argument)
         bool is_mark_due = checkpoint_wait(checkpoint);
         bool is_due = checkpoint->is_due;
         int noted = checkpoint->noted;
+        bool is_held = checkpoint->is_writer_held;
         checkpoint->is_due = false;
         pthread_mutex_unlock(&checkpoint->lock);
         if (is_due)
-            checkpoint_run(checkpoint, noted);
+            writer_release(checkpoint, is_held, checkpoint_run(checkpoint, noted));
         if (is_due || is_mark_due)
             checkpoint_sync_mark(checkpoint);
         pthread_mutex_lock(&checkpoint->lock);
@@ -107,6 +126,7 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
     *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
     clock_condition_init(&checkpoint->wake);
+    clock_condition_init(&checkpoint->writer_wake);
     int code = sqlite_connect(path, true, &checkpoint->connection, err);
     if (code < 0)
         return code;
@@ -131,6 +151,7 @@ void checkpoint_stop(struct checkpoint *checkpoint)
     sqlite_disconnect(checkpoint->connection);
     pthread_mutex_destroy(&checkpoint->lock);
     pthread_cond_destroy(&checkpoint->wake);
+    pthread_cond_destroy(&checkpoint->writer_wake);
     *checkpoint = (struct checkpoint){0};
 }
 
@@ -143,5 +164,8 @@ void checkpoint_note(struct checkpoint *checkpoint, int pages)
         checkpoint->is_due = true;
     if (checkpoint->is_due || checkpoint->is_idle)
         pthread_cond_signal(&checkpoint->wake);
+    checkpoint->is_writer_held = checkpoint->wants_writer && checkpoint->is_due;
+    while (checkpoint->is_writer_held)
+        pthread_cond_wait(&checkpoint->writer_wake, &checkpoint->lock);
     pthread_mutex_unlock(&checkpoint->lock);
 }

@@ -3,9 +3,11 @@
  * Private to store/sqlite. It has a connection of its own and never waits for anybody: a reader
  * that keeps its snapshot costs room on the disk, and no commit a moment. What it can do: copy what
  * no snapshot needs (PASSIVE), and, once the log is large and nearly all of it is copied, make the
- * next commit begin the log anew (RESTART), for which a commit may wait as long as the copying of
- * CHECKPOINT_REST pages takes. While a snapshot is kept the log grows by what is committed; from
- * `large` pages on that is logged (once a doubling) and shown by large_since_ms.
+ * next commit begin the log anew (RESTART). That cannot be done while somebody commits: where
+ * commits follow each other without a pause, one of them waits until what they left in the log
+ * meanwhile is copied, too, so that the log does not grow for ever. While a snapshot is kept the
+ * log grows by what is committed; from `large` pages on that is logged (once a doubling) and shown
+ * by large_since_ms.
  */
 #ifndef STORE_SQLITE_CHECKPOINT_H
 #define STORE_SQLITE_CHECKPOINT_H
@@ -31,9 +33,10 @@ struct checkpoint {
     struct sqlite_connection *connection;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
+    pthread_cond_t wake, writer_wake;    /* of the thread, and of the writer that it holds */
     bool is_due, is_closing, has_thread; /* under the lock */
     bool is_idle;                        /* likewise: it waits for the next commit */
+    bool wants_writer, is_writer_held;   /* likewise: held for the log to begin anew */
     int noted;                           /* likewise: pages in the log */
     _Atomic uint64_t rounds;
     _Atomic int64_t large_since_ms; /* Unix time; 0: it is not large */
@@ -47,7 +50,8 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
 /* May be called after a failed start, or for one that is all zeros. */
 void checkpoint_stop(struct checkpoint *checkpoint);
 
-/* A commit left this many pages in the log. Returns at once. */
+/* A commit left this many pages in the log. Returns at once, but for the commit that is held so
+ * that the log can begin anew: see above. */
 void checkpoint_note(struct checkpoint *checkpoint, int pages);
 
 #endif

@@ -70,7 +70,8 @@ static void a_log_does_not_grow_for_ever(void **state)
     struct world *world = *state;
     struct store_counts counts;
 
-    /* 128 MiB are committed; after each 8 of them the log has been copied */
+    /* 128 MiB are committed, and between any two commits there is no moment for anybody else, but
+     * for a copy after each 8 MiB */
     for (int i = 0; i < 16; i++) {
         uint64_t syncs = disk_count(DISK_DATABASE).syncs;
         commit_much(world, 8);
