@@ -61,6 +61,8 @@ int __wrap_fdatasync(int fd)
 struct fixture {
     char directory[64], path[100], log[100];
     int beside_code; /* of a commit beside the copying */
+    sqlite3 *beside; /* one that goes on */
+    bool was_writer_held;
     struct checkpoint checkpoint;
     struct marker marker;
     sqlite3 *writer;
@@ -205,6 +207,50 @@ static void a_large_log_begins_anew_beside_commits(void **state)
     assert_true(fixture->pages < 10);
 }
 
+/* On the checkpoint's thread, too: somebody commits, and takes long. */
+static void commit_begin_beside(void *context)
+{
+    struct fixture *fixture = context;
+
+    assert_int_equal(
+        sqlite3_open_v2(fixture->path, &fixture->beside, SQLITE_OPEN_READWRITE, "unix"), SQLITE_OK);
+    run(fixture->beside, "BEGIN IMMEDIATE");
+}
+
+static void is_writer_held_note(void *context)
+{
+    struct fixture *fixture = context;
+
+    pthread_mutex_lock(&fixture->checkpoint.lock);
+    fixture->was_writer_held = fixture->checkpoint.is_writer_held;
+    pthread_mutex_unlock(&fixture->checkpoint.lock);
+}
+
+/* Nobody can begin the log anew while somebody commits. Where commits leave no moment between them,
+ * the one after that is held for it, and only that one. */
+static void a_large_log_begins_anew_between_commits(void **state)
+{
+    struct fixture *fixture = *state;
+
+    disk_on_write(DISK_DATABASE, commit_begin_beside, fixture);
+    start(fixture, (struct checkpoint_limits){10, 100, 200000});
+    assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
+    write_some(fixture, 1024);
+    assert_true(tally_await(&syncs, 1)); /* a round is over */
+    run(fixture->beside, "INSERT INTO t VALUES ('beside'); COMMIT");
+    sqlite3_close(fixture->beside);
+    disk_on_write(DISK_DATABASE, is_writer_held_note, fixture);
+    write_some(fixture, 4);
+    assert_true(fixture->was_writer_held);
+    assert_true(fixture->pages > 256);
+    assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 2}, NULL), 0);
+    disk_on_write(DISK_DATABASE, is_writer_held_note, fixture);
+    write_some(fixture, 1024);
+    assert_true(fixture->pages < 300); /* the log has begun anew, for this one */
+    assert_true(tally_await(&syncs, 2));
+    assert_false(fixture->was_writer_held);
+}
+
 static bool is_told_to_have_grown(const struct fixture *fixture)
 {
     char words[60];
@@ -286,6 +332,7 @@ static const struct CMUnitTest tests[] = {
     FIXTURE(a_kept_snapshot_is_told_with_its_size),
     FIXTURE(a_commit_does_not_wait_for_the_copying),
     FIXTURE(a_large_log_begins_anew_beside_commits),
+    FIXTURE(a_large_log_begins_anew_between_commits),
     FIXTURE(a_growing_log_is_told_once_a_doubling),
     FIXTURE(the_mark_is_synced_by_the_thread),
     FIXTURE(nothing_is_done_below_the_limit),
