@@ -98,6 +98,42 @@ test('a failure shows its exit, its rule and its last lines, and can be cloned',
   await expect(page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })).toHaveValue('broken_2')
 })
 
+test('a task says where it ran, what is to be copied, and how each of its attempts ended, by keyboard', async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await signIn(page)
+  const name = `tried-${Date.now()}`
+  await submit(page, `jobRetryCount: 1\n${jobFile(name, ['echo before the end', 'exit 3']).replace('gpu: 0}', 'gpu: 0}\n    taskRetryCount: 1')}`)
+  await page.goto(`/jobs/admin~${name}`)
+  await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Failed')
+  const open = page.getByRole('button', { name: 'Details of main[0]' })
+  await tabTo(page, open)
+  await page.keyboard.press('Enter')
+  await expect(page).toHaveURL(/task=main\.0/)
+  const dialog = page.getByRole('dialog', { name: 'Task main[0]' })
+  const last = dialog.getByRole('region', { name: 'Attempt 1 of the task' })
+  await expect(last).toContainText('Failed')
+  await expect(last.getByText(/^3 /)).toBeVisible()
+  await expect(dialog.getByRole('region', { name: 'Attempt 0 of the task' })).toContainText('Failed')
+  const port = last.getByRole('button', { name: 'Copy: Port http' })
+  await tabTo(page, port)
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^[\d.]+:\d+$/)
+  await page.keyboard.press('Escape')
+  await expect(dialog).toHaveCount(0)
+  await expect(open).toBeFocused()
+
+  // the tasks of the attempt of the job before, and their logs
+  await page.getByRole('link', { name: 'Attempts', exact: true }).click()
+  const before = page.getByRole('region', { name: 'Attempt 0', exact: true })
+  await expect(before).toContainText('Ended by main[0]')
+  await before.getByText('Tasks of attempt 0').click()
+  await before.getByRole('row').getByRole('link', { name: 'main[0]', exact: true }).click()
+  await expect(dialog).toContainText('In attempt 0 of the job')
+  await dialog.getByRole('region', { name: 'Attempt 0 of the task' }).getByRole('link', { name: /^Log/ }).click()
+  await expect(page).toHaveURL(/tab=logs.*run=0/)
+  await expect(page.getByRole('log')).toContainText('before the end')
+})
+
 test('several jobs are stopped at once, archived and deleted', async ({ page }) => {
   await signIn(page)
   for (const name of ['many-1', 'many-2', 'many-3']) await submit(page, jobFile(name, ['sleep 1000']))

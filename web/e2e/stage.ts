@@ -16,6 +16,7 @@ export const pagesOf = (job: string) => [
   `/jobs/${job}?tab=terminal`,
   `/jobs/${job}?tab=config`,
   `/jobs/${job}?tab=attempts`,
+  `/jobs/${job}?task=main.0`,
   '/jobs/admin~none',
   '/submit',
   `/submit?clone=${job}`,

@@ -93,6 +93,27 @@ test('variables of a role are lines at the head of its commands', async ({ page 
   await expect(role.getByLabel('Commands, one a line')).toHaveValue('echo two')
 })
 
+test('a role has an image of its own, and no name is given twice', async ({ page }) => {
+  await fileOpen(page)
+  const job = page.getByRole('region', { name: 'Job', exact: true })
+  const role = page.getByRole('region', { name: 'Role main' })
+  await role.getByLabel('Image of the role').selectOption('another one')
+  await expect(editorOf(page)).toContainText('dockerImage: main_image')
+  await job.getByLabel('Image · main_image', { exact: true }).fill('example.org/other:1')
+  await expect(editorOf(page)).toContainText('uri: example.org/other:1')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await role.getByLabel('Image of the role').selectOption('image')
+  await job.getByRole('button', { name: 'Remove main_image' }).click()
+  await expect(editorOf(page)).not.toContainText('main_image')
+  await page.getByRole('button', { name: 'Add a role' }).click()
+  const name = page.getByRole('region', { name: 'Role worker' }).getByLabel('Name', { exact: true })
+  await name.fill('main')
+  await name.press('Enter')
+  await expect(name).toHaveAccessibleDescription('There is a main already.')
+  await expect(editorOf(page)).toContainText('worker:')
+})
+
 test('a prepared image is chosen by its name', async ({ page }) => {
   await fileOpen(page)
   const image = page.getByLabel('Prepared image')

@@ -83,6 +83,20 @@ export const jobNameOf = (given: string, user: string) => (given.includes('~') ?
 
 export const jobPath = (user: string, name: string) => `/jobs/${encodeURIComponent(`${user}~${name}`).replaceAll('%7E', '~')}`
 
+/** By which it ordered its list, and as the API calls that. */
+const OLD_ORDERS: Record<string, string> = {
+  name: 'jobName',
+  modified: 'submissionTime',
+  submissionTime: 'submissionTime',
+  user: 'username',
+  virtualCluster: 'vc',
+  retries: 'retries',
+  taskCount: 'totalTaskNumber',
+  gpuCount: 'totalGpuNumber',
+  jobPriority: 'jobPriority',
+  status: 'state',
+}
+
 /** Where OpenPAI's portal had a page, ours has another: its links go on working. */
 export function pathOfOldPortal(path: string, search: URLSearchParams): string | null {
   const user = search.get('username') ?? search.get('userName') ?? search.get('user') ?? ''
@@ -95,10 +109,12 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
       return '/'
     case '/job-list.html': {
       const next = new URLSearchParams()
-      for (const [from, to] of [['vcName', 'vc'], ['status', 'state'], ['user', 'user'], ['keyword', 'keyword']] as const) {
+      for (const [from, to] of [['vcName', 'vc'], ['status', 'state'], ['user', 'user'], ['keyword', 'keyword'], ['jobPriority', 'priority']] as const) {
         const value = search.get(from)
         if (value) next.set(to, from === 'status' ? value.toUpperCase() : value)
       }
+      const field = OLD_ORDERS[search.get('field') ?? '']
+      if (field) next.set('order', `${field},${search.get('descending') === 'true' ? 'DESC' : 'ASC'}`)
       return `/jobs${next.size ? `?${next}` : ''}`
     }
     case '/job-detail.html':
@@ -108,7 +124,8 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
       return user && job ? `${detail}?ask=transfer` : detail
     case '/task-attempt.html': {
       const role = search.get('taskRoleName')
-      return role && user && job ? `${detail}?tab=logs&role=${encodeURIComponent(role)}&index=${encodeURIComponent(search.get('taskIndex') ?? '0')}` : detail
+      const attempt = search.get('jobAttemptIndex')
+      return role && user && job ? `${detail}?task=${encodeURIComponent(`${role}.${search.get('taskIndex') ?? '0'}`)}${attempt ? `&run=${encodeURIComponent(attempt)}` : ''}` : detail
     }
     case '/submit_v1.html':
     case '/submit_demo.html':

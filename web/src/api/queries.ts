@@ -62,6 +62,13 @@ export const attemptsQuery = (name: string) =>
     refetchInterval: pollMs,
   })
 
+/** Of one attempt of the job, without its tasks: also what ended it. */
+export const attemptQuery = (name: string, attempt: number) =>
+  queryOptions({
+    queryKey: ['job', name, 'attempts', attempt],
+    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}/attempts/${attempt}?tasks=none`, signal),
+  })
+
 export const taskQuery = (name: string, attempt: number, role: string, index: number) =>
   queryOptions({
     queryKey: ['job', name, 'task', attempt, role, index],

@@ -12,6 +12,8 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { tags } from '@lezer/highlight'
 import jobSchema from '../../../docs/schema/job-v2.json'
 import type { Problem } from '../api/client'
+import { variablesOfRoles } from '../lib/platform-variables'
+import { formOf } from './job-file'
 import { keysAt, pathOfLine, valuesAt, type Schema } from './schema'
 
 const SCHEMA = jobSchema as unknown as Schema
@@ -43,6 +45,12 @@ const colours = HighlightStyle.define([
 function complete(context: CompletionContext): CompletionResult | null {
   const line = context.state.doc.lineAt(context.pos)
   const before = line.text.slice(0, context.pos - line.from)
+  const variable = /\$\{?([A-Z][A-Z_]*)?$/.exec(before)
+  if (variable && (variable[1] || context.explicit)) {
+    const roles = formOf(context.state.doc.toString())?.roles.map(({ name }) => name) ?? []
+    const options = variablesOfRoles(roles).map(([label, detail]) => ({ label, detail, type: 'variable' }))
+    return { from: context.pos - (variable[1] ?? '').length, options }
+  }
   const lines = context.state.doc.toString().split('\n')
   const value = /^(\s*(?:- +)*)([\w.-]+):\s+(\S*)$/.exec(before)
   if (value) {

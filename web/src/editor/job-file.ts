@@ -153,6 +153,31 @@ export function imageSet(source: string, name: string, uri: string): string {
   return print(document)
 }
 
+/** A further image, for this role alone to begin with; it starts as the one that the role has. */
+export function imageAdd(source: string, role: string): string {
+  const { document, problems } = jobParse(source)
+  const prerequisites = document.get('prerequisites')
+  const form = formOf(source)
+  if (problems.length || !form) return source
+  const now = form.roles.find(({ name }) => name === role)?.image
+  const uri = (form.images.find(({ name }) => name === now) ?? form.images[0])?.uri ?? 'skep/base'
+  const taken = new Set(isSeq(prerequisites) ? prerequisites.items.map((item) => (isMap(item) ? text(item.get('name')) : '')) : [])
+  const stem = `${role}_image`
+  let name = stem
+  for (let i = 2; taken.has(name); i++) name = `${stem}${i}`
+  return fieldSet(imageSet(source, name, uri), ['taskRoles', role, 'dockerImage'], name)
+}
+
+/** What no role uses may go, and its password with it. */
+export function imageRemove(source: string, name: string): string {
+  const next = authSet(source, name, { registry: '', username: '', password: '' })
+  const { document, problems } = jobParse(next)
+  const prerequisites = document.get('prerequisites')
+  if (problems.length || !isSeq(prerequisites)) return source
+  const index = prerequisites.items.findIndex((item) => isMap(item) && item.get('type') === 'dockerimage' && text(item.get('name')) === name)
+  return index < 0 ? source : removeAt(next, ['prerequisites', index])
+}
+
 export function roleAdd(source: string): string {
   const { document, problems } = jobParse(source)
   if (problems.length) return source

@@ -1,10 +1,12 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
 import form from './zh-form'
 import more from './zh-more'
+import task from './zh-task'
 
 const zh: Record<string, string> = {
   ...more,
   ...form,
+  ...task,
   '10 to 39 %': '10 至 39 %',
   '40 to 69 %': '40 至 69 %',
   '70 % and more': '70 % 及以上',
@@ -575,7 +577,6 @@ const zh: Record<string, string> = {
   'Virtual cluster': '虚拟集群',
   'Virtual clusters': '虚拟集群',
   'Virtual clusters granted': '授予的虚拟集群',
-  'Virtual clusters, by comma': '虚拟集群，以逗号分隔',
   'Wait a moment and try again.': '请稍候再试。',
   'Waited': '等待',
   'Waiting': '等待中',

@@ -57,7 +57,7 @@ export function orderNext(order: string, field: string): string | null {
 
 const word = (text: string) => (/^[\w.,~/@%+=:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
-export function filterCommand(filter: JobFilter, me: string): string {
+export function filterCommand(filter: JobFilter, me: string, archivedTag: string): string {
   const parts = ['skep list']
   const put = (option: string, values: string[]) => {
     if (values.length) parts.push(option, word(values.join(',')))
@@ -65,8 +65,10 @@ export function filterCommand(filter: JobFilter, me: string): string {
   put('--user', filter.users.map((user) => (user === ME ? me : user)))
   put('--vc', filter.vcs)
   put('--state', filter.states)
-  put('--tag', filter.tags)
+  put('--priority', filter.priorities)
+  put('--tag', filter.isArchived ? [archivedTag] : filter.tags)
   if (filter.keyword) parts.push('--keyword', word(filter.keyword))
+  if (filter.order !== ORDER_DEFAULT) parts.push('--order', filter.order)
   return parts.join(' ')
 }
 

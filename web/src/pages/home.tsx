@@ -92,16 +92,17 @@ function Failed({ job }: { job: JobSummary }) {
   )
 }
 
-function Counts() {
-  const user = encodeURIComponent(sessionGet()?.user ?? '')
-  const results = useQueries({ queries: STATES.map((state) => jobPageQuery(`username=${user}&state=${state}&tagsNotContain=archived`, 0, 1)) })
+/** Of the jobs of `user`, or of everybody. */
+function Counts({ user }: { user: string | null }) {
+  const whose = user === null ? '' : `username=${encodeURIComponent(user)}&`
+  const results = useQueries({ queries: STATES.map((state) => jobPageQuery(`${whose}state=${state}&tagsNotContain=archived`, 0, 1)) })
   return (
-    <ul className="row home-counts" aria-label={t('My jobs by state')}>
+    <ul className="row home-counts" aria-label={user === null ? t('Jobs of all users by state') : t('My jobs by state')}>
       {STATES.map((state, index) => {
         const count = results[index]!.data?.totalCount
         return state === 'STOPPING' && !count ? null : (
           <li key={state}>
-            <Link className="button" href={`/jobs?user=@me&state=${state}`} aria-label={`${stateName(state)}: ${count ?? ''}`}>
+            <Link className="button" href={`/jobs?${user === null ? '' : 'user=@me&'}state=${state}`} aria-label={`${stateName(state)}: ${count ?? ''}`}>
               <StateBadge state={state} /> <strong>{count ?? '–'}</strong>
             </Link>
           </li>
@@ -216,7 +217,7 @@ export function Home() {
     <div className="page">
       <div className="page-head">
         <h1>{t('My work')}</h1>
-        <Counts />
+        <Counts user={sessionGet()?.user ?? ''} />
         <div className="push">
           <LinkButton href="/submit" kind="main">
             {t('New job')}
@@ -259,6 +260,12 @@ export function Home() {
           empty={<p className="quiet">{t('Nothing failed.')}</p>}
           line={(job) => <Failed job={job} />}
         />
+        {sessionGet()?.admin && (
+          <section className="card" aria-label={t('Jobs of all users')}>
+            <h2>{t('Jobs of all users')}</h2>
+            <Counts user={null} />
+          </section>
+        )}
         {sessionGet()?.admin && <AbnormalCard />}
         <Clusters />
         <FreeGpus />

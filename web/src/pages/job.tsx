@@ -6,6 +6,7 @@ import { enc, sessionGet, type JobDetail } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
+import { keyOfPlace, placeOfKey } from '../lib/task-facts'
 import { TaskStates, type TaskPlace } from '../lib/task-states'
 import { jobNameOf, navigate, useSearch } from '../router'
 import { later } from '../ui/later'
@@ -20,6 +21,7 @@ const PortDialog = later(() => import('./job/ports'), null)
 const SshDialog = later(() => import('./job/ssh'), null)
 const TransferDialog = later(() => import('./job/transfer'), null)
 const Transfers = later(async () => ({ default: (await import('./job/transfer')).Transfers }), null)
+const TaskDialog = later(() => import('./job/task'), null)
 const JobTerminal = later(() => import('./job/terminal'))
 const Configuration = later(() => import('./job/configuration'))
 
@@ -276,6 +278,9 @@ export default function Job({ name: given }: { name: string }) {
     )
 
   const short = shellWord(name)
+  const task = placeOfKey(search.get('task'))
+  const latest = status.attemptId ?? 0
+  const run = Number(search.get('run') ?? latest)
   const role = search.get('role')
   const command: Record<string, string> = {
     overview: `skep describe --attempts ${short}`,
@@ -310,13 +315,23 @@ export default function Job({ name: given }: { name: string }) {
           { id: 'attempts', title: t('Attempts') },
         ]}
       />
-      {tab === 'overview' && <Overview name={name} detail={detail} {...(mayChange ? { onSsh: (place) => ask({ ssh: place }) } : {})} />}
+      {tab === 'overview' && <Overview name={name} detail={detail} onDetails={(place) => change({ task: keyOfPlace(place) })} {...(mayChange ? { onSsh: (place) => ask({ ssh: place }) } : {})} />}
       {tab === 'logs' && <Logs name={name} detail={detail} />}
       {tab === 'use' && <JobUse name={name} detail={detail} />}
       {tab === 'terminal' && <JobTerminal name={name} detail={detail} />}
       {tab === 'config' && <Configuration name={name} />}
-      {tab === 'attempts' && <Attempts name={name} />}
+      {tab === 'attempts' && <Attempts name={name} mayReadLogs={mayReadLogs} />}
       <Cli command={command[tab] ?? command['overview']!} />
+      {task && (
+        <TaskDialog
+          name={name}
+          place={task}
+          jobAttempt={run}
+          isLatest={run === latest}
+          mayReadLogs={mayReadLogs}
+          onClose={() => change({ task: null, ...(tab === 'logs' ? {} : { run: null }) })}
+        />
+      )}
       <Ask asked={asked} name={name} detail={detail} onClose={close} />
     </div>
   )

@@ -1,10 +1,10 @@
 // The list of jobs. The server sorts, filters and pages; the page holds the rows in sight and a page before and after.
-import { useQueries, useQueryClient } from '@tanstack/react-query'
+import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { ARCHIVED, errorOfAll, forEachJob, forEachWhole, jobDelete, jobHasBegun, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
 import { sessionGet, type JobSummary } from '../api/client'
-import { jobPageQuery, type JobPage } from '../api/queries'
+import { clustersQuery, jobPageQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { filterCommand, filterOf, filterQuery, isFiltered, orderNext, type JobFilter } from '../lib/filter'
 import { settingsChange, useSettings } from '../lib/settings'
@@ -89,8 +89,8 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
         {() => (
           <div className="stack">
             <SearchField label={t('Users, by comma')} value={filter.users.join(',')} onValue={(user) => change({ user })} />
-            <SearchField label={t('Virtual clusters, by comma')} value={filter.vcs.join(',')} onValue={(vc) => change({ vc })} />
             <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} onValue={(tag) => change({ tag })} />
+            <ClusterChoices chosen={filter.vcs} onToggle={(vc) => toggle('vc', filter.vcs, vc)} />
             <div className="label">{t('Priority')}</div>
             {['crit', 'prod', 'test', 'oppo', 'default'].map((priority) => (
               <Check key={priority} checked={filter.priorities.includes(priority)} onChange={() => toggle('priority', filter.priorities, priority)}>
@@ -108,6 +108,21 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
           {t('Clear filters')}
         </Button>
       )}
+    </div>
+  )
+}
+
+/** Those that there are, and what the address names beside them. */
+function ClusterChoices({ chosen, onToggle }: { chosen: string[]; onToggle: (vc: string) => void }) {
+  const { data } = useQuery(clustersQuery)
+  return (
+    <div className="stack-tight" role="group" aria-label={t('Virtual clusters')}>
+      <div className="label">{t('Virtual clusters')}</div>
+      {[...new Set([...Object.keys(data ?? {}), ...chosen])].map((vc) => (
+        <Check key={vc} checked={chosen.includes(vc)} onChange={() => onToggle(vc)}>
+          {vc}
+        </Check>
+      ))}
     </div>
   )
 }
@@ -378,7 +393,7 @@ export default function Jobs() {
           </div>
         </div>
       )}
-      <Cli command={filterCommand(filter, me)} />
+      <Cli command={filterCommand(filter, me, ARCHIVED)} />
       {bulk && <BulkDialog kind={bulk} jobs={jobs.filter((job) => bulk !== 'stop' || isLive(job.state))} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
     </div>
   )

@@ -16,7 +16,10 @@ export function Alerts() {
             const node = alert.labels?.['node_name']
             return (
               <li key={alert.fingerprint}>
-                <strong lang="en">{alert.labels?.['alertname']}</strong>
+                <div className="row">
+                  <strong lang="en">{alert.labels?.['alertname']}</strong>
+                  <span className="tag">{alert.labels?.['severity'] === 'error' ? t('error') : t('warning')}</span>
+                </div>
                 <div className="anywhere" lang="en">
                   {alert.annotations?.['summary']}
                 </div>

@@ -1,9 +1,12 @@
+import { useQuery } from '@tanstack/react-query'
+import { infoQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { KEYS } from '../lib/keys'
 import { Link } from '../router'
 import { Button, Dialog } from './ui'
 
 export function Help({ onClose }: { onClose: () => void }) {
+  const { data: info } = useQuery(infoQuery)
   return (
     <Dialog title={t('Help and keys')} onClose={onClose}>
       <table>
@@ -34,6 +37,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           {t('Parts that this portal is made of')}
         </Link>
       </p>
+      {info?.version && <p className="small quiet">{t('Version {version} of the server', { version: info.version })}</p>}
       <div className="dialog-foot">
         <Button kind="main" onClick={onClose}>
           {t('Close')}

@@ -1,11 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
-import { attemptsQuery } from '../../api/queries'
+import { useState } from 'react'
+import { attemptQuery, attemptsQuery, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { Ago, Duration, ErrorNote, Loading, Said, StateBadge } from '../../ui/ui'
+import { keyOfPlace } from '../../lib/task-facts'
+import { Link, useSearch } from '../../router'
+import { Ago, Duration, Empty, ErrorNote, Loading, Said, StateBadge, TableCard } from '../../ui/ui'
 import { Advice } from './exit'
 
 /** Every attempt of the job, the newest first, with how it ended. */
-export function Attempts({ name }: { name: string }) {
+export function Attempts({ name, mayReadLogs }: { name: string; mayReadLogs: boolean }) {
   const { data, error } = useQuery(attemptsQuery(name))
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
@@ -32,6 +35,18 @@ export function Attempts({ name }: { name: string }) {
               </dd>
             </div>
             <div>
+              <dt>{t('Started')}</dt>
+              <dd>
+                <Ago ms={attempt.attemptLaunchedTime} />
+              </dd>
+            </div>
+            <div>
+              <dt>{t('Ended')}</dt>
+              <dd>
+                <Ago ms={attempt.attemptCompletedTime} />
+              </dd>
+            </div>
+            <div>
               <dt>{t('Ran')}</dt>
               <dd>
                 <Duration from={attempt.attemptLaunchedTime} to={attempt.attemptCompletedTime} />
@@ -42,19 +57,118 @@ export function Attempts({ name }: { name: string }) {
                 <dt>{t('Exit')}</dt>
                 <dd>
                   {attempt.originalExitCode ?? attempt.exitCode} <Said>{attempt.exitPhrase}</Said>
+                  {attempt.exitType && (
+                    <span className="quiet" lang="en">
+                      {' '}
+                      · {attempt.exitType}
+                    </span>
+                  )}
                 </dd>
               </div>
             )}
           </dl>
           {attempt.state === 'FAILED' && <Advice spec={attempt.appExitSpec} />}
+          {attempt.state === 'FAILED' && <Trigger name={name} attempt={attempt.attemptIndex ?? 0} />}
           {attempt.exitDiagnostics && (
             <details>
               <summary>{t('Diagnostics')}</summary>
               <pre className="code">{attempt.exitDiagnostics}</pre>
             </details>
           )}
+          <Tasks name={name} attempt={attempt.attemptIndex ?? 0} isLatest={!!attempt.isLatest} mayReadLogs={mayReadLogs} />
         </section>
       ))}
     </div>
+  )
+}
+
+/** Which task ended it, and by what. */
+function Trigger({ name, attempt }: { name: string; attempt: number }) {
+  const { data } = useQuery(attemptQuery(name, attempt))
+  const status = data?.jobStatus
+  const role = status?.appExitTriggerTaskRoleName
+  const index = status?.appExitTriggerTaskIndex ?? -1
+  if (!role || index < 0) return null
+  return (
+    <p className="small anywhere">
+      {t('Ended by')} <TaskLink role={role} index={index} attempt={attempt} />
+      {status?.appExitTriggerMessage && (
+        <span className="quiet" lang="en">
+          {' '}
+          {status.appExitTriggerMessage}
+        </span>
+      )}
+    </p>
+  )
+}
+
+function TaskLink({ role, index, attempt }: { role: string; index: number; attempt: number }) {
+  return <Link href={`${location.pathname}?tab=attempts&task=${encodeURIComponent(keyOfPlace({ role, index }))}&run=${attempt}`}>{`${role}[${index}]`}</Link>
+}
+
+const SHOWN_MAX = 100 // tasks; the command has all
+
+interface TasksProps {
+  name: string
+  attempt: number
+  isLatest: boolean
+  mayReadLogs: boolean
+}
+
+/** What became of its tasks; read when one opens it. */
+function Tasks(props: TasksProps) {
+  const [search] = useSearch()
+  const [isOpen, setOpen] = useState(search.get('run') === String(props.attempt))
+  return (
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{t('Tasks of attempt {n}', { n: props.attempt })}</summary>
+      {isOpen && <TaskRows {...props} />}
+    </details>
+  )
+}
+
+function TaskRows({ name, attempt, isLatest, mayReadLogs }: TasksProps) {
+  const { data, error } = useQuery(tasksQuery(name, `attempt=${attempt}&limit=${SHOWN_MAX + 1}`))
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  if (!data.length) return <Empty title={t('No task of this attempt was made')} />
+  return (
+    <TableCard
+      label={t('Tasks of attempt {n}', { n: attempt })}
+      heads={[t('Task'), t('State'), t('Node'), t('Ran'), { number: t('Retries') }, t('Exit'), ...(mayReadLogs ? [t('Log')] : [])]}
+      foot={data.length > SHOWN_MAX && <p className="small quiet foot-note">{t('The first {n} are shown.', { n: SHOWN_MAX })}</p>}
+    >
+      {data.slice(0, SHOWN_MAX).map((task) => {
+        const { taskRoleName: role = '', taskIndex: index = 0, containerExitCode: exit } = task
+        return (
+          <tr key={`${role} ${index}`}>
+            <th scope="row">
+              <TaskLink role={role} index={index} attempt={attempt} />
+            </th>
+            <td>
+              <StateBadge state={task.taskState} />
+            </td>
+            <td>{task.containerNodeName ?? '–'}</td>
+            <td>
+              <Duration from={task.launchedTime} to={task.completedTime} />
+            </td>
+            <td className="number">{task.retries}</td>
+            <td>
+              {exit === null || exit === undefined ? '–' : (task.containerOriginalExitCode ?? exit)} <Said>{task.containerExitSpec?.phrase}</Said>
+            </td>
+            {mayReadLogs && (
+              <td>
+                {task.containerLog && (
+                  <Link href={`${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}&attempt=${task.attemptId ?? 0}${isLatest ? '' : `&run=${attempt}`}`}>
+                    {t('Log')}
+                    <span className="hidden-text"> {`${role}[${index}]`}</span>
+                  </Link>
+                )}
+              </td>
+            )}
+          </tr>
+        )
+      })}
+    </TableCard>
   )
 }

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { memo, useDeferredValue } from 'react'
 import { enc, type JobDetail, type StoryEvent } from '../../api/client'
 import { storyQuery, useOverTimeQuery } from '../../api/queries'
-import { languageGet, t } from '../../i18n/i18n'
-import { clock } from '../../lib/format'
+import { t } from '../../i18n/i18n'
+import { shellWord } from '../../lib/filter'
 import type { TaskPlace } from '../../lib/task-states'
 import { Link, navigate } from '../../router'
-import { Ago, Duration, Empty, Reason, Said, usePageTitle } from '../../ui/ui'
+import { Ago, Copy, Duration, Empty, Reason, Said, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
@@ -47,6 +47,14 @@ function Facts({ detail }: { detail: JobDetail }) {
       {fact(t('Waited'), <Duration from={status.submissionTime} to={status.launchedTime ?? status.completedTime} />)}
       {fact(t('Ran'), <Duration from={status.launchedTime} to={status.completedTime} />)}
       {fact(t('Attempt'), status.attemptId)}
+      {detail.debugId &&
+        fact(
+          t('Number for questions'),
+          <span className="row row-line" title={t('Who looks after the platform finds the job by it')}>
+            <code className="small">{detail.debugId}</code>
+            <Copy text={detail.debugId} label={t('Copy: {what}', { what: t('Number for questions') })} />
+          </span>,
+        )}
       {fact(
         t('Retries'),
         retries && (status.retries ?? 0) > 0
@@ -69,11 +77,18 @@ function Events({ events }: { events: StoryEvent[] }) {
   )
 }
 
+const timeOf = (text: string | undefined) => (text ? Date.parse(text) : null)
+
 const EventRow = memo(function EventRow({ event }: { event: StoryEvent }) {
   return (
     <tr data-type={event.type}>
-      <td className="nowrap" title={event.lastTimestamp ? clock(Date.parse(event.lastTimestamp), languageGet()) : ''}>
-        <Ago ms={event.lastTimestamp ? Date.parse(event.lastTimestamp) : null} />
+      <td className="nowrap">
+        <Ago ms={timeOf(event.lastTimestamp)} />
+        {(event.count ?? 1) > 1 && event.firstTimestamp !== event.lastTimestamp && (
+          <div className="small quiet">
+            {t('first')} <Ago ms={timeOf(event.firstTimestamp)} />
+          </div>
+        )}
       </td>
       <td className="nowrap">
         {event.type === 'Warning' && <span aria-label={t('Warning')}>⚠ </span>}
@@ -110,11 +125,16 @@ function Story({ name }: { name: string }) {
           </table>
         </div>
       )}
+      {(data?.totalCount ?? 0) > (data?.data.length ?? 0) && (
+        <p className="small quiet">
+          {t('The newest {shown} of {n} events stand here; all of them:', { shown: data!.data.length, n: data!.totalCount })} <code>{`skep events --limit ${data!.totalCount} ${shellWord(name)}`}</code>
+        </p>
+      )}
     </div>
   )
 }
 
-export function Overview({ name, detail, onSsh }: { name: string; detail: JobDetail; onSsh?: (place: TaskPlace) => void }) {
+export function Overview({ name, detail, onDetails, onSsh }: { name: string; detail: JobDetail; onDetails: (place: TaskPlace) => void; onSsh?: (place: TaskPlace) => void }) {
   const status = detail.jobStatus!
   const logHref = (role: string, index: number) => `${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}`
   usePageTitle(name)
@@ -141,7 +161,7 @@ export function Overview({ name, detail, onSsh }: { name: string; detail: JobDet
         <Facts detail={detail} />
       </section>
       <Timeline name={name} detail={detail} />
-      <Tasks name={name} detail={detail} logHref={logHref} onPick={(role, index) => navigate(logHref(role, index))} {...(onSsh ? { onSsh } : {})} />
+      <Tasks name={name} detail={detail} logHref={logHref} onPick={(role, index) => navigate(logHref(role, index))} onDetails={onDetails} {...(onSsh ? { onSsh } : {})} />
       <Story name={name} />
     </>
   )

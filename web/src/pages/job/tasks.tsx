@@ -214,9 +214,10 @@ function csvRows(rows: Task[]) {
 
 const ROW_PX = 31
 const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 84px 110px 104px 92px minmax(120px, 1.4fr)'
-const TEMPLATE_SSH = `${TEMPLATE} 60px`
+const TEMPLATE_ACTIONS = `${TEMPLATE} 84px`
+const TEMPLATE_SSH = `${TEMPLATE} 136px`
 
-function RowCells({ name, state, row, href, onSsh }: { name: string; state: string | undefined; row: Task | undefined; href: string; onSsh: (() => void) | undefined }) {
+function RowCells({ name, state, row, href, onDetails, onSsh }: { name: string; state: string | undefined; row: Task | undefined; href: string; onDetails: () => void; onSsh: (() => void) | undefined }) {
   const exit = row?.containerExitCode
   return (
     <>
@@ -242,15 +243,16 @@ function RowCells({ name, state, row, href, onSsh }: { name: string; state: stri
       <div role="cell" lang="en" title={row?.containerExitSpec?.reason}>
         {exit === null || exit === undefined ? '–' : `${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}
       </div>
-      {onSsh && (
-        <div role="cell">
-          {state === 'RUNNING' && (
-            <Button small aria-label={t('Reach {task} by ssh', { task: name })} onClick={onSsh}>
-              ssh
-            </Button>
-          )}
-        </div>
-      )}
+      <div role="cell">
+        <Button small aria-label={t('Details of {task}', { task: name })} onClick={onDetails}>
+          {t('Details')}
+        </Button>{' '}
+        {onSsh && state === 'RUNNING' && (
+          <Button small aria-label={t('Reach {task} by ssh', { task: name })} onClick={onSsh}>
+            ssh
+          </Button>
+        )}
+      </div>
     </>
   )
 }
@@ -263,12 +265,13 @@ interface TableProps {
   state: string // the one that all of them have, and nobody else; '' when there is more to it
   known: Task[] // rows that have been read
   logHref: (role: string, index: number) => string
+  onDetails: (place: TaskPlace) => void
   onSsh: ((place: TaskPlace) => void) | undefined // where the person may
 }
 
 function TaskTable(props: TableProps) {
-  const { numbers, states, logHref, onSsh } = props
-  const template = onSsh ? TEMPLATE_SSH : TEMPLATE
+  const { numbers, states, logHref, onDetails, onSsh } = props
+  const template = onSsh ? TEMPLATE_SSH : TEMPLATE_ACTIONS
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({ count: numbers.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
   const items = virtual.getVirtualItems()
@@ -290,11 +293,9 @@ function TaskTable(props: TableProps) {
                 {title}
               </div>
             ))}
-            {onSsh && (
-              <div role="columnheader">
-                <span className="hidden-text">{t('Actions')}</span>
-              </div>
-            )}
+            <div role="columnheader">
+              <span className="hidden-text">{t('Actions')}</span>
+            </div>
           </div>
         </div>
         <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
@@ -304,7 +305,7 @@ function TaskTable(props: TableProps) {
             const key = keyOf(place.role, place.index)
             return (
               <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
-                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} onSsh={onSsh && (() => onSsh(place))} />
+                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} onDetails={() => onDetails(place)} onSsh={onSsh && (() => onSsh(place))} />
               </div>
             )
           })}
@@ -314,7 +315,7 @@ function TaskTable(props: TableProps) {
   )
 }
 
-export function Tasks({ name, detail, logHref, onPick, onSsh }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void; onSsh?: (place: TaskPlace) => void }) {
+export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void; onDetails: (place: TaskPlace) => void; onSsh?: (place: TaskPlace) => void }) {
   const states = useMemo(() => TaskStates.of(detail), [detail])
   const [state, setState] = useState('')
   const [text, setText] = useState('')
@@ -354,7 +355,7 @@ export function Tasks({ name, detail, logHref, onPick, onSsh }: { name: string; 
       {states.count > 1 && <Strip states={states} onPick={onPick} />}
       {found.error !== null && <ErrorNote error={found.error} />}
       {settled && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}
-      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} onSsh={onSsh} />
+      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} onDetails={onDetails} onSsh={onSsh} />
     </section>
   )
 }

@@ -5,6 +5,7 @@ import {
   authSet,
   commandsSet,
   fieldSet,
+  imageAdd,
   keyRename,
   numberBegun,
   pairAdd,
@@ -27,7 +28,7 @@ import { mebibytes } from '../../lib/format'
 import { Button, Field, SelectField, TextField } from '../../ui/ui'
 import { Environment, PlatformVariables } from './environment'
 import { numberOf, Renamed, type Editing } from './fields'
-import { Image } from './images'
+import { Images } from './images'
 import { Storages } from './storages'
 import { Tools } from './tools'
 
@@ -71,7 +72,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
             ))}
           </SelectField>
           <TextField label={t('Retries')} type="number" min={-2} value={form.retries} placeholder="0" onChange={(event) => setText(fieldSet(text, ['jobRetryCount'], numberOf(event.target.value)))} />
-          <Image form={form} text={text} setText={setText} />
+          <Images form={form} text={text} setText={setText} />
         </div>
         {form.images.map(({ name, auth }) => {
           const label = (title: string) => (form.images.length > 1 ? `${title} · ${name}` : title)
@@ -121,6 +122,8 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   )
 }
 
+const ANOTHER = '<another>' // no name of an image is like this
+
 function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
   const at = (...path: string[]) => ['taskRoles', role.name, ...path]
   const number = (label: string, value: string, min: number, ...path: string[]) => (
@@ -137,17 +140,23 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
         )}
       </div>
       <div className="fields fields-narrow">
-        <Renamed label={t('Name')} value={role.name} onRename={(name) => setText(roleRename(text, role.name, name))} />
+        <Renamed label={t('Name')} value={role.name} taken={form.roles.map(({ name }) => name)} onRename={(name) => setText(roleRename(text, role.name, name))} />
         {number(t('Instances'), role.instances, 0, 'instances')}
         <SkuFields role={role} skus={skus} text={text} setText={setText} />
         {number(t('GPUs'), role.gpu, 0, 'resourcePerInstance', 'gpu')}
         {number(t('CPUs'), role.cpu, 0, 'resourcePerInstance', 'cpu')}
         {number(t('Memory, MB'), role.memoryMB, 0, 'resourcePerInstance', 'memoryMB')}
-        {form.images.length > 1 && (
-          <SelectField label={t('Image')} value={role.image} onChange={(event) => setText(fieldSet(text, at('dockerImage'), event.target.value))}>
+        {form.images.length > 0 && (
+          <SelectField
+            label={t('Image of the role')}
+            value={role.image}
+            onChange={(event) => setText(event.target.value === ANOTHER ? imageAdd(text, role.name) : fieldSet(text, at('dockerImage'), event.target.value))}
+          >
+            {!form.images.some(({ name }) => name === role.image) && <option value={role.image}>{role.image}</option>}
             {form.images.map((image) => (
               <option key={image.name}>{image.name}</option>
             ))}
+            <option value={ANOTHER}>{t('another one')}</option>
           </SelectField>
         )}
       </div>
@@ -210,7 +219,7 @@ function Ports({ role, text, setText }: { role: RoleForm; text: string; setText:
         <p className="quiet">{t('So many of each label for every task; “ssh” and “http” are always there.')}</p>
         {role.ports.map(([label, count]) => (
           <div className="row row-top pair" key={label}>
-            <Renamed label={t('Label')} value={label} onRename={(to) => setText(keyRename(text, [...path, label], to))} />
+            <Renamed label={t('Label')} value={label} taken={role.ports.map(([other]) => other)} onRename={(to) => setText(keyRename(text, [...path, label], to))} />
             <TextField label={t('How many')} type="number" min={1} max={1000} value={count} onChange={(event) => setText(fieldSet(text, [...path, label], numberOf(event.target.value) ?? ''))} />
             <Button small kind="plain" aria-label={t('Remove {name}', { name: label })} onClick={() => setText(portRemove(text, role.name, label))}>
               ✕
@@ -241,7 +250,7 @@ function Pairs({ title, name, hint, isSecret, pairs, text, setText }: { title: s
       </div>
       {pairs.map(([key, value]) => (
         <div className="row row-top pair" key={key}>
-          <Renamed label={t('Name')} value={key} onRename={(to) => setText(keyRename(text, [name, key], to))} />
+          <Renamed label={t('Name')} value={key} taken={pairs.map(([other]) => other)} onRename={(to) => setText(keyRename(text, [name, key], to))} />
           <TextField label={t('Value')} type={isSecret ? 'password' : 'text'} autoComplete="new-password" value={value} onChange={(event) => setText(fieldSet(text, [name, key], event.target.value))} />
           <Button small kind="plain" aria-label={t('Remove {name}', { name: key })} onClick={() => setText(removeAt(text, [name, key]))}>
             ✕

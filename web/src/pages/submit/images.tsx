@@ -1,34 +1,42 @@
-// The image of the job: one that the operator has prepared, or any other.
+// The images of the job: each is one that the operator has prepared, or any other. Most jobs have one.
 import { useQuery } from '@tanstack/react-query'
 import { infoQuery } from '../../api/queries'
-import { imageSet, type JobForm } from '../../editor/job-file'
+import { imageRemove, imageSet, type JobForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
-import { SelectField, TextField } from '../../ui/ui'
+import { Button, SelectField, TextField } from '../../ui/ui'
 import type { Editing } from './fields'
 
-export function Image({ form, text, setText }: Editing & { form: JobForm }) {
+export function Images({ form, text, setText }: Editing & { form: JobForm }) {
   const { data: info } = useQuery(infoQuery)
-  const image = form.images[0]
   const prepared = info?.images ?? []
-  const chosen = prepared.find((one) => one.uri === image?.uri)
-  const set = (uri: string) => setText(imageSet(text, image?.name ?? 'image', uri))
-  return (
-    <>
-      {prepared.length > 0 && (
-        <div className="field-wide">
-          <SelectField label={t('Prepared image')} hint={chosen?.about ? <span lang="">{chosen.about}</span> : undefined} value={chosen?.uri ?? ''} onChange={(event) => event.target.value && set(event.target.value)}>
+  const images = form.images.length ? form.images : [{ name: 'image', uri: '' }]
+  return images.map(({ name, uri }) => {
+    const label = (title: string) => (images.length > 1 ? `${title} · ${name}` : title)
+    const set = (next: string) => setText(imageSet(text, name, next))
+    const chosen = prepared.find((one) => one.uri === uri)
+    const isUnused = images.length > 1 && !form.roles.some((role) => role.image === name)
+    return (
+      <div className="field-wide stack" key={name}>
+        {prepared.length > 0 && (
+          <SelectField label={label(t('Prepared image'))} hint={chosen?.about ? <span lang="">{chosen.about}</span> : undefined} value={chosen?.uri ?? ''} onChange={(event) => event.target.value && set(event.target.value)}>
             <option value="">{t('another, as below')}</option>
-            {prepared.map(({ name, uri }) => (
-              <option key={name} value={uri} lang="">
-                {name}
+            {prepared.map((one) => (
+              <option key={one.name} value={one.uri} lang="">
+                {one.name}
               </option>
             ))}
           </SelectField>
-        </div>
-      )}
-      <div className="field-wide">
-        <TextField label={t('Image')} value={image?.uri ?? ''} onChange={(event) => set(event.target.value)} />
+        )}
+        <TextField label={label(t('Image'))} value={uri} onChange={(event) => set(event.target.value)} />
+        {isUnused && (
+          <div className="row small quiet">
+            {t('No role uses it.')}
+            <Button small onClick={() => setText(imageRemove(text, name))}>
+              {t('Remove {name}', { name })}
+            </Button>
+          </div>
+        )}
       </div>
-    </>
-  )
+    )
+  })
 }

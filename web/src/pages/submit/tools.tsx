@@ -83,7 +83,7 @@ function Tensorboard({ board, text, setText }: Editing & { board: TensorboardFor
       />
       {board.folders.map(([name, path]) => (
         <div className="row row-top pair" key={name}>
-          <Renamed label={t('Name of the logs')} value={name} onRename={(to) => setText(folderRename(text, name, to))} />
+          <Renamed label={t('Name of the logs')} value={name} taken={board.folders.map(([other]) => other)} onRename={(to) => setText(folderRename(text, name, to))} />
           <TextField label={t('Folder of the logs')} value={path} onChange={(event) => setText(folderSet(text, name, event.target.value))} />
           <Button small kind="plain" aria-label={t('Remove {name}', { name })} onClick={() => setText(folderRemove(text, name))}>
             ✕
