@@ -55,6 +55,15 @@ test.describe('GPUs that are sampled', () => {
     await expect(map.getByTitle(`gpu-node ${held[0]} · ${JOB} · 90 % busy`)).toBeVisible()
     await expect(map.getByTitle(`gpu-node ${held[1]} · ${JOB} · 0 % busy`)).toBeVisible()
     await expect(map.getByTitle(`gpu-node ${other} · free · 30 % busy`)).toBeVisible()
+    // what works without a job is told by a sign in its cell and by a sentence, in every colouring
+    for (const by of ['use', 'job', 'health']) {
+      await page.getByLabel('Colour by').selectOption(by)
+      await expect(map.locator('.leaf[data-stray]')).toHaveCount(2) // the cell, and the sign of the sentence
+      await expect(map.getByText(`1 GPU is busy without a job: gpu-node ${other}`)).toBeVisible()
+    }
+    await expect(map.getByRole('listitem', { name: /^gpu-node: .*1 busy without a job/ })).toBeVisible()
+    await expect(map.getByRole('list', { name: 'Health of the nodes' })).toHaveText('Ready · 1')
+    await page.getByLabel('Colour by').selectOption('use')
     await picture(page, 'map-use')
     expect(await barriers(page)).toEqual([])
 

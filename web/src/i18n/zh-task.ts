@@ -1,21 +1,24 @@
-// Simplified Chinese of what is told of tasks and attempts, and of what the form says of names and images.
+// Simplified Chinese of what is told of tasks, attempts and machines, and of what the form says of names and images.
 const task: Record<string, string> = {
   'Address': '地址',
   'Attempt {n} of the task': '任务的第 {n} 次尝试',
   'Container': '容器',
-  'Details': '详情',
   'Details of {task}': '{task} 的详情',
+  'Details': '详情',
   'Ended by': '结束原因来自',
+  'Health of the nodes': '节点健康状况',
   'Image of the role': '角色的镜像',
   'In attempt {n} of the job': '属于作业的第 {n} 次尝试',
   'It needs a name.': '必须有名称。',
-  'Jobs of all users': '所有用户的作业',
   'Jobs of all users by state': '所有用户的作业（按状态）',
+  'Jobs of all users': '所有用户的作业',
   'Last lines': '最后几行',
+  'No engine has it': '没有引擎管理它',
   'No role uses it.': '没有角色使用它。',
   'No task of this attempt was made': '此次尝试没有创建任何任务',
   'Number for questions': '查询编号',
   'Port {label}': '端口 {label}',
+  'Ready, with failures': '就绪，但有故障',
   'Task {task}': '任务 {task}',
   'Tasks of attempt {n}': '第 {n} 次尝试的任务',
   'The newest {shown} of {n} events stand here; all of them:': '这里是 {n} 个事件中最新的 {shown} 个；全部事件：',
@@ -23,10 +26,13 @@ const task: Record<string, string> = {
   'Version {version} of the server': '服务器版本 {version}',
   'Who looks after the platform finds the job by it': '平台管理者可凭此编号找到该作业',
   'another one': '另一个',
+  'busy without a job': '忙碌但没有作业',
   'error': '错误',
   'first': '首次',
   'of attempt {n}': '（第 {n} 次尝试）',
   'warning': '警告',
+  '{n} GPU is busy without a job:|{n} GPUs are busy without a job:': '{n} 个 GPU 忙碌但没有作业：',
+  '{n} busy without a job': '{n} 个忙碌但没有作业',
 }
 
 export default task

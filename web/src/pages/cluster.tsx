@@ -6,11 +6,13 @@ import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs }
 import { t } from '../i18n/i18n'
 import { bandOf, BANDS, busyOf, chainsOf, colourIndex, type Band, type Chain, type Leaf, type NodeCell } from '../lib/cells'
 import { mebibytes } from '../lib/format'
+import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
 import { later } from '../ui/later'
 import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
+import { Lamp, lampName } from './cluster/lamp'
 import { Nodes } from './cluster/nodes'
 
 const UseOverTime = later(async () => ({ default: (await import('../ui/use')).UseOverTime }))
@@ -52,19 +54,32 @@ function describe(leaf: Leaf, busy: BusyMap): string {
     `${leaf.node} ${leaf.index}`,
     leaf.isHealthy ? (leaf.isUsed ? (leaf.jobs.join(', ') || t('in use')) : t('free')) : t('bad'),
     percent !== undefined && t('{percent} % busy', { percent }),
+    isStray(leaf, percent) && t('busy without a job'),
     leaf.vc && t('virtual cluster {vc}', { vc: leaf.vc }),
   ]
     .filter(Boolean)
     .join(' · ')
 }
 
-const NodeBox = memo(function NodeBox({ node, by, busy, mark, onHover }: { node: NodeCell; by: Colouring; busy: BusyMap; mark: string; onHover: (text: string) => void }) {
+interface NodeBoxProps {
+  node: NodeCell
+  lamp: LampState
+  by: Colouring
+  busy: BusyMap
+  mark: string
+  onHover: (text: string) => void
+}
+
+const NodeBox = memo(function NodeBox({ node, lamp, by, busy, mark, onHover }: NodeBoxProps) {
   const used = node.leaves.filter((leaf) => leaf.isUsed).length
   const bad = node.leaves.filter((leaf) => !leaf.isHealthy).length
+  const stray = node.leaves.filter((leaf) => isStray(leaf, busyAt(busy, leaf))).length
+  const facts = [t('{used} of {total} in use', { used, total: node.leaves.length }), bad > 0 && t('{n} bad', { n: bad }), stray > 0 && t('{n} busy without a job', { n: stray }), lamp !== 'ready' && lampName(lamp)]
   return (
-    <li className="node-box" aria-label={`${node.name}: ${t('{used} of {total} in use', { used, total: node.leaves.length })}${bad ? `, ${t('{n} bad', { n: bad })}` : ''}`}>
-      <div className="node-name clip" title={node.name}>
-        {node.name}
+    <li className="node-box" aria-label={`${node.name}: ${facts.filter(Boolean).join(', ')}`}>
+      <div className="node-name" title={`${node.name} · ${lampName(lamp)}`}>
+        <Lamp lamp={lamp} />
+        <span className="clip">{node.name}</span>
       </div>
       <div className="node-leaves">
         {node.leaves.map((leaf) => {
@@ -77,6 +92,7 @@ const NodeBox = memo(function NodeBox({ node, by, busy, mark, onHover }: { node:
               data-band={leaf.isHealthy && key && by === 'use' ? key : undefined}
               data-used={leaf.isUsed || undefined}
               data-bad={!leaf.isHealthy || undefined}
+              data-stray={isStray(leaf, busyAt(busy, leaf)) || undefined}
               data-mark={(mark && (leaf.jobs.includes(mark) || key === mark)) || undefined}
               title={describe(leaf, busy)}
               onMouseEnter={() => onHover(describe(leaf, busy))}
@@ -118,24 +134,56 @@ function Legend({ chain, by, busy, mark, onMark }: { chain: Chain; by: Colouring
   )
 }
 
+/** How many machines have which lamp. */
+function Lamps({ lamps }: { lamps: LampState[] }) {
+  const rows = LAMPS.map((lamp) => [lamp, lamps.filter((one) => one === lamp).length] as const).filter(([, count]) => count > 0)
+  return (
+    <ul className="row small legend" aria-label={t('Health of the nodes')}>
+      {rows.map(([lamp, count]) => (
+        <li key={lamp} className="row">
+          <Lamp lamp={lamp} /> {lampName(lamp)} · {count}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const STRAYS_NAMED = 12
+
+/** Somebody uses them past the platform, or a task left a process behind. */
+function Strays({ leaves, busy }: { leaves: Leaf[]; busy: BusyMap }) {
+  const strays = leaves.filter((leaf) => isStray(leaf, busyAt(busy, leaf)))
+  if (!strays.length) return null
+  const named = strays.slice(0, STRAYS_NAMED).map((leaf) => `${leaf.node} ${leaf.index}`)
+  return (
+    <p className="note" data-kind="wait">
+      <span className="leaf" data-stray aria-hidden="true" /> {t('{n} GPU is busy without a job:|{n} GPUs are busy without a job:', { n: strays.length })} {named.join(', ')}
+      {strays.length > STRAYS_NAMED && ` … ${t('and {n} more', { n: strays.length - STRAYS_NAMED })}`}
+    </p>
+  )
+}
+
 function CellMap() {
   const { data, error } = useQuery(cellsQuery)
-  const { data: nodes } = useQuery(nodesQuery)
+  const { data: nodes, error: nodesError } = useQuery(nodesQuery)
   const [search, change] = useSearch()
   const [hover, setHover] = useState('')
   const by = (search.get('by') ?? 'job') as Colouring
   const mark = search.get('mark') ?? ''
   const chains = useMemo(() => (data ? chainsOf(data.cells, data.groups) : []), [data])
   const busy = useMemo(() => busyOf(nodes?.data ?? []), [nodes])
+  const lamps = useMemo(() => new Map(nodes?.data.map((node) => [node.name ?? '', lampOf(node)])), [nodes])
+  const lampAt = (name: string): LampState => lamps.get(name) ?? 'unknown'
   if (error)
     return (
       <div className="note">
         {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{error.message}</span>
       </div>
     )
-  if (!data) return <Loading />
+  if (!data || (!nodes && !nodesError)) return <Loading />
   return (
     <div className="stack">
+      {nodesError && <ErrorNote error={nodesError} />}
       <div className="row">
         <SelectField label={t('Colour by')} value={by} onChange={(event) => change({ by: event.target.value, mark: null })}>
           <option value="job">{t('job')}</option>
@@ -156,6 +204,8 @@ function CellMap() {
               <h2>{chain.leafType}</h2>
               <span className="quiet">{t('{free} of {total} free', { free, total: leaves.length })}</span>
             </div>
+            <Lamps lamps={[...new Set(chain.nodes.map((node) => node.name))].map(lampAt)} />
+            <Strays leaves={leaves} busy={busy} />
             {by !== 'health' && <Legend chain={chain} by={by} busy={busy} mark={mark} onMark={(key) => change({ mark: key })} />}
             {parents.map((parent) => (
               <div key={parent} className="stack">
@@ -164,7 +214,7 @@ function CellMap() {
                   {chain.nodes
                     .filter((node) => node.parent === parent)
                     .map((node) => (
-                      <NodeBox key={`${node.name} ${node.leaves[0]?.address}`} node={node} by={by} busy={busy} mark={mark} onHover={setHover} />
+                      <NodeBox key={`${node.name} ${node.leaves[0]?.address}`} node={node} lamp={lampAt(node.name)} by={by} busy={busy} mark={mark} onHover={setHover} />
                     ))}
                 </ul>
               </div>
