@@ -132,6 +132,12 @@ test('a task says where it ran, what is to be copied, and how each of its attemp
   await dialog.getByRole('region', { name: 'Attempt 0 of the task' }).getByRole('link', { name: /^Log/ }).click()
   await expect(page).toHaveURL(/tab=logs.*run=0/)
   await expect(page.getByRole('log')).toContainText('before the end')
+
+  // its file, as it was written and as JSON
+  await page.getByRole('link', { name: 'Configuration', exact: true }).click()
+  await expect(page.getByRole('textbox', { name: 'Job file, read only' })).toContainText('taskRetryCount: 1')
+  await page.getByRole('button', { name: 'JSON', exact: true }).click()
+  await expect(page.getByRole('textbox', { name: 'Job file as JSON, read only' })).toContainText('"taskRetryCount": 1')
 })
 
 test('several jobs are stopped at once, archived and deleted', async ({ page }) => {

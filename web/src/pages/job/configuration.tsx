@@ -4,8 +4,10 @@ import Code from '../../editor/code'
 import { t } from '../../i18n/i18n'
 import { fileSave } from '../../lib/csv'
 import { diffLines } from '../../lib/diff'
+import { jobJson } from '../../lib/job-json'
 import { useSearch } from '../../router'
 import '../../style/submit.css'
+import { Forms } from '../../ui/forms'
 import { Button, Copy, ErrorNote, Loading, SelectField } from '../../ui/ui'
 
 /** The name without a number or a time at its end: runs of one experiment share it. */
@@ -24,6 +26,9 @@ export default function Configuration({ name }: { name: string }) {
   const before = others.filter((run) => (run.submissionTime ?? 0) <= submitted).reduce<(typeof others)[number] | undefined>((last, run) => (!last || (run.submissionTime ?? 0) > (last.submissionTime ?? 0) ? run : last), undefined)
   if (error) return <ErrorNote error={error} />
   if (text === undefined) return <Loading />
+  const json = other ? null : jobJson(text)
+  const isJson = json !== null && search.get('as') === 'json'
+  const shown = isJson ? json : text
   return (
     <div className="stack">
       <div className="row">
@@ -37,8 +42,9 @@ export default function Configuration({ name }: { name: string }) {
         </SelectField>
         {before && !other && <Button onClick={() => change({ with: `${before.username}~${before.name}` })}>{t('What differs from the run before')}</Button>}
         <div className="row push">
-          <Copy text={text} label={t('Copy the job file')} />
-          <Button onClick={() => fileSave(`${job}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>
+          {json !== null && <Forms forms={['yaml', 'json']} />}
+          <Copy text={shown} label={t('Copy the job file')} />
+          <Button onClick={() => (isJson ? fileSave(`${job}.json`, 'application/json', shown) : fileSave(`${job}.yaml`, 'text/yaml', shown))}>{t('Save as a file')}</Button>
         </div>
       </div>
       {otherError && <ErrorNote error={otherError} />}
@@ -46,7 +52,7 @@ export default function Configuration({ name }: { name: string }) {
         <Diff before={otherText} after={text} />
       ) : (
         <div className="config-code">
-          <Code text={text} label={t('Job file, read only')} />
+          <Code text={shown} label={isJson ? t('Job file as JSON, read only') : t('Job file, read only')} />
         </div>
       )}
     </div>
