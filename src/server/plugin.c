@@ -87,7 +87,18 @@ static void write_git(const struct doc *parameters, struct buf *pre)
                     "done\n");
 }
 
-static void write_tensorboard(const struct doc *parameters, struct buf *pre)
+static bool has_port(const struct spec_role *role, const char *label)
+{
+    for (size_t i = 0; i < role->port_count; i++)
+        if (strcmp(role->ports[i].label, label) == 0)
+            return true;
+    return false;
+}
+
+/* At the port of the parameters; else at the task's own one of the label `tensorboard`, which web
+ * ports can open and no other task of the node has; else at OpenPAI's default. */
+static void write_tensorboard(const struct doc *parameters, const struct spec_role *role,
+                              struct buf *pre)
 {
     const struct doc *folders = doc_get(parameters, "logdir"), *port = doc_get(parameters, "port");
     cleanup_buf struct buf list = BUF_INIT;
@@ -101,7 +112,10 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
     buf_string(pre, "nohup tensorboard --bind_all --logdir_spec=");
     buf_shell_word(pre, buf_as_text(&list));
     buf_string(pre, " --port=");
-    buf_shell_word(pre, port ? port->source : TEXT("6006"));
+    if (!port && has_port(role, "tensorboard"))
+        buf_string(pre, "\"${PAI_CONTAINER_HOST_tensorboard_PORT_LIST%%,*}\"");
+    else
+        buf_shell_word(pre, port ? port->source : TEXT("6006"));
     buf_string(pre, " </dev/null >/dev/null 2>&1 &\n");
 }
 
@@ -135,8 +149,9 @@ static void wipe(struct buf *buf)
     buf_release(buf);
 }
 
-static int write_one(const struct spec_plugin *plugin, const struct spec_pair *secrets,
-                     size_t count, struct plugin_text *text, struct err *err)
+static int write_one(const struct spec_plugin *plugin, const struct spec_role *role,
+                     const struct spec_pair *secrets, size_t count, struct plugin_text *text,
+                     struct err *err)
 {
     struct buf json = BUF_INIT, pre = BUF_INIT, post = BUF_INIT;
     int code = 0;
@@ -154,7 +169,7 @@ static int write_one(const struct spec_plugin *plugin, const struct spec_pair *s
     else if (strcmp(plugin->name, "git") == 0)
         write_git(parameters, &pre);
     else if (strcmp(plugin->name, "tensorboard") == 0)
-        write_tensorboard(parameters, &pre);
+        write_tensorboard(parameters, role, &pre);
     else if (strcmp(plugin->name, "ssh") == 0)
         write_ssh(parameters, &text->authorized_keys);
     put_part(&text->pre, &pre, plugin->is_failure_ignored);
@@ -174,7 +189,7 @@ int plugin_write(const struct spec *spec, const struct spec_role *role,
     int code = 0;
     for (size_t i = 0; code == 0 && i < spec->plugin_count; i++)
         if (is_for_role(&spec->plugins[i], role))
-            code = write_one(&spec->plugins[i], secrets, secret_count, text, err);
+            code = write_one(&spec->plugins[i], role, secrets, secret_count, text, err);
     return code;
 }
 

@@ -119,7 +119,9 @@ static const struct field git_fields[] = {
     {.name = "clone_dir", URI, .help = "Directory to clone to; must be empty"},
 };
 static const struct field tensorboard_fields[] = {
-    {.name = "port", INT(1, 65535), .help = "Port to listen on"},
+    {.name = "port",
+     INT(1, 65535),
+     .help = "Port to listen on; default: the role's of the label tensorboard, else 6006"},
     {.name = "logdir", .kind = FIELD_FREE_MAP, .help = "Names to directories"},
 };
 static const struct field teamwise_fields[] = {

@@ -8,7 +8,7 @@ test('a page of a task opens in a tab of its own, and reaches nothing of the por
   await signIn(page)
   await roomMake(page)
   const serve = [`mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; echo serving; exec httpd -f -p 127.0.0.1:$PAI_CURRENT_CONTAINER_PORT -h /tmp/www`]
-  await submit(page, jobFile('notebook', serve))
+  await submit(page, jobFile('notebook', serve).replace('gpu: 0}', 'gpu: 0, ports: {tensorboard: 1}}'))
   await page.goto('/jobs/admin~notebook?tab=logs')
   await expect(page.getByText('serving')).toBeVisible()
   await tabTo(page, page.getByRole('button', { name: 'More actions' }))
@@ -16,7 +16,8 @@ test('a page of a task opens in a tab of its own, and reaches nothing of the por
   await tabTo(page, page.getByRole('button', { name: 'Open a port …' }))
   await page.keyboard.press('Enter')
   const dialog = page.getByRole('dialog', { name: 'Open a port' })
-  await expect(dialog.getByLabel('Port')).toContainText('http')
+  await expect(dialog.getByLabel('Port').getByRole('option').first()).toHaveText(/^TensorBoard · \d+$/)
+  await dialog.getByLabel('Port').selectOption({ label: (await dialog.getByLabel('Port').getByRole('option', { name: /^http/ }).innerText()).trim() })
   expect(await barriers(page)).toEqual([])
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.emulateMedia({ colorScheme: 'light' })

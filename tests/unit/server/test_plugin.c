@@ -58,6 +58,23 @@ static void plugins_become_shell_text(void **state)
     assert_non_null(strstr(buf_cstr(&text.pre), "command -v tensorboard >/dev/null 2>&1 || {"));
     assert_non_null(strstr(buf_cstr(&text.pre), "--logdir_spec='a:/a,b:/b' --port='7000' "));
     plugin_text_release(&text);
+
+    /* without a port of its own TensorBoard has the task's of that label, and else OpenPAI's */
+    struct spec_port ports[] = {{.label = "http", .count = 1},
+                                {.label = "tensorboard", .count = 2}};
+    plugins[3].parameters_json = "{\"logdir\":{\"a\":\"/a\"}}";
+    role.ports = ports;
+    role.port_count = COUNT_OF(ports);
+    text = (struct plugin_text){0};
+    assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
+    assert_non_null(strstr(buf_cstr(&text.pre),
+                           " --port=\"${PAI_CONTAINER_HOST_tensorboard_PORT_LIST%%,*}\" <"));
+    plugin_text_release(&text);
+    role.port_count = 1;
+    text = (struct plugin_text){0};
+    assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
+    assert_non_null(strstr(buf_cstr(&text.pre), " --port='6006' <"));
+    plugin_text_release(&text);
     plugins[0].parameters_json = "{";
     text = (struct plugin_text){0};
     assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), ERR_CORRUPT);

@@ -294,6 +294,15 @@ export function portRemove(source: string, role: string, label: string): string 
   return print(document)
 }
 
+/** Each role gets a port of this label, or gives the one that it has for it back; the others stay as they are. */
+export function labelSet(source: string, label: string, isWanted: boolean): string {
+  return (formOf(source)?.roles ?? []).reduce((text, role) => {
+    const count = role.ports.find(([one]) => one === label)?.[1]
+    if (isWanted) return count === undefined ? fieldSet(text, ['taskRoles', role.name, 'resourcePerInstance', 'ports', label], 1) : text
+    return count === '1' ? portRemove(text, role.name, label) : text
+  }, source)
+}
+
 // ---- registries ----
 
 const SECRET = /^<%\s*\$secrets\.([\w-]+)\s*%>$/

@@ -44,6 +44,8 @@ const form: Record<string, string> = {
   'who submitted it': '提交者',
   'With neither this nor ssh from task to task no ssh server is started.': '如果既没有公钥，也未启用任务之间的 ssh，则不会启动 ssh 服务器。',
   '{name} is mounted at': '{name} 挂载于',
+  'given by the platform': '由平台分配',
+  '“Open a port” opens it only where this is empty, and a port has the label “tensorboard”.': '仅当此处留空且有端口带有标签“tensorboard”时，“打开端口”才能打开它。',
 }
 
 export default form

@@ -4,6 +4,7 @@ import { useMemo, useState, type FormEvent } from 'react'
 import { call, enc, type JobDetail, type Schema } from '../../api/client'
 import { infoQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { portName, TENSORBOARD } from '../../lib/port-names'
 import { TaskStates } from '../../lib/task-states'
 import { Button, Dialog, Empty, ErrorNote, Loading, SelectField, TextField } from '../../ui/ui'
 
@@ -15,10 +16,11 @@ interface Place {
   number: string
 }
 
-/** The ports of a task, each with its number; ssh is no page. */
+/** The ports of a task, each with its number, TensorBoard's first, as it was asked for; ssh is no page. */
 export const placesOf = (ports: Record<string, string> | undefined): Place[] =>
   Object.entries(ports ?? {})
     .filter(([label]) => label !== 'ssh')
+    .sort(([a], [b]) => Number(b === TENSORBOARD) - Number(a === TENSORBOARD))
     .flatMap(([label, numbers]) => numbers.split(',').map((number, offset) => ({ label, offset, number })))
 
 export default function PortDialog({ name, detail, onClose }: { name: string; detail: JobDetail; onClose: () => void }) {
@@ -79,7 +81,7 @@ export default function PortDialog({ name, detail, onClose }: { name: string; de
           <SelectField label={t('Port')} name="place">
             {places.map(({ label, number }, index) => (
               <option key={number} value={index}>
-                {label} · {number}
+                {portName(label)} · {number}
               </option>
             ))}
           </SelectField>

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import type { Task, TaskAttempt } from '../../api/client'
 import { pollMs, taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { portName } from '../../lib/port-names'
 import { addressOf, portsOf } from '../../lib/task-facts'
 import type { TaskPlace } from '../../lib/task-states'
 import { Ago, Button, Copy, Dialog, Duration, ErrorNote, LinkButton, Loading, Said, StateBadge } from '../../ui/ui'
@@ -135,8 +136,8 @@ function Attempt({ attempt, isFirst, children }: { attempt: TaskAttempt; isFirst
           </Fact>
         )}
         {ports.map(({ label, number }) => (
-          <Fact key={number} title={t('Port {label}', { label })}>
-            <Copied text={ip ? addressOf(ip, number) : number} label={t('Port {label}', { label })} />
+          <Fact key={number} title={t('Port {label}', { label: portName(label) })}>
+            <Copied text={ip ? addressOf(ip, number) : number} label={t('Port {label}', { label: portName(label) })} />
           </Fact>
         ))}
       </dl>

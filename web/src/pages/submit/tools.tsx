@@ -1,15 +1,13 @@
 // What the platform starts beside the commands: an ssh server and TensorBoard, as runtime plugins of the job file.
 import { folderAdd, folderRemove, folderRename, folderSet, parameterSet, pluginIgnore, pluginSet, userKeySet, type PluginName, type SshForm, type TensorboardForm } from '../../editor/job-extras'
-import type { JobForm } from '../../editor/job-file'
+import { labelSet, type JobForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
+import { TENSORBOARD } from '../../lib/port-names'
 import { Link } from '../../router'
 import { Button, Check, TextField } from '../../ui/ui'
 import { numberOf, Renamed, type Editing } from './fields'
 
 const LOGS = '/mnt/tensorboard' // as OpenPAI's portal
-
-/** Of OpenPAI's range, which is below the ports that the platform gives to tasks. */
-const portNew = () => 10000 + Math.floor(Math.random() * 5000)
 
 export function Tools({ form, text, setText }: Editing & { form: JobForm }) {
   const set = (name: PluginName, parameters: Record<string, unknown> | null) => setText(pluginSet(text, name, parameters))
@@ -20,10 +18,10 @@ export function Tools({ form, text, setText }: Editing & { form: JobForm }) {
         {t('ssh to the tasks')}
       </Check>
       {form.ssh && <Ssh ssh={form.ssh} text={text} setText={setText} />}
-      <Check checked={!!form.tensorboard} onChange={(event) => set('tensorboard', event.target.checked ? { port: portNew(), logdir: { path: LOGS } } : null)}>
+      <Check checked={!!form.tensorboard} onChange={(event) => setText(labelSet(pluginSet(text, 'tensorboard', event.target.checked ? { logdir: { path: LOGS } } : null), TENSORBOARD, event.target.checked))}>
         TensorBoard
       </Check>
-      {form.tensorboard && <Tensorboard board={form.tensorboard} text={text} setText={setText} />}
+      {form.tensorboard && <Tensorboard isLabelled={form.roles.some((role) => role.ports.some(([label]) => label === TENSORBOARD))} board={form.tensorboard} text={text} setText={setText} />}
     </section>
   )
 }
@@ -67,7 +65,7 @@ function Ssh({ ssh, text, setText }: Editing & { ssh: SshForm }) {
   )
 }
 
-function Tensorboard({ board, text, setText }: Editing & { board: TensorboardForm }) {
+function Tensorboard({ board, isLabelled, text, setText }: Editing & { board: TensorboardForm; isLabelled: boolean }) {
   return (
     <div role="group" aria-label="TensorBoard" className="part stack">
       <p className="small quiet">{t('It is started in each task, so the image must have it, and shows what the commands write to these folders.')}</p>
@@ -77,7 +75,8 @@ function Tensorboard({ board, text, setText }: Editing & { board: TensorboardFor
         type="number"
         min={1}
         max={65535}
-        placeholder="6006"
+        placeholder={isLabelled ? t('given by the platform') : '6006'}
+        hint={board.port ? t('“Open a port” opens it only where this is empty, and a port has the label “tensorboard”.') : undefined}
         value={board.port}
         onChange={(event) => setText(parameterSet(text, 'tensorboard', 'port', numberOf(event.target.value)))}
       />
