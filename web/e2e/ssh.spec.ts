@@ -1,6 +1,8 @@
 // Ways by ssh: the job's commands and its key, and a key pair made in the browser.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 import { ask } from './stage'
 
@@ -56,6 +58,52 @@ test('a running task has the commands by which it is reached, and the key of its
   await picture(page, 'ssh')
   await page.keyboard.press('Escape')
   await expect(button).toBeFocused()
+  await roomMake(page)
+})
+
+/** What a shell of a person with this home prints for a command of the dialog. ssh keeps what it learns there, too, and nothing from elsewhere counts. */
+function inShell(home: string, command: string, more = '') {
+  const line = command.replace(/^ssh /, `ssh -F none -o BatchMode=yes -o UserKnownHostsFile=${home}/known_hosts ${more}`)
+  return execFileSync('sh', ['-c', `${line} 'echo in $SKEP_JOB_ID as $(id -un); hostname'`], { encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'] ?? '', HOME: home } })
+}
+
+test('the commands of the dialog log in, by Debian’s ssh, with the key of the job and with one of one’s own', async ({ page }) => {
+  const image = process.env['PORTAL_SSH_IMAGE']
+  test.skip(!image, 'no ssh server for an image: tools/install-deps --test')
+  const home = mkdtempSync(join(tmpdir(), 'skep-ssh-'))
+  mkdirSync(join(home, 'Downloads'))
+  await signIn(page)
+  await roomMake(page)
+  const own = join(home, 'own')
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', own])
+  await ask(page, 'PUT', '/api/v2/users/admin/extension', { extension: { sshKeys: [{ title: 'own', value: readFileSync(`${own}.pub`, 'utf8').trim() }] } })
+  const name = `login-${Date.now()}`
+  const serve = ['echo up', 'sleep 100000']
+  await submit(page, jobFile(name, serve, SSH.replace('      failurePolicy: ignore\n', '')).replace(/uri: .*/, `uri: "${image}"`))
+  await page.goto(`/jobs/admin~${name}?tab=logs`)
+  await expect(page.getByRole('log')).toContainText('up') // the server stands before the commands
+  await page.goto(`/jobs/admin~${name}`)
+  await page.getByRole('button', { name: 'Reach main[0] by ssh' }).click()
+  const dialog = page.getByRole('dialog')
+  const saved = page.waitForEvent('download')
+  await dialog.getByRole('button', { name: 'Save the private key of the job' }).click()
+  const file = await saved
+  copyFileSync(await file.path(), join(home, 'Downloads', file.suggestedFilename()))
+  const copied = async (what: string) => {
+    await dialog.getByRole('button', { name: `Copy: ${what}` }).click()
+    return page.evaluate(() => navigator.clipboard.readText())
+  }
+  execFileSync('sh', ['-c', await copied('Once, as ssh takes no key that others may read')], { env: { PATH: process.env['PATH'] ?? '', HOME: home } })
+  const byJob = await copied('With the key of the job')
+  await expect(() => expect(inShell(home, byJob)).toMatch(/^in \S+ as root\n/)).toPass()
+  expect(inShell(home, await copied('With a key of your own'), `-o IdentitiesOnly=yes -o IdentityFile=${own} `)).toBe(inShell(home, byJob))
+  // the host is the job, whatever its address
+  expect(readFileSync(join(home, 'known_hosts'), 'utf8')).toMatch(new RegExp(`^admin~${name} ssh-ed25519 `))
+  // who has neither key is not let in
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(home, 'stranger')])
+  expect(() => inShell(home, byJob.replace(/-i \S+/, `-i ${join(home, 'stranger')}`))).toThrow(/Permission denied/)
+  await page.keyboard.press('Escape')
+  await ask(page, 'PUT', '/api/v2/users/admin/extension', { extension: { sshKeys: [] } })
   await roomMake(page)
 })
 

@@ -34,7 +34,7 @@ const words = (page: Page, names: string, given: string[]) =>
     const take = (text: string, element: Element) => {
       if (element.closest('[lang="en"], [lang=""], code, pre, kbd, textarea, noscript, .cm-editor, .xterm, [role="log"], svg title')) return
       for (const [word] of text.matchAll(/[A-Za-z0-9][A-Za-z0-9_.~-]*/g))
-        if (!/^[0-9a-f]{8}$/.test(word) && !word.split('~').every((part) => own.has(part)) && !word.split(/[^A-Za-z]+/).every((part) => part.length < 2 || name.test(part))) found.set(word, `${word}: ${text.trim().slice(0, 90)} <${element.className}>`)
+        if (!/^([0-9a-f]{8}$|PAI_)/.test(word) && !word.split('~').every((part) => own.has(part)) && !word.split(/[^A-Za-z]+/).every((part) => part.length < 2 || name.test(part))) found.set(word, `${word}: ${text.trim().slice(0, 90)} <${element.className}>`)
     }
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     while (texts.nextNode()) take(texts.currentNode.textContent ?? '', texts.currentNode.parentElement!)

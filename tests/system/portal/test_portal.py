@@ -1,6 +1,6 @@
 """The portal in a real browser: Debian's chromium, driven by Playwright (web/e2e), against a skepd with real containers.
 
-Covers: src/api/portal.c, src/api/relay.c
+Covers: src/api/portal.c, src/api/relay.c, src/init/ssh.c
 
 usage: test_portal.py [ARGUMENT…]    further arguments are Playwright's: a file, --grep TEXT
 
@@ -12,6 +12,7 @@ import sys
 import threading
 
 from browser import SKIP, packages_install, playwright, why_not
+import ssh_image
 from task_ports import server_port
 from world import World
 
@@ -58,7 +59,8 @@ def main():
     config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + IMAGES)
     with world:
         server = control(world)
-        code = playwright(world, *sys.argv[1:], PORTAL_IMAGE=world.image, PORTAL_CONTROL=f"http://127.0.0.1:{server.server_port}")
+        with_ssh = ssh_image.make(world)
+        code = playwright(world, *sys.argv[1:], **({"PORTAL_SSH_IMAGE": with_ssh} if with_ssh else {}), PORTAL_IMAGE=world.image, PORTAL_CONTROL=f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
     return code
 

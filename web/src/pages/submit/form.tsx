@@ -152,9 +152,11 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
             value={role.image}
             onChange={(event) => setText(event.target.value === ANOTHER ? imageAdd(text, role.name) : fieldSet(text, at('dockerImage'), event.target.value))}
           >
-            {!form.images.some(({ name }) => name === role.image) && <option value={role.image}>{role.image}</option>}
+            {!form.images.some(({ name }) => name === role.image) && <option value={role.image} lang="">{role.image}</option>}
             {form.images.map((image) => (
-              <option key={image.name}>{image.name}</option>
+              <option key={image.name} lang="">
+                {image.name}
+              </option>
             ))}
             <option value={ANOTHER}>{t('another one')}</option>
           </SelectField>
