@@ -47,20 +47,20 @@ function Facts({ detail }: { detail: JobDetail }) {
       {fact(t('Waited'), <Duration from={status.submissionTime} to={status.launchedTime ?? status.completedTime} />)}
       {fact(t('Ran'), <Duration from={status.launchedTime} to={status.completedTime} />)}
       {fact(t('Attempt'), status.attemptId)}
-      {detail.debugId &&
-        fact(
-          t('Number for questions'),
-          <span className="row row-line" title={t('Who looks after the platform finds the job by it')}>
-            <code className="small">{detail.debugId}</code>
-            <Copy text={detail.debugId} label={t('Copy: {what}', { what: t('Number for questions') })} />
-          </span>,
-        )}
       {fact(
         t('Retries'),
         retries && (status.retries ?? 0) > 0
           ? t('{user} by the user, {platform} by the platform, {resource} for resources', { user: retries.user ?? 0, platform: retries.platform ?? 0, resource: retries.resource ?? 0 })
           : status.retries,
       )}
+      {detail.debugId &&
+        fact(
+          t('Debug ID'),
+          <span className="row row-line" title={t('Who looks after the platform finds the job by it')}>
+            <code className="small">{detail.debugId}</code>
+            <Copy text={detail.debugId} label={t('Copy: {what}', { what: t('Debug ID') })} />
+          </span>,
+        )}
     </dl>
   )
 }
