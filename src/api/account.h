@@ -34,6 +34,9 @@ struct account_edit *account_edit_new(struct call *call, enum store_change_kind 
 /* Carry it out and reply; returns what a handler returns. */
 int account_change(struct call *call, struct account_edit *edit);
 
+/* A new user with the fields of this body, whose keys the caller has checked; replies. user.c */
+int account_user_create(struct call *call, const struct doc *doc);
+
 /* The user becomes an admin, or is none any more; by a group, neither. */
 void account_admin(struct call *call, const struct store_user *user, bool is_admin,
                    struct account_edit *edit);

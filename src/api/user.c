@@ -213,14 +213,12 @@ static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
     return 0;
 }
 
-int handle_user_create(struct call *call)
+int account_user_create(struct call *call, const struct doc *doc)
 {
-    const struct doc *doc, *extension = NULL;
+    const struct doc *extension = NULL;
     struct text name, email;
     bool is_admin, is_given;
-    int code = call_body(call, &doc);
-    if (!code)
-        code = call_body_string(call, doc, "username", true, &name);
+    int code = call_body_string(call, doc, "username", true, &name);
     if (!code)
         code = account_user_name(call, name);
     if (!code)
@@ -252,6 +250,17 @@ int handle_user_create(struct call *call)
         code = account_json(call, extension, &user->extension_json);
     user->virtual_clusters = edit->clusters;
     return code ? code : account_change(call, edit);
+}
+
+int handle_user_create(struct call *call)
+{
+    static const char *const KEYS[] = {"username", "password",  "passwordHash",   "email",
+                                       "admin",    "grouplist", "virtualCluster", "extension"};
+    const struct doc *doc;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "the fields of a new user");
+    return code ? code : account_user_create(call, doc);
 }
 
 int handle_user_remove(struct call *call)
@@ -362,13 +371,20 @@ struct update {
     struct account_edit *edit;
 };
 
-static int update_begin(struct call *call, struct update *update)
+static int update_begin(struct call *call, const char *const *keys, size_t key_count,
+                        struct update *update)
 {
+    static const char *const BODY_KEYS[] = {"data", "patch"};
     const struct doc *doc;
     *update = (struct update){0};
     int code = call_body(call, &doc);
     if (!code)
+        code = call_body_keys(call, doc, BODY_KEYS, COUNT_OF(BODY_KEYS), "data and patch");
+    if (!code)
         code = account_data(call, doc, &update->data);
+    if (!code)
+        code = call_body_keys(call, update->data, keys, key_count,
+                              "in data the fields of a user that may be changed");
     if (!code)
         code = patch_flag(call, doc, &update->is_patch);
     return code ? code : call_body_string(call, update->data, "username", true, &update->name);
@@ -407,8 +423,10 @@ int handle_user_update(struct call *call)
 {
     static const char *const whole[] = {"email", "virtualCluster", "admin", "password",
                                         "extension"};
+    static const char *const KEYS[] = {"username", "email",  "virtualCluster", "admin",
+                                       "password", "active", "extension"};
     struct update update;
-    int code = update_begin(call, &update);
+    int code = update_begin(call, KEYS, COUNT_OF(KEYS), &update);
     if (!code)
         code = update_fields(call, &update, whole, COUNT_OF(whole));
     if (!code)
@@ -454,8 +472,10 @@ static int set_password(struct call *call, const struct doc *doc, const struct s
 int handle_user_update_self(struct call *call)
 {
     static const char *const whole[] = {"email", "newPassword"};
+    static const char *const KEYS[] = {"username", "email", "oldPassword", "newPassword",
+                                       "extension"};
     struct update update;
-    int code = update_begin(call, &update);
+    int code = update_begin(call, KEYS, COUNT_OF(KEYS), &update);
     if (code)
         return code;
     if (!text_is(update.name, call->caller.auth.user))
@@ -471,11 +491,17 @@ int handle_user_update_self(struct call *call)
 
 /* ---- one field: OpenPAI's older paths ---- */
 
-/* The body, which must have `key`, and the user whose path it is. */
+/* The body, which must have `key` and nothing beside it, and the user whose path it is. */
 static int field_begin(struct call *call, const char *key, const char *message,
                        const struct doc **doc, struct account_edit **edit, struct store_user *user)
 {
+    const char *const keys[] = {key, "oldPassword"};
+    const bool is_password = strcmp(key, "newPassword") == 0;
     int code = call_body(call, doc);
+    if (!code)
+        code = call_body_keys(call, *doc, keys, is_password ? 2 : 1,
+                              is_password ? "oldPassword and newPassword"
+                                          : arena_format(call->arena, "%s alone", key));
     if (!code)
         code = edit_of(call, call->parameters[0], message, edit, user);
     if (!code && !doc_get(*doc, key))
@@ -589,7 +615,10 @@ static int member_change(struct call *call, enum store_change_kind kind, const c
     struct text group;
     struct store_user user;
     bool is_admin, is_given;
+    static const char *const KEYS[] = {"groupname", "admin"};
     int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "groupname and admin");
     if (!code)
         code = call_body_string(call, doc, "groupname", true, &group);
     if (!code)

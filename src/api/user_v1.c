@@ -4,9 +4,13 @@
 #include "base/memory.h"
 #include "store/read.h"
 
-static int body_user(struct call *call, const struct doc **doc, struct text *name)
+/* The body, which has these keys alone, and the user's name in it. */
+static int body_user(struct call *call, const char *const *keys, size_t count, const char *what,
+                     const struct doc **doc, struct text *name)
 {
     int code = call_body(call, doc);
+    if (!code)
+        code = call_body_keys(call, *doc, keys, count, what);
     return code ? code : call_body_string(call, *doc, "username", true, name);
 }
 
@@ -59,7 +63,9 @@ int handle_user_put_v1(struct call *call)
     const struct doc *doc;
     struct text name;
     bool is_modify = false, is_given;
-    int code = body_user(call, &doc, &name);
+    static const char *const KEYS[] = {"username", "password", "oldPassword", "admin", "modify"};
+    int code = body_user(call, KEYS, COUNT_OF(KEYS), "the fields of a user of the API's version 1",
+                         &doc, &name);
     if (!code)
         code = account_bool(call, doc, "modify", &is_modify, &is_given);
     if (code)
@@ -67,13 +73,14 @@ int handle_user_put_v1(struct call *call)
     if (is_modify)
         return user_modify(call, doc, name);
     code = call_may(call, AUTH_MANAGE, NULL);
-    return code ? code : handle_user_create(call);
+    return code ? code : account_user_create(call, doc);
 }
 
 int handle_user_remove_v1(struct call *call)
 {
+    static const char *const KEYS[] = {"username"};
     const struct doc *doc;
-    int code = body_user(call, &doc, &call->parameters[0]);
+    int code = body_user(call, KEYS, COUNT_OF(KEYS), "username alone", &doc, &call->parameters[0]);
     return code ? code : handle_user_remove(call);
 }
 
@@ -117,10 +124,13 @@ int handle_user_list_v1(struct call *call)
 /* "vc1,vc2": `default` is everybody's; "" leaves that alone. */
 int handle_user_clusters_v1(struct call *call)
 {
+    static const char *const KEYS[] = {"virtualClusters"};
     const struct doc *doc;
     struct store_user user;
     struct text list;
     int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "virtualClusters alone");
     if (!code)
         code = call_body_string(call, doc, "virtualClusters", true, &list);
     if (!code)
@@ -145,12 +155,15 @@ int handle_user_clusters_v1(struct call *call)
 int handle_user_pat_v1(struct call *call)
 {
     const struct auth_subject subject = {.owner = arena_copy(call->arena, call->parameters[0])};
+    static const char *const KEYS[] = {"githubPAT"};
     const struct doc *doc;
     struct text token;
     struct store_user user;
     int code = call_may_about(call, AUTH_EDIT_USER, &subject);
     if (!code)
         code = call_body(call, &doc);
+    if (!code) /* the whole body becomes part of the extension */
+        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "githubPAT alone");
     if (!code)
         code = call_body_string(call, doc, "githubPAT", true, &token);
     if (!code)

@@ -376,6 +376,56 @@ static void hashes_of_openpai_are_taken_over(void **state)
     assert_null(login(world, "eva", "test_password")); /* the salt is another one */
 }
 
+/* Every writer of a user names the word that it does not know, and changes nothing. */
+static void unknown_words_are_refused(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin"), *alice = world_login(world, "alice");
+    const struct {
+        enum http_method method;
+        const char *target, *token, *body;
+    } BAD[] = {
+        {HTTP_POST, USERS, admin,
+         "{\"username\":\"eve\",\"password\":\"test_password\",\"wrong\":1}"},
+        {HTTP_PUT, USERS, admin,
+         "{\"patch\":true,\"wrong\":1,\"data\":{\"username\":\"alice\",\"email\":\"n@x.org\"}}"},
+        {HTTP_PUT, USERS, admin,
+         "{\"patch\":true,\"data\":{\"username\":\"alice\",\"email\":\"n@x.org\",\"wrong\":1}}"},
+        {HTTP_PUT, USERS "/me", alice,
+         "{\"patch\":true,\"data\":{\"username\":\"alice\",\"email\":\"n@x.org\",\"wrong\":1}}"},
+        {HTTP_PUT, USERS "/me", alice,
+         "{\"patch\":true,\"wrong\":{},\"data\":{\"username\":\"alice\",\"email\":\"n@x.org\"}}"},
+        {HTTP_PUT, USERS "/alice/extension", alice, "{\"extension\":{},\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/email", alice, "{\"email\":\"n@x.org\",\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/password", alice,
+         "{\"oldPassword\":\"alice-password\",\"newPassword\":\"other-password\",\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/virtualcluster", admin, "{\"virtualCluster\":[],\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/admin", admin, "{\"admin\":true,\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/grouplist", admin, "{\"grouplist\":[],\"wrong\":1}"},
+        {HTTP_PUT, USERS "/alice/group", admin, "{\"groupname\":\"default\",\"wrong\":1}"},
+        {HTTP_DELETE, USERS "/alice/group", admin, "{\"groupname\":\"default\",\"wrong\":1}"},
+    };
+    expect(world, HTTP_GET, USERS "/alice", admin, "", 200);
+    cleanup_buf struct buf before = BUF_INIT;
+    buf_string(&before, buf_cstr(&world->body));
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        expect(world, BAD[i].method, BAD[i].target, BAD[i].token, BAD[i].body, 400);
+        has(world, "there is no 'wrong' here: the body has ");
+    }
+    /* a word of another route is unknown as well */
+    expect(world, HTTP_PUT, USERS "/me", alice,
+           "{\"patch\":true,\"data\":{\"username\":\"alice\",\"password\":\"other-password\"}}",
+           400);
+    has(world, "'password'");
+    expect(world, HTTP_PUT, USERS "/alice/email", alice,
+           "{\"email\":\"n@x.org\",\"oldPassword\":\"alice-password\"}", 400);
+    has(world, "the body has email alone");
+    expect(world, HTTP_GET, USERS "/alice", admin, "", 200);
+    assert_string_equal(buf_cstr(&world->body), buf_cstr(&before));
+    assert_non_null(login(world, "alice", "alice-password"));
+    expect(world, HTTP_GET, USERS "/eve", admin, "", 404);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(users_are_made_and_removed),
@@ -390,5 +440,6 @@ static const struct CMUnitTest tests[] = {
     TEST(the_older_names_are_the_same_paths),
     TEST(application_tokens_have_a_scope_and_an_end),
     TEST(hashes_of_openpai_are_taken_over),
+    TEST(unknown_words_are_refused),
 };
 UNIT_FILE(tests, NULL, NULL);

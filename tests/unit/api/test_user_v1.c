@@ -81,6 +81,31 @@ static void test_clusters(void **state)
     assert_body(world, "NoUserError");
 }
 
+static void test_unknown_words(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    static const struct {
+        enum http_method method;
+        const char *target, *body;
+    } BAD[] = {
+        {HTTP_PUT, USER, "{\"username\":\"eve\",\"password\":\"a-password\",\"wrong\":1}"},
+        {HTTP_PUT, USER,
+         "{\"username\":\"bob\",\"password\":\"a-password\",\"modify\":true,\"wrong\":1}"},
+        {HTTP_DELETE, USER, "{\"username\":\"bob\",\"wrong\":1}"},
+        {HTTP_PUT, USER "/bob/virtualClusters", "{\"virtualClusters\":\"\",\"wrong\":1}"},
+        {HTTP_PUT, USER "/bob/githubPAT", "{\"githubPAT\":\"secret\",\"wrong\":1}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        expect(world, BAD[i].method, BAD[i].target, admin, BAD[i].body, 400);
+        assert_body(world, "there is no 'wrong' here");
+    }
+    expect(world, HTTP_GET, "/api/v2/users", admin, "", 200);
+    assert_no_body(world, "eve");
+    assert_no_body(world, "secret");
+    assert_body(world, "\"username\":\"bob\"");
+}
+
 /* The first release's paths, and reads without a token where the operator opens them. */
 static void test_first_release(void **state)
 {
@@ -108,6 +133,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_accounts, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_own, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_clusters, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_unknown_words, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_first_release, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
