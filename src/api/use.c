@@ -3,16 +3,18 @@
 #include "core/plan.h"
 #include "model/use_series.h"
 #include "spec/spec.h"
+#include <assert.h>
 #include <time.h>
 
-enum { TASKS_MAX = 1000 }; /* whose series are added up for one reply */
+enum { TASKS_MAX = 1000 }; /* whose rows and series are read for one reply */
 
 /* What was asked for, and what was found. */
 struct use_reply {
     enum use_resolution resolution;
     struct use_points sum;
     uint64_t given_cpu, given_memory_mib, given_gpu;
-    size_t task_count, series_count;
+    uint64_t task_count;
+    size_t series_count;
 };
 
 static int resolution_read(struct call *call, enum use_resolution *resolution)
@@ -155,21 +157,13 @@ static int attempt_of(struct call *call, const struct use_query *query,
     return 0;
 }
 
-/* Is it one of those that were asked for? */
-static bool is_meant(const struct use_query *query, const struct task_record *task)
-{
-    return (!query->role.at || text_is(query->role, task->role_name)) &&
-           (query->index < 0 || task->task.index == query->index);
-}
-
 /* One grid for all of them: from the first start to the last end, or the half hour before it. */
-static void grid_make(const struct use_query *query, const struct store_tasks *tasks,
-                      struct use_reply *use)
+static void grid_make(const struct store_tasks *tasks, struct use_reply *use)
 {
     int64_t now_ms = (int64_t)time(NULL) * 1000, begin_ms = now_ms, end_ms = 0;
     for (size_t i = 0; i < tasks->count; i++) {
         const struct task_record *task = &tasks->items[i];
-        if (!is_meant(query, task) || !task->attempt_launched_ms)
+        if (!task->attempt_launched_ms)
             continue;
         int64_t until_ms = task->attempt_completed_ms ? task->attempt_completed_ms : now_ms;
         begin_ms = task->attempt_launched_ms < begin_ms ? task->attempt_launched_ms : begin_ms;
@@ -204,26 +198,86 @@ static int task_add(struct call *call, const struct use_query *query,
     return 0;
 }
 
-static int tasks_add(struct call *call, const struct use_query *query, const struct plan *plan,
+static int tasks_add(struct call *call, const struct use_query *query,
                      const struct store_tasks *tasks, struct use_reply *use)
 {
     struct use_points *points = ARENA_NEW(call->arena, struct use_points);
     int code = 0;
-    for (size_t i = 0; !code && i < tasks->count; i++) {
-        const struct task_record *task = &tasks->items[i];
-        if (!is_meant(query, task) || task->task.role >= plan->role_count)
-            continue;
-        const struct plan_role *role = &plan->roles[task->task.role];
-        use->given_cpu += role->cpu;
-        use->given_memory_mib += role->memory_mib;
-        use->given_gpu += role->gpu;
-        if (use->task_count++ < TASKS_MAX)
-            code = task_add(call, query, task, use, points);
-    }
-    if (!code && use->task_count == 0 && (query->role.at || query->index >= 0))
-        code = call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no such task");
+    grid_make(tasks, use);
+    for (size_t i = 0; !code && i < tasks->count; i++)
+        code = task_add(call, query, &tasks->items[i], use, points);
     if (use->series_count == 0)
         use->sum.count = 0;
+    return code;
+}
+
+/* So many tasks of the role are meant. */
+static void given_add(const struct store_task_totals *totals, const struct plan *plan, uint16_t r,
+                      uint64_t count, struct use_reply *use)
+{
+    assert(r < totals->count);
+    use->task_count += count;
+    use->given_cpu += count * plan->roles[r].cpu;
+    use->given_memory_mib += count * plan->roles[r].memory_mib;
+    use->given_gpu += count * plan->roles[r].gpu;
+}
+
+/* The role's number; plan->role_count: there is none of that name. */
+static uint16_t role_find(const struct plan *plan, struct text name)
+{
+    uint16_t r = 0;
+    while (r < plan->role_count && !text_is(name, plan->roles[r].name))
+        r++;
+    return r;
+}
+
+/* A page that begins with the first task that is meant: of the role, or of all. */
+static struct task_filter filter_of(const struct use_query *query, uint16_t role)
+{
+    const bool is_one = query->index >= 0;
+    struct task_filter filter = {.job_attempt = query->job_attempt,
+                                 .limit = is_one ? 1 : TASKS_MAX};
+    if (query->index > 0)
+        filter.after = (struct task_ref){role, (uint16_t)(query->index - 1)};
+    else if (role > 0)
+        filter.after = (struct task_ref){(uint16_t)(role - 1), UINT16_MAX};
+    filter.has_after = query->index > 0 || role > 0;
+    return filter;
+}
+
+/* Behind those of the role stand others'. */
+static void tasks_keep_meant(const struct use_query *query, uint16_t role,
+                             struct store_tasks *tasks)
+{
+    size_t kept = 0;
+    while (kept < tasks->count && tasks->items[kept].task.role == role &&
+           (query->index < 0 || tasks->items[kept].task.index == query->index))
+        kept++;
+    tasks->count = kept;
+}
+
+/* The tasks that are meant: the first TASKS_MAX of them, and how many they are. */
+static int tasks_read(struct call *call, struct job_id job, const struct use_query *query,
+                      struct store_tasks *tasks, struct use_reply *use)
+{
+    struct store_task_totals totals;
+    cleanup_plan struct plan *plan = NULL;
+    int code = store_job_plan(call->reader, job, &plan, &call->err);
+    if (!code)
+        code = store_task_totals(call->reader, job, query->job_attempt, call->arena, &totals,
+                                 &call->err);
+    if (code)
+        return code;
+    const uint16_t role = query->role.at ? role_find(plan, query->role) : 0;
+    const struct task_filter filter = filter_of(query, role);
+    code = store_task_page(call->reader, job, &filter, call->arena, tasks, &call->err);
+    if (!code && query->role.at)
+        tasks_keep_meant(query, role, tasks);
+    for (uint16_t r = 0; !code && r < plan->role_count; r++)
+        if (!query->role.at || r == role)
+            given_add(&totals, plan, r, query->index >= 0 ? tasks->count : totals.roles[r], use);
+    if (!code && query->role.at && use->task_count == 0)
+        code = call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no such task");
     return code;
 }
 
@@ -232,8 +286,7 @@ int handle_job_use(struct call *call)
     struct store_job job;
     struct use_query query;
     struct use_reply *use = ARENA_NEW(call->arena, struct use_reply);
-    struct store_tasks tasks;
-    cleanup_plan struct plan *plan = NULL;
+    struct store_tasks tasks = {0};
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = resolution_read(call, &use->resolution);
@@ -242,14 +295,9 @@ int handle_job_use(struct call *call)
     if (!code && !call_reader(call))
         code = call->err.code;
     if (!code)
-        code = store_tasks(call->reader, job.record.id, query.job_attempt, call->arena, &tasks,
-                           &call->err);
+        code = tasks_read(call, job.record.id, &query, &tasks, use);
     if (!code)
-        code = store_job_plan(call->reader, job.record.id, &plan, &call->err);
-    if (!code) {
-        grid_make(&query, &tasks, use);
-        code = tasks_add(call, &query, plan, &tasks, use);
-    }
+        code = tasks_add(call, &query, &tasks, use);
     if (!code)
         use_write(call, use, true);
     return code;

@@ -159,7 +159,9 @@ struct store_tasks {
 int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                 struct arena *arena, struct store_tasks *tasks, struct err *err);
 
-/* Some of those, in the same order. */
+/* Some of those, in the same order. No more rows are read than are wanted where nothing but
+ * `job_attempt`, `after` and `limit` is given; of a task that has been tried again, its attempts.
+ */
 struct task_filter {
     int64_t job_attempt; /* < 0: the current one, without tasks that were scaled away */
     const struct text *roles, *nodes; /* within one any of the list; an empty list: all */
@@ -173,6 +175,16 @@ struct task_filter {
 int store_task_page(struct store_reader *reader, struct job_id job,
                     const struct task_filter *filter, struct arena *arena,
                     struct store_tasks *tasks, struct err *err);
+
+/* How many tasks each role of the plan has of those that store_tasks would give. Of the tasks that
+ * the plan has (or what it was scaled to) no row is read: the others are counted by the database.
+ */
+struct store_task_totals {
+    uint64_t *roles;
+    size_t count;
+};
+int store_task_totals(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                      struct arena *arena, struct store_task_totals *totals, struct err *err);
 
 /* How many tasks of the current attempt are in each state, by role, and in which state each is.
  * Counted once after each change of the job, for some jobs that were asked about last. */

@@ -26,6 +26,19 @@ static const char select_job_behind[] =
                          "ORDER BY role, task_index LIMIT ?";
 static const char select_job_past[] = SELECT_FROM(
     "task_attempts") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index, task_attempt";
+/* of each task its latest attempt */
+static const char select_ever_behind[] = SELECT_FROM(
+    "task_attempts") " WHERE job = ? AND job_attempt = ?" BEHIND
+                     "AND task_attempt = (SELECT max(same.task_attempt) FROM task_attempts AS same "
+                     "WHERE same.job = task_attempts.job AND same.job_attempt = "
+                     "task_attempts.job_attempt AND same.role = task_attempts.role AND "
+                     "same.task_index = task_attempts.task_index) "
+                     "ORDER BY role, task_index LIMIT ?";
+#define OF_ROLE " WHERE job = ?1 AND job_attempt = ?2 AND role = ?3 AND task_index >= ?4"
+static const char count_beyond[] = "SELECT count(*) FROM tasks" OF_ROLE;
+static const char count_ended[] = "SELECT count(DISTINCT task_index) FROM task_attempts" OF_ROLE;
+static const char count_ever[] = "SELECT count(*) FROM (SELECT task_index FROM tasks" OF_ROLE
+                                 " UNION SELECT task_index FROM task_attempts" OF_ROLE ") AS ever";
 static const char select_one[] =
     SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = ?";
 static const char select_one_past[] =
@@ -448,12 +461,18 @@ static bool planned_find(struct planned *planned, struct task_ref *task)
     return planned->role < planned->plan->role_count;
 }
 
-static struct sql rows_behind(struct store_reader *reader, const struct job_record *job,
-                              const struct task_filter *filter)
+/* Is each task wanted, so that no more rows are read than tasks are wanted? */
+static bool is_page_bound(const struct task_filter *filter)
 {
     const bool is_each =
         !filter->states && !filter->role_count && !filter->node_count && !filter->keyword.length;
-    const bool is_bound = is_each && filter->limit <= INT32_MAX;
+    return is_each && filter->limit <= INT32_MAX;
+}
+
+static struct sql rows_behind(struct store_reader *reader, const struct job_record *job,
+                              const struct task_filter *filter)
+{
+    const bool is_bound = is_page_bound(filter);
     struct sql sql = sql_of(&reader->session, select_job_behind);
     sql_put_int(&sql, job->id.v);
     sql_put_int(&sql, job->attempt);
@@ -508,16 +527,49 @@ static int read_tasks_behind(struct store_reader *reader, const struct job_recor
     return has_row < 0 ? has_row : 0;
 }
 
+/* What was ever of the attempt: those that are there, and between them those that have gone. */
+static int read_ever_behind(struct store_reader *reader, const struct job_record *job,
+                            const struct task_filter *filter, struct arena *arena,
+                            struct task_list *list, struct err *err)
+{
+    cleanup_array struct task_list present = {0}, past = {0};
+    int code = 0;
+    if (filter->job_attempt == job->attempt)
+        code = read_tasks_behind(reader, job, filter, arena, &present, err);
+    if (code < 0)
+        return code;
+    struct sql sql = sql_of(&reader->session, select_ever_behind);
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, filter->job_attempt);
+    sql_put_int(&sql, filter->has_after ? filter->after.role : -1);
+    sql_put_int(&sql, filter->has_after ? filter->after.index : -1);
+    sql_put_int(&sql, (int64_t)filter->limit);
+    code = read_tasks(&sql, arena, &past, err);
+    for (size_t i = 0, k = 0; list->count < filter->limit;) {
+        if (i == present.count && k == past.count)
+            break;
+        const int order = i == present.count ? 1
+                          : k == past.count  ? -1
+                                            : refs_order(present.items[i].task, past.items[k].task);
+        *ARRAY_ADD(list) = order <= 0 ? present.items[i] : past.items[k];
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return code;
+}
+
 static int read_task_page(struct store_reader *reader, struct job_id job,
                           const struct task_filter *filter, struct arena *arena,
                           struct task_list *list, struct err *err)
 {
     struct store_job row = {0};
-    int code;
-    if (filter->job_attempt < 0) {
-        code = job_read(reader, job, arena, &row, err);
-        return code < 0 ? code : read_tasks_behind(reader, &row.record, filter, arena, list, err);
-    }
+    int code = job_read(reader, job, arena, &row, err);
+    if (code < 0)
+        return code;
+    if (filter->job_attempt < 0)
+        return read_tasks_behind(reader, &row.record, filter, arena, list, err);
+    if (is_page_bound(filter) && filter->job_attempt <= row.record.attempt)
+        return read_ever_behind(reader, &row.record, filter, arena, list, err);
     code = read_tasks_of(reader, job, filter->job_attempt, arena, list, err);
     tasks_keep_passing(list, filter);
     return code;
@@ -535,6 +587,67 @@ int store_task_page(struct store_reader *reader, struct job_id job,
     code = read_task_page(reader, job, filter, arena, &list, err);
     reader_end(reader);
     LIST_HAND_OVER(&list, arena, tasks);
+    return code;
+}
+
+/* --- how many they are --- */
+
+/* Of the role's tasks that have rows, those from an index on. */
+static int count_rows(struct store_reader *reader, const char *text, const struct job_record *job,
+                      int64_t job_attempt, struct task_ref from, uint64_t *count, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, text);
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, job_attempt);
+    sql_put_int(&sql, from.role);
+    sql_put_int(&sql, from.index);
+    const int code = sql_next(&sql, err);
+    if (code > 0) {
+        *count += (uint64_t)sql_int(&sql);
+        sql_done(&sql);
+    }
+    return code < 0 ? code : 0;
+}
+
+static int read_task_totals(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                            struct arena *arena, struct store_task_totals *totals, struct err *err)
+{
+    struct store_job row = {0};
+    cleanup_plan struct plan *plan = NULL;
+    int code = job_read(reader, job, arena, &row, err);
+    if (code == 0)
+        code = store_job_plan(reader, job, &plan, err);
+    if (code < 0)
+        return code;
+    if (job_attempt > row.record.attempt)
+        return err_fail(err, ERR_NOT_FOUND, "", "job %u has no attempt %lld", job.v,
+                        (long long)job_attempt);
+    const bool is_past = job_attempt >= 0 && job_attempt < row.record.attempt;
+    const char *text = is_past ? count_ended : job_attempt < 0 ? count_beyond : count_ever;
+    const uint32_t *planned = task_role_counts(&row.record, plan, arena);
+    totals->count = plan->role_count;
+    totals->roles = ARENA_ARRAY(arena, uint64_t, plan->role_count + 1u);
+    for (uint16_t r = 0; code == 0 && r < plan->role_count; r++) {
+        const uint32_t begin = is_past ? 0 : planned[r];
+        totals->roles[r] = begin;
+        if (begin <= UINT16_MAX)
+            code = count_rows(reader, text, &row.record,
+                              job_attempt < 0 ? row.record.attempt : job_attempt,
+                              (struct task_ref){r, (uint16_t)begin}, &totals->roles[r], err);
+    }
+    return code;
+}
+
+int store_task_totals(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                      struct arena *arena, struct store_task_totals *totals, struct err *err)
+{
+    assert(reader->session.db);
+    *totals = (struct store_task_totals){0};
+    int code = reader_begin(reader, err);
+    if (code < 0)
+        return code;
+    code = read_task_totals(reader, job, job_attempt, arena, totals, err);
+    reader_end(reader);
     return code;
 }
 

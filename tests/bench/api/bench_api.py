@@ -52,6 +52,7 @@ def main():
         big = server.file(world.job("big", ["true"], instances=2000), "big.yaml")
         assert server.skep("submit", big).returncode == 0
         for name, target in (("detail of a job of 2,000 tasks", "/api/v2/jobs/big"),
+                             ("use of a job of 2,000 tasks", "/api/v2/jobs/big/use"),
                              ("detail of a job of 1 task", "/api/v2/jobs/bench-1"),
                              ("list page of 20", "/api/v2/jobs?limit=20"),
                              ("list page of 20, with count", "/api/v2/jobs?limit=20&withTotalCount=true"),

@@ -69,6 +69,26 @@ static void test_job(void **state)
     assert_body(world, "\"sampledTaskCount\":0");
 }
 
+/* Of many tasks the first 1,000 are looked at; all of them are counted. */
+static void test_many(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world_submit(world, alice, "many", 10000);
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use", alice), 200);
+    assert_body(world, "\"taskCount\":10000,\"sampledTaskCount\":0");
+    assert_body(world, "\"given\":{\"cpu\":10000,");
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use?role=worker", alice), 200);
+    assert_body(world, "\"taskCount\":10000,");
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use?role=worker&index=9999", alice), 200);
+    assert_body(world, "\"taskCount\":1,");
+    assert_body(world, "\"given\":{\"cpu\":1,");
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use?role=worker&index=10000", alice), 404);
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use?jobAttempt=0", alice), 200);
+    assert_body(world, "\"taskCount\":10000,");
+    assert_int_equal(world_get(world, "/api/v2/jobs/many/use?jobAttempt=1", alice), 404);
+}
+
 static void test_refusals(void **state)
 {
     struct world *world = *state;
@@ -111,6 +131,7 @@ static void test_node(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_job, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_many, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_refusals, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_node, world_setup, world_teardown),
 };

@@ -148,6 +148,9 @@ static void tasks_come_in_pages(void **state)
         filter.has_after = true;
         filter.after = (struct task_ref){0, 0};
         assert_int_equal(page_of(world, &filter, &first), 3);
+        filter.after = (struct task_ref){0, UINT16_MAX}; /* the first of the next role */
+        assert_int_equal(page_of(world, &filter, &first), 3);
+        assert_int_equal(first, 0);
         filter.after = (struct task_ref){1, 1};
         assert_int_equal(page_of(world, &filter, &first), 1);
         assert_int_equal(first, 2);
@@ -220,11 +223,99 @@ static void tasks_without_a_row_stand_between_those_with_one(void **state)
                      ERR_NOT_FOUND);
 }
 
+/* What store_tasks gives, page by page and counted, for one attempt of the job. */
+static void expect_pages(struct world *world, int64_t job_attempt, size_t expected)
+{
+    const struct job_id job = {1};
+    struct task_filter filter = {.job_attempt = job_attempt};
+    struct store_tasks all, page;
+    struct store_task_totals totals;
+    assert_int_equal(store_tasks(world->reader, job, job_attempt, &world->arena, &all, &world->err),
+                     0);
+    assert_int_equal(all.count, expected);
+    assert_int_equal(
+        store_task_totals(world->reader, job, job_attempt, &world->arena, &totals, &world->err), 0);
+    uint64_t counted[2] = {0};
+    for (size_t i = 0; i < all.count; i++)
+        counted[all.items[i].task.role]++;
+    assert_int_equal(totals.count, 2);
+    assert_int_equal(totals.roles[0], counted[0]);
+    assert_int_equal(totals.roles[1], counted[1]);
+    for (uint64_t limit = 1; limit <= 4; limit++) {
+        filter.has_after = false;
+        filter.limit = limit;
+        for (size_t at = 0; at <= all.count; at += page.count) {
+            assert_int_equal(
+                store_task_page(world->reader, job, &filter, &world->arena, &page, &world->err), 0);
+            assert_int_equal(page.count, all.count - at < limit ? all.count - at : limit);
+            if (page.count == 0)
+                break;
+            for (size_t i = 0; i < page.count; i++) {
+                assert_int_equal(page.items[i].task.role, all.items[at + i].task.role);
+                assert_int_equal(page.items[i].task.index, all.items[at + i].task.index);
+                assert_int_equal(page.items[i].attempt.v, all.items[at + i].attempt.v);
+            }
+            filter.has_after = true;
+            filter.after = page.items[page.count - 1].task;
+        }
+    }
+}
+
+/* Ended attempts of tasks in the job's first attempt, some tried again, some scaled away. */
+static void tasks_of_an_attempt_are_counted_and_come_in_pages(void **state)
+{
+    struct world *world = *state;
+    struct job_record job = job_of(1, "alice", "train");
+    struct store_task_totals totals;
+    unsigned attempt = 5;
+
+    submit(world, 1, "alice", "train");
+    for (uint16_t i = 0; i < 6; i++) { /* two of them beyond the plan's three */
+        struct task_record task = task_of(1, 1, i, attempt++);
+        task.state = LIFE_ATTEMPT_COMPLETED;
+        add_task(world, task);
+        task.attempt.v = attempt++;
+        task.task_attempt = 1;
+        task.state = i % 2 ? LIFE_COMPLETED : LIFE_RUNNING;
+        add_task(world, task);
+    }
+    job.task_count = 7;
+    add_job(world, job);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    expect_pages(world, -1, 7);
+    expect_pages(world, 0, 7);
+    for (uint16_t i = 4; i < 6; i++) {
+        struct task_record task = task_of(1, 1, i, 0);
+        task.is_removed = true;
+        add_task(world, task);
+    }
+    job.task_count = 5;
+    add_job(world, job);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    expect_pages(world, -1, 5);
+    expect_pages(world, 0, 7);
+    job.attempt = 1;
+    job.task_count = 4;
+    job.state = LIFE_RUNNING;
+    add_job(world, job);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    expect_pages(world, 0, 6);
+    expect_pages(world, 1, 4);
+    expect_pages(world, -1, 4);
+    assert_int_equal(store_task_totals(world->reader, (struct job_id){1}, 2, &world->arena, &totals,
+                                       &world->err),
+                     ERR_NOT_FOUND);
+    assert_int_equal(store_task_totals(world->reader, (struct job_id){9}, -1, &world->arena,
+                                       &totals, &world->err),
+                     ERR_NOT_FOUND);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(tasks_without_a_row_come_from_the_plan),
     WORLD(history_keeps_attempts_that_end_and_begin_in_one_batch),
     WORLD(tasks_come_in_pages),
     WORLD(tasks_without_a_row_stand_between_those_with_one),
+    WORLD(tasks_of_an_attempt_are_counted_and_come_in_pages),
 };
 UNIT_FILE(tests, NULL, NULL);
