@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -93,9 +94,44 @@ bool core_engine_matters(struct core *core, const struct core_job *job)
 
 /* --- a try --- */
 
+/* Why one engine does not take the gang. */
+struct engine_said {
+    uint16_t engine;
+    bool is_never; /* no end of jobs can change it */
+    uint64_t topic;
+    char *reason;
+};
+
+static void said_clear(struct engine_try *try)
+{
+    for (uint16_t i = 0; i < try->said_count; i++)
+        mem_free(try->said[i].reason);
+    mem_free(try->said);
+    try->said = NULL;
+    try->said_count = try->unsaid_count = 0;
+}
+
+void engine_try_end(struct core_job *job)
+{
+    said_clear(&job->engine_try);
+}
+
+void engine_try_copy(struct engine_try *to, const struct engine_try *from)
+{
+    *to = *from;
+    if (!from->said)
+        return;
+    to->said = mem_zero(ENGINES_SAID_MAX, sizeof *to->said);
+    for (uint16_t i = 0; i < from->said_count; i++) {
+        to->said[i] = from->said[i];
+        to->said[i].reason = mem_copy(from->said[i].reason);
+    }
+}
+
 /* Also where there is one engine so far: nodes of another may appear before the search ends. */
 void engine_try_begin(struct core *core, struct core_job *job)
 {
+    engine_try_end(job);
     job->engine_try =
         (struct engine_try){.engine = is_bound(core, job) ? core_engine_next(core, 0) : 0,
                             .spares_others = core_engine_matters(core, job),
@@ -107,32 +143,66 @@ const char *engine_try_name(const struct core *core, const struct core_job *job)
     return engines_are_several(core) ? core_engine_name(core, job->engine_try.engine) : NULL;
 }
 
-/* Said of one engine is what ends of jobs may still change there; of the first of these. */
-static void outcome_keep(struct core *core, const struct engine_try *try,
-                         const struct start_outcome *outcome, struct engine_told *told)
+/* The place of what an engine says: where all are taken, that of one where no end of jobs helps. */
+static struct engine_said *said_place(struct engine_try *try, bool is_never)
 {
-    assert(try->engine && outcome->reason);
-    if (told->engine && (!told->is_never || outcome->is_never))
-        return;
-    const char *name = core_engine_name(core, try->engine);
-    *told = (struct engine_told){
-        .engine = try->engine,
-        .is_never = outcome->is_never,
-        .topic = text_words_hash(text_of(name), outcome->topic),
-        .reason = arena_format(&core->scratch, "no engine has room for all of its tasks; on %s: %s",
-                               *name ? name : "that which is not known", outcome->reason),
-    };
+    if (try->said_count < ENGINES_SAID_MAX)
+        return &try->said[try->said_count++];
+    try->unsaid_count++;
+    if (is_never)
+        return NULL;
+    for (uint16_t i = try->said_count; i-- > 0;)
+        if (try->said[i].is_never) {
+            mem_free(try->said[i].reason);
+            memmove(&try->said[i], &try->said[i + 1],
+                    (try->said_count - i - 1u) * sizeof *try->said);
+            return &try->said[try->said_count - 1];
+        }
+    return NULL;
 }
 
-bool engine_try_next(struct core *core, struct core_job *job, struct engine_told *told,
-                     struct start_outcome *outcome)
+static void outcome_keep(struct engine_try *try, const struct start_outcome *outcome)
+{
+    assert(try->engine && outcome->reason);
+    if (!try->said)
+        try->said = mem_zero(ENGINES_SAID_MAX, sizeof *try->said);
+    struct engine_said *said = said_place(try, outcome->is_never);
+    if (said)
+        *said = (struct engine_said){.engine = try->engine,
+                                     .is_never = outcome->is_never,
+                                     .topic = outcome->topic,
+                                     .reason = mem_copy(outcome->reason)};
+}
+
+/* All of them, in the order in which they were asked. */
+static void said_tell(struct core *core, const struct engine_try *try,
+                      struct start_outcome *outcome)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    assert(try->said_count > 0);
+    outcome->topic = 0;
+    buf_string(&text, "no engine has room for all of its tasks: ");
+    for (uint16_t i = 0; i < try->said_count; i++) {
+        const struct engine_said *said = &try->said[i];
+        const char *name = core_engine_name(core, said->engine);
+        buf_format(&text, "%son %s (%s)", i ? "; " : "",
+                   *name ? name : "an engine that is not known", said->reason);
+        outcome->topic = text_words_hash(text_of(name), outcome->topic * 31 + said->topic);
+    }
+    if (try->unsaid_count)
+        buf_format(&text, "; nor on %u other%s", try->unsaid_count,
+                   try->unsaid_count == 1 ? "" : "s");
+    outcome->reason = arena_copy(&core->scratch, buf_as_text(&text));
+}
+
+bool engine_try_next(struct core *core, struct core_job *job, struct start_outcome *outcome)
 {
     struct engine_try *try = &job->engine_try;
     const bool is_never = outcome->kind == PLACEMENT_WAIT && outcome->is_never;
     if (!try->engine || !engines_are_several(core))
         return false;
     if (outcome->kind == PLACEMENT_WAIT || !try->spares_others)
-        outcome_keep(core, try, outcome, told);
+        outcome_keep(try, outcome);
     try->could_preempt |= outcome->kind == PLACEMENT_PREEMPT;
     try->is_never &= is_never;
     try->is_held_back |= outcome->is_held_back;
@@ -140,11 +210,12 @@ bool engine_try_next(struct core *core, struct core_job *job, struct engine_told
     if (!try->engine && try->spares_others && try->could_preempt) {
         try->spares_others = false;
         try->engine = core_engine_next(core, 0);
+        said_clear(try); /* each is asked once more */
     }
     if (try->engine)
         return true;
-    outcome->reason = told->reason;
-    outcome->topic = told->topic;
+    said_tell(core, try, outcome);
+    said_clear(try);
     outcome->is_never = try->is_never;
     outcome->is_held_back |= try->is_held_back;
     return false;

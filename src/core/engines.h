@@ -9,6 +9,8 @@
 #define CORE_ENGINES_H
 #include "core/start.h"
 
+enum { ENGINES_SAID_MAX = 4 };
+
 /* The node has appeared, has changed or is lost. */
 void core_engine_update(struct core *core, uint32_t node);
 void core_engines_copy(struct core *to, const struct core *from); /* `to` has none yet */
@@ -26,16 +28,12 @@ void engine_try_begin(struct core *core, struct core_job *job);
 /* The engine whose turn it is, when there are others; NULL: any will do. */
 const char *engine_try_name(const struct core *core, const struct core_job *job);
 
-/* What is said of it when no engine takes it: all zero at first, in each step. */
-struct engine_told {
-    uint16_t engine;
-    bool is_never;
-    uint64_t topic;
-    const char *reason;
-};
 /* It has failed there. True: now it is another engine's turn, or the first one's again, where
- * others may be ended from now on. False: all have been tried, and *outcome says so. */
-bool engine_try_next(struct core *core, struct core_job *job, struct engine_told *told,
-                     struct start_outcome *outcome);
+ * others may be ended from now on. False: all have been tried, and *outcome says what each engine
+ * had to say, of ENGINES_SAID_MAX in words. What has been said is kept from step to step. */
+bool engine_try_next(struct core *core, struct core_job *job, struct start_outcome *outcome);
+/* The job is not searched for any more: what was said is forgotten. */
+void engine_try_end(struct core_job *job);
+void engine_try_copy(struct engine_try *to, const struct engine_try *from);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/capacity.h"
+#include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -123,6 +124,7 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
     plan_free(job->plan);
     assert(!job->hold_count);
     holds_forget(core, job); /* victims of a search that held nothing yet */
+    engine_try_end(job);
     *job = (struct core_job){0};
     *ARRAY_ADD(&core->free_jobs) = slot;
     core->jobs_live--;
@@ -177,6 +179,7 @@ void core_jobs_copy(struct core *to, const struct core *from)
         new->full_name = to->names.items[old->name].text;
         job_clone(&new->life, &old->life);
         holds_copy(to, new, old);
+        engine_try_copy(&new->engine_try, &old->engine_try);
     }
 }
 
@@ -189,6 +192,7 @@ void core_jobs_release(struct core *core)
         job_release(&job->life);
         plan_free(job->plan);
         holds_forget(core, job);
+        engine_try_end(job);
     }
     for (size_t i = 0; i < core->names.count; i++)
         mem_free(core->names.items[i].text);
@@ -328,6 +332,7 @@ static void core_job_unqueue(struct core *core, struct core_job *job)
     reserve_drop(core, core_job_slot(core, job));
     holds_release(core, job);
     placing_forget(core, job);
+    engine_try_end(job);
     job->preempt_rounds = 0;
     job->is_alone = false;
     job->reason_topic = 0;

@@ -606,7 +606,6 @@ static struct start_outcome gang_search(struct core *core, struct core_job *job,
                                         struct parts *parts)
 {
     const uint32_t work_end = parts->work_end;
-    struct engine_told told = {0};
     for (;;) {
         const struct placing *placing = placing_of(core, job);
         const bool had_holds = placing ? !placing->is_fresh : job->hold_count > 0;
@@ -615,7 +614,7 @@ static struct start_outcome gang_search(struct core *core, struct core_job *job,
             return outcome;
         placing_forget(core, job);
         if (outcome.kind == PLACEMENT_BIND || job->hold_count || had_holds ||
-            !engine_try_next(core, job, &told, &outcome))
+            !engine_try_next(core, job, &outcome))
             return outcome;
         *parts = gang_parts(core, job);
         parts->work_end = work_end;
@@ -630,8 +629,7 @@ static struct start_outcome gang_begin_go_on(struct core *core, struct core_job 
 {
     struct start_outcome outcome = gang_start_go_on(core, job);
     if (!may_search || outcome.kind != PLACEMENT_WAIT || outcome.is_cut ||
-        !outcome.is_port_conflict ||
-        !engine_try_next(core, job, &(struct engine_told){0}, &outcome))
+        !outcome.is_port_conflict || !engine_try_next(core, job, &outcome))
         return outcome;
     struct parts parts = gang_parts(core, job);
     return parts_cut(core, job, &parts, 0);

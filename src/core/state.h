@@ -124,11 +124,13 @@ struct node_engine {
 
 /* The search for a gang that must lie on one engine: which one's turn it is. */
 struct engine_try {
-    uint16_t engine;    /* 0: any will do */
-    bool spares_others; /* first an engine is looked for on which nobody has to be ended */
-    bool could_preempt; /* there is one on which others could be */
-    bool is_never;      /* of all so far, no end of jobs can make room on any */
-    bool is_held_back;  /* on one of them */
+    uint16_t engine;          /* 0: any will do */
+    bool spares_others;       /* first an engine is looked for on which nobody has to be ended */
+    bool could_preempt;       /* there is one on which others could be */
+    bool is_never;            /* of all so far, no end of jobs can make room on any */
+    bool is_held_back;        /* on one of them */
+    struct engine_said *said; /* why not those that were asked; NULL: none was */
+    uint16_t said_count, unsaid_count;
 };
 
 struct core_job {

@@ -91,7 +91,8 @@ static void a_gang_waits_for_room_on_one_engine(void **state)
         uint32_t gang = submit(&world, "gang", 10, 2);
         assert_false(has_begun(&world, gang));
         assert_non_null(strstr(world_job(&world, gang)->reason,
-                               "no engine has room for all of its tasks; on a: "));
+                               "no engine has room for all of its tasks: on a ("));
+        assert_non_null(strstr(world_job(&world, gang)->reason, "); on b ("));
         uint32_t one = submit(&world, "one", 10, 1); /* no gang of several tasks */
         assert_true(has_begun(&world, one));
         assert_int_equal(world_ask(&world, EVENT_STOP, one), 0);
@@ -257,7 +258,67 @@ static void what_no_engine_has_room_for_is_said(void **state)
     node_tell(&world, "a2", false); /* it may get well */
     uint32_t again = submit(&world, "again", 10, 2);
     assert_non_null(strstr(world_job(&world, again)->reason, "no engine has room"));
-    assert_null(strstr(world_job(&world, again)->reason, "it can never start"));
+    const char *of_b = strstr(world_job(&world, again)->reason, "on b ("),
+               *never = strstr(world_job(&world, again)->reason, "it can never start");
+    assert_true(of_b && never > of_b); /* and nowhere before */
+    world_release(&world);
+}
+
+/* Why the job waits, as the step says in which it has been tried. */
+static const char *reason_of(struct world *world, uint32_t job)
+{
+    const struct job_record *record;
+    while (!(record = world_job(world, job)) || !record->reason[0])
+        assert_true(world_pass_step(world));
+    return record->reason;
+}
+
+/* Each engine is asked in a step of its own, and four of them are told in words: those where ends
+ * of jobs may help, before others. */
+static void what_each_engine_wants_is_said(void **state)
+{
+    (void)state;
+    for (uint32_t slice = 0; slice < 2; slice++) {
+        struct world world;
+        begin(&world, "best-fit", NODES("a1", "b1", "c1", "d1", "e1", "f1"));
+        if (slice)
+            core_slice_set(world.core, slice);
+        uint32_t gang = submit(&world, "gang", 10, 2);
+        const char *reason = reason_of(&world, gang);
+        assert_non_null(strstr(reason, "tasks: on a (it needs "));
+        assert_non_null(strstr(reason, "); on b ("));
+        assert_non_null(strstr(reason, "); on d ("));
+        assert_null(strstr(reason, "on e ("));
+        assert_non_null(strstr(reason, "); nor on 2 others"));
+        node_tell(&world, "f2", false); /* it may get well */
+        gang = world_submit_role(&world, "other", 10, world_role("worker", 2, 2, GPUS));
+        reason = reason_of(&world, gang);
+        assert_non_null(strstr(reason, "tasks: on a ("));
+        assert_null(strstr(reason, "on d ("));
+        assert_non_null(strstr(reason, "); on f (it needs "));
+        assert_null(strstr(strstr(reason, "on f ("), "never"));
+        world_release(&world);
+    }
+}
+
+/* What was said in earlier steps is copied, and forgotten with the job. */
+static void a_search_is_copied_with_what_engines_have_said(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "best-fit", NODES("a1", "b1", "c1"));
+    core_slice_set(world.core, 1);
+    uint32_t gang = submit(&world, "gang", 10, 2);
+    const struct core_job *job = core_job_find(world.core, (struct job_id){gang});
+    while (job->engine_try.said_count == 0) /* the search goes on in the next step */
+        assert_true(world_pass_step(&world));
+    struct core *copy = core_copy(world.core);
+    const struct core_job *copied = core_job_find(copy, (struct job_id){gang});
+    assert_int_equal(copied->engine_try.said_count, job->engine_try.said_count);
+    assert_ptr_not_equal(copied->engine_try.said, job->engine_try.said);
+    core_free(copy);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    world_pass_end(&world);
     world_release(&world);
 }
 
@@ -291,6 +352,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(room_is_held_back_on_one_engine),
     cmocka_unit_test(an_engine_without_nodes_does_not_count),
     cmocka_unit_test(what_no_engine_has_room_for_is_said),
+    cmocka_unit_test(what_each_engine_wants_is_said),
+    cmocka_unit_test(a_search_is_copied_with_what_engines_have_said),
     cmocka_unit_test(a_copy_and_a_restart_know_the_engines),
 };
 UNIT_FILE(tests, NULL, NULL);
