@@ -48,18 +48,20 @@ static int config_read(const char *path, struct arena *arena, const struct doc *
     return *engine ? 0 : cli_fail(EXIT_USAGE, "%s has no engine of the kind kubernetes", path);
 }
 
-/* KUBECONFIG may name several files; the first that is there counts. NULL: there is none. */
-static const char *kubeconfig_find(struct arena *arena)
+/* As kubectl: KUBECONFIG, whose files are one together, or the user's own. False: there is none. */
+static bool kubeconfig_read(const char *context, struct arena *arena, struct kube_access *found,
+                            int *code, struct err *err)
 {
     const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
-    struct text rest = text_of(list ? list : "");
-    while (rest.length > 0) {
-        const char *path = arena_copy(arena, text_cut(&rest, ':'));
-        if (path[0] && access(path, R_OK) == 0)
-            return path;
+    if (list && list[0]) {
+        *code = kube_access_of_files(list, context, arena, found, err);
+        return true;
     }
     const char *own = arena_format(arena, "%s/.kube/config", home ? home : "");
-    return access(own, R_OK) == 0 ? own : NULL;
+    if (access(own, R_OK) != 0)
+        return false;
+    *code = kube_access_of_file(own, context, arena, found, err);
+    return true;
 }
 
 static int access_read(const struct cli *cli, const struct doc *engine, struct arena *arena,
@@ -68,13 +70,14 @@ static int access_read(const struct cli *cli, const struct doc *engine, struct a
     struct err err;
     const char *path = setting(cli, "kubeconfig", engine, "kubeconfig", "");
     const char *context = setting(cli, "kube-context", engine, "context", "");
+    int code = 0;
+    if (path[0])
+        code = kube_access_of_file(path, context, arena, &wants->access, &err);
     /* with a configuration it is asked as the server does: without a kubeconfig, as a pod */
-    if (!path[0] && !engine)
-        path = kubeconfig_find(arena);
-    int code = path && path[0] ? kube_access_of_file(path, context, arena, &wants->access, &err)
-                               : kube_access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
-                                                    getenv("KUBERNETES_SERVICE_PORT"),
-                                                    ACCESS_POD_FOLDER, arena, &wants->access, &err);
+    else if (engine || !kubeconfig_read(context, arena, &wants->access, &code, &err))
+        code =
+            kube_access_of_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+                               ACCESS_POD_FOLDER, arena, &wants->access, &err);
     return code < 0 ? cli_fail(EXIT_USAGE, "%s%s%s", err.path, err.path[0] ? ": " : "", err.text)
                     : 0;
 }

@@ -13,6 +13,13 @@
 struct source {
     const char *path, *folder;
     struct arena *arena;
+    const struct doc *doc;
+};
+
+/* Several that are one: what stands in an earlier one hides what has its name in later ones. */
+struct sources {
+    struct source items[ACCESS_FILES_MAX];
+    size_t count;
 };
 
 static const char *string_of(const struct doc *doc, const char *key)
@@ -100,20 +107,29 @@ static const char *file_of(const struct source *source, const struct doc *from, 
     return has_data ? "" : path_of(source, string_of(from, key));
 }
 
-/* The entry of a list by its name, as kubeconfigs have them: {name: N, KIND: {…}}. */
-static int entry_find(const struct source *source, const struct doc *doc, const char *list,
-                      const char *kind, const char *name, const struct doc **entry, struct err *err)
+/* The entry of a list by its name, as kubeconfigs have them ({name: N, KIND: {…}}), and where it
+ * stands. Of several files the first that has the name: nothing of another's entry is added. */
+static int entry_find(const struct sources *sources, const char *list, const char *kind,
+                      const char *name, const struct source **source, const struct doc **entry,
+                      struct err *err)
 {
-    const struct doc *entries = doc_get_list(doc, list);
-    for (size_t i = 0; i < entries->as.list.count; i++) {
-        const struct doc *item = entries->as.list.items[i];
-        if (strcmp(string_of(item, "name"), name) == 0) {
+    for (size_t k = 0; k < sources->count; k++) {
+        const struct doc *entries = doc_get_list(sources->items[k].doc, list);
+        for (size_t i = 0; i < entries->as.list.count; i++) {
+            const struct doc *item = entries->as.list.items[i];
+            if (strcmp(string_of(item, "name"), name) != 0)
+                continue;
+            *source = &sources->items[k];
             *entry = doc_get_map(item, kind);
             return 0;
         }
     }
-    return err_fail(err, ERR_INVALID, list, "%.100s: it has no %s \"%.60s\"", source->path, kind,
-                    name);
+    return sources->count == 1
+               ? err_fail(err, ERR_INVALID, list, "%.100s: it has no %s \"%.60s\"",
+                          sources->items[0].path, kind, name)
+               : err_fail(err, ERR_INVALID, list,
+                          "%.100s and %zu more files of KUBECONFIG: they have no %s \"%.60s\"",
+                          sources->items[0].path, sources->count - 1, kind, name);
 }
 
 static int cluster_read(const struct source *source, const struct doc *cluster,
@@ -130,6 +146,7 @@ static int cluster_read(const struct source *source, const struct doc *cluster,
     access->server_name = string_of(cluster, "tls-server-name");
     access->proxy = string_of(cluster, "proxy-url");
     access->is_unchecked = doc_get_bool(cluster, "insecure-skip-tls-verify", false);
+    access->ca_path = file_of(source, cluster, "certificate-authority");
     return part_read(source, cluster, "certificate-authority", &access->ca, err);
 }
 
@@ -276,44 +293,89 @@ static int user_read(const struct source *source, const struct doc *user, const 
     return plugin_read(source, exec, cluster, access, err);
 }
 
-static int document_read(const struct source *source, const char *context, struct text content,
-                         struct kube_access *access, struct err *err)
+static int document_read(struct source *source, struct text content, struct err *err)
 {
     cleanup_problems struct problems problems;
     problems_init(&problems, source->arena);
-    const struct doc *doc = doc_parse(content, DOC_YAML, source->arena, &problems), *entry = NULL;
-    const struct doc *cluster = NULL;
-    if (!doc || problems.error_count > 0)
+    source->doc = doc_parse(content, DOC_YAML, source->arena, &problems);
+    if (!source->doc || problems.error_count > 0)
         return err_fail(err, ERR_INVALID, "", "%.150s is no YAML document", source->path);
-    if (!context[0])
-        context = string_of(doc, "current-context");
+    return 0;
+}
+
+static int source_add(struct sources *sources, const char *path, struct arena *arena,
+                      struct err *err)
+{
+    struct text content = {0};
+    const char *slash = strrchr(path, '/');
+    if (sources->count == ACCESS_FILES_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "KUBECONFIG names more than %d files",
+                        ACCESS_FILES_MAX);
+    struct source *source = &sources->items[sources->count];
+    *source = (struct source){
+        .path = arena_copy(arena, text_of(path)),
+        .folder = slash ? arena_copy(arena, (struct text){path, (size_t)(slash - path)}) : ".",
+        .arena = arena};
+    int code = kube_access_part(path, arena, &content, err);
+    if (code == 0)
+        code = document_read(source, content, err);
+    if (code == 0)
+        sources->count++;
+    return code;
+}
+
+static int sources_read(const struct sources *sources, const char *context,
+                        struct kube_access *access, struct err *err)
+{
+    const struct doc *entry = NULL, *cluster = NULL, *user = NULL;
+    const struct source *source = NULL;
+    for (size_t i = 0; i < sources->count && !context[0]; i++)
+        context = string_of(sources->items[i].doc, "current-context");
     if (!context[0])
         return err_fail(err, ERR_INVALID, "current-context", "%.150s has none, and none is named",
-                        source->path);
-    int code = entry_find(source, doc, "contexts", "context", context, &entry, err);
+                        sources->items[0].path);
+    int code = entry_find(sources, "contexts", "context", context, &source, &entry, err);
     if (code < 0)
         return code;
     access->space = string_of(entry, "namespace");
-    const char *user = string_of(entry, "user");
-    code =
-        entry_find(source, doc, "clusters", "cluster", string_of(entry, "cluster"), &cluster, err);
+    code = entry_find(sources, "clusters", "cluster", string_of(entry, "cluster"), &source,
+                      &cluster, err);
     if (code == 0)
         code = cluster_read(source, cluster, access, err);
     if (code == 0)
-        code = entry_find(source, doc, "users", "user", user, &entry, err);
-    return code < 0 ? code : user_read(source, entry, cluster, access, err);
+        code = entry_find(sources, "users", "user", string_of(entry, "user"), &source, &user, err);
+    if (code < 0)
+        return code;
+    access->path = source->path;
+    return user_read(source, user, cluster, access, err);
 }
 
 int kube_access_of_file(const char *path, const char *context, struct arena *arena,
                         struct kube_access *access, struct err *err)
 {
-    struct text content = {0};
-    const char *slash = strrchr(path, '/');
-    struct source source = {
-        path, slash ? arena_copy(arena, (struct text){path, (size_t)(slash - path)}) : ".", arena};
-    *access = (struct kube_access){.path = arena_copy(arena, text_of(path))};
-    int code = kube_access_part(path, arena, &content, err);
-    return code < 0 ? code : document_read(&source, context, content, access, err);
+    struct sources sources = {.count = 0};
+    *access = (struct kube_access){.path = ""};
+    int code = source_add(&sources, path, arena, err);
+    return code < 0 ? code : sources_read(&sources, context, access, err);
+}
+
+int kube_access_of_files(const char *paths, const char *context, struct arena *arena,
+                         struct kube_access *access, struct err *err)
+{
+    struct sources sources = {.count = 0};
+    struct text rest = text_of(paths);
+    struct err why = {0};
+    *access = (struct kube_access){.path = ""};
+    while (rest.length > 0) {
+        const char *path = arena_copy(arena, text_cut(&rest, ':'));
+        const int code = path[0] ? source_add(&sources, path, arena, &why) : 0;
+        if (code < 0 && code != ERR_NOT_FOUND)
+            return err_fail(err, code, why.path, "%s", why.text);
+    }
+    if (sources.count == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "KUBECONFIG (%.150s) names no file that is there",
+                        paths);
+    return sources_read(&sources, context, access, err);
 }
 
 int kube_access_of_pod(const char *host, const char *port, const char *folder, struct arena *arena,
@@ -334,7 +396,8 @@ int kube_access_of_pod(const char *host, const char *port, const char *folder, s
     access->server =
         arena_format(arena, "https://%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
     access->token_path = arena_format(arena, "%s/token", folder);
-    int code = kube_access_part(arena_format(arena, "%s/ca.crt", folder), arena, &access->ca, err);
+    access->ca_path = arena_format(arena, "%s/ca.crt", folder);
+    int code = kube_access_part(access->ca_path, arena, &access->ca, err);
     if (code == 0)
         code = kube_access_part(arena_format(arena, "%s/namespace", folder), arena, &space, err);
     if (code == 0)

@@ -41,6 +41,8 @@ struct kube_login {
     struct err failure; /* code 0: none */
     bool is_ending, is_running;
     bool is_refused; /* the server does not take `now` any more */
+    struct buf ca;   /* whom to trust; empty: as the access says */
+    int64_t ca_ms;   /* when it was read; of a clock that is never set */
 };
 
 static void text_copy(struct buf *to, const struct buf *from)
@@ -54,6 +56,25 @@ static void credential_copy(struct kube_credential *to, const struct kube_creden
     text_copy(&to->header, &from->header);
     text_copy(&to->certificate, &from->certificate);
     text_copy(&to->key, &from->key);
+}
+
+/* With the lock. A file that cannot be read, or that is being written and has no certificate yet,
+ * leaves it what it was. */
+static void ca_take(struct kube_login *login)
+{
+    static const struct text mark = {"-----BEGIN ", 11};
+    const int64_t now = clock_monotonic_ms();
+    cleanup_buf struct buf bytes = BUF_INIT;
+    struct err why;
+    if (!login->access->ca_path[0] || now < login->ca_ms + LOGIN_READ_MS)
+        return;
+    login->ca_ms = now;
+    if (file_read(login->access->ca_path, ACCESS_FILE_MAX, &bytes, &why) < 0 ||
+        text_find(buf_as_text(&bytes), mark) == SIZE_MAX)
+        return;
+    buf_clear(&login->ca);
+    if (!text_equal(buf_as_text(&bytes), login->access->ca))
+        text_copy(&login->ca, &bytes);
 }
 
 static bool is_same(const struct kube_credential *a, const struct kube_credential *b)
@@ -244,10 +265,13 @@ static int take_locked(struct kube_login *login, struct kube_credential *credent
 {
     *again_ms = 0;
     int code = login->access->plugin ? plugin_take(login, again_ms, err) : files_take(login, err);
-    if (code == 0)
+    if (code == 0) {
+        ca_take(login);
         credential_copy(credential, &login->now);
-    else if (code != ERR_BUSY && *again_ms == 0)
+        text_copy(&credential->ca, &login->ca);
+    } else if (code != ERR_BUSY && *again_ms == 0) {
         *again_ms = PAUSE_FIRST_MS;
+    }
     return code;
 }
 
@@ -288,6 +312,13 @@ void kube_login_refused(struct kube_login *login, uint64_t number)
     pthread_mutex_unlock(&login->lock);
 }
 
+void kube_login_distrusted(struct kube_login *login)
+{
+    pthread_mutex_lock(&login->lock);
+    login->ca_ms = clock_monotonic_ms() - LOGIN_READ_MS;
+    pthread_mutex_unlock(&login->lock);
+}
+
 int kube_login_new(const struct kube_access *access, bool has_terminal,
                    void (*changed)(void *context), void *context, struct kube_login **out,
                    struct err *err)
@@ -297,6 +328,7 @@ int kube_login_new(const struct kube_access *access, bool has_terminal,
     login->has_terminal = has_terminal;
     login->changed = changed;
     login->context = context;
+    login->ca_ms = clock_monotonic_ms(); /* as it was read with the kubeconfig */
     pthread_mutex_init(&login->lock, NULL);
     pthread_cond_init(&login->wake, NULL);
     login->stop = eventfd(0, EFD_CLOEXEC);
@@ -331,6 +363,7 @@ void kube_login_free(struct kube_login *login)
     if (login->stop >= 0)
         close(login->stop);
     kube_credential_release(&login->now);
+    buf_release(&login->ca);
     pthread_cond_destroy(&login->wake);
     pthread_mutex_destroy(&login->lock);
     mem_free(login);

@@ -1,7 +1,8 @@
 /* login.h — what an API server is shown so that it knows who asks, as it is now.
  *
  * Edge. A token or a certificate in a file is read again after LOGIN_READ_MS and after a refusal:
- * Kubernetes renews those of service accounts in place. An exec plugin runs on a thread of its own,
+ * Kubernetes renews those of service accounts in place. So are the certificates of whom to trust,
+ * and when the server's is not trusted. An exec plugin runs on a thread of its own,
  * so that nobody waits for it who need not; what it says is kept until it expires or is refused.
  * The next one is asked for while the old one is still good, and as long as it is it is used.
  *
@@ -38,5 +39,7 @@ int kube_login_wait(struct kube_login *login, struct kube_credential *credential
 
 /* The server has answered 401 to the credential of this number. */
 void kube_login_refused(struct kube_login *login, uint64_t number);
+/* The server's certificate is vouched for by nobody whom the last credential names. */
+void kube_login_distrusted(struct kube_login *login);
 
 #endif

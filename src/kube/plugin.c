@@ -32,6 +32,7 @@ void kube_credential_release(struct kube_credential *credential)
     bytes_wipe(&credential->header);
     bytes_wipe(&credential->certificate);
     bytes_wipe(&credential->key);
+    buf_release(&credential->ca);
     *credential = (struct kube_credential){0};
 }
 

@@ -19,6 +19,7 @@ struct kube_credential {
     struct buf header;      /* "Authorization: Bearer TOKEN"; empty: no token */
     struct buf certificate; /* PEM; empty: none */
     struct buf key;         /* its key */
+    struct buf ca;          /* whom to trust since its file has changed; empty: as access says */
     int64_t expires_ms;     /* Unix time; 0: it does not say */
 };
 

@@ -40,8 +40,10 @@ static void tls_set(CURL *easy, const struct kube_access *access,
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (is_openssl())
         curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, buffers_lend);
-    blob_set(easy, CURLOPT_CAINFO_BLOB, access->ca, CURL_BLOB_NOCOPY);
-    /* copied: a newer certificate may come while a stream with this one goes on */
+    if (credential->ca.length == 0)
+        blob_set(easy, CURLOPT_CAINFO_BLOB, access->ca, CURL_BLOB_NOCOPY);
+    /* copied: newer ones may come while a stream with these goes on */
+    blob_set(easy, CURLOPT_CAINFO_BLOB, buf_as_text(&credential->ca), CURL_BLOB_COPY);
     blob_set(easy, CURLOPT_SSLCERT_BLOB, buf_as_text(&credential->certificate), CURL_BLOB_COPY);
     blob_set(easy, CURLOPT_SSLKEY_BLOB, buf_as_text(&credential->key), CURL_BLOB_COPY);
     if (access->is_unchecked) {

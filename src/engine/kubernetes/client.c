@@ -425,6 +425,8 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
     quiet_set(client, transfer->easy, answer.status);
     if (answer.status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        kube_login_distrusted(client->login);
     if (is_passing_call(transfer, &answer)) {
         if (answer.is_right_missing && transfer->tries == CLIENT_RIGHT_TRIES)
             log_error("engine", "kubernetes: %s %.200s is refused, and asked for again: %.*s",

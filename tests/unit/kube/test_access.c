@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "folder.h"
@@ -85,10 +86,54 @@ static void files_lie_beside_the_kubeconfig(void **state)
                      key));
     assert_int_equal(kube_access_of_file(path, "", &arena, &access, NULL), 0);
     assert_true(text_is(access.ca, "the ca"));
+    assert_string_equal(access.ca_path, in_folder("ca.pem"));
     assert_true(text_is(access.certificate, "the certificate"));
     assert_true(text_is(access.key, "the key"));
     assert_string_equal(access.token_path, in_folder("token"));
     assert_true(access.is_unchecked);
+}
+
+/* As kubectl has it: the first file that has a name counts, with its own folder. */
+static void several_files_are_one_kubeconfig(void **state)
+{
+    (void)state;
+    struct kube_access access;
+    struct err err = {0};
+    folder_put("token", "unused");
+    const char *first = put("first", "contexts:\n- {name: lab, context: {cluster: c, user: u}}\n"
+                                     "users:\n- {name: u, user: {tokenFile: mine}}\n");
+    const char *second =
+        put("second", "current-context: lab\n"
+                      "contexts:\n- {name: lab, context: {cluster: c, user: other, "
+                      "namespace: hidden}}\n"
+                      "clusters:\n- {name: c, cluster: {server: 'https://second'}}\n"
+                      "users:\n- {name: u, user: {token: hidden, as: root}}\n");
+    const char *third = put("third", "current-context: none\n"
+                                     "clusters:\n- {name: c, cluster: {server: 'https://third'}}\n"
+                                     "- {name: d, cluster: {server: 'https://d'}}\n");
+    const char *list =
+        arena_format(&arena, "%s:%s::%s:%s", first, in_folder("away"), second, third);
+    assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), 0);
+    assert_string_equal(access.server, "https://second");
+    assert_string_equal(access.token_path, in_folder("mine"));
+    assert_string_equal(access.token, "");
+    assert_string_equal(access.space, "");
+    assert_string_equal(access.path, first);
+    list = arena_format(&arena, "%s:%s", third, first);
+    assert_int_equal(kube_access_of_files(list, "lab", &arena, &access, &err), 0);
+    assert_string_equal(access.server, "https://third");
+    assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "and 1 more files of KUBECONFIG: they have no context"));
+    list = arena_format(&arena, "%s:%s", in_folder("away"), in_folder("gone"));
+    assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no file that is there"));
+    list = arena_format(&arena, "%s:%s", first, put("broken", "a: ["));
+    assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "broken is no YAML"));
+    cleanup_buf struct buf many = BUF_INIT;
+    for (int i = 0; i <= ACCESS_FILES_MAX; i++)
+        buf_format(&many, "%s:", first);
+    assert_int_equal(kube_access_of_files(buf_cstr(&many), "", &arena, &access, &err), ERR_TOO_BIG);
 }
 
 static void what_is_wrong_is_named(void **state)
@@ -112,6 +157,11 @@ static void what_is_wrong_is_named(void **state)
          ERR_UNSUPPORTED},
         {"{server: 'https://h'}", "{username: a, password: b}", "has username", ERR_UNSUPPORTED},
         {"{server: 'https://h'}", "{as: root}", "has as,", ERR_UNSUPPORTED},
+        {"{server: 'https://h'}", "{token: t, as-groups: [g]}", "has as-groups,", ERR_UNSUPPORTED},
+        {"{server: 'https://h'}", "{token: t, as-uid: u}", "has as-uid,", ERR_UNSUPPORTED},
+        {"{server: 'https://h'}", "{token: t, as-user-extra: {a: [b]}}", "has as-user-extra,",
+         ERR_UNSUPPORTED},
+        {"{server: 'https://h'}", "{password: b}", "has password,", ERR_UNSUPPORTED},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct kube_access access;
@@ -162,6 +212,7 @@ static void a_pod_finds_its_cluster(void **state)
     assert_string_equal(access.server, "https://10.96.0.1:443");
     assert_string_equal(access.space, "jobs");
     assert_true(text_is(access.ca, "the ca"));
+    assert_string_equal(access.ca_path, in_folder("ca.crt"));
     assert_string_equal(access.token_path, in_folder("token"));
     assert_int_equal(kube_access_of_pod("fd00::1", "443", folder_root(), &arena, &access, NULL), 0);
     assert_string_equal(access.server, "https://[fd00::1]:443");
@@ -180,6 +231,7 @@ static void a_pod_finds_its_cluster(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_kubeconfig_says_where_and_as_whom),
     cmocka_unit_test(files_lie_beside_the_kubeconfig),
+    cmocka_unit_test(several_files_are_one_kubeconfig),
     cmocka_unit_test(what_is_wrong_is_named),
     cmocka_unit_test(names_must_be_there),
     cmocka_unit_test(a_pod_finds_its_cluster),

@@ -51,6 +51,7 @@ static struct kube_access nobody(void)
                                 .token_path = "",
                                 .certificate_path = "",
                                 .key_path = "",
+                                .ca_path = "",
                                 .server = "https://h",
                                 .server_name = "",
                                 .proxy = "",
@@ -157,6 +158,50 @@ static void certificates_in_files_are_read_again_as_well(void **state)
     assert_string_equal(buf_cstr(&credential.certificate), "two");
     assert_string_equal(buf_cstr(&credential.key), "two's");
     kube_login_free(login);
+}
+
+static void trusts(struct kube_login *login, const char *ca)
+{
+    cleanup_credential struct kube_credential credential;
+    assert_int_equal(kube_login_wait(login, &credential, NULL), 0);
+    assert_string_equal(buf_cstr(&credential.ca), ca);
+}
+
+/* With a token, and with a plugin. */
+static void whom_to_trust_is_read_again_when_the_server_is_not_trusted(void **state)
+{
+    (void)state;
+    struct kube_access access = nobody();
+    const struct kube_plugin command = plugin(script_make());
+    char path[200];
+    snprintf(path, sizeof path, "%s", in_folder("ca"));
+    access.ca_path = path;
+    access.ca = TEXT("-----BEGIN one");
+    access.token = "token";
+    says("token", "");
+    for (int round = 0; round < 2; round++) {
+        struct kube_login *login;
+        folder_put("ca", "-----BEGIN two");
+        assert_int_equal(kube_login_new(&access, false, NULL, NULL, &login, NULL), 0);
+        const uint64_t first = number_of(login);
+        trusts(login, ""); /* as the access says, for a minute */
+        kube_login_distrusted(login);
+        trusts(login, "-----BEGIN two");
+        folder_put("ca", "-----BEGIN three");
+        trusts(login, "-----BEGIN two");
+        folder_put("ca", ""); /* it is being written */
+        kube_login_distrusted(login);
+        trusts(login, "-----BEGIN two");
+        assert_int_equal(remove(path), 0);
+        kube_login_distrusted(login);
+        trusts(login, "-----BEGIN two");
+        folder_put("ca", "-----BEGIN one");
+        kube_login_distrusted(login);
+        trusts(login, "");
+        assert_int_equal(number_of(login), first); /* who asks has not changed */
+        kube_login_free(login);
+        access.plugin = &command;
+    }
 }
 
 static void a_file_that_is_missing_is_named(void **state)
@@ -272,6 +317,7 @@ static void the_end_does_not_wait_for_a_plugin(void **state)
 static const struct CMUnitTest tests[] = {
     CASE(a_token_in_a_file_is_read_again_when_it_is_refused),
     CASE(certificates_in_files_are_read_again_as_well),
+    CASE(whom_to_trust_is_read_again_when_the_server_is_not_trusted),
     CASE(a_file_that_is_missing_is_named),
     CASE(a_plugin_runs_once_until_what_it_says_is_refused),
     CASE(what_has_expired_is_asked_for_anew),

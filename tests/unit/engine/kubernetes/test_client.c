@@ -90,6 +90,7 @@ static int setup(void **state)
                                         .token_path = "",
                                         .certificate_path = "",
                                         .key_path = "",
+                                        .ca_path = "",
                                         .path = ""};
     atomic_store(&world.dones, 0);
     sem_init(&world.has_failed, 0, 0);

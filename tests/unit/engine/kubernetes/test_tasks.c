@@ -122,6 +122,7 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
                                        .token_path = "",
                                        .certificate_path = "",
                                        .key_path = "",
+                                       .ca_path = "",
                                        .path = ""};
     const int64_t begin_ms = clock_monotonic_ms();
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -109,6 +109,7 @@ static void a_token_that_is_refused_is_read_again(void **state)
                                        .token_path = path,
                                        .certificate_path = "",
                                        .key_path = "",
+                                       .ca_path = "",
                                        .path = ""};
     assert_int_equal(kube_client_new(&access,
                                      (struct kube_watcher){.failed = failed, .answered = answered},
