@@ -3,6 +3,7 @@
  * everybody. For tests. */
 #include "core/jobs.h"
 #include "core/preempt.h"
+#include "core/renew.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -80,6 +81,8 @@ int core_check_places(const struct core *core, struct err *err)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
     int code = places_compare(mutable, core->placer, "placer", places_count(core), err);
+    if (!code && placer_is_renewing(core)) /* it may not know all of them yet */
+        code = places_compare(mutable, placer_next(core), "next placer", 0, err);
     for (size_t i = 0; i < reserve_count(core) && !code; i++) {
         const struct placer *shadow = reserve_at(core, i)->shadow;
         CHECK(shadow->ops == core->placer->ops, "shadow", "is of the policy %s", shadow->ops->name);

@@ -4,17 +4,9 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/config.h"
-#include "core/gang_start.h"
-#include "core/jobs.h"
 #include "core/nodes.h"
-#include "core/preempt.h"
 #include "core/records.h"
-#include "core/request.h"
-#include "core/reserve.h"
-#include "core/schedule.h"
-#include "core/state.h"
-#include "core/tasks.h"
-#include "core/waiting.h"
+#include "core/renew.h"
 
 void core_config_default(struct core_config *config)
 {
@@ -82,135 +74,6 @@ void config_release(struct core_config *config)
     mem_free((char *)(uintptr_t)config->policy);
     mem_free((char *)(uintptr_t)config->placement_document.at);
     *config = (struct core_config){0};
-}
-
-/* --- a new placer is told what runs --- */
-
-static void group_tell(struct core *core, struct placer *placer, struct core_group *group)
-{
-    struct core_job *job = core_job_at(core, group->job);
-    struct request request;
-    if (group->is_task) {
-        assert(group->slot_count == 1);
-        const struct core_task *task = core_task_at(core, group->tasks[0]);
-        request_of_task(core, job, task->ref, 0, &core->scratch, &request);
-    } else {
-        request_of_part(core, job, group->first_role, &core->scratch, &request);
-    }
-    request.placement.group = group->name;
-    assert(request.task_count == group->slot_count);
-    struct placement_slot *slots =
-        ARENA_ARRAY(&core->scratch, struct placement_slot, group->slot_count);
-    for (uint32_t i = 0; i < group->slot_count; i++) {
-        const struct core_task *task =
-            group->tasks[i] == NONE ? NULL : core_task_at(core, group->tasks[i]);
-        slots[i].node = NODE_NONE;
-        if (!task || !task->is_taken)
-            continue; /* this task has ended */
-        assert(core_group_at(core, task->group) == group);
-        slots[i].node.v = task->node;
-        slots[i].cell_level = task->cell_level;
-        slots[i].gpu_count = task->gpu_count;
-        slots[i].gpus = task->gpus;
-    }
-    struct err err = {0};
-    group->is_refused =
-        placer->ops->commit(placer, &request.placement, slots, group->slot_count, true, &err) != 0;
-    if (group->is_refused)
-        core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
-}
-
-/* The devices of all, before the first group is told: see placement.h. */
-static void devices_tell(struct core *core, struct placer *placer)
-{
-    for (uint32_t i = 0; placer->ops->expect && i < core_group_slots(core); i++) {
-        const struct core_group *group = core_group_at(core, i);
-        for (uint32_t k = 0; group->name && k < group->slot_count; k++) {
-            const struct core_task *task =
-                group->tasks[k] == NONE ? NULL : core_task_at(core, group->tasks[k]);
-            if (task && task->is_taken && task->gpu_count)
-                placer->ops->expect(placer, (struct node_id){task->node}, task->gpus,
-                                    task->gpu_count);
-        }
-    }
-}
-
-enum { GROUP_RANKS = 3 };
-
-/* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
- * they do not take what is known to be somebody's. */
-static int group_rank(const struct core *core, const struct core_group *group)
-{
-    assert(group->name);
-    uint32_t with = 0, without = 0;
-    for (uint32_t i = 0; i < group->slot_count; i++) {
-        if (group->tasks[i] == NONE)
-            continue;
-        if (core_task_at(core, group->tasks[i])->gpu_count)
-            with++;
-        else
-            without++;
-    }
-    return !without ? 0 : with ? 1 : 2;
-}
-
-void placer_fill(struct core *core, struct placer *placer)
-{
-    for (uint32_t i = 0; i < core_node_count(core); i++)
-        node_tell_placer(core, placer, (uint32_t)i);
-    /* in the order in which they were placed */
-    uint32_t *order = mem_alloc(mem_size(core_group_slots(core) + 1, sizeof *order));
-    size_t count = 0;
-    for (uint32_t i = 0; i < core_group_slots(core); i++)
-        if (core_group_at(core, i)->name)
-            order[count++] = (uint32_t)i;
-    groups_sort(core, order, count);
-    devices_tell(core, placer);
-    for (int rank = 0; rank < GROUP_RANKS; rank++)
-        for (size_t i = 0; i < count; i++)
-            if (group_rank(core, core_group_at(core, order[i])) == rank)
-                group_tell(core, placer, core_group_at(core, order[i]));
-    mem_free(order);
-}
-
-/* Waiting jobs whose preemption or reservation was the old placer's business start again. */
-static void waiting_forget(struct core *core)
-{
-    reserve_drop_all(core);
-    holdovers_forget(core);
-    for (uint32_t i = 0; i < core_job_slots(core); i++) {
-        struct core_job *job = core_job_at(core, i);
-        if (job->id.v)
-            placing_forget(core, job);
-        if (job->hold_count) {
-            holds_forget(core, job);
-            core_job_queue(core, job);
-        }
-        if (job->id.v)
-            waiting_changed(core, job, WAITING_BY_PLACER);
-    }
-}
-
-static void placer_change(struct core *core, struct placer *placer)
-{
-    assert(placer != core->placer);
-    gang_start_finish(core);
-    waiting_forget(core);
-    placer_fill(core, placer);
-    core->placer->ops->free(core->placer);
-    core->placer = placer;
-    schedule_forget_shapes(core);
-}
-
-void placer_renew(struct core *core)
-{
-    const struct placer_ops *ops = core->placer->ops;
-    if (!ops->is_outdated || !ops->is_outdated(core->placer))
-        return;
-    struct placer *placer = placer_new(core->config.policy, core->config.placement_document, NULL);
-    assert(placer); /* the configuration is the one in force */
-    placer_change(core, placer);
-    core_trace(core, "cells: their units have changed, what runs was told to a new placer");
 }
 
 void config_event(struct core *core, const struct event *event)

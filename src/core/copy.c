@@ -6,6 +6,7 @@
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
+#include "core/renew.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -49,6 +50,7 @@ struct core *core_copy(const struct core *from)
     to->tasks_live = from->tasks_live;
     to->capacity = from->capacity;
     to->placer = from->placer->ops->copy(from->placer);
+    renewal_copy(to, from);
     to->queue = queue_copy(from->queue);
     timers_copy(&to->timers, &from->timers);
     core_jobs_copy(to, from);

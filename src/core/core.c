@@ -12,6 +12,7 @@
 #include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/records.h"
+#include "core/renew.h"
 #include "core/reserve.h"
 #include "core/restore.h"
 #include "core/schedule.h"
@@ -59,6 +60,7 @@ void core_free(struct core *core)
     if (!core)
         return;
     reserve_release(core);
+    renewal_release(core);
     core->placer->ops->free(core->placer);
     queue_free(core->queue);
     core_jobs_release(core);
@@ -534,14 +536,20 @@ void core_step_end(struct core *core)
 
 static void placer_tidy(struct core *core)
 {
+    past_placer_drop(core);
+    if (placer_is_renewing(core)) {
+        renewal_go_on(core);
+        return;
+    }
+    placer_renew(core); /* what was placed since may make it outdated, at any piece */
+    if (placer_is_renewing(core) || renewal_waits(core))
+        return;
     const struct placer_ops *ops = core->placer->ops;
     const bool was_making = ops->is_making && ops->is_making(core->placer);
     if (ops->tidy)
         ops->tidy(core->placer, core->slice);
-    if (!was_making)
-        return;
-    placer_renew(core); /* what was placed since may make it outdated, at any piece */
-    core->is_unblocked |= !ops->is_making(core->placer); /* there are cells that nobody asked for */
+    if (was_making) /* there are cells that nobody asked for */
+        core->is_unblocked |= !ops->is_making(core->placer);
 }
 
 void core_step(struct core *core, const struct event *event, struct output *output)

@@ -5,11 +5,11 @@
 #include "base/memory.h"
 #include "base/utc.h"
 #include "core/capacity.h"
-#include "core/config.h"
 #include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/records.h"
+#include "core/renew.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -90,6 +90,7 @@ static void node_changed(struct core *core, uint32_t at)
     capacity_update(core, at);
     core_engine_update(core, at);
     node_tell_placer(core, core->placer, at);
+    renewal_node(core, at);
     placer_renew(core);
     reserve_node(core, at);
     record_node(core, at);

@@ -4,10 +4,10 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
+#include "core/renew.h"
 #include "core/request.h"
 #include "core/restore.h"
 #include "core/state.h"

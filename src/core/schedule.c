@@ -9,6 +9,7 @@
 #include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/records.h"
+#include "core/renew.h"
 #include "core/request.h"
 #include "core/reserve.h"
 #include "core/schedule.h"
@@ -254,7 +255,7 @@ static void review_begin(struct core *core)
 bool placer_is_untidy(const struct core *core)
 {
     const struct placer_ops *ops = core->placer->ops;
-    return ops->tidy && !ops->tidy(core->placer, 0);
+    return placer_is_renewing(core) || (ops->tidy && !ops->tidy(core->placer, 0));
 }
 
 /* Nobody is tried while a gang is placed or places are given back: docs/rfc/0016-gangs-in-steps.md.
@@ -324,8 +325,9 @@ static void pass_go_on(struct core *core)
     const bool is_starting =
         gang_is_creating(core) ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once =
-        is_starting || (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
+    const bool is_at_once = is_starting || placer_is_renewing(core) ||
+                            (ops->is_making && ops->is_making(core->placer)) ||
+                            pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
@@ -335,8 +337,9 @@ static bool gang_goes_on(struct core *core)
 {
     if (!pass_is_held(core))
         return false;
-    if (placer_is_untidy(core) || !holdovers_release(core, core->slice) || placer_is_untidy(core) ||
-        !core->placing.job)
+    const bool must_start = renewal_waits(core); /* then the placer's other work is another's */
+    if (!must_start && (placer_is_untidy(core) || !holdovers_release(core, core->slice) ||
+                        placer_is_untidy(core) || !core->placing.job))
         return true;
     const struct core_job *job = core_job_find(core, (struct job_id){core->placing.job});
     const struct queue_item item = core_job_item(core, job);

@@ -7,7 +7,8 @@
 #include "core/state.h"
 
 void core_schedule(struct core *core);
-/* The placer still has cells of groups that have ended: nobody is tried meanwhile. */
+/* The placer makes cells, still has those of groups that have ended, or is being renewed: nobody is
+ * tried meanwhile. */
 bool placer_is_untidy(const struct core *core);
 /* The job in `slot` has been put into the queue in this step. */
 void queued_note(struct core *core, uint32_t slot);

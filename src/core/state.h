@@ -290,6 +290,34 @@ struct reservation {
     bool is_aged;            /* something has ended or started since starts_ms was found */
 };
 
+/* Another placer is being told of the nodes and of what runs; see renew.h. */
+enum renewal_stage {
+    RENEWAL_NODES,  /* it is told the nodes */
+    RENEWAL_CELLS,  /* it makes its cells */
+    RENEWAL_GROUPS, /* the groups that run are listed, and their devices announced */
+    RENEWAL_JOBS,   /* the jobs that have something of the old placer are listed */
+    RENEWAL_TELL,   /* it is told the groups */
+};
+struct renewal_group {
+    uint8_t rank; /* the lowest is told first, … */
+    uint16_t first_role;
+    uint32_t group;
+    uint64_t sequence; /* … of these the one that was placed first */
+};
+struct renewal {
+    struct placer *placer; /* NULL: there is none */
+    enum renewal_stage stage;
+    uint32_t next; /* the node, group or job whose turn it is */
+    struct {
+        struct renewal_group *items; /* a heap: the first one is told next */
+        size_t count, room;
+    } groups;
+    struct {
+        uint32_t *items; /* slots */
+        size_t count, room;
+    } jobs;
+};
+
 struct core {
     struct core_config config; /* owns its strings */
     int64_t now_ms;
@@ -320,6 +348,8 @@ struct core {
     uint32_t creating; /* id of the large gang that got its places last: others wait until all of
                           its tasks are created */
     struct placer *placer;
+    struct renewal renewal;
+    struct placer *past_placer; /* freed some with each step; NULL: there is none */
     struct queue *queue;
     struct timers timers;
     struct {

@@ -6,6 +6,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/renew.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -145,6 +146,7 @@ static void core_group_drop(struct core *core, uint32_t at)
     assert(at < core->groups.count && core->groups.items[at].taken_count == 0);
     struct core_group *group = &core->groups.items[at];
     core->placer->ops->release_group(core->placer, group->name);
+    renewal_release_group(core, group->name);
     reserve_release_group(core, group->name);
     capacity_group(core, group, false);
     text_map_remove(&core->group_names, text_of(group->name));
@@ -161,6 +163,7 @@ void core_group_release_rest(struct core *core, const char *name, uint32_t first
     for (uint32_t slot = first_slot; slot < group->slot_count; slot++) {
         assert(group->tasks[slot] == NONE && group->taken_count > 0);
         core->placer->ops->release_slot(core->placer, group->name, slot);
+        renewal_release_slot(core, group->name, slot);
         reserve_release_slot(core, group->name, slot);
         group->taken_count--;
     }
@@ -193,6 +196,7 @@ void core_task_release(struct core *core, struct core_task *task)
 
     struct core_group *group = &core->groups.items[task->group];
     core->placer->ops->release_slot(core->placer, group->name, task->group_slot);
+    renewal_release_slot(core, group->name, task->group_slot);
     reserve_release_slot(core, group->name, task->group_slot);
     assert(group->taken_count > 0);
     if (--group->taken_count == 0)
@@ -280,36 +284,6 @@ uint32_t core_group_add(struct core *core, struct core_job *job, const char *nam
     text_map_set(&core->group_names, text_of(group->name), at);
     capacity_group(core, group, true);
     return at;
-}
-
-/* In the order in which they were placed; parts of one gang by their roles. */
-struct group_key {
-    uint64_t sequence;
-    uint32_t first_role, group;
-};
-
-static int group_key_compare(const void *a, const void *b)
-{
-    const struct group_key *x = a, *y = b;
-    if (x->sequence != y->sequence)
-        return x->sequence < y->sequence ? -1 : 1;
-    if (x->first_role != y->first_role)
-        return x->first_role < y->first_role ? -1 : 1;
-    return (x->group > y->group) - (x->group < y->group);
-}
-
-void groups_sort(const struct core *core, uint32_t *groups, size_t count)
-{
-    assert(count <= core->groups.count);
-    struct group_key *keys = mem_alloc(mem_size(count + 1, sizeof *keys));
-    for (size_t i = 0; i < count; i++) {
-        const struct core_group *group = &core->groups.items[groups[i]];
-        keys[i] = (struct group_key){group->sequence, group->first_role, groups[i]};
-    }
-    qsort(keys, count, sizeof *keys, group_key_compare);
-    for (size_t i = 0; i < count; i++)
-        groups[i] = keys[i].group;
-    mem_free(keys);
 }
 
 bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)

@@ -56,8 +56,6 @@ uint32_t core_group_add(struct core *core, struct core_job *job, const char *nam
 struct core_group *core_group_find(struct core *core, const char *name);
 /* Its slots from this one on will have no tasks: their places are given back. */
 void core_group_release_rest(struct core *core, const char *name, uint32_t first_slot);
-/* By the order in which they were placed. */
-void groups_sort(const struct core *core, uint32_t *groups, size_t count);
 void core_tasks_copy(struct core *to, const struct core *from); /* and groups; `to` has none */
 void core_tasks_release(struct core *core);
 

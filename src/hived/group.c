@@ -223,11 +223,20 @@ static void group_free(struct hived *h, struct group *group)
     h->spare = place;
 }
 
+uint32_t groups_free_some(struct hived *h, uint32_t count)
+{
+    uint32_t done = 0;
+    for (; done < count && h->group_count > 0; done++) {
+        struct group *group = h->groups[--h->group_count];
+        if (group)
+            group_free(h, group);
+    }
+    return done;
+}
+
 void groups_free(struct hived *h)
 {
-    for (uint32_t i = 0; i < h->group_count; i++)
-        if (h->groups[i])
-            group_free(h, h->groups[i]);
+    groups_free_some(h, UINT32_MAX);
     for (size_t i = 0; i < h->group_chunks.count; i++)
         mem_free(h->group_chunks.items[i]);
     ARRAY_FREE(&h->group_chunks);

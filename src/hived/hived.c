@@ -59,6 +59,43 @@ void hived_free(struct hived *h)
     mem_free(h);
 }
 
+enum { CELLS_FREED = 1 << 14 };
+
+#define SHRINK(table, count) ((table) = mem_realloc((table), mem_size((count), sizeof *(table))))
+
+/* The last ones in the tables of cells: to take back the pages of all would be a long step, of the
+ * kernel's. Then the configuration. False: little is left. */
+static bool cells_free_some(struct hived *h)
+{
+    if (h->cell_count <= CELLS_FREED) {
+        const bool was_there = h->config != NULL;
+        hived_config_free(h->config);
+        h->config = NULL;
+        return was_there;
+    }
+    h->cell_count -= CELLS_FREED;
+    SHRINK(h->cells, h->cell_count);
+    SHRINK(h->rests, h->cell_count);
+    SHRINK(h->addresses, h->cell_count);
+    SHRINK(h->priority, h->cell_count);
+    SHRINK(h->taken, h->cell_count);
+    SHRINK(h->scratch, h->cell_count);
+    return true;
+}
+
+bool hived_free_some(struct hived *h, uint32_t *count)
+{
+    assert(h->build.stage == BUILD_WHOLE);
+    const uint32_t groups = groups_free_some(h, *count);
+    *count -= groups;
+    for (; *count > 0 && h->node_count > 0; --*count)
+        cell_list_release(&h->nodes[--h->node_count].leaves);
+    if (h->group_count > 0 || h->node_count > 0 || cells_free_some(h))
+        return false;
+    hived_free(h);
+    return true;
+}
+
 const struct hived_config *hived_config_of(const struct hived *h)
 {
     return h->config;

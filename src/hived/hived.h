@@ -36,6 +36,9 @@ enum {
 /* All nodes are bad until hived_node_set. The configuration becomes hived's. */
 struct hived *hived_new(struct hived_config *config);
 void hived_free(struct hived *hived);
+/* The same for so many groups and nodes, of which *count is left. True: it is gone; until then
+ * nothing else may be asked of it. */
+bool hived_free_some(struct hived *hived, uint32_t *count);
 
 /* The same in pieces of about so many leaves: nothing but hived_build_some, hived_copy and
  * hived_free may be asked until that has answered true. It is what hived_new makes of the

@@ -497,6 +497,7 @@ void group_remove(struct hived *h, uint32_t index);
 /* So many leaves of the group go back; with the last one the group goes, and the answer is true. */
 bool group_release(struct hived *h, uint32_t index, uint32_t leaves);
 void groups_free(struct hived *h);
+uint32_t groups_free_some(struct hived *h, uint32_t count); /* so many were there */
 void pod_name_set(struct pod *pod, const char *name);
 void pod_name_free(struct pod *pod);
 struct group *group_copy(struct hived *h, const struct group *from);

@@ -67,8 +67,12 @@ static void auto_count(struct placer_hived *p, const struct node_facts *before,
 bool placer_hived_is_outdated(const struct placer *placer)
 {
     const struct placer_hived *p = (const struct placer_hived *)placer;
-    return p->is_stale && p->hived && p->helds.count > p->gaps.count &&
-           (p->has_other_cpus || hived_auto_grain(&p->sum) != p->grain);
+    return p->is_stale && p->hived && p->helds.count > p->gaps.count && !making_is_put_off(p);
+}
+
+bool placer_has_other_leaves(const struct placer_hived *p)
+{
+    return p->has_other_cpus || hived_auto_grain(&p->sum) != p->grain;
 }
 
 static int hived_node_changed(struct placer *placer, struct node_id id,
@@ -133,6 +137,32 @@ static void hived_placer_free(struct placer *placer)
     mem_free(p);
 }
 
+/* First what HiveD keeps, then what is kept of it here; the tables themselves come last. */
+static bool hived_placer_free_some(struct placer *placer, uint32_t tasks)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    uint32_t left = tasks;
+    search_close(p, true); /* the first time: later there is none */
+    if (p->hived && !hived_free_some(p->hived, &left))
+        return false;
+    p->hived = NULL;
+    for (; left > 0 && p->helds.count > 0; left--, p->helds.count--)
+        if (p->helds.items[p->helds.count - 1].name)
+            placer_held_drop(p, (uint32_t)p->helds.count - 1);
+    for (; left > 0 && p->nodes.count > 0; left--)
+        node_facts_release(&p->nodes.items[--p->nodes.count].facts);
+    if (p->helds.count > 0 || p->nodes.count > 0)
+        return false;
+    hived_placer_free(placer);
+    return true;
+}
+
+static void hived_placer_take_over(struct placer *placer)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    p->making.is_served = p->is_stale && p->hived;
+}
+
 static struct placer_hived *placer_alloc(void)
 {
     struct placer_hived *p = mem_zero(1, sizeof *p);
@@ -163,6 +193,7 @@ static struct placer *hived_placer_copy(const struct placer *placer)
     making_copy(p, from);
     placer_helds_copy(p, from);
     placer_leaving_copy(p, from);
+    id_map_copy(&p->expected, &from->expected);
     search_copy(p, from);
     return &p->base;
 }
@@ -171,6 +202,8 @@ static const struct placer_ops hived_ops = {
     .name = "hived",
     .nodes_per_work = 256,
     .free = hived_placer_free,
+    .free_some = hived_placer_free_some,
+    .take_over = hived_placer_take_over,
     .node_set = hived_node_changed,
     .is_outdated = placer_hived_is_outdated,
     .place = placer_hived_place,

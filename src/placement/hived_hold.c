@@ -120,6 +120,7 @@ struct given {
     struct split split;
     const struct placement_slot *slots;
     bool is_recovery;
+    bool is_scattered; /* a task found none of the leaves that others of its kind are on */
 };
 
 static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type,
@@ -187,9 +188,10 @@ static uint32_t type_settle(struct given *given, const struct settle *settle)
         uint32_t per_leaf = placer_hived_leaf_gpus(config, type);
         bool is_free;
         if (slot->gpu_count) {
-            if (per_leaf && hived_node_chain(hived, settle->node->facts.name, type,
-                                             slot->gpus[0] / per_leaf, &is_free))
-                return c;
+            for (uint32_t i = 0; per_leaf && i < slot->gpu_count; i++) /* some may be lost */
+                if (hived_node_chain(hived, settle->node->facts.name, type,
+                                     slot->gpus[i] / per_leaf, &is_free))
+                    return c;
             continue;
         }
         uint16_t *some;
@@ -304,6 +306,7 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
     }
     if (!count) {
         count = leaves_free(given, part, slot, node, leaves, indices);
+        given->is_scattered |= !count && given->is_recovery;
         if (count < leaves && !given->is_recovery)
             return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s",
                             node->facts.name, count, part->leaf_type);
@@ -362,27 +365,93 @@ static void ended_release(struct placer_hived *p, const char *group,
             p->base.ops->release_slot(&p->base, group, i);
 }
 
+/* The leaf type that a task is on: that of its kind, if its node has it. */
+static const char *task_type(struct given *given, uint32_t member, const struct known_node *node,
+                             const struct placement_slot *slot)
+{
+    const struct type_candidates *list = &given->split.candidates[member];
+    const char *type = list->types[given->split.choice[given->split.kinds[member]]];
+    if (hived_node_highest(given->p->hived, node->facts.name, type) != HIVED_NONE)
+        return type;
+    const struct placement_member *demand = &given->split.request->members[member];
+    const uint32_t other = type_settle(given, &(struct settle){list, demand, slot, node});
+    return other == HIVED_NONE ? type : list->types[other];
+}
+
+/* Where nodes offer something else than when the group was placed, tasks of one kind are on several
+ * leaf types: the same members, one for each run of tasks on one type. The caller's. */
+static struct placement_member *members_scatter(struct given *given, size_t *count)
+{
+    const struct placement_request *request = given->split.request;
+    const uint32_t *starts = given->split.starts;
+    struct placement_member *members =
+        mem_alloc(mem_size(starts[request->member_count] + 1u, sizeof *members));
+    *count = 0;
+    for (uint32_t m = 0; m < request->member_count; m++) {
+        struct placement_member *run = NULL;
+        for (uint32_t i = starts[m]; i < starts[m + 1]; i++) {
+            const struct placement_slot *slot = &given->slots[i];
+            const struct known_node *node = placer_known_node(given->p, slot->node);
+            const char *type = node  ? task_type(given, m, node, slot)
+                               : run ? run->sku_type /* it has ended */
+                                     : given->split.candidates[m].types[0];
+            if (!run || strcmp(run->sku_type, type) != 0) {
+                run = &members[(*count)++];
+                *run = request->members[m];
+                run->count = 0;
+                run->sku_type = type;
+                run->within_one_cell = "";
+            }
+            run->count++;
+        }
+    }
+    return members;
+}
+
+/* The leaves of all tasks. */
+static int given_find(struct given *given, const struct placement_request *request,
+                      size_t slot_count, struct decision *decision, struct err *err)
+{
+    struct placer_hived *p = given->p;
+    arena_clear(&p->arena);
+    int code = placer_split_init(&given->split, p, request, &p->arena, err);
+    if (code)
+        return code;
+    for (uint32_t kind = 0; kind < given->split.kind_count; kind++)
+        kind_settle(given, kind);
+    if (given->split.starts[request->member_count] != slot_count ||
+        !placer_decision_make(&given->split, decision))
+        return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
+    for (uint32_t i = 0; i < decision->part_count && !code; i++)
+        code = part_given(given, &decision->parts[i], err);
+    return code;
+}
+
+static int given_find_scattered(struct given *given, const struct placement_request *request,
+                                size_t slot_count, struct decision *decision, struct err *err)
+{
+    struct placement_request scattered = *request;
+    struct placement_member *members = members_scatter(given, &scattered.member_count);
+    scattered.members = members;
+    scattered.within_one_cell = NULL;
+    int code = given_find(given, &scattered, slot_count, decision, err);
+    mem_free(members);
+    return code;
+}
+
 static int given_try(struct placer_hived *p, const struct placement_request *request,
                      const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                      struct err *err)
 {
     assert(slot_count > 0);
     struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
-    struct decision decision;
-    arena_clear(&p->arena);
-    int code = placer_split_init(&given.split, p, request, &p->arena, err);
-    if (code)
-        return code;
-    for (uint32_t kind = 0; kind < given.split.kind_count; kind++)
-        kind_settle(&given, kind);
-    if (given.split.starts[request->member_count] != slot_count ||
-        !placer_decision_make(&given.split, &decision))
-        return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
+    struct decision decision = {0};
+    int code = given_find(&given, request, slot_count, &decision, err);
+    if (!code && given.is_scattered)
+        code = given_find_scattered(&given, request, slot_count, &decision, err);
     for (uint32_t i = 0; i < decision.part_count && !code; i++) {
-        code = part_given(&given, &decision.parts[i], err);
-        if (!code)
-            code = hived_commit_gang(p->hived, &decision.parts[i].request,
-                                     &decision.parts[i].placement, request->now_ms, err);
+        code = hived_commit_gang(p->hived, &decision.parts[i].request, &decision.parts[i].placement,
+                                 request->now_ms, err);
         for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
             hived_group_end(p->hived, decision.parts[k].request.group);
     }

@@ -176,7 +176,7 @@ static void making_end(struct placer_hived *p)
     search_close(p, false);
     placer_leaving_finish(p);
     p->decided = NULL;
-    if (placer_hived_is_outdated(&p->base)) {
+    if (placer_hived_is_outdated(&p->base) && placer_has_other_leaves(p)) {
         making_drop(p);
         return;
     }
@@ -244,9 +244,14 @@ void making_tidy(struct placer_hived *p, uint32_t tasks)
     }
 }
 
+bool making_is_put_off(const struct placer_hived *p)
+{
+    return p->making.is_served && is_large(p);
+}
+
 bool making_is_due(const struct placer_hived *p)
 {
-    return is_making(p) || (p->is_stale && is_large(p) && !p->making.is_served);
+    return is_making(p) || (p->is_stale && is_large(p) && !making_is_put_off(p));
 }
 
 bool placer_hived_is_making(const struct placer *placer)

@@ -220,6 +220,8 @@ void making_node_changed(struct placer_hived *p, uint32_t at, bool is_new, bool 
 /* A piece of it, if there is one to be made. */
 void making_tidy(struct placer_hived *p, uint32_t tasks);
 bool making_is_due(const struct placer_hived *p);
+/* Not before somebody has asked: whoever changes for ever hinders nobody. */
+bool making_is_put_off(const struct placer_hived *p);
 /* Somebody has asked for a place. */
 void making_asked(struct placer_hived *p);
 void making_drop(struct placer_hived *p);
@@ -227,6 +229,8 @@ void making_drop(struct placer_hived *p);
 void making_copy(struct placer_hived *p, const struct placer_hived *from);
 bool placer_hived_is_making(const struct placer *placer);
 bool placer_hived_is_outdated(const struct placer *placer);
+/* Leaves mean something else to the nodes than to what is held. */
+bool placer_has_other_leaves(const struct placer_hived *p);
 
 /* NULL: it has not been told. */
 const struct known_node *placer_known_node(const struct placer_hived *p, struct node_id id);

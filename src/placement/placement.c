@@ -46,6 +46,14 @@ struct placement_slot *placement_slots_copy(const struct placement_slot *slots, 
     return copy;
 }
 
+bool placer_free_some(struct placer *placer, uint32_t tasks)
+{
+    if (placer->ops->free_some)
+        return placer->ops->free_some(placer, tasks);
+    placer->ops->free(placer);
+    return true;
+}
+
 struct placer *placer_new(const char *policy, struct text document, struct err *err)
 {
     if (strcmp(policy, "hived") == 0)

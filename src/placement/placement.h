@@ -117,13 +117,22 @@ struct placer_ops {
     uint32_t nodes_per_work;
     void (*free)(struct placer *placer);
 
+    /* The same in pieces: what about so many nodes and tasks take. True: it is gone; until then
+     * nothing but this, or free, may be asked of it. NULL: all is freed at once. */
+    bool (*free_some)(struct placer *placer, uint32_t tasks);
+
     /* A node appeared or changed. One that is lost is not healthy; it may come back. */
     int (*node_set)(struct placer *placer, struct node_id id, const struct node_facts *node,
                     struct err *err);
 
-    /* After node_set: the nodes ask for units that mean something else than those of what runs (the
-     * automatic cells). A new placer should be told the nodes and what runs, before anything else
-     * is asked; without that, tasks may lose what they hold here. NULL: never. */
+    /* It was told the nodes and what runs, and is asked from now on: changes that it has been told
+     * since it made its cells count after the next question. NULL: it has nothing to put off. */
+    void (*take_over)(struct placer *placer);
+
+    /* After node_set: cells are to be made anew (the automatic ones), and something is held. A new
+     * placer should be told the nodes and what runs; without that, all is told anew here, in one
+     * piece, and tasks may lose what they hold when units mean something else than they did. NULL:
+     * never. */
     bool (*is_outdated)(const struct placer *placer);
 
     /* Find a place. ERR_INVALID, ERR_NOT_FOUND: the request can never be served (unknown virtual
@@ -172,6 +181,9 @@ struct placer_ops {
      * ERR_INTERNAL: the placer's tables contradict each other. Costs the whole state. */
     int (*check)(struct placer *placer, const struct placement_visit *visit, struct err *err);
 };
+
+/* True: it is gone. See free_some. */
+bool placer_free_some(struct placer *placer, uint32_t tasks);
 
 /* A placer of the policy that knows no node yet. `document`: the policy's own section of the
  * configuration (HiveD's is YAML), which nobody else needs to understand; empty: none. The plain

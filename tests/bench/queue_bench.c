@@ -30,6 +30,7 @@ enum {
     NODE_CPU = 64,
     NODE_MIB = 65536,
     ENDS = 300,
+    FREES = 200,
     COPIES = 5,
     TIMERS_MAX = 4000, /* of one end; the rest is cut */
     CLUSTERS = 100,
@@ -504,7 +505,8 @@ static void cells_copy(struct bench *bench, struct cost *cost)
  * lost a GPU. */
 static void bench_cells(struct bench *bench)
 {
-    struct cost change = {0}, steps = {0}, ends = {0}, copy = {0};
+    struct cost change = {0}, steps = {0}, leaves = {0}, leaf_steps = {0}, frees = {0}, ends = {0},
+                copy = {0};
     bench_begin(bench, false);
     const struct cost nodes = bench->node, cells = bench->cells;
     fill(bench, false);
@@ -513,6 +515,11 @@ static void bench_cells(struct bench *bench)
     node.gpu_switch = (const uint16_t[NODE_GPUS]){[3] = NODE_GPU_LOST};
     step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
     settle(bench, &steps);
+    node.cpu += 16; /* other CPU leaves */
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &leaves);
+    settle(bench, &leaf_steps);
+    for (uint32_t i = 0; i < FREES; i++)
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &frees);
     for (uint64_t i = 1; i <= ENDS; i++) /* what runs is known to the new cells */
         end(bench, i, &ends);
     cells_copy(bench, &copy);
@@ -521,6 +528,9 @@ static void bench_cells(struct bench *bench)
     cost_print("steps in which their cells are made", &cells);
     cost_print("all are full, and a node loses a GPU", &change);
     cost_print("steps in which the cells are made anew", &steps);
+    cost_print("the node gets more CPUs", &leaves);
+    cost_print("steps in which the cells are made anew", &leaf_steps);
+    cost_print("steps in which the cells of before are freed", &frees);
     cost_print("ends of jobs after that", &ends);
     cost_print("copies of the cells", &copy);
     fflush(stdout);

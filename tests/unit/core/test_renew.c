@@ -1,12 +1,13 @@
-/* The automatic cells change their meaning while tasks run: a new placer is told of them.
- *
- * Covers: src/core/config.c */
+/* The automatic cells change while tasks run: a new placer is told of them. */
 #include "unit.h"
 #include "world.h"
 
 #include <stdio.h>
 
 #include "core/core.h"
+#include "core/jobs.h"
+#include "core/renew.h"
+#include "core/state.h"
 
 enum { CPUS = 8 };
 
@@ -88,6 +89,214 @@ static void what_began_on_old_cells_is_told(void **state)
     world_release(&world);
 }
 
+/* --- in pieces --- */
+
+enum { OTHERS = 3, ALL_CPUS = (1 + OTHERS) * CPUS };
+
+enum happening {
+    NOTHING,
+    A_TASK_ENDS,
+    A_NODE_IS_LOST,
+    A_NODE_COMES,
+    THE_NODE_CHANGES_AGAIN,
+    ANOTHER_NODE_CHANGES,
+    WHO_PREEMPTS_IS_STOPPED,
+    A_JOB_IS_SUBMITTED,
+    IT_IS_COPIED,
+    THE_SERVER_RESTARTS,
+    ANOTHER_POLICY_BEGINS,
+    HAPPENINGS,
+};
+
+/* Four machines are full but for a CPU, one of their tasks is being preempted, and the first one
+ * comes back with other memory. */
+static uint32_t renewal_begin(struct world *world)
+{
+    world_init(world, "hived");
+    world_keep(world);
+    core_slice_set(world->core, 1);
+    node_set(world, CPUS, 1024);
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "other%u", i);
+        world_node(world, name, CPUS, 0);
+    }
+    world_pass_end(world);
+    world_submit_simple(world, "wide", 1 + OTHERS, 5, 0);
+    world_pass_end(world);
+    world_submit_simple(world, "narrow", ALL_CPUS - (1 + OTHERS) * 5 - 1, 1, 0);
+    world_pass_end(world);
+    struct plan_role role = world_role("worker", 1, CPUS, 0);
+    struct plan plan = world_plan_of("high", &role);
+    plan.priority = 100;
+    const uint32_t high = world_submit(world, &plan);
+    world_pass_end(world);
+    assert_false(node_set(world, CPUS, 2048));
+    assert_true(placer_is_renewing(world->core));
+    return high;
+}
+
+static void happen(struct world *world, enum happening what, uint32_t high)
+{
+    switch (what) {
+    case NOTHING:
+    case HAPPENINGS:
+        break;
+    case A_TASK_ENDS:
+        world_run(world, 1);
+        world_exit(world, 1, 0, 0);
+        break;
+    case A_NODE_IS_LOST:
+        world_node_event(world, EVENT_NODE_LOST, "other1");
+        break;
+    case A_NODE_COMES:
+        world_node(world, "more", CPUS, 0);
+        break;
+    case THE_NODE_CHANGES_AGAIN:
+        node_set(world, CPUS, 4096);
+        break;
+    case ANOTHER_NODE_CHANGES:
+        world_node(world, "other0", 2 * CPUS, 0);
+        break;
+    case WHO_PREEMPTS_IS_STOPPED:
+        assert_int_equal(world_ask(world, EVENT_STOP, high), 0);
+        break;
+    case A_JOB_IS_SUBMITTED:
+        world_submit_simple(world, "new", 1, 1, 0);
+        break;
+    case IT_IS_COPIED: {
+        struct core *copy = core_copy(world->core);
+        core_free(world->core);
+        world->core = copy;
+        break;
+    }
+    case THE_SERVER_RESTARTS:
+        world_restart(world);
+        break;
+    case ANOTHER_POLICY_BEGINS:
+        world->config.policy = "best-fit";
+        world_configure(world);
+        break;
+    }
+}
+
+static uint32_t cpus_of(const struct world *world, bool is_used)
+{
+    uint32_t cpus = 0;
+    for (uint32_t i = 0; i < core_node_count(world->core); i++) {
+        const struct core_node_use use = core_node_use(world->core, (struct node_id){i});
+        assert_in_range(use.cpus, 0, use.cpu_total); /* no leaf is given twice */
+        cpus += use.is_lost ? 0 : is_used ? use.cpus : use.cpu_total;
+    }
+    return cpus;
+}
+
+/* Everybody goes, and all CPUs are there for others: none has leaked. */
+static void all_is_free(struct world *world)
+{
+    for (uint32_t job = 1; job <= world->core->last_job; job++)
+        world_ask(world, EVENT_STOP, job);
+    world_pass_end(world);
+    for (uint64_t attempt = 1; attempt <= world->core->last_attempt; attempt++)
+        world_exit(world, attempt, 0, 0);
+    world_pass_end(world);
+    assert_int_equal(cpus_of(world, true), 0);
+    struct plan_role role = world_role("worker", cpus_of(world, false), 1, 0);
+    struct plan plan = world_plan_of("all", &role);
+    plan.is_gang = false; /* its tasks are on several leaf types */
+    assert_true(world_submit(world, &plan) != 0);
+    world_pass_end(world);
+    assert_int_equal(cpus_of(world, true), cpus_of(world, false));
+}
+
+static void what_happens_meanwhile_counts(void **state)
+{
+    (void)state;
+    for (enum happening what = NOTHING; what < HAPPENINGS; what++) {
+        uint32_t steps = 0;
+        for (bool is_over = false; !is_over; steps++) {
+            struct world world;
+            const uint32_t high = renewal_begin(&world);
+            for (uint32_t i = 0; i < steps; i++)
+                world_pass_step(&world);
+            is_over = !placer_is_renewing(world.core);
+            happen(&world, what, high);
+            cpus_of(&world, true);
+            world_pass_end(&world);
+            assert_false(placer_is_renewing(world.core));
+            cpus_of(&world, true);
+            all_is_free(&world);
+            world_release(&world);
+        }
+        assert_in_range(steps, 4, 1000);
+    }
+}
+
+/* A change in every step: the queue is served all the same. */
+static void a_node_that_changes_for_ever_hinders_nobody(void **state)
+{
+    (void)state;
+    enum { STEPS_MAX = 2000 };
+    struct world world;
+    renewal_begin(&world);
+    world_submit_simple(&world, "new", 1, 1, 0); /* there is a CPU for it */
+    bool has_started = false;
+    for (uint32_t i = 0; i < STEPS_MAX && !has_started; i++) {
+        node_set(&world, CPUS, i % 2 ? 2048 : 4096);
+        has_started = world_command_count(&world, COMMAND_CREATE) > 0;
+    }
+    assert_true(has_started);
+    world_release(&world);
+}
+
+/* The placer of before goes with the steps that follow. */
+static void the_last_one_is_freed_in_pieces(void **state)
+{
+    (void)state;
+    struct world world;
+    renewal_begin(&world);
+    world_pass_end(&world);
+    uint32_t steps = 0;
+    for (; world.core->past_placer; steps++)
+        world_timer(&world, 1);
+    assert_in_range(steps, 2, 1000);
+    world_release(&world);
+    renewal_begin(&world);
+    while (!world.core->past_placer)
+        world_pass_step(&world);
+    assert_non_null(world.core->past_placer);
+    world.config.policy = "best-fit"; /* another one is freed while it is */
+    world_configure(&world);
+    world_release(&world);
+}
+
+/* A gang takes its places first: another placer is told of them. */
+static void a_gang_starts_first(void **state)
+{
+    (void)state;
+    enum { TASKS = 300, LARGE = 2 * TASKS };
+    struct world world;
+    world_init(&world, "hived");
+    node_set(&world, CPUS, 1024);
+    world_node(&world, "large", LARGE, 0);
+    world_submit_simple(&world, "one", 1, 1, 0);
+    core_slice_set(world.core, 1);
+    const uint32_t gang = world_submit_simple(&world, "gang", TASKS, 1, 0);
+    const struct core_job *job = core_job_find(world.core, (struct job_id){gang});
+    while (job->waiting != WAITING_STARTING)
+        assert_true(world_pass_step(&world));
+    node_set(&world, CPUS, 2048);
+    assert_true(renewal_waits(world.core));
+    uint32_t creates = 0;
+    for (; job->waiting == WAITING_STARTING; assert_true(world_pass_step(&world)))
+        assert_false(placer_is_renewing(world.core));
+    while (world_pass_step(&world))
+        creates += (uint32_t)world_command_count(&world, COMMAND_CREATE);
+    assert_in_range(creates, TASKS - 250, TASKS);
+    assert_int_equal(cpus_of(&world, true), TASKS + 1);
+    world_release(&world);
+}
+
 /* A preemption is begun anew with the new placer. */
 static void a_preemption_under_way(void **state)
 {
@@ -116,11 +325,13 @@ static void growth_keeps_what_runs(void **state)
     enum { LARGE = 4096, FIT = (1 << 20) / LARGE };
     struct world world;
     world_init(&world, "hived");
+    core_slice_set(world.core, 1 << 20); /* in one piece */
     node_set(&world, CPUS, 1024);
-    assert_true(starts(&world, "a", 2, 3));
     for (uint32_t i = 0; i < FIT; i++) {
         char name[16];
         snprintf(name, sizeof name, "large%u", i);
+        if (i + 1 == FIT)
+            assert_true(starts(&world, "a", 2, 3));
         world_node(&world, name, LARGE, 0);
         assert_int_equal(world_has_trace(&world, "what runs was told to a new placer"),
                          i + 1 == FIT);
@@ -211,8 +422,15 @@ static void an_unknown_type_keeps_its_devices(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tasks_keep_their_cpus),    cmocka_unit_test(what_began_on_old_cells_is_told),
-    cmocka_unit_test(a_preemption_under_way),   cmocka_unit_test(growth_keeps_what_runs),
-    cmocka_unit_test(a_server_takes_no_device), cmocka_unit_test(an_unknown_type_keeps_its_devices),
+    cmocka_unit_test(tasks_keep_their_cpus),
+    cmocka_unit_test(what_began_on_old_cells_is_told),
+    cmocka_unit_test(what_happens_meanwhile_counts),
+    cmocka_unit_test(a_node_that_changes_for_ever_hinders_nobody),
+    cmocka_unit_test(the_last_one_is_freed_in_pieces),
+    cmocka_unit_test(a_gang_starts_first),
+    cmocka_unit_test(a_preemption_under_way),
+    cmocka_unit_test(growth_keeps_what_runs),
+    cmocka_unit_test(a_server_takes_no_device),
+    cmocka_unit_test(an_unknown_type_keeps_its_devices),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -215,9 +215,11 @@ static void other_cpus_outdate_what_runs(void **state)
     assert_false(node_set(&bench, 0, 8, 16384)); /* nothing runs */
     struct placement_result result = start(&bench, "a", 8, 0, 1);
     assert_int_equal(result.kind, PLACEMENT_BIND);
-    assert_false(node_set(&bench, 1, 8, 4096)); /* another kind joins */
+    assert_true(node_set(&bench, 1, 8, 4096)); /* another kind: all cells are made anew */
+    placer_hived_state(bench.placer);          /* here, since nobody comes with another placer */
     assert_false(node_set(&bench, 0, 8, 16384));
-    assert_false(node_set(&bench, 0, 8, 16385)); /* the same leaves */
+    assert_true(node_set(&bench, 0, 8, 16385)); /* the same leaves */
+    placer_hived_state(bench.placer);
     bench_check(&bench);
     assert_true(node_set(&bench, 0, 8, 8192));
     struct placer *copy = bench.placer->ops->copy(bench.placer);
@@ -228,8 +230,7 @@ static void other_cpus_outdate_what_runs(void **state)
     bench_release(&bench);
 }
 
-/* The first machine that makes the cells coarser: until then each joins, or waits to be counted
- * with the next question. */
+/* The first machine that makes the cells coarser: until then each joins. */
 static void growth_outdates_what_runs(void **state)
 {
     (void)state;
@@ -240,9 +241,35 @@ static void growth_outdates_what_runs(void **state)
     struct placement_result result = start(&bench, "a", 1, 0, 1);
     assert_int_equal(result.kind, PLACEMENT_BIND);
     for (uint32_t i = 1; i < FIT; i++)
-        assert_false(node_set(&bench, i, CPUS, CPUS * 512));
+        assert_false(node_set(&bench, i, CPUS, CPUS * 1024));
     assert_true(node_set(&bench, FIT, 1, 1024));
-    bench.placer->ops->free(bench.placer); /* a large one: not derived for this test */
+    bench.placer->ops->free(bench.placer); /* a large one: not derived anew for this test */
+    arena_release(&bench.arena);
+}
+
+/* Tables and all: whoever counts the memory sees what is left. */
+static void it_is_freed_in_pieces(void **state)
+{
+    (void)state;
+    enum { CPUS = 4096, MACHINES = 6, PIECES_MAX = 100 };
+    struct bench bench;
+    bench_init(&bench, NULL);
+    for (uint32_t i = 0; i < MACHINES; i++)
+        node_set(&bench, i, CPUS, CPUS * 1024);
+    struct placement_result result = start(&bench, "a", 8, 0, 1);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    result = start(&bench, "b", 1, 0, 1);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    uint32_t pieces = 1;
+    while (!placer_free_some(bench.placer, 2))
+        pieces++;
+    assert_in_range(pieces, 2 + MACHINES, PIECES_MAX);
+    bench.placer = placer_new("best-fit", TEXT(""), NULL);
+    assert_true(placer_free_some(bench.placer, 1)); /* at once */
+    arena_release(&bench.arena);
+    bench_init(&bench, NULL);
+    assert_false(node_set(&bench, 0, 8, 8192)); /* nobody has asked for a place yet */
+    assert_true(placer_free_some(bench.placer, 2));
     arena_release(&bench.arena);
 }
 
@@ -355,6 +382,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bare_tasks_come_back),
     cmocka_unit_test(other_cpus_outdate_what_runs),
     cmocka_unit_test(growth_outdates_what_runs),
+    cmocka_unit_test(it_is_freed_in_pieces),
     cmocka_unit_test(a_coarser_cluster_is_derived_anew),
     cmocka_unit_test(so_many_combinations_are_tried),
 };

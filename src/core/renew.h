@@ -1,0 +1,44 @@
+/* renew.h — another placer is told of the nodes and of what runs, and takes over: at once, or in
+ * pieces (docs/rfc/0016-gangs-in-steps.md). Inside src/core only.
+ *
+ * Owns core->placer, core->renewal and core->past_placer.
+ */
+#ifndef CORE_RENEW_H
+#define CORE_RENEW_H
+#include "core/state.h"
+
+/* Give a new placer the nodes, and the places of all that runs. */
+void placer_fill(struct core *core, struct placer *placer);
+/* It takes over at once: the configuration asks for it. */
+void placer_change(struct core *core, struct placer *placer);
+/* Another placer of the same configuration, when the nodes have outdated the one there is: as much
+ * of it as fits into one step, unless there was one to go on with. */
+void placer_renew(struct core *core);
+/* The next piece. */
+void renewal_go_on(struct core *core);
+
+/* Nobody is tried meanwhile. */
+static inline bool placer_is_renewing(const struct core *core)
+{
+    return core->renewal.placer != NULL;
+}
+/* The next one; NULL: there is none. */
+static inline struct placer *placer_next(const struct core *core)
+{
+    return core->renewal.placer;
+}
+/* It is to be renewed, but a gang takes its places first, whose tasks are to be told. */
+bool renewal_waits(const struct core *core);
+
+/* What happens meanwhile, after core->placer has been told. */
+void renewal_node(struct core *core, uint32_t node);
+void renewal_release_slot(struct core *core, const char *group, size_t slot);
+void renewal_release_group(struct core *core, const char *group);
+
+/* Some of the placer that has been replaced is freed. */
+void past_placer_drop(struct core *core);
+
+void renewal_copy(struct core *to, const struct core *from);
+void renewal_release(struct core *core);
+
+#endif
