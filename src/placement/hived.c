@@ -245,6 +245,20 @@ struct placer *placer_hived_new(const struct doc *doc, struct err *err)
     return NULL;
 }
 
+struct hived *placer_hived_copy(const struct placer *placer)
+{
+    if (placer->ops != &hived_ops)
+        return NULL;
+    const struct placer_hived *p = (const struct placer_hived *)placer;
+    if (!placer_hived_is_due(p))
+        return p->hived ? hived_copy(p->hived) : NULL;
+    struct placer *copy = hived_placer_copy(placer);
+    struct hived *hived = placer_hived_state(copy);
+    ((struct placer_hived *)copy)->hived = NULL;
+    hived_placer_free(copy);
+    return hived;
+}
+
 struct hived *placer_hived_state(struct placer *placer)
 {
     if (placer->ops != &hived_ops)

@@ -27,6 +27,10 @@ struct placer *placer_hived_new(const struct doc *config, struct err *err);
  * another policy. Valid until the next call to the placer. */
 struct hived *placer_hived_state(struct placer *placer);
 
+/* A copy of it, of the caller's, with the cells that the next question would find. The placer stays
+ * as it is: a question that no event has asked must change nothing for those that one does. */
+struct hived *placer_hived_copy(const struct placer *placer);
+
 /* Leaves of a leaf type that a demand takes; 0: this type cannot serve it. */
 uint32_t placer_hived_leaves(struct placer *placer, const char *leaf_type, uint32_t gpu,
                              uint32_t cpu, uint64_t memory_mib);

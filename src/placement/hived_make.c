@@ -39,9 +39,14 @@ void making_drop(struct placer_hived *p)
 
 /* --- in one piece --- */
 
+bool placer_hived_is_due(const struct placer_hived *p)
+{
+    return p->is_stale && !is_large(p);
+}
+
 void placer_hived_refresh(struct placer_hived *p)
 {
-    if (!p->is_stale || is_large(p))
+    if (!placer_hived_is_due(p))
         return;
     p->is_stale = false;
     placer_leaving_finish(p);

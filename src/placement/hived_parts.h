@@ -213,6 +213,7 @@ void placer_hived_forget(struct placer *placer);
 /* hived_make.c. Follow the nodes, when there is no configuration: at once, where that is one piece.
  */
 void placer_hived_refresh(struct placer_hived *p);
+bool placer_hived_is_due(const struct placer_hived *p);
 /* A node is about to offer something else; and it has been told; `is_changed`: it offers something
  * else than before. */
 void making_node_changes(struct placer_hived *p, uint32_t at);

@@ -13,10 +13,9 @@ static void snapshot_make(const struct core *core, struct service_snapshot *snap
 {
     int64_t begin_us = clock_monotonic_us();
     struct placer *placer = core_placer(core);
-    const struct hived *hived = placer_hived_state(placer);
-    if (hived)
-        snapshot->hived = hived_copy(hived);
-    snapshot->is_making = !hived && placer->ops->is_making && placer->ops->is_making(placer);
+    snapshot->hived = placer_hived_copy(placer);
+    snapshot->is_making =
+        !snapshot->hived && placer->ops->is_making && placer->ops->is_making(placer);
     snapshot->node_count = core_node_count(core);
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)

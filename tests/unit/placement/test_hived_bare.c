@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "hived_view.h"
@@ -273,6 +274,31 @@ static void it_is_freed_in_pieces(void **state)
     arena_release(&bench.arena);
 }
 
+/* Who reads the cells between two nodes changes nothing for those who ask for places. */
+static void reading_changes_nothing(void **state)
+{
+    (void)state;
+    enum { READ, QUIET, BOTH };
+    struct bench benches[BOTH];
+    struct buf texts[BOTH] = {BUF_INIT, BUF_INIT};
+    for (int i = 0; i < BOTH; i++) {
+        bench_init(&benches[i], NULL);
+        for (uint32_t node = 0; node < 6; node++) {
+            node_set(&benches[i], node, 8, node % 2 ? 8192 : 16384);
+            if (i == QUIET)
+                continue;
+            struct hived *copy = placer_hived_copy(benches[i].placer);
+            assert_int_equal(hived_node_count(copy), node + 1); /* and it sees all of them */
+            hived_free(copy);
+        }
+        hived_inspect_cluster(placer_hived_state(benches[i].placer), &texts[i]);
+        bench_release(&benches[i]);
+    }
+    assert_string_equal(buf_cstr(&texts[READ]), buf_cstr(&texts[QUIET]));
+    buf_release(&texts[READ]);
+    buf_release(&texts[QUIET]);
+}
+
 /* A machine of a known kind does not join when it makes the cells coarser. */
 static void a_coarser_cluster_is_derived_anew(void **state)
 {
@@ -383,6 +409,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_cpus_outdate_what_runs),
     cmocka_unit_test(growth_outdates_what_runs),
     cmocka_unit_test(it_is_freed_in_pieces),
+    cmocka_unit_test(reading_changes_nothing),
     cmocka_unit_test(a_coarser_cluster_is_derived_anew),
     cmocka_unit_test(so_many_combinations_are_tried),
 };
