@@ -273,6 +273,13 @@ int call_body_keys(struct call *call, const struct doc *doc, const char *const *
     return 0;
 }
 
+int call_body_of(struct call *call, const char *const *keys, size_t count, const char *what,
+                 const struct doc **doc)
+{
+    int code = call_body(call, doc);
+    return code ? code : call_body_keys(call, *doc, keys, count, what);
+}
+
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value)
 {

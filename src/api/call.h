@@ -145,6 +145,9 @@ int call_body(struct call *call, const struct doc **doc);
 /* Refuses what the body's map has beside the keys: `what` names them for people. */
 int call_body_keys(struct call *call, const struct doc *doc, const char *const *keys, size_t count,
                    const char *what);
+/* Both in one: the body, which has these keys alone. */
+int call_body_of(struct call *call, const char *const *keys, size_t count, const char *what,
+                 const struct doc **doc);
 /* A string of the body's map; NULL in *value when absent. InvalidParametersError otherwise. */
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value);

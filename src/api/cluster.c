@@ -74,9 +74,7 @@ static int node_close(struct call *call, enum service_node_action action, const 
     const struct doc *doc;
     struct text reason = TEXT("");
     if (call->exchange->body.length) {
-        int code = call_body(call, &doc);
-        if (!code)
-            code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "reason alone");
+        int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "reason alone", &doc);
         if (!code)
             code = call_body_string(call, doc, "reason", false, &reason);
         if (code)

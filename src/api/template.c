@@ -679,9 +679,7 @@ int handle_template_review(struct call *call)
     int code = template_of_path(call, AUTH_READ_TEMPLATE, row);
     row->reason = "";
     if (!code)
-        code = call_body(call, &doc);
-    if (!code)
-        code = call_body_keys(call, doc, keys, COUNT_OF(keys), "status, reason and updatedAt");
+        code = call_body_of(call, keys, COUNT_OF(keys), "status, reason and updatedAt", &doc);
     if (!code)
         code = call_body_string(call, doc, "status", true, &status);
     if (!code)

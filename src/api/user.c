@@ -257,9 +257,7 @@ int handle_user_create(struct call *call)
     static const char *const KEYS[] = {"username", "password",  "passwordHash",   "email",
                                        "admin",    "grouplist", "virtualCluster", "extension"};
     const struct doc *doc;
-    int code = call_body(call, &doc);
-    if (!code)
-        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "the fields of a new user");
+    int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "the fields of a new user", &doc);
     return code ? code : account_user_create(call, doc);
 }
 
@@ -377,9 +375,7 @@ static int update_begin(struct call *call, const char *const *keys, size_t key_c
     static const char *const BODY_KEYS[] = {"data", "patch"};
     const struct doc *doc;
     *update = (struct update){0};
-    int code = call_body(call, &doc);
-    if (!code)
-        code = call_body_keys(call, doc, BODY_KEYS, COUNT_OF(BODY_KEYS), "data and patch");
+    int code = call_body_of(call, BODY_KEYS, COUNT_OF(BODY_KEYS), "data and patch", &doc);
     if (!code)
         code = account_data(call, doc, &update->data);
     if (!code)
@@ -497,11 +493,10 @@ static int field_begin(struct call *call, const char *key, const char *message,
 {
     const char *const keys[] = {key, "oldPassword"};
     const bool is_password = strcmp(key, "newPassword") == 0;
-    int code = call_body(call, doc);
-    if (!code)
-        code = call_body_keys(call, *doc, keys, is_password ? 2 : 1,
-                              is_password ? "oldPassword and newPassword"
-                                          : arena_format(call->arena, "%s alone", key));
+    int code = call_body_of(call, keys, is_password ? 2 : 1,
+                            is_password ? "oldPassword and newPassword"
+                                        : arena_format(call->arena, "%s alone", key),
+                            doc);
     if (!code)
         code = edit_of(call, call->parameters[0], message, edit, user);
     if (!code && !doc_get(*doc, key))
@@ -616,9 +611,7 @@ static int member_change(struct call *call, enum store_change_kind kind, const c
     struct store_user user;
     bool is_admin, is_given;
     static const char *const KEYS[] = {"groupname", "admin"};
-    int code = call_body(call, &doc);
-    if (!code)
-        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "groupname and admin");
+    int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "groupname and admin", &doc);
     if (!code)
         code = call_body_string(call, doc, "groupname", true, &group);
     if (!code)

@@ -8,9 +8,7 @@
 static int body_user(struct call *call, const char *const *keys, size_t count, const char *what,
                      const struct doc **doc, struct text *name)
 {
-    int code = call_body(call, doc);
-    if (!code)
-        code = call_body_keys(call, *doc, keys, count, what);
+    int code = call_body_of(call, keys, count, what, doc);
     return code ? code : call_body_string(call, *doc, "username", true, name);
 }
 
@@ -128,9 +126,7 @@ int handle_user_clusters_v1(struct call *call)
     const struct doc *doc;
     struct store_user user;
     struct text list;
-    int code = call_body(call, &doc);
-    if (!code)
-        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "virtualClusters alone");
+    int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "virtualClusters alone", &doc);
     if (!code)
         code = call_body_string(call, doc, "virtualClusters", true, &list);
     if (!code)
@@ -161,9 +157,8 @@ int handle_user_pat_v1(struct call *call)
     struct store_user user;
     int code = call_may_about(call, AUTH_EDIT_USER, &subject);
     if (!code)
-        code = call_body(call, &doc);
-    if (!code) /* the whole body becomes part of the extension */
-        code = call_body_keys(call, doc, KEYS, COUNT_OF(KEYS), "githubPAT alone");
+        /* alone, as the whole body becomes part of the extension */
+        code = call_body_of(call, KEYS, COUNT_OF(KEYS), "githubPAT alone", &doc);
     if (!code)
         code = call_body_string(call, doc, "githubPAT", true, &token);
     if (!code)

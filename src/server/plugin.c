@@ -87,14 +87,6 @@ static void write_git(const struct doc *parameters, struct buf *pre)
                     "done\n");
 }
 
-static bool has_port(const struct spec_role *role, const char *label)
-{
-    for (size_t i = 0; i < role->port_count; i++)
-        if (strcmp(role->ports[i].label, label) == 0)
-            return true;
-    return false;
-}
-
 /* At the port of the parameters; else at the task's own one of the label `tensorboard`, which web
  * ports can open and no other task of the node has; else at OpenPAI's default. */
 static void write_tensorboard(const struct doc *parameters, const struct spec_role *role,
@@ -112,7 +104,7 @@ static void write_tensorboard(const struct doc *parameters, const struct spec_ro
     buf_string(pre, "nohup tensorboard --bind_all --logdir_spec=");
     buf_shell_word(pre, buf_as_text(&list));
     buf_string(pre, " --port=");
-    if (!port && has_port(role, "tensorboard"))
+    if (!port && spec_role_has_port(role, "tensorboard"))
         buf_string(pre, "\"${PAI_CONTAINER_HOST_tensorboard_PORT_LIST%%,*}\"");
     else
         buf_shell_word(pre, port ? port->source : TEXT("6006"));

@@ -87,7 +87,7 @@ void role_unknown(struct spec_reader *reader, const struct doc *doc, struct text
     near_hint(&near, reader->problems, problem);
 }
 
-static bool has_port(const struct spec_role *role, const char *label)
+bool spec_role_has_port(const struct spec_role *role, const char *label)
 {
     for (size_t i = 0; i < role->port_count; i++)
         if (strcmp(role->ports[i].label, label) == 0)
@@ -101,7 +101,7 @@ void reader_ports_finish(struct spec_reader *reader, struct spec_role *role, con
     static const char *const always[] = {"ssh", "http"};
     uint64_t sum = 0;
     for (size_t i = 0; i < COUNT_OF(always); i++)
-        if (!has_port(role, always[i]))
+        if (!spec_role_has_port(role, always[i]))
             *READER_ADD(reader, role->ports, role->port_count) =
                 (struct spec_port){.label = always[i], .count = 1};
     for (size_t i = 0; i < role->port_count; i++)

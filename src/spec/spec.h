@@ -188,6 +188,9 @@ static inline void cleanup_free_spec(struct spec **spec)
 
 /* One more storage at its default place. For who knows what an empty list of storages means, before
  * the spec is stored. */
+/* Does the role ask for a port of this label? */
+bool spec_role_has_port(const struct spec_role *role, const char *label);
+
 void spec_storage_add(struct spec *spec, const char *name);
 
 /* Render `<% $secrets.x %>` in `value` with the secrets; unknown references stay as they are. */

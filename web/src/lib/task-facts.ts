@@ -8,6 +8,10 @@ export function placeOfKey(key: string | null): TaskPlace | null {
 
 export const keyOfPlace = ({ role, index }: TaskPlace) => `${role}.${index}`
 
+/** Of one attempt of the task; `run`: of which attempt of the job, null: of the latest one. */
+export const logHref = ({ role, index }: TaskPlace, attempt: number | undefined, run: number | null) =>
+  `${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}&attempt=${attempt ?? 0}${run === null ? '' : `&run=${run}`}`
+
 /** Each port of a task with its label, in the order of the labels. */
 export function portsOf(ports: Record<string, string> | null | undefined): { label: string; number: string }[] {
   return Object.entries(ports ?? {}).flatMap(([label, numbers]) => numbers.split(',').flatMap((number) => (number ? [{ label, number }] : [])))

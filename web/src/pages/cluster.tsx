@@ -10,7 +10,7 @@ import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
 import { later } from '../ui/later'
-import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
 import { Lamp, lampName } from './cluster/lamp'
 import { Nodes } from './cluster/nodes'
@@ -309,28 +309,16 @@ function Quotas() {
             </div>
           ))}
           <dl className="facts">
-            <div>
-              <dt>{t('GPUs')}</dt>
-              <dd>
-                {vc.resourcesUsed?.gpu} / {vc.resourcesTotal?.gpu}
-              </dd>
-            </div>
-            <div>
-              <dt>{t('CPUs')}</dt>
-              <dd>
-                {vc.resourcesUsed?.cpu} / {vc.resourcesTotal?.cpu}
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Memory')}</dt>
-              <dd>
-                {mebibytes(vc.resourcesUsed?.memory ?? 0)} / {mebibytes(vc.resourcesTotal?.memory ?? 0)}
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Share of the cluster')}</dt>
-              <dd>{Math.round(vc.capacity ?? 0)} %</dd>
-            </div>
+            <Fact title={t('GPUs')}>
+              {vc.resourcesUsed?.gpu} / {vc.resourcesTotal?.gpu}
+            </Fact>
+            <Fact title={t('CPUs')}>
+              {vc.resourcesUsed?.cpu} / {vc.resourcesTotal?.cpu}
+            </Fact>
+            <Fact title={t('Memory')}>
+              {mebibytes(vc.resourcesUsed?.memory ?? 0)} / {mebibytes(vc.resourcesTotal?.memory ?? 0)}
+            </Fact>
+            <Fact title={t('Share of the cluster')}>{Math.round(vc.capacity ?? 0)} %</Fact>
           </dl>
         </section>
       ))}

@@ -6,7 +6,7 @@ import { clustersQuery, quotaQuery, tokensQuery, userQuery } from '../api/querie
 import { languageGet, t } from '../i18n/i18n'
 import { clock, mebibytes } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
-import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
 import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
 import { OwnStorages } from './profile/storages'
@@ -39,18 +39,9 @@ function Account({ user }: { user: User }) {
     <section className="card" aria-label={t('Account')}>
       <h2>{t('Account')}</h2>
       <dl className="facts">
-        <div>
-          <dt>{t('User name')}</dt>
-          <dd>{name}</dd>
-        </div>
-        <div>
-          <dt>{t('Rights')}</dt>
-          <dd>{user.admin ? t('administrator') : t('user')}</dd>
-        </div>
-        <div>
-          <dt>{t('Groups')}</dt>
-          <dd>{user.grouplist?.join(', ')}</dd>
-        </div>
+        <Fact title={t('User name')}>{name}</Fact>
+        <Fact title={t('Rights')}>{user.admin ? t('administrator') : t('user')}</Fact>
+        <Fact title={t('Groups')}>{user.grouplist?.join(', ')}</Fact>
       </dl>
       <form
         className="row"

@@ -237,6 +237,16 @@ export function ErrorNote({ error, children }: { error: unknown; children?: Reac
   )
 }
 
+/** A line of a list of facts (`dl`). */
+export function Fact({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
 /** What the server, or a program, has said: English, whatever the language of the page. */
 export function Said({ children }: { children: ReactNode }) {
   return <span lang="en">{children}</span>

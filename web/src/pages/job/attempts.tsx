@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { attemptQuery, attemptsQuery, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { keyOfPlace } from '../../lib/task-facts'
+import { keyOfPlace, logHref } from '../../lib/task-facts'
 import { Link, useSearch } from '../../router'
-import { Ago, Duration, Empty, ErrorNote, Loading, Said, StateBadge, TableCard } from '../../ui/ui'
-import { Advice } from './exit'
+import { Ago, Duration, Empty, ErrorNote, Fact, Loading, Said, StateBadge, TableCard } from '../../ui/ui'
+import { Advice, ExitType } from './exit'
 
 /** Every attempt of the job, the newest first, with how it ended. */
 export function Attempts({ name, mayReadLogs }: { name: string; mayReadLogs: boolean }) {
@@ -22,49 +22,26 @@ export function Attempts({ name, mayReadLogs }: { name: string; mayReadLogs: boo
             {attempt.isLatest && <span className="tag">{t('latest')}</span>}
           </div>
           <dl className="facts">
-            <div>
-              <dt>{t('Begun')}</dt>
-              <dd>
-                <Ago ms={attempt.attemptStartedTime} />
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Waited')}</dt>
-              <dd>
-                <Duration from={attempt.attemptStartedTime} to={attempt.attemptLaunchedTime ?? attempt.attemptCompletedTime} />
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Started')}</dt>
-              <dd>
-                <Ago ms={attempt.attemptLaunchedTime} />
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Ended')}</dt>
-              <dd>
-                <Ago ms={attempt.attemptCompletedTime} />
-              </dd>
-            </div>
-            <div>
-              <dt>{t('Ran')}</dt>
-              <dd>
-                <Duration from={attempt.attemptLaunchedTime} to={attempt.attemptCompletedTime} />
-              </dd>
-            </div>
+            <Fact title={t('Begun')}>
+              <Ago ms={attempt.attemptStartedTime} />
+            </Fact>
+            <Fact title={t('Waited')}>
+              <Duration from={attempt.attemptStartedTime} to={attempt.attemptLaunchedTime ?? attempt.attemptCompletedTime} />
+            </Fact>
+            <Fact title={t('Started')}>
+              <Ago ms={attempt.attemptLaunchedTime} />
+            </Fact>
+            <Fact title={t('Ended')}>
+              <Ago ms={attempt.attemptCompletedTime} />
+            </Fact>
+            <Fact title={t('Ran')}>
+              <Duration from={attempt.attemptLaunchedTime} to={attempt.attemptCompletedTime} />
+            </Fact>
             {attempt.exitCode !== null && attempt.exitCode !== undefined && (
-              <div>
-                <dt>{t('Exit')}</dt>
-                <dd>
-                  {attempt.originalExitCode ?? attempt.exitCode} <Said>{attempt.exitPhrase}</Said>
-                  {attempt.exitType && (
-                    <span className="quiet" lang="en">
-                      {' '}
-                      · {attempt.exitType}
-                    </span>
-                  )}
-                </dd>
-              </div>
+              <Fact title={t('Exit')}>
+                {attempt.originalExitCode ?? attempt.exitCode} <Said>{attempt.exitPhrase}</Said>
+                <ExitType type={attempt.exitType} />
+              </Fact>
             )}
           </dl>
           {attempt.state === 'FAILED' && <Advice spec={attempt.appExitSpec} />}
@@ -159,7 +136,7 @@ function TaskRows({ name, attempt, isLatest, mayReadLogs }: TasksProps) {
             {mayReadLogs && (
               <td>
                 {task.containerLog && (
-                  <Link href={`${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}&attempt=${task.attemptId ?? 0}${isLatest ? '' : `&run=${attempt}`}`}>
+                  <Link href={logHref({ role, index }, task.attemptId, isLatest ? null : attempt)}>
                     {t('Log')}
                     <span className="hidden-text"> {`${role}[${index}]`}</span>
                   </Link>

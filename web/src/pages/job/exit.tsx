@@ -6,6 +6,16 @@ import { t } from '../../i18n/i18n'
 import { plainOf } from '../../lib/ansi'
 import { LinkButton, Said } from '../../ui/ui'
 
+/** Behind the exit: whose doing it was, in the words of the exit table. */
+export function ExitType({ type }: { type: string | null | undefined }) {
+  return type ? (
+    <span className="quiet" lang="en">
+      {' '}
+      · {type}
+    </span>
+  ) : null
+}
+
 export function Advice({ spec }: { spec: ExitSpec | null | undefined }) {
   if (!spec) return null
   return (
@@ -48,7 +58,7 @@ export function Failure({ name, detail, logHref }: { name: string; detail: JobDe
     <section className="note stack" data-kind="error" aria-label={t('Why it failed')}>
       <div>
         <strong>{spec?.phrase ? <Said>{spec.phrase}</Said> : t('Failed')}</strong> · {t('exit code {code}', { code: String(status.appOriginalExitCode ?? status.appExitCode ?? '?') })}
-        {status.appExitType && <span className="quiet" lang="en"> · {status.appExitType}</span>}
+        <ExitType type={status.appExitType} />
       </div>
       <Advice spec={spec} />
       {status.appExitTriggerMessage && <p className="quiet small anywhere" lang="en">

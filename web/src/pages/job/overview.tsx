@@ -6,7 +6,7 @@ import { t } from '../../i18n/i18n'
 import { shellWord } from '../../lib/filter'
 import type { TaskPlace } from '../../lib/task-states'
 import { Link, navigate } from '../../router'
-import { Ago, Copy, Duration, Empty, Reason, Said, usePageTitle } from '../../ui/ui'
+import { Ago, Copy, Duration, Empty, Fact, Reason, Said, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
@@ -17,24 +17,14 @@ function BusyFact({ name }: { name: string }) {
   const { data } = useQuery(useOverTimeQuery(`/api/v2/jobs/${enc(name)}/use`, 'recent', true))
   const busy = data?.use.gpu?.points.findLast((point) => point !== null)
   if (!data?.given.gpu || busy === undefined || busy === null) return null
-  return (
-    <div>
-      <dt>{t('Busy now')}</dt>
-      <dd>{t('{busy} of {held}', { busy: busy.toLocaleString(undefined, { maximumFractionDigits: 1 }), held: data.given.gpu })}</dd>
-    </div>
-  )
+  return <Fact title={t('Busy now')}>{t('{busy} of {held}', { busy: busy.toLocaleString(undefined, { maximumFractionDigits: 1 }), held: data.given.gpu })}</Fact>
 }
 
 const EVENTS_FIRST = 30 // of the story; more than its box shows
 
 function Facts({ detail }: { detail: JobDetail }) {
   const status = detail.jobStatus!
-  const fact = (title: string, value: React.ReactNode) => (
-    <div>
-      <dt>{title}</dt>
-      <dd>{value}</dd>
-    </div>
-  )
+  const fact = (title: string, value: React.ReactNode) => <Fact title={title}>{value}</Fact>
   const retries = status.retryDetails
   return (
     <dl className="facts">

@@ -5,11 +5,11 @@ import type { Task, TaskAttempt } from '../../api/client'
 import { pollMs, taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { portName } from '../../lib/port-names'
-import { addressOf, portsOf } from '../../lib/task-facts'
+import { addressOf, logHref, portsOf } from '../../lib/task-facts'
 import type { TaskPlace } from '../../lib/task-states'
-import { Ago, Button, Copy, Dialog, Duration, ErrorNote, LinkButton, Loading, Said, StateBadge } from '../../ui/ui'
+import { Ago, Button, Copy, Dialog, Duration, ErrorNote, Fact, LinkButton, Loading, Said, StateBadge } from '../../ui/ui'
 import { isLive } from '../jobs'
-import { Advice, Rule } from './exit'
+import { Advice, ExitType, Rule } from './exit'
 
 interface Props {
   name: string
@@ -24,8 +24,6 @@ export default function TaskDialog({ name, place, jobAttempt, isLatest, mayReadL
   const { role, index } = place
   const { data: task, error } = useQuery({ ...taskQuery(name, jobAttempt, role, index), refetchInterval: (query) => (isLive(query.state.data?.taskState) ? pollMs() : false) })
   const attempts = task?.attempts ?? []
-  const logHref = (attempt: number | undefined) =>
-    `${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}&attempt=${attempt ?? 0}${isLatest ? '' : `&run=${jobAttempt}`}`
   return (
     <Dialog wide title={t('Task {task}', { task: `${role}[${index}]` })} onClose={onClose}>
       {error && <ErrorNote error={error} />}
@@ -37,7 +35,7 @@ export default function TaskDialog({ name, place, jobAttempt, isLatest, mayReadL
           {attempts.map((attempt, at) => (
             <Attempt key={attempt.attemptId} attempt={attempt} isFirst={at === 0}>
               {mayReadLogs && attempt.containerLog && (
-                <LinkButton small href={logHref(attempt.attemptId)}>
+                <LinkButton small href={logHref(place, attempt.attemptId, isLatest ? null : jobAttempt)}>
                   {t('Log')}
                   <span className="hidden-text"> {t('of attempt {n}', { n: attempt.attemptId ?? 0 })}</span>
                 </LinkButton>
@@ -50,15 +48,6 @@ export default function TaskDialog({ name, place, jobAttempt, isLatest, mayReadL
         <Button onClick={onClose}>{t('Close')}</Button>
       </div>
     </Dialog>
-  )
-}
-
-function Fact({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{title}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 
@@ -117,12 +106,7 @@ function Attempt({ attempt, isFirst, children }: { attempt: TaskAttempt; isFirst
         {exit !== null && exit !== undefined && (
           <Fact title={t('Exit')}>
             {attempt.containerOriginalExitCode ?? exit} <Said>{attempt.containerExitSpec?.phrase}</Said>
-            {attempt.containerExitSpec?.type && (
-              <span className="quiet" lang="en">
-                {' '}
-                · {attempt.containerExitSpec.type}
-              </span>
-            )}
+            <ExitType type={attempt.containerExitSpec?.type} />
           </Fact>
         )}
         {ip && (
