@@ -246,14 +246,13 @@ int call_body(struct call *call, const struct doc **out)
     struct text body = text_trim(buf_as_text(&call->exchange->body));
     const struct doc *doc =
         doc_parse(body.length ? body : TEXT("{}"), DOC_JSON, call->arena, &problems);
-    int code = 0;
-    if (!doc || problems.error_count)
-        code = body_problem(call, &problems);
-    else if (doc->kind != DOC_MAP)
-        code = call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
-                         doc->place.line, doc->place.column, doc_kind_name(doc->kind));
     *out = doc;
-    return code;
+    if (!doc || problems.error_count)
+        return body_problem(call, &problems);
+    if (doc->kind != DOC_MAP)
+        return call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
+                         doc->place.line, doc->place.column, doc_kind_name(doc->kind));
+    return 0;
 }
 
 int call_body_keys(struct call *call, const struct doc *doc, const char *const *keys, size_t count,
@@ -277,7 +276,10 @@ int call_body_of(struct call *call, const char *const *keys, size_t count, const
                  const struct doc **doc)
 {
     int code = call_body(call, doc);
-    return code ? code : call_body_keys(call, *doc, keys, count, what);
+    if (code)
+        return code;
+    assert(*doc);
+    return call_body_keys(call, *doc, keys, count, what);
 }
 
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,

@@ -56,7 +56,6 @@ static bool checkpoint_run(struct checkpoint *checkpoint, int noted)
             pages = 0;
     }
     large_tell(checkpoint, pages, code);
-    atomic_fetch_add(&checkpoint->rounds, 1);
     return is_hindered;
 }
 

@@ -38,9 +38,8 @@ struct checkpoint {
     bool is_idle;                        /* likewise: it waits for the next commit */
     bool wants_writer, is_writer_held;   /* likewise: held for the log to begin anew */
     int noted;                           /* likewise: pages in the log */
-    _Atomic uint64_t rounds;
-    _Atomic int64_t large_since_ms; /* Unix time; 0: it is not large */
-    int warned;                     /* pages in the log at the last warning; the thread's own */
+    _Atomic int64_t large_since_ms;      /* Unix time; 0: it is not large */
+    int warned; /* pages in the log at the last warning; the thread's own */
 };
 
 /* Start the thread. ERR_*: as sqlite_connect; ERR_UNAVAILABLE: no thread can be made. */
