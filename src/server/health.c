@@ -65,7 +65,7 @@ static void engine_text(struct server *server, uint64_t nodes, char *text, size_
 size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
 {
     struct server *server = context;
-    size_t waiting = mailbox_count(&server->mailbox);
+    size_t waiting = mailbox_requests(&server->mailbox), room = server->mailbox.request_room;
     char text[200];
     store_text(server, text, sizeof text);
     pthread_mutex_lock(&server->state_lock);
@@ -75,9 +75,8 @@ size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MA
     struct core_counts counts;
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
-    snprintf(text, sizeof text, "%zu of %u requests wait", waiting,
-             server->mailbox.room < UINT32_MAX ? (unsigned)server->mailbox.room : UINT32_MAX);
-    check_fill(&checks[1], "core", server_is_alive(server) && waiting < server->mailbox.room, text);
+    snprintf(text, sizeof text, "%zu of %zu requests wait", waiting, room);
+    check_fill(&checks[1], "core", server_is_alive(server) && waiting < room, text);
     engine_text(server, counts.nodes, text, sizeof text);
     check_fill(&checks[2], "engine", counts.nodes > 0, text);
     server_clock_text(atomic_load(&server->metrics.clock_behind_ms), text, sizeof text);

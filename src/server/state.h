@@ -26,7 +26,7 @@
 #include <stdatomic.h>
 
 enum {
-    FACTS_ROOM = 200000, /* facts that may wait beyond the requests */
+    FACTS_ROOM = 200000, /* facts that may wait, beside the requests */
     BATCH_MAX = 1000,    /* mails in one transaction */
     READERS_MAX = 64,
     PROBE_MS = 1000,       /* between two tries to write to the store again */

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <time.h>
 
-void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve)
+void mailbox_init(struct mailbox *mailbox, size_t request_room, size_t fact_room)
 {
-    assert(room > 0);
-    *mailbox = (struct mailbox){.room = room, .reserve = reserve};
+    assert(request_room > 0);
+    *mailbox = (struct mailbox){.request_room = request_room, .fact_room = fact_room};
     mailbox->last = &mailbox->first;
     pthread_mutex_init(&mailbox->lock, NULL);
     clock_condition_init(&mailbox->has_mail);
@@ -24,13 +24,17 @@ void mailbox_release(struct mailbox *mailbox)
     pthread_cond_destroy(&mailbox->has_room);
 }
 
-static void mailbox_append(struct mailbox *mailbox, struct mail *mail)
+static void mailbox_append(struct mailbox *mailbox, struct mail *mail, bool is_request)
 {
-    mail->next = NULL;
+    if (!mailbox->first)
+        pthread_cond_signal(&mailbox->has_mail);
+    *mail = (struct mail){NULL, is_request};
     *mailbox->last = mail;
     mailbox->last = &mail->next;
-    if (mailbox->count++ == 0)
-        pthread_cond_signal(&mailbox->has_mail);
+    if (is_request)
+        mailbox->requests++;
+    else
+        mailbox->facts++;
 }
 
 int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err)
@@ -39,11 +43,11 @@ int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err)
     pthread_mutex_lock(&mailbox->lock);
     if (mailbox->is_closed)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
-    else if (mailbox->count >= mailbox->room)
+    else if (mailbox->requests >= mailbox->request_room)
         code = err_fail(err, ERR_BUSY, "", "%zu requests are waiting already, try again later",
-                        mailbox->count);
+                        mailbox->requests);
     else
-        mailbox_append(mailbox, mail);
+        mailbox_append(mailbox, mail, true);
     pthread_mutex_unlock(&mailbox->lock);
     return code;
 }
@@ -52,12 +56,12 @@ int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *er
 {
     int code = 0;
     pthread_mutex_lock(&mailbox->lock);
-    while (!mailbox->is_closed && mailbox->count >= mailbox->room + mailbox->reserve)
+    while (!mailbox->is_closed && mailbox->facts >= mailbox->fact_room)
         pthread_cond_wait(&mailbox->has_room, &mailbox->lock);
     if (mailbox->is_closed)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
     else
-        mailbox_append(mailbox, mail);
+        mailbox_append(mailbox, mail, false);
     pthread_mutex_unlock(&mailbox->lock);
     return code;
 }
@@ -77,18 +81,21 @@ static void mailbox_sleep(struct mailbox *mailbox, int64_t deadline_ms)
 struct mail *mailbox_take(struct mailbox *mailbox, size_t limit, int64_t deadline_ms)
 {
     struct mail *taken, **cut;
-    size_t count = 0;
+    size_t count = 0, requests = 0;
     pthread_mutex_lock(&mailbox->lock);
     mailbox_sleep(mailbox, deadline_ms);
     taken = mailbox->first;
-    for (cut = &taken; *cut && (limit == 0 || count < limit); cut = &(*cut)->next)
+    for (cut = &taken; *cut && (limit == 0 || count < limit); cut = &(*cut)->next) {
+        requests += (*cut)->is_request;
         count++;
+    }
     mailbox->first = *cut;
     if (!*cut)
         mailbox->last = &mailbox->first;
     *cut = NULL;
-    mailbox->count -= count;
-    if (count > 0)
+    mailbox->requests -= requests;
+    mailbox->facts -= count - requests;
+    if (count > requests)
         pthread_cond_broadcast(&mailbox->has_room);
     pthread_mutex_unlock(&mailbox->lock);
     return taken;
@@ -114,8 +121,15 @@ void mailbox_close(struct mailbox *mailbox)
 size_t mailbox_count(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);
-    size_t count;
-    count = mailbox->count;
+    size_t count = mailbox->requests + mailbox->facts;
+    pthread_mutex_unlock(&mailbox->lock);
+    return count;
+}
+
+size_t mailbox_requests(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    size_t count = mailbox->requests;
     pthread_mutex_unlock(&mailbox->lock);
     return count;
 }

@@ -25,6 +25,7 @@ static void mailbox_is_bounded_and_in_order(void **state)
     assert_int_equal(mailbox_post(&box, &letters[0].mail, &err), 0);
     assert_int_equal(mailbox_post(&box, &letters[1].mail, &err), 0);
     assert_int_equal(mailbox_post(&box, &letters[2].mail, &err), ERR_BUSY);
+    assert_string_equal(err.text, "2 requests are waiting already, try again later");
     assert_int_equal(mailbox_post_wait(&box, &letters[2].mail, &err), 0);
     assert_int_equal(mailbox_count(&box), 3);
     mail = mailbox_take(&box, 2, 0);
@@ -43,6 +44,32 @@ static void mailbox_is_bounded_and_in_order(void **state)
     assert_int_equal(mailbox_post_wait(&box, &letters[0].mail, &err), ERR_UNAVAILABLE);
     assert_ptr_equal(mailbox_take(&box, 0, -1), &letters[3].mail);
     assert_null(mailbox_take(&box, 0, -1));
+    mailbox_release(&box);
+}
+
+/* However many facts wait, a request is taken; however many requests wait, a fact is. */
+static void facts_and_requests_have_rooms_of_their_own(void **state)
+{
+    struct mailbox box;
+    struct letter facts[5], requests[2];
+    struct err err;
+    (void)state;
+
+    mailbox_init(&box, 1, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(mailbox_post_wait(&box, &facts[i].mail, &err), 0);
+    assert_int_equal(mailbox_post(&box, &requests[0].mail, &err), 0);
+    assert_int_equal(mailbox_requests(&box), 1);
+    assert_int_equal(mailbox_count(&box), 6);
+    assert_int_equal(mailbox_post(&box, &requests[1].mail, &err), ERR_BUSY);
+    assert_ptr_equal(mailbox_take(&box, 5, 0), &facts[0].mail);
+    assert_int_equal(mailbox_post(&box, &requests[1].mail, &err), ERR_BUSY);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(mailbox_post_wait(&box, &facts[i].mail, &err), 0);
+    assert_ptr_equal(mailbox_take(&box, 1, 0), &requests[0].mail);
+    assert_int_equal(mailbox_post(&box, &requests[1].mail, &err), 0);
+    assert_ptr_equal(mailbox_take(&box, 0, 0), &facts[0].mail);
+    assert_int_equal(mailbox_count(&box), 0);
     mailbox_release(&box);
 }
 
@@ -86,6 +113,7 @@ static void mailbox_loses_nothing_between_threads(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mailbox_is_bounded_and_in_order),
+    cmocka_unit_test(facts_and_requests_have_rooms_of_their_own),
     cmocka_unit_test(mailbox_loses_nothing_between_threads),
 };
 UNIT_FILE(tests, NULL, NULL);
