@@ -10,7 +10,7 @@ import subprocess
 import termios
 import time
 
-PATIENCE_S = 90  # what comes at once on a quiet machine comes within this on a busy one
+from waits import PATIENCE_S
 
 
 class Terminal:

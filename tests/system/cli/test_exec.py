@@ -19,11 +19,11 @@ import unittest
 
 import processes
 import terminal
+from waits import PATIENCE_S
 import world
 from world import job
 
 WHY_NOT = world.can_run_containers()
-PATIENCE_S = 60
 
 
 class WebSocket:

@@ -5,9 +5,9 @@ import re
 import subprocess
 import threading
 
+from waits import PATIENCE_S
+
 SKEP = os.environ["SKEP"]
-# what comes at once on a quiet machine comes within this on a busy one; an emulated one needs more
-PATIENCE_S = int(os.environ.get("SKEP_TEST_PATIENCE", "60"))
 
 
 def find(word):
@@ -46,7 +46,8 @@ def follow(world, *words):
 def until(process, pattern, count=1):
     """What it says up to its line number `count` that matches; PATIENCE_S at most."""
     lines = []
-    limit = threading.Timer(PATIENCE_S, process.terminate)
+    is_late = threading.Event()
+    limit = threading.Timer(PATIENCE_S, lambda: (is_late.set(), process.terminate()))
     limit.start()
     try:
         for line in process.stdout:
@@ -57,4 +58,4 @@ def until(process, pattern, count=1):
                 return "".join(lines)
     finally:
         limit.cancel()
-    raise AssertionError(f"it ended without {pattern}:\n" + "".join(lines))
+    raise AssertionError(f"{'nothing for ' + str(PATIENCE_S) + ' s' if is_late.is_set() else 'it ended'} without {pattern}:\n" + "".join(lines))

@@ -28,9 +28,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from readiness import Readiness  # noqa: E402
 from task_ports import server_port, task_ports  # noqa: E402
+from waits import PATIENCE_S  # noqa: E402
 
 SKIP = 77
-PATIENCE_S = 120
 
 
 class Client:

@@ -14,9 +14,9 @@ import cluster as api
 import installation
 import skepd as server
 import waits
+from waits import PATIENCE_S
 
 PROGRAMS = [sys.argv.pop(1) for _ in range(4)] if __name__ == "__main__" else []
-PATIENCE_S = 180
 DRIVER = "gpu.skep.test"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/skep-jobs/resourceclaims"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"

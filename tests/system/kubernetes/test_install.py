@@ -17,9 +17,9 @@ from cluster import Refused
 from nodes import Nodes
 import skepd as server
 import waits
+from waits import PATIENCE_S
 
 SKEPD, SKEP, INIT, MAKE_IMAGE = (sys.argv.pop(1) for _ in range(4)) if __name__ == "__main__" else ("", "", "", "")
-PATIENCE_S = 120
 SPACE = "/api/v1/namespaces/skep"
 
 # One pod of the node gets an address of the bridge's subnet, for which the node answers.

@@ -16,9 +16,9 @@ from installation import Installation
 import skepd as server
 from terminal import Terminal
 import waits
+from waits import PATIENCE_S
 
 SKEPD, SKEP, INIT, MAKE_IMAGE = (sys.argv.pop(1) for _ in range(4)) if __name__ == "__main__" else ("", "", "", "")
-PATIENCE_S = 120
 
 
 class Pods(unittest.TestCase):

@@ -18,9 +18,9 @@ import cluster as api
 import installation
 import skepd as server
 import waits
+from waits import PATIENCE_S
 
 PROGRAMS = [sys.argv.pop(1) for _ in range(4)] if __name__ == "__main__" else []
-PATIENCE_S = 120
 ADAPTER = "skep.test/hca"
 TEMPLATE = """
 metadata:

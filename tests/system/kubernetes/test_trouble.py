@@ -16,9 +16,9 @@ from installation import Installation
 from nodes import group_processes, skip
 import skepd as server
 import waits
+from waits import PATIENCE_S
 
 SKEPD, SKEP, INIT, MAKE_IMAGE = (sys.argv.pop(1) for _ in range(4)) if __name__ == "__main__" else ("", "", "", "")
-PATIENCE_S = 150
 GPU = "skep.test/gpu"
 SETTINGS = {"nodeLeaseDurationSeconds": 8, "evictionPressureTransitionPeriod": "1s", "housekeepingInterval": "1s"}
 DISK_IS_FULL = {"memory.available": "10Mi", "nodefs.available": "99.9%"}

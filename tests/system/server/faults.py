@@ -22,9 +22,8 @@ import time
 
 from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
 from ending import END_S  # behind skepd, which makes it known where this is
-from waits import ended, file_says, until
+from waits import PATIENCE_S, ended, file_says, until
 
-PATIENCE_S = 60  # what comes at once on a quiet machine comes within this on a busy one
 FAKE = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 100}}}
 LOG = "/api/v2/jobs/admin~runs/attempts/0/taskRoles/worker/taskIndex/{}/attempts/0/logs/stdout"
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}

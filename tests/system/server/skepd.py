@@ -16,9 +16,7 @@ import ending  # noqa: E402
 import waits  # noqa: E402
 from readiness import Readiness  # noqa: E402
 from task_ports import server_port, task_ports  # noqa: E402
-
-
-PATIENCE_S = 90  # what comes at once on a quiet machine comes within this on a busy one
+from waits import PATIENCE_S  # noqa: E402
 
 
 class Refused(Exception):
