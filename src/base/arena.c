@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-enum { BLOCK_MIN = 4096 - 32, BLOCK_GROWTH_MAX = 1 << 20 };
+enum { BLOCK_MIN = 512 - 32, BLOCK_GROWTH_MAX = 1 << 20 };
 
 struct arena_block {
     struct arena_block *next;
