@@ -26,6 +26,7 @@ enum {
     REFUSAL_LOGGED = 500,         /* bytes of it */
     LOG_BUFFER_BYTES = 4096,      /* of each log that is followed, of thousands; */
     LOG_REQUEST_BYTES = 16 << 10, /* as little as libcurl takes, which has 64 KiB else */
+    STATUS_OK = 200,
     STATUS_UNAUTHORIZED = 401,
     STATUS_FORBIDDEN = 403,
     STATUS_TIMEOUT = 408,
@@ -420,7 +421,11 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
     answer.body = buf_as_text(&transfer->answer);
     answer.is_right_missing =
         answer.status == STATUS_FORBIDDEN && object_is_right_missing(answer.body);
-    if (!transfer->call.bytes && !(transfer->is_cut && transfer->call.line))
+    /* it may be dead, or there was nothing to tell: a server sends bookmarks only of kinds of which
+     * anything has changed since it was started */
+    answer.is_silent =
+        code == CURLE_OPERATION_TIMEDOUT && transfer->call.line && status == STATUS_OK;
+    if (!transfer->call.bytes && !answer.is_silent && !(transfer->is_cut && transfer->call.line))
         watcher_tell(client, &answer);
     quiet_set(client, transfer->easy, answer.status);
     if (answer.status == STATUS_UNAUTHORIZED)

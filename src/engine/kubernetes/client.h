@@ -32,7 +32,7 @@ enum {
     CLIENT_RIGHT_TRIES = 6,
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
-    CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is dead */
+    CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is asked for anew */
     CLIENT_LOG_SILENCE_S = 25, /* the same, of bytes */
 };
 
@@ -40,6 +40,7 @@ struct kube_answer {
     int status;            /* of HTTP; 0: none came, or the stream was broken */
     uint32_t tries;        /* before this one, that may have been carried out */
     bool is_right_missing; /* 403, of the server's authorizer */
+    bool is_silent; /* a stream of lines had been answered, and brought nothing for so long */
     struct text body;
     const char *trouble; /* "" none; for people */
 };

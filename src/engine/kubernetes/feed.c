@@ -163,6 +163,14 @@ static bool is_no_list(int status)
             status != STATUS_TIMEOUT && status != STATUS_GONE && status != STATUS_TOO_MANY);
 }
 
+bool feed_was_silent(struct feed *feed)
+{
+    if (feed->state != FEED_WATCHES)
+        return false;
+    feed->is_watch_fresh = true;
+    return true;
+}
+
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance)
 {
     if (feed->state == FEED_LISTS && !feed->is_paged && is_no_list(status)) {

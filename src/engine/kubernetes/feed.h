@@ -78,6 +78,10 @@ enum feed_event feed_line(struct feed *feed, const struct doc *line, const struc
  * broken. What is next may be asked after that many ms. */
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance);
 
+/* A watch that had been answered brought nothing for so long that it was given up. True: no list
+ * was awaited of it; it goes on from where it was, at once. */
+bool feed_was_silent(struct feed *feed);
+
 /* What the server answered to this feed's request instead, for people: in `arena`. */
 const char *feed_refusal(const struct feed *feed, int status, struct text body,
                          struct arena *arena);

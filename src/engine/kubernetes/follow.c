@@ -153,10 +153,11 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
                                                   : answer->status;
     const char *trouble = answer_trouble(&follow->feed, answer, &arena);
     const bool was_paged = follow->feed.is_paged;
-    uint32_t delay_ms = feed_ended(&follow->feed, status, kube->chance++);
+    const bool was_silent = answer->is_silent && feed_was_silent(&follow->feed);
+    uint32_t delay_ms = was_silent ? 0 : feed_ended(&follow->feed, status, kube->chance++);
     /* that it has expired is no trouble, nor that it has no lists of the one kind; an end without
      * one has ended none */
-    if (status != 410 && was_paged == follow->feed.is_paged && trouble[0])
+    if (status != 410 && !was_silent && was_paged == follow->feed.is_paged && trouble[0])
         trouble_set(kube, trouble);
     follow->is_expired = false;
     pthread_mutex_unlock(&kube->lock);

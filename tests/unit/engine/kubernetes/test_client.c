@@ -3,9 +3,11 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,8 @@
 #include "engine/kubernetes/client.h"
 #include "kube/access.h"
 #include "sys/clock.h"
+
+#undef curl_easy_setopt /* a macro that checks types */
 
 enum { LIMIT_S = 30, REQUEST_MAX = 4096, CALLS = CLIENT_CALLS_MAX + 8 };
 
@@ -164,6 +168,47 @@ static void a_stream_is_an_answer_when_it_begins(void **state)
     happens(&world.has_line);
     close(fd);
     happens(&world.has_failed);
+}
+
+static atomic_long silence_s; /* in the place of CLIENT_SILENCE_S; 0: that */
+
+CURLcode __real_curl_easy_setopt(CURL *easy, CURLoption option, ...);
+CURLcode __wrap_curl_easy_setopt(CURL *easy, CURLoption option, ...);
+CURLcode __wrap_curl_easy_setopt(CURL *easy, CURLoption option, ...)
+{
+    va_list args;
+    va_start(args, option);
+    void *value = va_arg(args, void *); /* all that is passed is as wide as one */
+    va_end(args);
+    if (option == CURLOPT_LOW_SPEED_TIME && atomic_load(&silence_s))
+        return __real_curl_easy_setopt(easy, option, atomic_load(&silence_s));
+    return __real_curl_easy_setopt(easy, option, value);
+}
+
+static void silent_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context, (void)key;
+    assert_true(answer->is_silent);
+    sem_post(&world.is_done);
+}
+
+/* Nothing may have changed: the server is not in trouble. */
+static void a_stream_that_falls_silent_is_no_failure(void **state)
+{
+    (void)state;
+    atomic_store(&silence_s, 1);
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of("/watch"), .line = line, .done = silent_done},
+        0);
+    int fd = request_take();
+    say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    happens(&world.has_answered);
+    happens(&world.is_done);
+    assert_int_equal(sem_trywait(&world.has_failed), -1);
+    atomic_store(&silence_s, 0);
+    close(fd);
 }
 
 static void a_body_is_sent_as_json(void **state)
@@ -461,6 +506,7 @@ static void streams_that_do_not_open_hold_up_no_calls(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stream_that_falls_silent_is_no_failure, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
     cmocka_unit_test_setup_teardown(a_right_that_is_missing_is_asked_for_again, setup, teardown),

@@ -240,6 +240,20 @@ static void what_is_no_event_breaks_the_stream(void **state)
     assert_int_equal(feed_ended(&feed, 0, 0), 800);
 }
 
+/* Nothing may have changed for hours: that is no failure, and changes nothing. */
+static void a_silent_watch_goes_on_at_once(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_watching(&feed, "40");
+    for (size_t i = 0; i < 3; i++)
+        assert_true(feed_was_silent(&feed));
+    asks(&feed, WATCH "40");
+    assert_int_equal(feed_ended(&feed, 0, 0), 800); /* the first failure */
+    feed_init(&feed, "/api/v1/pods", "");
+    assert_false(feed_was_silent(&feed)); /* its list was to come */
+}
+
 static void pauses_grow_until_something_comes(void **state)
 {
     (void)state;
@@ -306,6 +320,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_has_expired_is_listed_again),
     cmocka_unit_test(a_server_that_always_expires_is_not_stormed),
     cmocka_unit_test(what_is_no_event_breaks_the_stream),
+    cmocka_unit_test(a_silent_watch_goes_on_at_once),
     cmocka_unit_test(pauses_grow_until_something_comes),
     cmocka_unit_test(a_page_without_a_version_is_asked_for_again),
     cmocka_unit_test(a_page_whose_next_cannot_be_named_is_not_the_last),
