@@ -103,8 +103,9 @@ struct service_watch {
 
 /* The cluster at one instant. */
 struct service_snapshot {
-    struct hived *hived;         /* a copy of its state; NULL under another policy, … */
+    struct hived *hived;         /* what readers see of it; NULL under another policy, … */
     bool is_making;              /* … or since its first cells are being made */
+    struct hived *old;           /* or NULL: that of another snapshot, which nobody reads */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
     uint64_t version; /* of the state that was copied */
@@ -147,8 +148,10 @@ struct service {
                     const char *node, struct text reason, struct service_reply reply,
                     struct err *err);
 
-    /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`
-     * and `nodes` (also when the answer is an error). *snapshot must live until then. */
+    /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`,
+     * `old` and `nodes` (also when the answer is an error). *snapshot must live until then. In
+     * `hived` the caller may give that of another snapshot which it reads no more: then only what
+     * has changed is copied, where that is possible; where it is not, it comes back as `old`. */
     int (*snapshot)(void *context, struct service_snapshot *snapshot, struct service_reply reply,
                     struct err *err);
 

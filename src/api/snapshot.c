@@ -17,6 +17,7 @@ struct snapshot_call {
 struct snapshot {
     pthread_mutex_t use; /* of who reads `current`; the core thread never takes it */
     struct service_snapshot current;
+    struct hived *spare; /* the cells of the one before, to be brought up to date */
     bool is_there;
 
     pthread_mutex_t lock; /* held for moments; taken after `use` */
@@ -39,6 +40,7 @@ struct snapshot *snapshot_new(void)
 static void copy_release(struct service_snapshot *copy)
 {
     hived_free(copy->hived);
+    hived_free(copy->old);
     mem_free(copy->nodes);
     *copy = (struct service_snapshot){0};
 }
@@ -50,18 +52,24 @@ void snapshot_free(struct snapshot *snapshot)
     assert(!snapshot->is_asked && !snapshot->waiting);
     copy_release(&snapshot->current);
     copy_release(&snapshot->arrived);
+    hived_free(snapshot->spare);
     pthread_mutex_destroy(&snapshot->lock);
     pthread_mutex_destroy(&snapshot->use);
     mem_free(snapshot);
 }
 
-/* Under both locks: the newest copy takes the place of `current`; the caller releases what is
- * returned, without `lock`. */
+/* Under both locks: the newest copy takes the place of `current`, of which the cells are kept for
+ * the next one; the caller releases what is returned, without `lock`. */
 static struct service_snapshot snapshot_renew(struct snapshot *snapshot)
 {
     struct service_snapshot old = {0};
     if (snapshot->has_arrived) {
+        assert(!snapshot->spare && !snapshot->current.old);
+        snapshot->spare = snapshot->current.hived;
         old = snapshot->current;
+        old.hived = NULL;
+        old.old = snapshot->arrived.old;
+        snapshot->arrived.old = NULL;
         snapshot->current = snapshot->arrived;
         snapshot->arrived = (struct service_snapshot){0};
         snapshot->has_arrived = false;
@@ -74,9 +82,11 @@ static struct service_snapshot snapshot_renew(struct snapshot *snapshot)
 static void snapshot_answer(struct snapshot *snapshot, const struct service_answer *answer)
 {
     pthread_mutex_lock(&snapshot->lock);
-    assert(snapshot->is_asked && !snapshot->has_arrived);
+    assert(snapshot->is_asked && !snapshot->has_arrived && !snapshot->spare);
     snapshot->is_asked = false;
     if (answer->code) {
+        snapshot->spare = snapshot->asked.hived; /* as far as it has come */
+        snapshot->asked.hived = NULL;
         copy_release(&snapshot->asked);
     } else {
         snapshot->arrived = snapshot->asked;
@@ -151,6 +161,10 @@ int snapshot_read(struct call *call,
         snapshot->waiting = waiter;
         must_ask = !snapshot->is_asked;
         snapshot->is_asked = true;
+        if (must_ask) {
+            snapshot->asked = (struct service_snapshot){.hived = snapshot->spare};
+            snapshot->spare = NULL;
+        }
     }
     pthread_mutex_unlock(&snapshot->lock);
     copy_release(&old);

@@ -57,6 +57,8 @@ static void bind_one(struct hived *h, uint32_t physical, uint32_t virtual)
     assert(p->bound == NONE && v->bound == NONE && p->level == v->level);
     p->bound = virtual;
     v->bound = physical;
+    cell_changed(h, physical);
+    cell_changed(h, virtual);
     root_unbound_set(h, virtual, false);
     touch(h, virtual);
 }
@@ -69,6 +71,8 @@ static void cell_unbind_one(struct hived *h, uint32_t physical)
     p->bound = NONE;
     h->cells[virtual].bound = NONE;
     h->cells[virtual].state = HIVED_CELL_FREE;
+    cell_changed(h, physical);
+    cell_changed(h, virtual);
     root_unbound_set(h, virtual, true);
     touch(h, virtual);
 }
@@ -378,6 +382,7 @@ static void oppo_add(struct hived *h, uint32_t physical, uint32_t vc)
 {
     assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     h->rests[physical].oppo_vc = vc;
+    cell_changed(h, physical);
     if (vc != NONE)
         quota_of(h, vc, h->cells[physical].chain)->oppo++;
 }
@@ -387,6 +392,7 @@ static void oppo_remove(struct hived *h, uint32_t physical)
     assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t vc = h->rests[physical].oppo_vc;
     h->rests[physical].oppo_vc = NONE;
+    cell_changed(h, physical);
     if (vc != NONE)
         quota_of(h, vc, h->cells[physical].chain)->oppo--;
 }

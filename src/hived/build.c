@@ -87,6 +87,7 @@ static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, u
 {
     assert(h->cell_count < h->cell_room);
     struct cell *cell = &h->cells[h->cell_count];
+    cell_changed(h, h->cell_count); /* what the caller writes is of the same change */
     h->addresses[h->cell_count] = NULL;
     h->taken[h->cell_count] = h->scratch[h->cell_count] = 0;
     h->priority[h->cell_count++] = HIVED_PRIORITY_FREE;
@@ -529,6 +530,7 @@ void hived_build_begin(struct hived *h, bool is_in_pieces)
     h->priority = mem_alloc(mem_size(cells, sizeof *h->priority));
     h->taken = mem_alloc(mem_size(cells, sizeof *h->taken));
     h->scratch = mem_alloc(mem_size(cells, sizeof *h->scratch));
+    h->cell_changes = mem_zero(cell_chunks(cells), sizeof *h->cell_changes);
     arena_init(&h->names);
     chains_build(h);
     leaf_types_build(h);
@@ -558,6 +560,8 @@ static void cells_reserve(struct hived *h, size_t more)
     h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
     h->scratch = mem_realloc(h->scratch, mem_size(room, sizeof *h->scratch));
     h->addresses = mem_realloc(h->addresses, mem_size(room, sizeof *h->addresses));
+    h->cell_changes =
+        mem_realloc(h->cell_changes, mem_size(cell_chunks(room), sizeof *h->cell_changes));
 }
 
 static bool node_has_chain(const struct hived *h, const char *name, uint32_t chain)
@@ -599,6 +603,7 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
     if (2 * size + h->cell_count > 8 * (size_t)HIVED_LEAVES_MAX)
         return false;
     cells_reserve(h, 2 * size);
+    h->joins++;
     struct hived_cell_spec own = *spec;
     own.address = arena_copy(&h->names, text_of(spec->address));
     uint32_t top = top_add(h, chain, &own, (uint32_t)h->chains[chain].tops.count);
@@ -671,4 +676,5 @@ void hived_unbuild(struct hived *h)
     mem_free(h->taken);
     mem_free(h->scratch);
     mem_free(h->leaf_types);
+    mem_free(h->cell_changes);
 }

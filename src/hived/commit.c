@@ -217,6 +217,7 @@ static void leaf_regain(struct hived *h, uint32_t index, uint32_t lost, uint32_t
     group->lost[lost] = group->lost[--group->lost_count];
     h->lost_count--;
     h->cells[physical].using = index;
+    group_changed(h, index);
     if (h->rests[physical].reserving != NONE) {
         group->state = HIVED_GROUP_BEING_PREEMPTED;
         cell_state_set(h, physical, HIVED_CELL_RESERVING);
@@ -324,6 +325,7 @@ static void preempting_allocate(struct hived *h, uint32_t index)
         mem_free(group->preempting[i]);
     group->preempting_count = 0;
     group->state = HIVED_GROUP_ALLOCATED;
+    group_changed(h, index);
 }
 
 static bool preempting_has_victims(const struct hived *h, const struct group *group)
@@ -397,6 +399,7 @@ static int group_ready(struct hived *h, const struct hived_request *request,
 static int commit_begin(struct hived *h, const struct hived_request *request,
                         const struct hived_placement *placement, int64_t now_ms, struct err *err)
 {
+    assert(!h->origin);
     int code = commit_check(h, request, placement, err);
     if (code)
         return code;
@@ -418,6 +421,7 @@ int hived_commit(struct hived *h, const struct hived_ask *ask,
     if (code)
         return code;
     struct group *group = gang_find(h, ask->request->group, &index);
+    group_changed(h, index);
     return pod_bind(h, group, ask->pod, slot, &placement->slots[slot], err);
 }
 
@@ -429,6 +433,7 @@ int hived_commit_gang(struct hived *h, const struct hived_request *request,
         return code;
     uint32_t index;
     struct group *group = gang_find(h, request->group, &index);
+    group_changed(h, index);
     for (uint32_t i = 0; i < placement->slot_count && !code; i++)
         code = pod_bind(h, group, NULL, i, &placement->slots[i], err);
     return code;
@@ -443,6 +448,7 @@ static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
     struct pod *pod = &group->pods[slot];
     pod_name_free(pod);
     pod->is_bound = false;
+    group_changed(h, index);
     if (slot < group->spare_hint)
         group->spare_hint = slot;
     if (--group->bound_count == 0)
@@ -493,6 +499,7 @@ bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32
     }
     bool is_changed = kept != group->preempting_count;
     group->preempting_count = kept;
+    group_changed(h, index);
     return !is_changed || kept || preemption_undo_some(h, index, leaves);
 }
 

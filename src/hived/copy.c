@@ -110,6 +110,7 @@ static void nodes_copy(struct hived *h)
 static void groups_copy(struct hived *h)
 {
     COPY(h->groups, h->group_room);
+    COPY(h->group_changes, h->group_room);
     memset(&h->group_chunks, 0, sizeof h->group_chunks);
     h->spare = h->fresh = h->fresh_end = NULL;
     list_copy(&h->group_gaps);
@@ -146,7 +147,7 @@ static struct hived *building_copy(const struct hived *from)
 
 struct hived *hived_copy(const struct hived *hived)
 {
-    assert(!hived->is_trial);
+    assert(!hived->is_trial && !hived->origin);
     if (hived->build.stage != BUILD_WHOLE)
         return building_copy(hived);
     struct hived *h = mem_alloc(sizeof *h);
@@ -157,6 +158,7 @@ struct hived *hived_copy(const struct hived *hived)
     memcpy(h->rests, hived->rests, h->cell_count * sizeof *h->rests);
     COPY(h->addresses, h->cell_count + 1u);
     COPY(h->priority, h->cell_count + 1u);
+    COPY(h->cell_changes, cell_chunks(h->cell_count + 1u));
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
     h->scratch = mem_zero(h->cell_count + 1u, sizeof *h->scratch);
     h->epoch = 0;

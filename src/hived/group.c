@@ -87,6 +87,8 @@ static uint32_t group_place(struct hived *h)
     if (h->group_count == h->group_room) {
         h->group_room = h->group_room ? 2 * h->group_room : 64;
         h->groups = mem_realloc(h->groups, mem_size(h->group_room, sizeof *h->groups));
+        h->group_changes =
+            mem_realloc(h->group_changes, mem_size(h->group_room, sizeof *h->group_changes));
     }
     return h->group_count++;
 }
@@ -174,6 +176,7 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
     group->sequence = ++h->sequence;
     uint32_t index = group_place(h);
     h->groups[index] = group;
+    group_changed(h, index);
     text_map_set(&h->group_index, text_of(group->name), index);
     return index;
 }
@@ -199,7 +202,7 @@ struct group *group_copy(struct hived *h, const struct group *from)
     return group;
 }
 
-static void group_free(struct hived *h, struct group *group)
+void group_free(struct hived *h, struct group *group)
 {
     assert(group->name);
     for (uint32_t i = 0; i < group->slot_count; i++)
@@ -241,6 +244,7 @@ void groups_free(struct hived *h)
         mem_free(h->group_chunks.items[i]);
     ARRAY_FREE(&h->group_chunks);
     mem_free(h->groups);
+    mem_free(h->group_changes);
 }
 
 /* Its leaves must have been given back. */
@@ -250,6 +254,7 @@ void group_remove(struct hived *h, uint32_t index)
     text_map_remove(&h->group_index, text_of(h->groups[index]->name));
     group_free(h, h->groups[index]);
     h->groups[index] = NULL;
+    group_changed(h, index);
     cell_list_add(&h->group_gaps, index);
 }
 
@@ -275,6 +280,7 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
     mem_free(group->preemptor);
     group->preemptor = mem_copy(preemptor);
     group->preemption_ms = h->now_ms;
+    group_changed(h, index);
 }
 
 /* Give a leaf to the group that uses it, guaranteed if it can be. */
@@ -306,6 +312,7 @@ static void group_downgrade_undo(struct hived *h, const struct downgrade *downgr
     group->is_downgraded = false;
     mem_free(group->preemptor);
     group->preemptor = NULL;
+    group_changed(h, downgrade->group);
 }
 
 /* Downgrade the lazy groups in the way, to be kept or taken back by group_pending_settle. */
@@ -363,6 +370,7 @@ void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves)
             struct group *victim = h->groups[leaf->using];
             leaf_release(h, physical, victim->vc);
             victim->state = HIVED_GROUP_BEING_PREEMPTED;
+            group_changed(h, leaf->using);
         }
         leaf_give(h, group, i, group->virtual[i]);
         rest_of(h, leaf)->reserving = index;
@@ -370,6 +378,7 @@ void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves)
                        leaf->state == HIVED_CELL_USED ? HIVED_CELL_RESERVING : HIVED_CELL_RESERVED);
     }
     group->reserved = end;
+    group_changed(h, index);
     dooms_let(h);
 }
 
@@ -403,8 +412,10 @@ static void victims_pardon(struct hived *h, const struct group *group, uint32_t 
     uint32_t last = NONE;
     for (uint32_t i = first; i < end; i++) {
         const uint32_t victim = h->cells[group->physical[i]].using;
-        if (victim != NONE && victim != last)
+        if (victim != NONE && victim != last) {
             victim_pardon(h, h->groups[victim]);
+            group_changed(h, victim);
+        }
         last = victim;
     }
 }
@@ -436,6 +447,7 @@ bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves)
         struct group *victim = h->groups[leaf->using];
         own = victim_leaf(victim, physical, own);
         leaf_give(h, victim, own, victim->has_virtual ? victim->virtual[own] : NONE);
+        group_changed(h, leaf->using);
         own++;
     }
     group->ended = end;

@@ -23,6 +23,7 @@ static void cell_bad_set(struct hived *h, uint32_t cell)
     if (c->is_bad)
         return;
     c->is_bad = true;
+    cell_changed(h, cell);
     if (c->parent != NONE) {
         h->cells[c->parent].bad_children++;
         cell_bad_set(h, c->parent);
@@ -41,6 +42,7 @@ static void cell_healthy_set(struct hived *h, uint32_t cell)
     struct cell *c = &h->cells[cell];
     assert(c->is_bad && (c->level == 1 || c->bad_children == 0));
     c->is_bad = false;
+    cell_changed(h, cell);
     touch(h, cell);
     if (c->parent != NONE)
         h->cells[c->parent].bad_children--;

@@ -49,6 +49,17 @@ bool hived_build_some(struct hived *hived, uint32_t leaves);
 /* An independent deep copy; only the immutable configuration is shared, also between threads. */
 struct hived *hived_copy(const struct hived *hived);
 
+/* A mirror is for readers, on any thread: the documents and questions below that change nothing
+ * may be asked of it, and it is freed as any other. Once it is there, to bring it up to date costs
+ * what has changed. It must not outlive what it is of while it is still brought up to date.
+ *
+ * Of which cells: false when `mirror` is none, or shows cells of before a reconfiguration. */
+struct hived *hived_mirror_new(const struct hived *hived);
+bool hived_mirror_is_of(const struct hived *mirror, const struct hived *hived);
+/* Some more of what it does not show yet, as much work as to copy so many cells. True: it shows
+ * everything as it is now; until then nothing may be asked of it. Nothing of `hived` changes. */
+bool hived_mirror_update(struct hived *mirror, const struct hived *hived, uint32_t cells);
+
 /* Work-preserving: builds the cluster anew, keeps the health of nodes known by name, and recovers
  * every live group in the order in which its pods were bound. Nothing is killed: what no longer
  * fits its virtual cluster becomes opportunistic; devices that left the configuration are ignored.

@@ -278,6 +278,7 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
         group_placement_write(plan, group);
     plan->result->placement.slot_count = group->slot_count;
     preempting_add(group, plan->pod);
+    group_changed(plan->h, index);
     plan->result->kind = HIVED_BIND;
     if (conflict.victim_count)
         victims_write(plan, &conflict);
@@ -715,6 +716,7 @@ static int new_schedule(struct scheduling *plan, struct err *err)
 int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *arena,
                    struct hived_result *result, struct err *err)
 {
+    assert(!h->origin);
     group_pending_settle(h, false);
     const struct hived_request *request = ask->request;
     int code = request_check(request, err);

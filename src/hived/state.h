@@ -275,6 +275,7 @@ struct hived {
     uint32_t node_count, node_room;
     struct arena names;                /* of nodes that joined later */
     uint32_t built_nodes, built_cells; /* those before are the configuration's */
+    uint32_t joins;                    /* so many nodes have joined since */
     struct text_map node_index;
     struct view *views;
     uint32_t view_count;
@@ -307,7 +308,34 @@ struct hived {
     bool dooms_missed;     /* something was to be looked at while they were held */
     bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
     uint32_t listing;      /* number of the list of groups that is being made */
+    /* For mirrors: how many changes there were that a reader can see, and which one was the last of
+     * each chunk of cells and of each group. In a mirror: those that it has. */
+    uint64_t changes;
+    uint64_t *cell_changes;     /* by cell / CELLS_CHUNK */
+    uint64_t *group_changes;    /* by group */
+    const struct hived *origin; /* of a mirror; NULL: it is none */
+    uint32_t nodes_seen;        /* a mirror's: as far as it has come with the nodes */
 };
+
+enum { CELLS_CHUNK = 64 };
+
+static inline size_t cell_chunks(size_t cells)
+{
+    return cells / CELLS_CHUNK + 1;
+}
+
+/* To be called when a field of the cell has changed that questions and documents read: bound, used,
+ * priority, state, is_bad, oppo_vc. */
+static inline void cell_changed(struct hived *h, uint32_t cell)
+{
+    h->cell_changes[cell / CELLS_CHUNK] = ++h->changes;
+}
+
+/* Likewise of a group: leaves, pods, state, whether it is downgraded. */
+static inline void group_changed(struct hived *h, uint32_t group)
+{
+    h->group_changes[group] = ++h->changes;
+}
 
 static inline struct quota *quota_of(struct hived *h, uint32_t vc, uint32_t chain)
 {
@@ -498,6 +526,7 @@ void group_remove(struct hived *h, uint32_t index);
 bool group_release(struct hived *h, uint32_t index, uint32_t leaves);
 void groups_free(struct hived *h);
 uint32_t groups_free_some(struct hived *h, uint32_t count); /* so many were there */
+void group_free(struct hived *h, struct group *group);
 void pod_name_set(struct pod *pod, const char *name);
 void pod_name_free(struct pod *pod);
 struct group *group_copy(struct hived *h, const struct group *from);

@@ -21,6 +21,7 @@ void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
         cell->used++;
         if (cell->priority < priority)
             cell->priority = (int16_t)priority;
+        cell_changed(h, at);
         if (is_oppo) {
             cell->used_oppo++;
             if (cell->is_free)
@@ -53,6 +54,7 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
         struct cell *cell = &h->cells[at];
         assert(cell->used > 0);
         cell->used--;
+        cell_changed(h, at);
         if (at != leaf && is_changed) {
             int16_t now = HIVED_PRIORITY_FREE;
             if (cell->used)
@@ -87,6 +89,7 @@ static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state stat
 {
     assert(cell < h->cell_count);
     h->cells[cell].state = (uint8_t)state;
+    cell_changed(h, cell);
     for (uint32_t at = h->cells[cell].parent; at != NONE; at = h->cells[at].parent) {
         struct cell *above = &h->cells[at];
         if (state == HIVED_CELL_USED) {
@@ -96,6 +99,7 @@ static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state stat
             return;
         }
         above->state = (uint8_t)state;
+        cell_changed(h, at);
     }
 }
 

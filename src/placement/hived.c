@@ -259,6 +259,27 @@ struct hived *placer_hived_copy(const struct placer *placer)
     return hived;
 }
 
+bool placer_hived_mirror(const struct placer *placer, struct hived **copy, struct hived **old,
+                         uint32_t cells)
+{
+    const struct placer_hived *p = (const struct placer_hived *)placer;
+    const bool is_hived = placer->ops == &hived_ops && p->hived;
+    /* cells that no question has made yet are few; a decision that nobody takes is not shown */
+    const bool is_whole = is_hived && (placer_hived_is_due(p) || hived_is_pending(p->hived));
+    if (*copy && (!is_hived || is_whole || !hived_mirror_is_of(*copy, p->hived))) {
+        hived_free(*old);
+        *old = *copy;
+        *copy = NULL;
+    }
+    if (!is_hived || is_whole) {
+        *copy = placer_hived_copy(placer);
+        return true;
+    }
+    if (!*copy)
+        *copy = hived_mirror_new(p->hived);
+    return hived_mirror_update(*copy, p->hived, cells);
+}
+
 struct hived *placer_hived_state(struct placer *placer)
 {
     if (placer->ops != &hived_ops)

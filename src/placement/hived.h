@@ -16,6 +16,9 @@
 #define PLACEMENT_HIVED_H
 #include "placement/placement.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct doc;
 struct hived;
 
@@ -30,6 +33,13 @@ struct hived *placer_hived_state(struct placer *placer);
 /* A copy of it, of the caller's, with the cells that the next question would find. The placer stays
  * as it is: a question that no event has asked must change nothing for those that one does. */
 struct hived *placer_hived_copy(const struct placer *placer);
+
+/* The same in pieces of so many cells, at the price of what has changed: *copy is NULL at first, or
+ * what was made before and nobody reads any more. True: it is whole, and the caller's; until then
+ * the next call goes on with it. What could not be brought up to date comes to *old, for the caller
+ * to free: that takes long. */
+bool placer_hived_mirror(const struct placer *placer, struct hived **copy, struct hived **old,
+                         uint32_t cells);
 
 /* Leaves of a leaf type that a demand takes; 0: this type cannot serve it. */
 uint32_t placer_hived_leaves(struct placer *placer, const char *leaf_type, uint32_t gpu,

@@ -1,27 +1,11 @@
 #include "server/batch.h"
 #include "base/err.h"
-#include "base/memory.h"
-#include "hived/hived.h"
-#include "placement/hived.h"
 #include "server/admission.h"
+#include "server/snapshot.h"
 #include "server/state.h"
 #include "sys/clock.h"
 
 enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one */
-
-static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
-{
-    int64_t begin_us = clock_monotonic_us();
-    struct placer *placer = core_placer(core);
-    snapshot->hived = placer_hived_copy(placer);
-    snapshot->is_making =
-        !snapshot->hived && placer->ops->is_making && placer->ops->is_making(placer);
-    snapshot->node_count = core_node_count(core);
-    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
-    for (uint32_t i = 0; i < snapshot->node_count; i++)
-        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
-    snapshot->cost_us = clock_monotonic_us() - begin_us;
-}
 
 /* The tasks that came and those that ended in this round. A report's reply may wait: it is the
  * barrier's from here on. */
@@ -105,13 +89,6 @@ int batch_commit(struct server *server, struct err *err)
     return 0;
 }
 
-static void batch_snapshot(struct server *server, struct server_mail *mail)
-{
-    snapshot_make(server->core.core, mail->snapshot);
-    mail->snapshot->version = atomic_load(&server->core.version);
-    mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
-}
-
 /* Copying the core takes its time: no more than a tenth of it may go there. */
 static void batch_trial(struct server *server, struct server_mail *mail)
 {
@@ -152,11 +129,9 @@ static void batch_answer(struct server *server)
                                   .code = mail->change.code,
                                   .path = "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
-        else if (mail->kind == MAIL_SNAPSHOT)
-            batch_snapshot(server, mail);
         else if (mail->kind == MAIL_TRIAL)
             batch_trial(server, mail);
-        else if (mail->reply.done)
+        else if (mail->reply.done && mail->kind != MAIL_SNAPSHOT)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }
 }
@@ -217,9 +192,14 @@ static void batch_end(struct server *server)
     struct core_thread *core = &server->core;
     int64_t now_us = clock_monotonic_us();
     for (size_t i = 0; i < core->batch_count; i++) {
-        if (core->batch[i]->is_request)
-            histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
-        mail_free(core->batch[i]);
+        struct server_mail *mail = core->batch[i];
+        if (mail->kind == MAIL_SNAPSHOT) {
+            snapshots_add(&core->snapshots, mail);
+            continue;
+        }
+        if (mail->is_request)
+            histogram_add(&server->metrics.request, now_us - mail->posted_us);
+        mail_free(mail);
     }
     batch_begin(core);
 }

@@ -20,7 +20,8 @@ void batch_begin(struct core_thread *core);
  * something of it, now and later; other codes: it cannot be written now. */
 int batch_commit(struct server *server, struct err *err);
 
-/* What follows a commit: commands, answers, and whoever watches is woken; frees the mails. */
+/* What follows a commit: commands, answers, and whoever watches is woken; frees the mails. Those
+ * that ask for a snapshot wait for it (snapshot.h). */
 void batch_carry_out(struct server *server);
 
 /* Of these, the commands alone. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "core/plan.h"
 #include "server/batch.h"
+#include "server/snapshot.h"
 #include "server/state.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
@@ -57,6 +58,7 @@ void batch_failure_all(struct server *server, const struct err *err)
         batch_failure_mail(server, core->batch[i]);
     batch_begin(core);
     barrier_clear(server->barriers, "nothing can be stored now");
+    snapshots_refuse(&core->snapshots, "nothing can be stored now");
     core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
 }
 

@@ -10,6 +10,7 @@
 #include "server/batch.h"
 #include "server/batch_failure.h"
 #include "server/clock.h"
+#include "server/snapshot.h"
 #include "server/state.h"
 #include "server/submit_key.h"
 #include "sys/clock.h"
@@ -170,8 +171,8 @@ void core_thread_take(struct server *server, struct server_mail *mail)
         break;
     case MAIL_CHANGE:   /* within the transaction */
     case MAIL_BARRIER:  /* when all records of the round are known */
-    case MAIL_SNAPSHOT: /* after it */
-    case MAIL_TRIAL:
+    case MAIL_SNAPSHOT: /* between the rounds that follow */
+    case MAIL_TRIAL:    /* after it */
         break;
     }
 }
@@ -287,6 +288,8 @@ static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = clock_monotonic_ms(), deadline = core->upkeep_at_ms;
+    if (core->snapshots.first)
+        return now;
     if (store_is_short(server->store) && core->probe_at_ms < deadline)
         deadline = core->probe_at_ms;
     if (!core->core)
@@ -346,8 +349,11 @@ static void *core_thread_run(void *argument)
             leftover_retry(server);
             batch_of(server, server_upkeep(server));
         }
+        if (core->core)
+            snapshots_go_on(server);
     }
     barrier_clear(server->barriers, "the server is ending");
+    snapshots_refuse(&core->snapshots, "the server is ending");
     return NULL;
 }
 

@@ -19,7 +19,7 @@ enum mail_kind {
     MAIL_EVENT,    /* step the core */
     MAIL_CHANGE,   /* a change beside the core */
     MAIL_CONFIG,   /* the configuration was read again */
-    MAIL_SNAPSHOT, /* copy HiveD's state and the use of nodes */
+    MAIL_SNAPSHOT, /* what HiveD's state and the use of nodes are */
     MAIL_BARRIER,  /* a task has come */
     MAIL_TRIAL,    /* a submission, to a copy of the core */
 };

@@ -131,6 +131,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     core->batch = mem_zero(BATCH_MAX, sizeof(void *));
     core->events = mem_zero(BATCH_MAX + 1, sizeof *core->events);
     core->last_fact = &core->first_fact;
+    snapshots_init(&core->snapshots);
     server->launcher = launcher_new(server);
     server->hang_watch = hang_watch_new(server);
     server->use_watch = use_watch_new(server);

@@ -19,6 +19,7 @@
 #include "server/mail.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "server/snapshot.h"
 #include "server/use_watch.h"
 #include "store/read.h"
 #include "sys/key_file.h"
@@ -71,6 +72,7 @@ struct core_thread {
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
     int64_t trial_at_us;                         /* monotonic: no trial of a job before */
+    struct snapshots snapshots;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;

@@ -246,6 +246,7 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     (void)err;
     const struct core *core = world->core;
     const struct hived *hived = placer_hived_state(core_placer(core));
+    hived_free(snapshot->hived); /* of another copy */
     *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
                                           .node_count = core_node_count(core),
                                           .version = world->core_version};

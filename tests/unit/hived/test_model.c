@@ -23,6 +23,8 @@ struct sequence {
     struct random random;
     uint64_t seed;
     unsigned event, next_group;
+    struct hived *mirror;        /* of the world's cells, or of those before */
+    struct random mirror_random; /* its own: the events of a seed are the same without it */
     bool has_bad_nodes, has_changes;
     char story[16384]; /* what happened, for the report */
     size_t story_length;
@@ -299,6 +301,28 @@ static void event_copy(struct sequence *s)
     s->world.hived = copy;
 }
 
+/* What readers see is what a whole copy shows, however small the pieces were and whatever happened
+ * between them. A decision that nobody has taken is not for readers. */
+static void mirror_check(struct sequence *s)
+{
+    if (s->mirror && !hived_mirror_is_of(s->mirror, s->world.hived)) {
+        hived_free(s->mirror);
+        s->mirror = NULL;
+    }
+    if (!s->mirror)
+        s->mirror = hived_mirror_new(s->world.hived);
+    const uint64_t pieces = random_below(&s->mirror_random, 4);
+    bool is_whole = false;
+    for (uint64_t i = 0; i < pieces; i++)
+        is_whole = hived_mirror_update(s->mirror, s->world.hived,
+                                       1 + (uint32_t)random_below(&s->mirror_random, 200));
+    if (!is_whole || hived_is_pending(s->world.hived))
+        return;
+    const char *text = world_mirror_differs(s->mirror, s->world.hived);
+    if (text)
+        wrong(s, text);
+}
+
 static void event_run(struct sequence *s)
 {
     unsigned kind = rnd(s, 100);
@@ -322,7 +346,7 @@ static void sequence_run(uint64_t seed)
     struct sequence *s = &sequence;
     memset(s, 0, sizeof *s);
     s->seed = seed;
-    s->random.state = seed;
+    s->random.state = s->mirror_random.state = seed;
     s->model.cluster = &model_clusters[rnd(s, model_cluster_count)];
     s->model.knows_roots = true;
     s->has_bad_nodes = rnd(s, 2);
@@ -330,8 +354,10 @@ static void sequence_run(uint64_t seed)
     world_init(&s->world, s->model.cluster->yaml);
     for (s->event = 0; s->event < EVENTS; s->event++) {
         event_run(s);
+        mirror_check(s);
         step_check(s);
     }
+    hived_free(s->mirror);
     world_release(&s->world);
 }
 

@@ -150,3 +150,77 @@ const char *world_inspect_named(struct world *world,
     cleanup_buf struct buf out = BUF_INIT;
     return write(world->hived, name, &out) ? arena_copy(&world->arena, buf_as_text(&out)) : NULL;
 }
+
+/* --- mirrors --- */
+
+static bool documents_differ(struct hived *a, struct hived *b,
+                             void (*write)(struct hived *, struct buf *))
+{
+    cleanup_buf struct buf x = BUF_INIT, y = BUF_INIT;
+    write(a, &x);
+    write(b, &y);
+    return strcmp(buf_cstr(&x), buf_cstr(&y)) != 0;
+}
+
+static bool groups_differ(struct hived *a, struct hived *b)
+{
+    const char *name;
+    for (uint32_t at = 0; (name = hived_group_next(b, &at));) {
+        cleanup_buf struct buf x = BUF_INIT, y = BUF_INIT;
+        if (!hived_inspect_group(a, name, &x) || !hived_inspect_group(b, name, &y) ||
+            strcmp(buf_cstr(&x), buf_cstr(&y)) != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool vcs_differ(const struct hived *a, const struct hived *b)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    for (uint32_t vc = 0; vc < hived_vc_count(b); vc++) {
+        uint32_t count, others;
+        const struct hived_quota *x = hived_vc_quota(a, vc, &arena, &count),
+                                 *y = hived_vc_quota(b, vc, &arena, &others);
+        for (uint32_t i = 0; i < others; i++)
+            if (count != others || strcmp(hived_vc_name(a, vc), hived_vc_name(b, vc)) != 0 ||
+                strcmp(x[i].leaf_type, y[i].leaf_type) != 0 || x[i].total != y[i].total ||
+                x[i].used != y[i].used || x[i].bad != y[i].bad || x[i].oppo != y[i].oppo)
+                return true;
+    }
+    return hived_vc_count(a) != hived_vc_count(b);
+}
+
+static bool nodes_differ(const struct hived *a, const struct hived *b)
+{
+    enum { INDICES = 64 };
+    for (uint32_t i = 0; i < hived_node_count(b); i++)
+        for (uint32_t type = 0; type < hived_leaf_type_count(b); type++) {
+            const char *name = hived_node_name(b, i), *leaf = hived_leaf_type_name(b, type);
+            uint16_t x[INDICES] = {0}, y[INDICES] = {0};
+            if (strcmp(leaf, hived_leaf_type_name(a, type)) != 0 ||
+                hived_node_free(a, name, leaf, x, INDICES) !=
+                    hived_node_free(b, name, leaf, y, INDICES) ||
+                memcmp(x, y, sizeof x) != 0 ||
+                hived_node_highest(a, name, leaf) != hived_node_highest(b, name, leaf))
+                return true;
+        }
+    return hived_node_count(a) != hived_node_count(b) ||
+           hived_leaf_type_count(a) != hived_leaf_type_count(b);
+}
+
+const char *world_mirror_differs(struct hived *mirror, const struct hived *hived)
+{
+    struct hived *copy = hived_copy(hived);
+    const char *what = NULL;
+    if (documents_differ(mirror, copy, hived_inspect_cluster))
+        what = "the mirror's cells differ";
+    else if (documents_differ(mirror, copy, hived_inspect_groups) || groups_differ(mirror, copy))
+        what = "the mirror's groups differ";
+    else if (vcs_differ(mirror, copy))
+        what = "the mirror's virtual clusters differ";
+    else if (nodes_differ(mirror, copy))
+        what = "the mirror's nodes differ";
+    hived_free(copy);
+    return what;
+}

@@ -53,6 +53,9 @@ const char *world_inspect_named(struct world *world,
                                 bool (*write)(struct hived *, const char *, struct buf *),
                                 const char *name);
 
+/* What readers see of a mirror that is up to date differs from a copy's? */
+const char *world_mirror_differs(struct hived *mirror, const struct hived *hived);
+
 /* The start of a configuration: a DUO of two BOXes with a pin in it, and a BOX by itself. */
 #define TYPES                                                                                      \
     "physicalCluster:\n"                                                                           \

@@ -1,0 +1,87 @@
+#include "server/snapshot.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "placement/hived.h"
+#include "server/state.h"
+#include "sys/clock.h"
+#include <assert.h>
+
+void snapshots_init(struct snapshots *snapshots)
+{
+    *snapshots = (struct snapshots){.last = &snapshots->first};
+}
+
+void snapshots_add(struct snapshots *snapshots, struct server_mail *mail)
+{
+    assert(mail->kind == MAIL_SNAPSHOT);
+    mail->mail.next = NULL;
+    *snapshots->last = mail;
+    snapshots->last = (struct server_mail **)(void *)&mail->mail.next;
+}
+
+static struct server_mail *snapshots_take(struct snapshots *snapshots)
+{
+    struct server_mail *mail = snapshots->first;
+    snapshots->first = (struct server_mail *)(void *)mail->mail.next;
+    if (!snapshots->first)
+        snapshots->last = &snapshots->first;
+    snapshots->pieces = 0;
+    return mail;
+}
+
+/* As few pieces as there are at first; in the end all that is left. */
+static uint32_t piece_cells(unsigned pieces)
+{
+    const unsigned doublings = pieces / SNAPSHOT_PIECES;
+    return doublings < 16 ? (uint32_t)SNAPSHOT_CELLS << doublings : UINT32_MAX;
+}
+
+static void nodes_show(const struct core *core, struct service_snapshot *snapshot)
+{
+    snapshot->node_count = core_node_count(core);
+    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
+}
+
+/* False: there is more to do. */
+static bool snapshot_make(const struct core *core, struct service_snapshot *snapshot,
+                          uint32_t cells)
+{
+    struct placer *placer = core_placer(core);
+    if (!placer_hived_mirror(placer, &snapshot->hived, &snapshot->old, cells))
+        return false;
+    snapshot->is_making =
+        !snapshot->hived && placer->ops->is_making && placer->ops->is_making(placer);
+    nodes_show(core, snapshot);
+    return true;
+}
+
+void snapshots_go_on(struct server *server)
+{
+    struct snapshots *snapshots = &server->core.snapshots;
+    if (!snapshots->first)
+        return;
+    struct service_snapshot *snapshot = snapshots->first->snapshot;
+    const int64_t begin_us = clock_monotonic_us();
+    const bool is_whole =
+        snapshot_make(server->core.core, snapshot, piece_cells(snapshots->pieces++));
+    const int64_t now_us = clock_monotonic_us();
+    snapshot->cost_us += now_us - begin_us;
+    if (!is_whole)
+        return;
+    struct server_mail *mail = snapshots_take(snapshots);
+    snapshot->version = atomic_load(&server->core.version);
+    histogram_add(&server->metrics.request, now_us - mail->posted_us);
+    mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
+    mail_free(mail);
+}
+
+void snapshots_refuse(struct snapshots *snapshots, const char *text)
+{
+    while (snapshots->first) {
+        struct server_mail *mail = snapshots_take(snapshots);
+        mail_refuse(mail, ERR_UNAVAILABLE, text);
+        mail_free(mail);
+    }
+}
