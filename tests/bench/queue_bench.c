@@ -2,11 +2,12 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives or cells; all without it. waits: for each kind of queue the
- * program prints the mean and the worst time of a submission, of an end that frees a node's place,
- * and of a timer with which a pass goes on, and how many such timers an end causes. lives: what
- * happens to large jobs, which preempt or find an empty cluster, from submission to end, by the
- * kinds of events. cells: nodes appear, and one changes. It asserts nothing. CPU time of the one
+ * best-fit, spread. PART: waits, lives, cells or snapshots; all without it. waits: for each kind of
+ * queue the program prints the mean and the worst time of a submission, of an end that frees a
+ * node's place, and of a timer with which a pass goes on, and how many such timers an end causes.
+ * lives: what happens to large jobs, which preempt or find an empty cluster, from submission to
+ * end, by the kinds of events. cells: nodes appear, and one changes. snapshots: what readers get is
+ * copied as a whole and in pieces. It asserts nothing. CPU time of the one
  * thread.
  */
 #include <inttypes.h>
@@ -24,6 +25,7 @@
 #include "core/plan.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
+#include "server/snapshot.h"
 
 enum {
     NODE_GPUS = 8,
@@ -32,6 +34,8 @@ enum {
     ENDS = 300,
     FREES = 200,
     COPIES = 5,
+    SNAPSHOTS = 100,
+    SNAPSHOT_ENDS = 10,
     TIMERS_MAX = 4000, /* of one end; the rest is cut */
     CLUSTERS = 100,
     GROUPS = 256,
@@ -500,6 +504,74 @@ static void cells_copy(struct bench *bench, struct cost *cost)
     }
 }
 
+/* What skepd makes for requests that read cells: all of it, and in pieces. */
+struct shown {
+    struct cost whole, first, after_ends, after_all, nodes;
+    struct hived *mirror;
+};
+
+static void mirror_update(struct bench *bench, struct shown *shown, struct cost *cost)
+{
+    struct hived *old = NULL;
+    bool is_whole = false;
+    while (!is_whole) {
+        const double begin = now_us();
+        is_whole =
+            placer_hived_mirror(core_placer(bench->core), &shown->mirror, &old, SNAPSHOT_CELLS);
+        cost_add(cost, now_us() - begin);
+    }
+    hived_free(old);
+}
+
+static void nodes_copy(struct bench *bench, struct cost *cost)
+{
+    const double begin = now_us();
+    const uint32_t count = core_node_count(bench->core);
+    struct core_node_use *nodes = mem_alloc(mem_size(count, sizeof *nodes));
+    for (uint32_t i = 0; i < count; i++)
+        nodes[i] = core_node_use(bench->core, (struct node_id){i});
+    cost_add(cost, now_us() - begin);
+    mem_free(nodes);
+}
+
+/* In turns, so that the load of the machine is the same for all; then all jobs end at once. */
+static void bench_snapshots(struct bench *bench)
+{
+    struct shown shown = {0};
+    struct cost ends = {0};
+    uint64_t ended = 0;
+    bench_begin(bench, false);
+    fill(bench, false);
+    settle(bench, NULL);
+    for (uint32_t i = 0; i < COPIES; i++) {
+        cells_copy(bench, &shown.whole);
+        hived_free(shown.mirror);
+        shown.mirror = NULL;
+        mirror_update(bench, &shown, &shown.first);
+        for (uint32_t k = 0; k < SNAPSHOTS; k++) {
+            for (uint32_t end_at = 0; end_at < SNAPSHOT_ENDS; end_at++)
+                end(bench, 1 + ended++ % bench->nodes, &ends);
+            settle(bench, NULL);
+            mirror_update(bench, &shown, &shown.after_ends);
+        }
+        nodes_copy(bench, &shown.nodes);
+    }
+    while (ended < bench->nodes)
+        end(bench, 1 + ended++, &ends);
+    mirror_update(bench, &shown, &shown.after_all);
+    printf("\n%-50s %8s %8s %8s %8s\n", "snapshots for readers", "pieces", "mean", "worst",
+           "of them");
+    cost_print("all of HiveD is copied", &shown.whole);
+    cost_print("a mirror is made", &shown.first);
+    cost_print("it is brought up to date after 10 ends", &shown.after_ends);
+    cost_print("after the end of all", &shown.after_all);
+    cost_print("the use of nodes", &shown.nodes);
+    cost_print("for comparison: these ends", &ends);
+    fflush(stdout);
+    hived_free(shown.mirror);
+    core_free(bench->core);
+}
+
 /* Automatic cells follow the nodes: the first ones, and those of a full cluster after a node has
  * lost a GPU. */
 static void bench_cells(struct bench *bench)
@@ -562,7 +634,7 @@ static void waits_run(struct bench *bench)
 
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
-    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives or cells.\n";
+    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells or snapshots.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -579,7 +651,7 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits", "lives", "cells"};
+    static const char *const all[] = {"waits", "lives", "cells", "snapshots"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -600,6 +672,8 @@ int main(int count, char **words)
         lives_run(&bench);
     if (!part || part == all[2])
         bench_cells(&bench);
+    if (!part || part == all[3])
+        bench_snapshots(&bench);
     output_release(&bench.output);
     return 0;
 }
