@@ -95,7 +95,7 @@ const char *core_attempt_node(const struct core *core, struct attempt_id attempt
  * is none of them. */
 uint64_t core_scale_gpus(struct core *core, struct job_id job, uint16_t role, uint32_t instances);
 
-/* The placer, for reading: placer_hived_copy (placement/hived.h) knows whether it
+/* The placer, for reading: placer_hived_mirror (placement/hived.h) knows whether it
  * is HiveD. The core's; valid until the next step. */
 struct placer *core_placer(const struct core *core);
 
