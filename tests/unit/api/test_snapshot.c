@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "hived/auto.h"
+#include "hived/hived.h"
 
 enum { COPY_BYTES = 1 << 20, CLIENTS = 100, ROUNDS = 4, GROWTH_MAX = 16 * COPY_BYTES };
 
@@ -28,8 +30,10 @@ static struct {
     int code;
     uint64_t version;
     bool refuse, is_open, is_ending,
-        is_still;   /* still: nothing changes, or each time it is asked */
-    bool is_making; /* the first cells */
+        is_still;              /* still: nothing changes, or each time it is asked */
+    bool is_making;            /* the first cells */
+    const struct hived *cells; /* that are shown, or NULL */
+    unsigned made, given;      /* copies of them; those that came back, to be brought up to date */
 } core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
@@ -85,10 +89,16 @@ static void *core_run(void *context)
         struct service_reply reply = core.reply;
         struct service_answer answer = {.code = core.code, .path = "", .text = "said the test"};
         const bool is_making = core.is_making;
+        struct hived *hived = snapshot->hived;
+        core.given += hived != NULL;
+        if (core.cells && !hived) {
+            core.made++;
+            hived = hived_copy(core.cells);
+        }
         core.asked = NULL;
         pthread_mutex_unlock(&core.lock);
-        *snapshot =
-            (struct service_snapshot){.nodes = mem_alloc(COPY_BYTES), .is_making = is_making};
+        *snapshot = (struct service_snapshot){
+            .hived = hived, .nodes = mem_alloc(COPY_BYTES), .is_making = is_making};
         snapshot->version = counter_version();
         memset(snapshot->nodes, 0, COPY_BYTES);
         reply.done(reply.context, &answer);
@@ -327,6 +337,42 @@ static void test_shared(void **state)
     assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
 }
 
+static void set_cells(const struct hived *cells)
+{
+    pthread_mutex_lock(&core.lock);
+    core.cells = cells;
+    core.made = core.given = 0;
+    pthread_mutex_unlock(&core.lock);
+}
+
+/* What nobody reads any more is given with the next question, also when one has failed. */
+static void test_cells_are_used_again(void **state)
+{
+    const struct served *served = *state;
+    struct node_facts node = {.name = "n", .cpu = 4, .memory_mib = 4096, .is_healthy = true};
+    struct hived_maker *maker = hived_maker_new(1, 1);
+    hived_maker_add(maker, &node, NULL);
+    struct hived *hived = hived_new(hived_maker_finish(maker));
+    set_cells(hived);
+    core_set(true, 0);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(client_status(client_ask(served, PHYSICAL)), 200);
+        assert_int_equal(counter_read(&core.made), i < 2 ? i + 1 : 2); /* one is read meanwhile */
+        assert_int_equal(counter_read(&core.given), i < 2 ? 0 : i - 1);
+    }
+    core_set(true, ERR_UNAVAILABLE);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 503);
+    core_set(true, 0);
+    core_refuse(true);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 429);
+    core_refuse(false);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 200);
+    assert_int_equal(counter_read(&core.made), 2);
+    assert_int_equal(counter_read(&core.given), 5);
+    set_cells(NULL);
+    hived_free(hived);
+}
+
 static void set_still(bool is_still)
 {
     pthread_mutex_lock(&core.lock);
@@ -354,6 +400,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_what_has_not_changed_needs_no_other_copy, setup, teardown),
     cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
     cmocka_unit_test_setup_teardown(test_why_there_are_no_cells, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_cells_are_used_again, setup, teardown),
     cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
     cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 };
