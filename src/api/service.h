@@ -149,9 +149,9 @@ struct service {
                     struct err *err);
 
     /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`,
-     * `old` and `nodes` (also when the answer is an error). *snapshot must live until then. In
-     * `hived` the caller may give that of another snapshot which it reads no more: then only what
-     * has changed is copied, where that is possible; where it is not, it comes back as `old`. */
+     * `old` and `nodes` (also when the answer is an error). *snapshot must live until then. It is
+     * empty, or another snapshot that the caller reads no more: then only what has changed is
+     * copied, where that is possible; where it is not, its `hived` comes back as `old`. */
     int (*snapshot)(void *context, struct service_snapshot *snapshot, struct service_reply reply,
                     struct err *err);
 

@@ -17,7 +17,7 @@ struct snapshot_call {
 struct snapshot {
     pthread_mutex_t use; /* of who reads `current`; the core thread never takes it */
     struct service_snapshot current;
-    struct hived *spare; /* the cells of the one before, to be brought up to date */
+    struct service_snapshot spare; /* the one before, to be brought up to date */
     bool is_there;
 
     pthread_mutex_t lock; /* held for moments; taken after `use` */
@@ -52,23 +52,21 @@ void snapshot_free(struct snapshot *snapshot)
     assert(!snapshot->is_asked && !snapshot->waiting);
     copy_release(&snapshot->current);
     copy_release(&snapshot->arrived);
-    hived_free(snapshot->spare);
+    copy_release(&snapshot->spare);
     pthread_mutex_destroy(&snapshot->lock);
     pthread_mutex_destroy(&snapshot->use);
     mem_free(snapshot);
 }
 
-/* Under both locks: the newest copy takes the place of `current`, of which the cells are kept for
- * the next one; the caller releases what is returned, without `lock`. */
-static struct service_snapshot snapshot_renew(struct snapshot *snapshot)
+/* Under both locks: the newest copy takes the place of `current`, which is kept for the next one;
+ * the caller frees the cells that are returned, without `lock`. */
+static struct hived *snapshot_renew(struct snapshot *snapshot)
 {
-    struct service_snapshot old = {0};
+    struct hived *old = NULL;
     if (snapshot->has_arrived) {
-        assert(!snapshot->spare && !snapshot->current.old);
-        snapshot->spare = snapshot->current.hived;
-        old = snapshot->current;
-        old.hived = NULL;
-        old.old = snapshot->arrived.old;
+        assert(!snapshot->spare.nodes && !snapshot->current.old);
+        snapshot->spare = snapshot->current;
+        old = snapshot->arrived.old;
         snapshot->arrived.old = NULL;
         snapshot->current = snapshot->arrived;
         snapshot->arrived = (struct service_snapshot){0};
@@ -82,15 +80,12 @@ static struct service_snapshot snapshot_renew(struct snapshot *snapshot)
 static void snapshot_answer(struct snapshot *snapshot, const struct service_answer *answer)
 {
     pthread_mutex_lock(&snapshot->lock);
-    assert(snapshot->is_asked && !snapshot->has_arrived && !snapshot->spare);
+    assert(snapshot->is_asked && !snapshot->has_arrived && !snapshot->spare.nodes);
     snapshot->is_asked = false;
     if (answer->code) {
-        snapshot->spare = snapshot->asked.hived; /* as far as it has come */
-        snapshot->asked.hived = NULL;
-        copy_release(&snapshot->asked);
+        snapshot->spare = snapshot->asked; /* as far as it has come */
     } else {
         snapshot->arrived = snapshot->asked;
-        snapshot->asked = (struct service_snapshot){0};
         snapshot->has_arrived = true;
         snapshot->fresh_until_us = clock_monotonic_us() + SNAPSHOT_REST * snapshot->arrived.cost_us;
     }
@@ -120,9 +115,9 @@ static int waiter_go_on(struct call *call)
     }
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
-    struct service_snapshot old = snapshot_renew(snapshot);
+    struct hived *old = snapshot_renew(snapshot);
     pthread_mutex_unlock(&snapshot->lock);
-    copy_release(&old);
+    hived_free(old);
     assert(snapshot->is_there);
     int code = waiter->read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
@@ -149,7 +144,7 @@ int snapshot_read(struct call *call,
     int code = 0;
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
-    struct service_snapshot old = snapshot_renew(snapshot);
+    struct hived *old = snapshot_renew(snapshot);
     /* what has not changed needs no other copy, however old it is */
     bool is_fresh = snapshot->is_there && (clock_monotonic_us() < snapshot->fresh_until_us ||
                                            snapshot->current.version == version);
@@ -162,12 +157,12 @@ int snapshot_read(struct call *call,
         must_ask = !snapshot->is_asked;
         snapshot->is_asked = true;
         if (must_ask) {
-            snapshot->asked = (struct service_snapshot){.hived = snapshot->spare};
-            snapshot->spare = NULL;
+            snapshot->asked = snapshot->spare;
+            snapshot->spare = (struct service_snapshot){0};
         }
     }
     pthread_mutex_unlock(&snapshot->lock);
-    copy_release(&old);
+    hived_free(old);
     if (is_fresh)
         code = read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);

@@ -3,8 +3,8 @@
  *
  * Copying takes the core's time, so a copy is used again for SNAPSHOT_REST times as long as that
  * took, and one copy at a time is asked for: requests that come meanwhile wait for the same one.
- * Who asks gives the cells of the copy before the current one back, so that only what has changed
- * has to be copied. The snapshot owns every copy, never a request, whose client may
+ * Who asks gives the copy before the current one back, so that only what has changed has to be
+ * copied. The snapshot owns every copy, never a request, whose client may
  * break off before the answer is there. At most two copies exist at once, however many ask. Any
  * thread.
  */

@@ -190,13 +190,14 @@ struct group *group_copy(struct hived *h, const struct group *from)
     memcpy(group->physical, from->physical,
            (from->slot_count + 1 + 3 * (size_t)from->leaf_count) * sizeof *group->physical);
     group->preemptor = from->preemptor ? mem_copy(from->preemptor) : NULL;
-    group->lost = mem_alloc(mem_size(from->lost_count + 1u, sizeof *group->lost));
+    group->lost = mem_copy_array(from->lost, from->lost_count, sizeof *group->lost);
     for (uint32_t i = 0; i < from->lost_count; i++) {
-        group->lost[i] = from->lost[i];
         group->lost[i].node = mem_copy(from->lost[i].node);
         group->lost[i].type = from->lost[i].type ? mem_copy(from->lost[i].type) : NULL;
     }
-    group->preempting = mem_alloc(mem_size(from->preempting_room + 1u, sizeof *group->preempting));
+    group->preempting =
+        mem_copy_array(from->preempting, from->preempting_count, sizeof *group->preempting);
+    group->preempting_room = from->preempting_count;
     for (uint32_t i = 0; i < from->preempting_count; i++)
         group->preempting[i] = mem_copy(from->preempting[i]);
     return group;

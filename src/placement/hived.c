@@ -275,8 +275,10 @@ bool placer_hived_mirror(const struct placer *placer, struct hived **copy, struc
         *copy = placer_hived_copy(placer);
         return true;
     }
-    if (!*copy)
-        *copy = hived_mirror_new(p->hived);
+    if (!*copy) {
+        *copy = hived_mirror_new(p->hived); /* a piece by itself: it takes much memory */
+        return false;
+    }
     return hived_mirror_update(*copy, p->hived, cells);
 }
 

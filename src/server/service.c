@@ -458,7 +458,7 @@ static int service_snapshot(void *context, struct service_snapshot *snapshot,
                             struct service_reply reply, struct err *err)
 {
     struct server_mail *mail = mail_new(MAIL_SNAPSHOT);
-    *snapshot = (struct service_snapshot){.hived = snapshot->hived};
+    snapshot->cost_us = 0;
     mail->snapshot = snapshot;
     mail->reply = reply;
     return service_post(context, mail, err);

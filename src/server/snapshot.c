@@ -29,7 +29,7 @@ static struct server_mail *snapshots_take(struct snapshots *snapshots)
     return mail;
 }
 
-/* As few pieces as there are at first; in the end all that is left. */
+/* Small ones at first; in the end all that is left. */
 static uint32_t piece_cells(unsigned pieces)
 {
     const unsigned doublings = pieces / SNAPSHOT_PIECES;
@@ -38,8 +38,12 @@ static uint32_t piece_cells(unsigned pieces)
 
 static void nodes_show(const struct core *core, struct service_snapshot *snapshot)
 {
-    snapshot->node_count = core_node_count(core);
-    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
+    const uint32_t count = core_node_count(core);
+    if (!snapshot->nodes || snapshot->node_count != count) {
+        mem_free(snapshot->nodes);
+        snapshot->nodes = mem_alloc(mem_size(count + 1u, sizeof *snapshot->nodes));
+        snapshot->node_count = count;
+    }
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
 }

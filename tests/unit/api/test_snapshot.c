@@ -96,6 +96,7 @@ static void *core_run(void *context)
             hived = hived_copy(core.cells);
         }
         core.asked = NULL;
+        mem_free(snapshot->nodes);
         pthread_mutex_unlock(&core.lock);
         *snapshot = (struct service_snapshot){
             .hived = hived, .nodes = mem_alloc(COPY_BYTES), .is_making = is_making};

@@ -247,6 +247,7 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     const struct core *core = world->core;
     const struct hived *hived = placer_hived_state(core_placer(core));
     hived_free(snapshot->hived); /* of another copy */
+    mem_free(snapshot->nodes);
     *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
                                           .node_count = core_node_count(core),
                                           .version = world->core_version};
