@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
+#include "placement/simple.h"
 
 static void nodes_make_their_own_cells(void **state)
 {
@@ -478,6 +479,77 @@ static void parts_take_guarantees_from_the_lazy_only(void **state)
     assert_true(taken > 100); /* it is not about nothing */
 }
 
+/* In pieces; what has become of cells that cannot be brought up to date is freed. */
+static struct hived *mirror_update(const struct placer *placer, struct hived *mirror)
+{
+    struct hived *old = NULL;
+    unsigned pieces = 0;
+    while (!placer_hived_mirror(placer, &mirror, &old, 8))
+        assert_true(++pieces < 1000);
+    hived_free(old);
+    return mirror;
+}
+
+static bool has_guarantee(struct hived *hived, const char *group)
+{
+    struct hived_group_view view;
+    assert_true(hived_group_find(hived, group, &view));
+    return view.has_virtual;
+}
+
+/* A decision that nobody has taken is not shown, and is still there after somebody has looked. */
+static void readers_see_what_was_taken(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct placement_request both;
+    struct hived_group_view view;
+    two_types_init(&bench, &both);
+    struct placement_request lazy = bench_ask(&bench, "lazy", 2, 2, 1);
+    lazy.priority = 1;
+    lazy.is_lazy_preemptible = true;
+    assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
+    struct hived *mirror = mirror_update(bench.placer, NULL);
+    assert_true(has_guarantee(mirror, "lazy"));
+    struct placement_request one = bench_ask(&bench, "one", 1, 2, 1);
+    assert_int_equal(bench_place(&bench, &one, false).kind, PLACEMENT_BIND);
+    assert_true(hived_is_pending(placer_hived_state(bench.placer)));
+    mirror = mirror_update(bench.placer, mirror);
+    assert_true(has_guarantee(mirror, "lazy"));
+    assert_false(hived_group_find(mirror, "one", &view));
+    assert_true(hived_is_pending(placer_hived_state(bench.placer)));
+    assert_int_equal(bench_place(&bench, &one, true).kind, PLACEMENT_BIND);
+    mirror = mirror_update(bench.placer, mirror); /* a copy is brought up to date by another one */
+    assert_false(has_guarantee(mirror, "lazy"));
+    assert_true(has_guarantee(mirror, "one"));
+    const struct hived *first = mirror;
+    bench.placer->ops->release_group(bench.placer, "one");
+    mirror = mirror_update(bench.placer, mirror);
+    assert_ptr_equal(mirror, first);
+    assert_false(hived_group_find(mirror, "one", &view));
+    hived_free(mirror);
+    bench_release(&bench);
+}
+
+/* What was shown comes back when the policy has no cells. */
+static void other_policies_have_no_mirror(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, NULL);
+    bench_node(&bench, 0, 16, 4, true);
+    struct hived *mirror = mirror_update(bench.placer, NULL), *old = NULL;
+    assert_int_equal(hived_node_free(mirror, "n0", "V100", NULL, 0), 4);
+    const struct hived *first = mirror;
+    struct placer *plain = placer_simple_new("first-fit");
+    assert_true(placer_hived_mirror(plain, &mirror, &old, 8));
+    assert_null(mirror);
+    assert_ptr_equal(old, first);
+    plain->ops->free(plain);
+    hived_free(old);
+    bench_release(&bench);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_make_their_own_cells),
     cmocka_unit_test(gangs_span_leaf_types),
@@ -492,5 +564,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_nodes_join),
     cmocka_unit_test(a_restart_keeps_every_guarantee),
     cmocka_unit_test(configured_nodes_are_checked),
+    cmocka_unit_test(readers_see_what_was_taken),
+    cmocka_unit_test(other_policies_have_no_mirror),
 };
 UNIT_FILE(tests, NULL, NULL);
