@@ -120,6 +120,81 @@ static void groups_change(void **state)
     world_release(&world);
 }
 
+/* Of two gangs that are found on one device the second one has it when the first has ended. */
+static void devices_are_passed_on(void **state)
+{
+    (void)state;
+    static const uint16_t indices[] = {0, 1};
+    static const char *const oppo[] = {"", ""};
+    struct hived_slot slot = {
+        .node = "a", .leaf_count = 2, .indices = indices, .preassigned = oppo};
+    const struct hived_placement placement = {.chain = "BOX", .slots = &slot, .slot_count = 1};
+    const struct hived_member member = {.pods = 1, .leaves = 2};
+    struct hived_request request = {.group = "first",
+                                    .virtual_cluster = "red",
+                                    .priority = HIVED_PRIORITY_OPPO,
+                                    .members = &member,
+                                    .member_count = 1};
+    struct world world;
+    struct err err = {0};
+    world_init(&world, boxes);
+    struct hived *mirror = hived_mirror_new(world.hived);
+    assert_int_equal(hived_commit_gang(world.hived, &request, &placement, 0, &err), 0);
+    request.group = "second";
+    assert_int_equal(hived_commit_gang(world.hived, &request, &placement, 0, &err), 0);
+    update(mirror, world.hived);
+    const char *node;
+    assert_int_equal(hived_group_slot(mirror, "second", 0, &node, NULL, 0), 0);
+    hived_group_end(world.hived, "first");
+    update(mirror, world.hived);
+    assert_int_equal(hived_group_slot(mirror, "second", 0, &node, NULL, 0), 2);
+    assert_string_equal(node, "a");
+    hived_group_end(world.hived, "second");
+    update(mirror, world.hived);
+    hived_free(mirror);
+    world_release(&world);
+}
+
+/* Pods that are bound, and that ask for places, one by one. */
+static void pods_come_one_by_one(void **state)
+{
+    (void)state;
+    static const char *const pods[] = {"p0", "p1", "p2"};
+    const struct hived_member small = {.pods = 3, .leaves = 1}, large = {.pods = 2, .leaves = 4};
+    struct hived_request request = {
+        .group = "g", .virtual_cluster = "red", .members = &small, .member_count = 1, .leaves = 1};
+    struct world world;
+    struct hived_result result;
+    struct err err = {0};
+    world_init(&world, boxes);
+    struct hived *mirror = hived_mirror_new(world.hived);
+    struct hived_ask ask = {.request = &request};
+    for (int i = 0; i < 3; i++) {
+        ask.pod = pods[i];
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(hived_commit(world.hived, &ask, &result.placement, result.slot, &err), 0);
+        update(mirror, world.hived);
+    }
+    world_ask(&world, (struct ask){.group = "other", .vc = "red", .pods = 1, .leaves = 4});
+    request.group = "high";
+    request.priority = 5;
+    request.leaves = 0;
+    request.members = &large;
+    ask.phase = HIVED_PREEMPTING;
+    for (int i = 0; i < 3; i++) {
+        ask.pod = pods[i];
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(result.kind, HIVED_PREEMPT);
+        update(mirror, world.hived);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(hived_pod_cancel(world.hived, "high", pods[i], UINT32_MAX));
+        update(mirror, world.hived);
+    }
+    hived_free(mirror);
+    world_release(&world);
+}
+
 /* Nodes join while it is made and afterwards; a node that is known gets cells of another chain. */
 static void nodes_join(void **state)
 {
@@ -181,6 +256,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_made_in_pieces),
     cmocka_unit_test(names_move),
     cmocka_unit_test(groups_change),
+    cmocka_unit_test(devices_are_passed_on),
+    cmocka_unit_test(pods_come_one_by_one),
     cmocka_unit_test(nodes_join),
     cmocka_unit_test(other_cells_need_another_one),
 };
