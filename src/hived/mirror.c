@@ -74,13 +74,13 @@ bool hived_mirror_is_of(const struct hived *m, const struct hived *h)
     return m->origin == h && m->config == h->config && m->cell_room == h->cell_room;
 }
 
-struct update {
+struct mirroring {
     struct hived *m;
     const struct hived *h;
     uint32_t left; /* of the work */
 };
 
-static bool is_used_up(struct update *update, uint32_t cost)
+static bool is_used_up(struct mirroring *update, uint32_t cost)
 {
     update->left -= cost < update->left ? cost : update->left;
     return update->left == 0;
@@ -107,7 +107,7 @@ static uint32_t node_mirror(struct hived *m, const struct hived *h, uint32_t i)
     return is_new ? NODE_COST : 1;
 }
 
-static bool nodes_update(struct update *update)
+static bool nodes_update(struct mirroring *update)
 {
     struct hived *m = update->m;
     if (m->joins != update->h->joins)
@@ -133,7 +133,7 @@ static void chunk_mirror(struct hived *m, const struct hived *h, uint32_t first,
             m->addresses[i] = m->nodes[m->rests[i].node].name;
 }
 
-static bool cells_update(struct update *update)
+static bool cells_update(struct mirroring *update)
 {
     struct hived *m = update->m;
     const struct hived *h = update->h;
@@ -185,7 +185,7 @@ static void groups_reserve(struct hived *m, const struct hived *h)
     }
 }
 
-static bool groups_update(struct update *update)
+static bool groups_update(struct mirroring *update)
 {
     struct hived *m = update->m;
     const struct hived *h = update->h;
@@ -230,7 +230,7 @@ bool hived_mirror_update(struct hived *m, const struct hived *h, uint32_t cells)
     assert(hived_mirror_is_of(m, h) && cells > 0);
     if (m->changes == h->changes)
         return true;
-    struct update update = {m, h, cells};
+    struct mirroring update = {m, h, cells};
     if (!nodes_update(&update) || !cells_update(&update) || !groups_update(&update))
         return false;
     rest_mirror(m, h);
