@@ -67,8 +67,9 @@ static void post_fill_gpus(const struct fake *fake, uint64_t lost, struct posted
     const uint32_t per_numa = fake->config.gpus_per_numa, per_switch = fake->config.gpus_per_switch;
     for (uint32_t i = 0; i < fake->config.gpu_count; i++) {
         posted->gpu_numa[i] = (uint16_t)(per_numa ? i / per_numa : 0);
-        posted->gpu_switch[i] =
-            lost >> i & 1 ? NODE_GPU_LOST : (uint16_t)(per_switch ? i / per_switch : 0);
+        posted->gpu_switch[i] = (uint16_t)(per_switch ? i / per_switch : 0);
+        if (lost >> i & 1)
+            posted->gpu_switch[i] = NODE_GPU_LOST;
     }
     if (per_numa)
         posted->node.gpu_numa = posted->gpu_numa;
