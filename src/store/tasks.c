@@ -352,6 +352,19 @@ static int tasks_add_gone(struct store_reader *reader, const struct job_record *
     return code;
 }
 
+/* Has each task of the job a row? Rows that are scaled away stand for no others: until their
+ * containers have ended, there may be as many rows as tasks are wanted, and wanted ones without. */
+static bool are_all_rows(const struct job_record *job, size_t rows, struct arena *arena)
+{
+    uint32_t *counts = ARENA_ARRAY(arena, uint32_t, job->role_count + 1u);
+    uint64_t tasks = 0;
+    if (!job_saved_counts(job->extra, (uint16_t)job->role_count, counts))
+        return rows >= job->task_count; /* it was never scaled */
+    for (uint16_t r = 0; r < job->role_count; r++)
+        tasks += counts[r];
+    return rows >= tasks;
+}
+
 static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                          struct arena *arena, struct task_list *list, struct err *err)
 {
@@ -369,7 +382,7 @@ static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t
     code = read_tasks(&sql, arena, list, err);
     if (code == 0 && is_past)
         tasks_keep_latest(list);
-    else if (code == 0 && list->count < row.record.task_count)
+    else if (code == 0 && !are_all_rows(&row.record, list->count, arena))
         code = tasks_fill(reader, &row.record, arena, list, err);
     if (code == 0 && job_attempt == row.record.attempt)
         code = tasks_add_gone(reader, &row.record, arena, list, err);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/output.h"
+#include "job/job.h"
 #include "store/read.h"
 
 static void tasks_without_a_row_come_from_the_plan(void **state)
@@ -41,6 +42,35 @@ static void tasks_without_a_row_come_from_the_plan(void **state)
     assert_int_equal(
         store_tasks(world->reader, (struct job_id){1}, 1, &world->arena, &tasks, &world->err),
         ERR_NOT_FOUND);
+}
+
+/* A large job that was scaled: role 0 down to one of its two tasks, role 1 up to three, of which
+ * the last is entered in a later step. There are as many rows as tasks are wanted. */
+static void rows_that_are_scaled_away_stand_for_no_others(void **state)
+{
+    struct world *world = *state;
+    struct job_task entries[2] = {0};
+    struct job_role roles[] = {{.instances = 1, .items = entries, .count = 2},
+                               {.instances = 3, .items = entries, .count = 2}};
+    const struct job life = {.role_count = 2, .has_tasks = true, .roles = roles};
+    struct job_record job = job_of(1, "alice", "train");
+    struct store_tasks tasks;
+    cleanup_buf struct buf extra = BUF_INIT;
+
+    submit(world, 1, "alice", "train");
+    job_save(&life, &extra);
+    job.extra = buf_as_text(&extra);
+    job.task_count = 4;
+    add_job(world, job);
+    for (uint16_t i = 0; i < 4; i++)
+        add_task(world, task_of(1, i / 2, i % 2, 70 + i));
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, -1, &world->arena, &tasks, &world->err), 0);
+    assert_int_equal(tasks.count, 5);
+    assert_int_equal(tasks.items[4].task.role, 1);
+    assert_int_equal(tasks.items[4].task.index, 2);
+    assert_int_equal(tasks.items[4].state, LIFE_CREATION_PENDING);
 }
 
 static void history_keeps_attempts_that_end_and_begin_in_one_batch(void **state)
@@ -312,6 +342,7 @@ static void tasks_of_an_attempt_are_counted_and_come_in_pages(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
+    WORLD(rows_that_are_scaled_away_stand_for_no_others),
     WORLD(tasks_without_a_row_come_from_the_plan),
     WORLD(history_keeps_attempts_that_end_and_begin_in_one_batch),
     WORLD(tasks_come_in_pages),
