@@ -282,6 +282,12 @@ int call_body_of(struct call *call, const char *const *keys, size_t count, const
     return call_body_keys(call, *doc, keys, count, what);
 }
 
+int call_body_of_v2(struct call *call, const char *const *keys, size_t count, const char *what,
+                    const struct doc **doc)
+{
+    return call->route->is_v1 ? call_body(call, doc) : call_body_of(call, keys, count, what, doc);
+}
+
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value)
 {

@@ -148,6 +148,10 @@ int call_body_keys(struct call *call, const struct doc *doc, const char *const *
 /* Both in one: the body, which has these keys alone. */
 int call_body_of(struct call *call, const char *const *keys, size_t count, const char *what,
                  const struct doc **doc);
+/* The same for handlers that paths of v1 have as well: on these, unknown keys are passed over, so
+ * that clients of the originals go on working. */
+int call_body_of_v2(struct call *call, const char *const *keys, size_t count, const char *what,
+                    const struct doc **doc);
 /* A string of the body's map; NULL in *value when absent. InvalidParametersError otherwise. */
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
                      struct text *value);

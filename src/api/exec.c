@@ -129,6 +129,8 @@ static void on_started(void *context, const char *id, int code, const struct err
 
 int handle_exec_open(struct call *call)
 {
+    static const char *const KEYS[] = {"role", "index", "command", "terminal",
+                                       "term", "rows",  "columns"};
     struct store_job job;
     struct task_record task;
     const struct doc *body;
@@ -140,7 +142,8 @@ int handle_exec_open(struct call *call)
     if (!code)
         code = call_may(call, AUTH_ENTER_JOB, &job);
     if (!code)
-        code = call_body(call, &body);
+        code = call_body_of(call, KEYS, COUNT_OF(KEYS),
+                            "role, index, command, terminal, term, rows and columns", &body);
     if (!code)
         code = command_read(call, body, &wanted.request.argv);
     if (!code)

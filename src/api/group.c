@@ -188,11 +188,14 @@ static struct account_edit *edit_new(struct call *call, enum store_change_kind k
     return edit;
 }
 
+static const char *const GROUP_KEYS[] = {"groupname", "description", "externalName", "extension"};
+#define GROUP_WORDS "groupname, description, externalName and extension"
+
 int handle_group_create(struct call *call)
 {
     const struct doc *doc, *extension = NULL;
     struct text name;
-    int code = call_body(call, &doc);
+    int code = call_body_of(call, GROUP_KEYS, COUNT_OF(GROUP_KEYS), GROUP_WORDS, &doc);
     if (!code)
         code = call_body_string(call, doc, "groupname", true, &name);
     if (!code)
@@ -227,13 +230,16 @@ static int edit_end(struct call *call, struct account_edit *edit)
 /* PUT /groups; without `patch` what is not given becomes empty. */
 int handle_group_update(struct call *call)
 {
+    static const char *const KEYS[] = {"data", "patch"};
     const struct doc *doc, *data = NULL, *extension = NULL;
     struct text name;
     struct store_group group;
     bool is_patch = false, is_given;
-    int code = call_body(call, &doc);
+    int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "data and patch", &doc);
     if (!code)
         code = account_data(call, doc, &data);
+    if (!code)
+        code = call_body_keys(call, data, GROUP_KEYS, COUNT_OF(GROUP_KEYS), "in data " GROUP_WORDS);
     if (!code)
         code = account_bool(call, doc, "patch", &is_patch, &is_given);
     if (!code)
@@ -260,10 +266,12 @@ int handle_group_update(struct call *call)
     return code ? code : edit_end(call, edit);
 }
 
-static int field_begin(struct call *call, const char *message, const struct doc **doc,
-                       struct account_edit **edit, struct store_group *group)
+/* The body, which has `key` alone, and the group whose path it is. */
+static int field_begin(struct call *call, const char *key, const char *message,
+                       const struct doc **doc, struct account_edit **edit,
+                       struct store_group *group)
 {
-    int code = call_body(call, doc);
+    int code = call_body_of(call, &key, 1, arena_format(call->arena, "%s alone", key), doc);
     if (!code)
         code = account_group(call, call->parameters[0], group);
     if (code)
@@ -283,8 +291,8 @@ int handle_group_description(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_group group;
-    int code =
-        field_begin(call, "update group description data successfully.", &doc, &edit, &group);
+    int code = field_begin(call, "description", "update group description data successfully.", &doc,
+                           &edit, &group);
     if (!code)
         code = set_text(call, doc, "description", GROUP_DESCRIPTION,
                         &edit->change.group.description, edit);
@@ -298,8 +306,8 @@ int handle_group_external_name(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_group group;
-    int code =
-        field_begin(call, "update group externalNameData data successfully.", &doc, &edit, &group);
+    int code = field_begin(call, "externalName", "update group externalNameData data successfully.",
+                           &doc, &edit, &group);
     if (!code)
         code = set_text(call, doc, "externalName", GROUP_EXTERNAL_NAME,
                         &edit->change.group.external_name, edit);
@@ -322,7 +330,8 @@ int handle_group_extension(struct call *call)
     const struct doc *doc, *over;
     struct account_edit *edit;
     struct store_group group;
-    int code = field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
+    int code = field_begin(call, "extension", "update group extension data successfully.", &doc,
+                           &edit, &group);
     if (!code)
         code = account_map(call, doc, "extension", &over);
     if (!code && !over)
@@ -361,7 +370,8 @@ int handle_group_extension_key(struct call *call)
     struct account_edit *edit;
     struct store_group group;
     size_t first = text_is(exchange->segments[0], "rest-server") ? 6 : 5;
-    int code = field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
+    int code =
+        field_begin(call, "data", "update group extension data successfully.", &doc, &edit, &group);
     if (code)
         return code;
     const struct doc *data = doc_get(doc, "data");

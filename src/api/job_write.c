@@ -286,11 +286,14 @@ static int act(struct call *call, const struct store_job *job, enum service_acti
     return 0;
 }
 
+/* A body that has a value and nothing beside it. */
+static const char *const VALUE_KEYS[] = {"value"};
+
 static int execution(struct call *call, const struct store_job *job)
 {
     const struct doc *doc;
     struct text value;
-    int code = call_body(call, &doc);
+    int code = call_body_of_v2(call, VALUE_KEYS, COUNT_OF(VALUE_KEYS), "value alone", &doc);
     if (!code)
         code = call_body_string(call, doc, "value", true, &value);
     if (code)
@@ -361,13 +364,14 @@ static int role_index(struct call *call, const struct store_job *job, struct tex
 int handle_job_scale(struct call *call)
 {
     struct store_job job;
+    static const char *const KEYS[] = {"instances"};
     const struct doc *doc;
     uint16_t role = 0;
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = call_may(call, AUTH_CHANGE_JOB, &job);
     if (!code)
-        code = call_body(call, &doc);
+        code = call_body_of(call, KEYS, COUNT_OF(KEYS), "instances alone", &doc);
     if (!code)
         code = role_index(call, &job, call->parameters[1], &role);
     if (code)
@@ -427,7 +431,7 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
     if (!code)
         code = call_may(call, AUTH_CHANGE_JOB, &job);
     if (!code)
-        code = call_body(call, &doc);
+        code = call_body_of(call, VALUE_KEYS, COUNT_OF(VALUE_KEYS), "value alone", &doc);
     if (!code)
         code = call_body_string(call, doc, "value", true, &value);
     if (code)

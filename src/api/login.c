@@ -127,10 +127,12 @@ static int expiration_parse(struct call *call, const struct doc *doc, int64_t ma
 
 int handle_login(struct call *call)
 {
+    static const char *const KEYS[] = {"username", "password", "expiration"};
     const struct doc *doc;
     struct text name, password;
     int64_t life_s = API_TOKEN_S;
-    int code = call_body(call, &doc);
+    int code =
+        call_body_of_v2(call, KEYS, COUNT_OF(KEYS), "username, password and expiration", &doc);
     if (!code)
         code = call_body_string(call, doc, "username", true, &name);
     if (!code)
@@ -270,9 +272,10 @@ static int scope_parse(struct call *call, const struct doc *doc, enum auth_scope
 int handle_token_application(struct call *call)
 {
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
+    static const char *const KEYS[] = {"scope", "expiration"};
     const struct doc *doc;
     int64_t life_s = 0;
-    int code = call_body(call, &doc);
+    int code = call_body_of_v2(call, KEYS, COUNT_OF(KEYS), "scope and expiration", &doc);
     if (!code)
         code = scope_parse(call, doc, &grant->scope);
     if (!code)

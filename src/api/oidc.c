@@ -568,11 +568,13 @@ static int token_of_device(struct call *call, struct text sealed)
 
 int handle_oidc_token(struct call *call)
 {
+    static const char *const KEYS[] = {"code", "code_verifier", "device_code"};
     const struct doc *doc;
     struct text sealed;
     int code = check_configured(call);
     if (!code)
-        code = call_body(call, &doc);
+        code = call_body_of(call, KEYS, COUNT_OF(KEYS), "code and code_verifier, or device_code",
+                            &doc);
     if (!code)
         code = call_body_string(call, doc, "device_code", false, &sealed);
     if (code)

@@ -81,6 +81,7 @@ static int ticket_reply(struct call *call, const struct web_port_grant *grant)
 
 int handle_web_port_open(struct call *call)
 {
+    static const char *const KEYS[] = {"role", "index", "label", "offset", "path"};
     struct store_job job;
     struct task_record task;
     const struct doc *body;
@@ -92,7 +93,8 @@ int handle_web_port_open(struct call *call)
         code = call_fail(call, ERR_UNSUPPORTED, "WebPortsOffError", "",
                          "the operator has not set up web ports of tasks (api.webPorts)");
     if (!code)
-        code = call_body(call, &body);
+        code =
+            call_body_of(call, KEYS, COUNT_OF(KEYS), "role, index, label, offset and path", &body);
     if (!code)
         code = path_of_body(call, body, &grant);
     if (!code)

@@ -295,6 +295,9 @@ api:
         self.assertEqual(ask(given["device_code"])[0], 202)
         self.assertEqual(ask(given["device_code"][:-2] + "AA")[0], 400)
         self.assertEqual(ask("x")[0], 400)
+        status, reply = self.world.json("POST", "/api/v2/authn/oidc/token", {"device_code": given["device_code"], "wrong": 1}, token=False)
+        self.assertEqual(status, 400)
+        self.assertIn("there is no 'wrong' here: the body has code and code_verifier, or device_code", reply["message"])
         # the user says no
         browser = self.browser()
         body = browser.ask("GET", given["verification_uri"])[2]

@@ -404,7 +404,23 @@ static void unknown_words_are_refused(void **state)
         {HTTP_PUT, USERS "/alice/grouplist", admin, "{\"grouplist\":[],\"wrong\":1}"},
         {HTTP_PUT, USERS "/alice/group", admin, "{\"groupname\":\"default\",\"wrong\":1}"},
         {HTTP_DELETE, USERS "/alice/group", admin, "{\"groupname\":\"default\",\"wrong\":1}"},
+        {HTTP_POST, "/api/v2/groups", admin, "{\"groupname\":\"lab\",\"wrong\":1}"},
+        {HTTP_POST, "/api/v2/group", admin, "{\"groupname\":\"lab\",\"wrong\":1}"},
+        {HTTP_PUT, "/api/v2/groups", admin,
+         "{\"patch\":true,\"wrong\":1,\"data\":{\"groupname\":\"default\",\"description\":\"d\"}}"},
+        {HTTP_PUT, "/api/v2/groups", admin,
+         "{\"patch\":true,\"data\":{\"groupname\":\"default\",\"description\":\"d\",\"wrong\":1}}"},
+        {HTTP_PUT, "/api/v2/groups/default/description", admin,
+         "{\"description\":\"d\",\"wrong\":1}"},
+        {HTTP_PUT, "/api/v2/groups/default/externalname", admin,
+         "{\"externalName\":\"d\",\"wrong\":1}"},
+        {HTTP_PUT, "/api/v2/groups/default/extension", admin, "{\"extension\":{},\"wrong\":1}"},
+        {HTTP_PUT, "/api/v2/groups/default/extension/a", admin, "{\"data\":{},\"wrong\":1}"},
+        {HTTP_POST, "/api/v2/tokens/application", alice, "{\"scope\":\"read\",\"wrong\":1}"},
     };
+    expect(world, HTTP_GET, "/api/v2/groups", admin, "", 200);
+    cleanup_buf struct buf groups = BUF_INIT;
+    buf_string(&groups, buf_cstr(&world->body));
     expect(world, HTTP_GET, USERS "/alice", admin, "", 200);
     cleanup_buf struct buf before = BUF_INIT;
     buf_string(&before, buf_cstr(&world->body));
@@ -412,6 +428,14 @@ static void unknown_words_are_refused(void **state)
         expect(world, BAD[i].method, BAD[i].target, BAD[i].token, BAD[i].body, 400);
         has(world, "there is no 'wrong' here: the body has ");
     }
+    expect(world, HTTP_GET, "/api/v2/groups", admin, "", 200);
+    assert_string_equal(buf_cstr(&world->body), buf_cstr(&groups));
+    /* what an extension has is the client's own */
+    expect(world, HTTP_PUT, "/api/v2/groups/default/extension", admin,
+           "{\"extension\":{\"wrong\":1}}", 201);
+    /* clients of the older API say what they like */
+    expect(world, HTTP_POST, "/api/v1/token/application", alice, "{\"scope\":\"read\",\"wrong\":1}",
+           200);
     /* a word of another route is unknown as well */
     expect(world, HTTP_PUT, USERS "/me", alice,
            "{\"patch\":true,\"data\":{\"username\":\"alice\",\"password\":\"other-password\"}}",

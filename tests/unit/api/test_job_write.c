@@ -219,7 +219,41 @@ static void test_tags(void **state)
     assert_body(world, "NoTagError");
 }
 
+#define JOB "/api/v2/jobs/alice~one"
+static void test_unknown_words(void **state)
+{
+    static const struct {
+        enum http_method method;
+        const char *path, *body, *says;
+    } BAD[] = {
+        {HTTP_PUT, JOB "/executionType", "{\"value\":\"STOP\",\"wrong\":1}", "value alone"},
+        {HTTP_PUT, JOB "/tag", "{\"value\":\"blue\",\"wrong\":1}", "value alone"},
+        {HTTP_DELETE, JOB "/tag", "{\"value\":\"red\",\"wrong\":1}", "value alone"},
+        {HTTP_PUT, JOB "/taskRoles/worker/instances", "{\"instances\":2,\"wrong\":1}",
+         "instances alone"},
+        {HTTP_POST, JOB "/exec", "{\"command\":[\"true\"],\"wrong\":1}",
+         "role, index, command, terminal, term, rows and columns"},
+    };
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world_submit(world, alice, "one", 1);
+    assert_int_equal(world_send(world, HTTP_PUT, JOB "/tag", alice, "{\"value\":\"red\"}"), 200);
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        assert_int_equal(world_send(world, BAD[i].method, BAD[i].path, alice, BAD[i].body), 400);
+        assert_body(world, "there is no 'wrong' here: the body has ");
+        assert_body(world, BAD[i].says);
+    }
+    assert_int_equal(world_get(world, JOB, alice), 200);
+    assert_body(world, "\"tags\":[\"red\"]");
+    assert_body(world, "\"executionType\":\"START\"");
+    /* clients of the older API say what they like */
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v1/user/alice/jobs/one/executionType", alice,
+                                "{\"value\":\"STOP\",\"wrong\":1}"),
+                     202);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_unknown_words, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_job_stop, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_key, world_setup, world_teardown),

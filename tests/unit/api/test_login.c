@@ -77,6 +77,8 @@ static void test_login(void **state)
         {"{\"username\":\"alice\"}", "InvalidParametersError"},
         {"{\"username\":\"alice\",\"password\":\"alice-password\",\"expiration\":59}",
          "InvalidParametersError"},
+        {"{\"username\":\"alice\",\"password\":\"alice-password\",\"wrong\":1}",
+         "there is no 'wrong' here: the body has username, password and expiration"},
         {"{\"username\":\"nobody\",\"password\":\"secret\"}", "IncorrectPasswordError"},
         {"{\"username\":\"alice\",\"password\":\"wrong\"}", "IncorrectPasswordError"},
     };
@@ -89,6 +91,15 @@ static void test_login(void **state)
                                TEXT("username=alice&password=alice%2Dpassword&expiration=60")),
                      200);
     assert_body(world, "\"user\":\"alice\"");
+    assert_int_equal(world_ask(world, HTTP_POST, path, NULL, "application/x-www-form-urlencoded",
+                               TEXT("username=alice&password=alice%2Dpassword&wrong=1")),
+                     400);
+    assert_body(world, "there is no 'wrong' here");
+    /* clients of the older API say what they like */
+    assert_int_equal(
+        world_send(world, HTTP_POST, "/api/v1/token", NULL,
+                   "{\"username\":\"alice\",\"password\":\"alice-password\",\"wrong\":1}"),
+        200);
     assert_int_equal(world_send(world, HTTP_POST, "/api/v1/token", NULL,
                                 "{\"username\":\"alice\",\"password\":\"wrong\"}"),
                      400);

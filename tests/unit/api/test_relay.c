@@ -652,6 +652,7 @@ static void test_who_may_ask_for_a_way_in(void **state)
         {400, "{\"label\":\"http\",\"path\":\"/\\\\evil.org\"}", "path must be"},
         {400, "{\"label\":\"http\",\"path\":\"/a\\r\\nSet-Cookie: x=y\"}", "path must be"},
         {400, "{\"label\":\"http\",\"path\":\"/.skep/enter\"}", "path must be"},
+        {400, "{\"label\":\"http\",\"wrong\":1}", "there is no 'wrong' here"},
         {201, "{\"label\":\"http\",\"path\":\"/lab?x=1\"}", "\"ticketSeconds\":60"},
     };
     struct world *world = scene.world;
