@@ -50,8 +50,10 @@ static void list_complete(struct kube *kube, uint64_t which, struct tells *tells
         nodes_slices_sweep(kube, follow->mark, tells);
     else
         tasks_sweep(kube, follow->mark, tells);
-    if (which == FOLLOW_PODS && !follow->is_synced)
+    if (which == FOLLOW_PODS && !follow->is_synced) {
         tasks_given_up(kube, tells);
+        tasks_left(kube, tells);
+    }
     follow->is_synced = true;
     if (kube->follows[FOLLOW_SLICES].is_synced && kube->follows[FOLLOW_PODS].is_synced)
         nodes_devices_known(kube, tells);

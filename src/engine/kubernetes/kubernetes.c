@@ -11,6 +11,7 @@
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_template.h"
+#include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
 #include "init/layout.h"
 #include "sys/clock.h"
@@ -103,6 +104,8 @@ static int kube_create(struct engine *engine, const struct container *container,
     int code = pod_check(container, &kube->settings, err);
     if (code < 0)
         return code;
+    secret_note_put(kube->secret_notes,
+                    container->attempt); /* not under the lock: it is the disk's */
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, container->attempt);
     if (!task && container->wants_infiniband && !node_has_infiniband(kube, container->node))
@@ -120,6 +123,8 @@ static int kube_create(struct engine *engine, const struct container *container,
         kube_task_begin(kube, task, container);
     }
     pthread_mutex_unlock(&kube->lock);
+    if (code < 0)
+        secret_note_drop(kube->secret_notes, container->attempt);
     return code;
 }
 
@@ -334,6 +339,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     kube->logs.segment_bytes = config->log_segment_mib << 20;
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
+    kube->late_ms = KUBE_LATE_MS;
     kube->node_lost_ms = 1000 * (config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);
     kube->sink = sink;
     watcher_init(&kube->logs.collector);

@@ -496,6 +496,7 @@ int logs_open(struct kube *kube, const char *directory, struct err *err)
             return err_errno(err, errno, "make %s", folders[i]);
     kube->logs.directory = logs;
     kube->given_up = arena_format(&kube->arena, "%s/given-up", directory);
+    kube->secret_notes = arena_format(&kube->arena, "%s/secrets", directory);
     kube->logs.watch = log_watch_new(&why);
     if (!kube->logs.watch)
         log_warning("engine", "kubernetes: %s: who follows a log looks from time to time",

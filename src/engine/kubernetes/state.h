@@ -36,6 +36,9 @@ enum {
     KUBE_NODE_HOLD_MS = 10 * 60 * 1000,
     KUBE_NODE_AGAIN_MS = 10 * 1000,  /* between two looks at a node that is silent */
     KUBE_CLAIM_AGAIN_MS = 10 * 1000, /* likewise at the claim of a pod that is not prepared */
+    /* What a skepd that was killed had asked for is not carried out any more: an API server ends
+     * each request after a minute (--request-timeout). */
+    KUBE_LATE_MS = 2 * 60 * 1000,
 };
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
@@ -98,6 +101,7 @@ struct kube_task {
     bool is_gone;                /* so is its pod: nothing is to be deleted */
     bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */
     char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
+    bool is_secret_unsure;       /* its secret was asked for again, without an answer before */
     bool is_refused;             /* ENDED */
     struct exit_report exit;     /* ENDED; its strings are the two below */
     char *end_reason, *end_text; /* ENDED */
@@ -162,7 +166,9 @@ struct kube {
     struct slices slices;
     bool are_devices_known; /* KUBE_GPUS_DRA: nodes are not told before */
     uint64_t chance;
-    const char *given_up; /* the folder of given_up.h; NULL: there is none */
+    const char *given_up;     /* the folder of given_up.h; NULL: there is none */
+    const char *secret_notes; /* that of secret_note.h; likewise */
+    uint32_t late_ms;         /* KUBE_LATE_MS; tests have less */
     struct {
         const char *directory; /* NULL: no logs are kept */
         uint64_t segment_bytes, room_bytes;
@@ -250,6 +256,21 @@ void task_claim_ask(struct kube *kube, struct kube_task *task, struct tells *tel
 /* Its pod is not prepared: its claim is looked at from time to time, as long as that is so. */
 void task_claim_watch(struct kube *kube, struct kube_task *task);
 
+/* --- secrets.c; under the lock --- */
+
+/* Of an attempt that is being forgotten: it is one of its `deletes`. */
+void secret_delete(struct kube *kube, const struct kube_task *task);
+/* Of one that nobody waits for, and then its note; it lasts until it is allowed. */
+void secret_delete_late(struct kube *kube, struct attempt_id attempt, uint32_t delay_ms);
+
+/* --- patience.c; under the lock --- */
+
+struct pod_object;
+
+/* Its pod waits, for this reason. */
+void task_waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
+                struct tells *tells);
+
 /* --- nodes.c; under the lock --- */
 
 void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
@@ -333,6 +354,8 @@ void kube_task_begin(struct kube *kube, struct kube_task *task,
                      const struct container *container); /* which is copied */
 void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
 void kube_task_forget(struct kube *kube, struct kube_task *task);
+/* One of its `deletes` has been answered. */
+void kube_task_left(struct kube *kube, struct kube_task *task);
 /* It cannot be started: its pod is deleted, and its end has this reason. */
 void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
                        const char *message, struct tells *tells);
@@ -341,7 +364,9 @@ void kube_task_tell(const struct kube *kube, const struct kube_task *task, struc
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
-void tasks_given_up(struct kube *kube, struct tells *tells); /* the first list is complete */
+/* The first list is complete: those that it does not have. */
+void tasks_given_up(struct kube *kube, struct tells *tells);
+void tasks_left(struct kube *kube, struct tells *tells);
 /* It has gone, with all that ran there. */
 void tasks_leave(struct kube *kube, const char *node, struct tells *tells);
 /* Its node is silent: they end, and their pods are deleted. */

@@ -6,6 +6,7 @@
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
+#include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -346,8 +347,10 @@ static void secret_done(void *context, uint64_t key, const struct kube_answer *a
     struct tells tells;
     kube_enter(kube, &tells);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task)
+        task->is_secret_unsure = answer->tries > 0;
     if ((!task || task->state == TASK_FORGOTTEN) && ask_is_made(answer))
-        ask_delete_stray(kube, key, "secrets", ""); /* its node has gone */
+        secret_delete_late(kube, (struct attempt_id){key}, 0); /* its node has gone */
     else if (!task || task->state != TASK_SECRET_ASKED)
         task = NULL;
     else if (answer->status == STATUS_CONFLICT && answer->tries == 0)
@@ -409,6 +412,12 @@ static void give_up_note(struct kube_task *task, const char *reason, const char 
 
 /* --- forgotten --- */
 
+void kube_task_left(struct kube *kube, struct kube_task *task)
+{
+    if (task->state == TASK_FORGOTTEN && --task->deletes == 0)
+        task_drop(kube, task);
+}
+
 static void forget_done(void *context, uint64_t key, const struct kube_answer *answer)
 {
     struct kube *kube = context;
@@ -418,8 +427,8 @@ static void forget_done(void *context, uint64_t key, const struct kube_answer *a
                     (unsigned long long)key, answer->status);
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    if (task && task->state == TASK_FORGOTTEN && --task->deletes == 0)
-        task_drop(kube, task);
+    if (task)
+        kube_task_left(kube, task);
     pthread_mutex_unlock(&kube->lock);
 }
 
@@ -439,7 +448,7 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
         ask_delete(kube, task, "pods", grace_s, forget_done);
     if (has_claim)
         ask_delete(kube, task, ASK_CLAIMS, 0, forget_done);
-    ask_delete(kube, task, "secrets", 0, forget_done);
+    secret_delete(kube, task);
 }
 
 /* --- its node is lost --- */
@@ -461,8 +470,7 @@ static void lost_end(struct kube *kube, struct kube_task *task, struct tells *te
         given_up_drop(kube->given_up, task->attempt);
     if (task->state == TASK_FORGOTTEN && task->claim.is_ours)
         ask_delete(kube, task, ASK_CLAIMS, 0, ask_deleted);
-    if (task->state == TASK_FORGOTTEN && --task->deletes == 0)
-        task_drop(kube, task);
+    kube_task_left(kube, task);
 }
 
 static bool has_pod(const struct kube_task *task)
@@ -539,74 +547,6 @@ void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *re
     kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
 }
 
-static const char *patience_words(const char *reason)
-{
-    if (strcmp(reason, POD_UNPREPARED) == 0)
-        return "its volumes were not mounted, its devices were not prepared, or its sandbox was "
-               "not made, within five minutes: the events of the pod say which (kubectl describe "
-               "pod)";
-    return "it could not be started within five minutes";
-}
-
-static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms);
-
-/* Its patience is over, if it still waits for the same. */
-static void patience_over(void *context, uint64_t key, const struct kube_answer *answer)
-{
-    struct kube *kube = context;
-    struct tells tells;
-    (void)answer;
-    kube_enter(kube, &tells);
-    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    if (task)
-        task->is_timed = false;
-    if (task && task->state == TASK_WAITS && task->is_wait_short) {
-        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - clock_monotonic_ms();
-        if (left_ms > 0) /* another reason came meanwhile */
-            patience_begin(kube, task, (uint32_t)left_ms);
-        else
-            kube_task_give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
-    }
-    kube_leave(kube, &tells);
-}
-
-static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms)
-{
-    const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = patience_over};
-    task->is_timed = true;
-    kube_client_send(kube->client, &call, wait_ms);
-}
-
-static void waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
-                  struct tells *tells)
-{
-    task->state = TASK_WAITS;
-    if (pod->patience == POD_GIVE_UP) {
-        kube_task_give_up(kube, task, pod->reason, pod->message, tells);
-        return;
-    }
-    const bool was_unprepared = task->waits_for && strcmp(task->waits_for, POD_UNPREPARED) == 0;
-    const bool is_unprepared = strcmp(pod->reason, POD_UNPREPARED) == 0;
-    const bool is_short = pod->patience == POD_WAIT_SHORTLY;
-    if (is_short && (!task->is_wait_short || was_unprepared != is_unprepared))
-        task->short_ms = clock_monotonic_ms();
-    task->is_wait_short = is_short;
-    if (is_short && !task->is_timed)
-        patience_begin(kube, task, POD_PATIENCE_MS);
-    task_claim_ask(kube, task, tells);
-    if (is_unprepared)
-        task_claim_watch(kube, task);
-    if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
-        return;
-    mem_free(task->waits_for);
-    task->waits_for = mem_copy(pod->reason);
-    if (kube->is_listed && pod->message[0])
-        tells_add(tells, &(struct engine_event){.kind = ENGINE_NOTE,
-                                                .attempt = task->attempt,
-                                                .reason = pod->reason,
-                                                .message = pod->message});
-}
-
 /* --- whether its memory had run out --- */
 
 static void word_end(struct kube *kube, struct kube_task *task, struct tells *tells)
@@ -671,6 +611,15 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
     ended(kube, task, false, &exit, tells);
 }
 
+/* A create that was under way when skepd was killed, or its node had gone, was carried out after
+ * all: for Skep there is no such pod. */
+static void late_pod_seen(struct kube *kube, struct attempt_id attempt, const struct doc *object,
+                          bool is_removed)
+{
+    if (!is_removed && !object_at(object, "metadata.deletionTimestamp"))
+        ask_delete_stray(kube, attempt.v, "pods", object_string(object, "metadata.uid"));
+}
+
 /* Its pod, as the API server has told it now. */
 static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc *object,
                      bool is_removed, struct tells *tells)
@@ -678,6 +627,10 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     struct pod_object pod;
     pod_object_read(object, is_removed ? POD_REMOVED : POD_SEEN, task->is_kill_wanted,
                     &tells->arena, &pod);
+    if (!task->uid[0] && task->state >= TASK_ENDED) {
+        late_pod_seen(kube, task->attempt, object, is_removed);
+        return;
+    }
     if (!task->uid[0]) {
         snprintf(task->uid, sizeof task->uid, "%s", pod.uid);
         if (task->is_kill_wanted)
@@ -701,7 +654,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
         pod_object_had_started(&pod);
     switch (pod.stage) {
     case POD_WAITING:
-        waits(kube, task, &pod, tells);
+        task_waits(kube, task, &pod, tells);
         return;
     case POD_RUNNING:
         if (pod.has_started)
@@ -721,7 +674,9 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     if (attempt.v == 0)
         return;
     struct kube_task *task = kube_task_find(kube, attempt);
-    /* after the first list only what this engine makes can be new: the rest has been forgotten */
+    /* after the first list only what this engine makes is one of Skep's: the rest is forgotten */
+    if (!task && kube->is_listed)
+        late_pod_seen(kube, attempt, object, is_removed);
     if (!task && (is_removed || kube->is_listed))
         return;
     if (!task) {
@@ -731,12 +686,13 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
             task->devices = mem_copy(object_note(object, OBJECT_NOTE_DEVICES));
         task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
         given_up_take(kube, task);
+        secret_note_put(kube->secret_notes, attempt);
     }
     task->mark = mark;
     pod_seen(kube, task, object, is_removed, tells);
 }
 
-struct given_up_sweep {
+struct note_sweep {
     struct kube *kube;
     struct tells *tells;
 };
@@ -744,7 +700,7 @@ struct given_up_sweep {
 /* Its pod has gone while no skepd was there to see it. */
 static void given_up_seen(void *context, struct attempt_id attempt)
 {
-    const struct given_up_sweep *sweep = context;
+    const struct note_sweep *sweep = context;
     if (kube_task_find(sweep->kube, attempt))
         return;
     struct kube_task *task = kube_task_add(sweep->kube, attempt, "");
@@ -765,9 +721,23 @@ static void given_up_seen(void *context, struct attempt_id attempt)
 
 void tasks_given_up(struct kube *kube, struct tells *tells)
 {
-    struct given_up_sweep sweep = {kube, tells};
+    struct note_sweep sweep = {kube, tells};
     if (kube->given_up)
         given_up_each(kube->given_up, given_up_seen, &sweep);
+}
+
+/* Whatever had become of its pod has gone while no skepd was there to see it. */
+static void left_seen(void *context, struct attempt_id attempt)
+{
+    const struct note_sweep *sweep = context;
+    if (!kube_task_find(sweep->kube, attempt))
+        ended_unknown(sweep->kube, kube_task_add(sweep->kube, attempt, ""), sweep->tells);
+}
+
+void tasks_left(struct kube *kube, struct tells *tells)
+{
+    struct note_sweep sweep = {kube, tells};
+    secret_note_each(kube->secret_notes, left_seen, &sweep);
 }
 
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)

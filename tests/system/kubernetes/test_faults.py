@@ -1,6 +1,7 @@
 """The engine against an API server that misbehaves: test_faults.py SKEPD
 
-Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c
+Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c,
+src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c
 """
 import json
 import subprocess
@@ -235,6 +236,109 @@ class Faults(Base):
         self.run_one("job")
         self.api.fault("401")
         self.run_one("again")
+
+
+class Left(Base):
+    """Of an attempt nothing is left in the cluster, whenever skepd is killed: each test has its job end well after that."""
+
+    def running(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        return job, pod
+
+    def killed_in(self, method, kind):
+        """When such a write has been carried out, and not answered."""
+        self.start()
+        self.wait_nodes(5)
+        with self.api.changed:
+            self.api.hold, self.api.held = (method, kind), False
+        job = self.submit("job")
+        self.api.wait(lambda api: api.held, f"no {method} of {kind}")
+        self.skepd.kill()
+        with self.api.changed:
+            self.api.hold = None
+            self.api.changed.notify_all()
+        return job
+
+    def again(self):
+        self.skepd.start()
+        self.skepd.login()
+
+    def nothing_is_left(self):
+        self.api.wait(lambda api: not api.objects["secrets"] and not api.objects["pods"],
+                      f"left: {self.api.objects['secrets'].keys()}, {self.api.objects['pods'].keys()}; {self.skepd.tail()}")
+
+    def end_well(self, job, *old):
+        """The job has another attempt, whose pod ends well."""
+        self.api.wait(lambda api: set(api.objects["pods"]) - set(old), f"no new pod; {self.skepd.tail()}")
+        (pod,) = set(self.api.objects["pods"]) - set(old)
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.api.wait(lambda api: set(api.objects["secrets"]) == {pod}, f"left: {self.api.objects['secrets'].keys()}; {self.skepd.tail()}")
+        self.api.end(pod)
+        self.finish(job)
+        self.nothing_is_left()
+
+    def test_killed_between_secret_and_pod(self):
+        job = self.killed_in("POST", "secrets")
+        self.again()
+        self.end_well(job)
+
+    def test_the_pod_is_gone_before_anybody_knew_of_it(self):
+        job = self.killed_in("POST", "pods")
+        self.api.remove("pods", "skep-1")
+        self.again()
+        self.end_well(job)
+
+    def test_the_pod_of_a_task_that_ran_is_gone(self):
+        job, pod = self.running()
+        self.skepd.kill()
+        self.api.remove("pods", pod)
+        self.again()
+        self.end_well(job, pod)
+
+    def test_killed_while_a_job_is_stopped(self):
+        job, pod = self.running()
+        with self.api.changed:
+            self.api.keeps_pods = True
+        self.skepd.act(job, "STOP")
+        self.api.wait(lambda api: "deletionTimestamp" in api.objects["pods"][pod]["metadata"], "the pod is not deleted")
+        self.skepd.kill()
+        with self.api.changed:
+            self.api.keeps_pods = False
+        self.api.remove("pods", pod)
+        self.again()
+        self.state(job, "STOPPED")
+        self.nothing_is_left()
+
+    def test_killed_before_the_secret_of_an_end_is_deleted(self):
+        job, pod = self.running()
+        with self.api.changed:
+            self.api.forbids = ("DELETE", "secrets")
+        self.api.end(pod)
+        self.finish(job)
+        self.assertEqual(list(self.api.objects["secrets"]), [pod])
+        self.skepd.kill()
+        with self.api.changed:
+            self.api.forbids = None
+        self.again()
+        self.nothing_is_left()
+
+    def test_a_pod_that_is_made_after_its_attempt_was_given_up(self):
+        """The create was under way when an earlier skepd was killed."""
+        job, pod = self.running()
+        with self.api.changed:
+            late = json.loads(json.dumps(self.api.objects["pods"][pod]))
+        late["metadata"] |= {"name": "skep-99", "labels": late["metadata"]["labels"] | {"skep.internal/attempt": "99"}}
+        self.api.put("pods", late)
+        self.api.wait(lambda api: "skep-99" not in api.objects["pods"], "the late pod is left")
+        self.api.end(pod)
+        self.finish(job)
+        self.nothing_is_left()
 
 
 class Claims(Base):

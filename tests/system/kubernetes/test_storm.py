@@ -3,7 +3,7 @@
 Variable: SKEP_STORM_MINUTES, how long it lasts where --minutes does not say it.
 
 skepd, the API server, etcd, and what plays the kubelets, each with SIGKILL. What must be true at the end: every job whose submission was
-answered has succeeded, no attempt had a second pod (the API server's audit log has every creation), and no pod is left.
+answered has succeeded, no attempt had a second pod (the API server's audit log has every creation), and neither a pod nor a secret is left.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c
 """
 import argparse
@@ -135,7 +135,13 @@ class Storm:
         bad = {name: ends.get(name) for name in names if ends.get(name) != "SUCCEEDED"}
         assert not bad, f"{bad}\n{[self.skepd.job(name)['jobStatus'] for name in list(bad)[:3]]}\n{self.skepd.tail(20)}"
         self.cluster.wait_pods(0, PATIENCE_S)
+        waits.until(lambda: not self.secrets(), lambda: f"secrets are left: {self.secrets()[:10]}\n{self.skepd.tail(20)}", PATIENCE_S)
         return names
+
+    def secrets(self):
+        """Those of tasks."""
+        path = f"/api/v1/namespaces/{self.cluster.NAMESPACE}/secrets?labelSelector=skep.internal/instance"
+        return [each["metadata"]["name"] for each in self.cluster.call("GET", path)["items"]]
 
     def creations(self):
         made = collections.Counter()
@@ -154,8 +160,6 @@ class Storm:
         made = self.creations()
         twice = [name for name, count in made.items() if count > 1]
         assert not twice, f"more than one pod of an attempt: {twice}"
-        secrets = self.cluster.call("GET", f"/api/v1/namespaces/{self.cluster.NAMESPACE}/secrets")["items"]
-        print(f"{len(secrets)} secrets are left: {[each['metadata']['name'] for each in secrets][:10]}")
         print(f"{len(names)} jobs ({len(self.unanswered)} submissions were not answered), {len(made)} pods, killed: {dict(self.kills)}")
 
 

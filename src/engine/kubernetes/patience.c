@@ -1,0 +1,75 @@
+/* patience.c — how long a pod may wait for its container: docs/rfc/0017-kubernetes-engine.md, "Life
+ * of a pod". */
+#include "base/memory.h"
+#include "engine/kubernetes/pod_object.h"
+#include "engine/kubernetes/state.h"
+#include "sys/clock.h"
+#include <string.h>
+
+static const char *patience_words(const char *reason)
+{
+    if (strcmp(reason, POD_UNPREPARED) == 0)
+        return "its volumes were not mounted, its devices were not prepared, or its sandbox was "
+               "not made, within five minutes: the events of the pod say which (kubectl describe "
+               "pod)";
+    return "it could not be started within five minutes";
+}
+
+static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms);
+
+/* Its patience is over, if it still waits for the same. */
+static void patience_over(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    (void)answer;
+    kube_enter(kube, &tells);
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task)
+        task->is_timed = false;
+    if (task && task->state == TASK_WAITS && task->is_wait_short) {
+        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - clock_monotonic_ms();
+        if (left_ms > 0) /* another reason came meanwhile */
+            patience_begin(kube, task, (uint32_t)left_ms);
+        else
+            kube_task_give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
+    }
+    kube_leave(kube, &tells);
+}
+
+static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms)
+{
+    const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = patience_over};
+    task->is_timed = true;
+    kube_client_send(kube->client, &call, wait_ms);
+}
+
+void task_waits(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
+                struct tells *tells)
+{
+    task->state = TASK_WAITS;
+    if (pod->patience == POD_GIVE_UP) {
+        kube_task_give_up(kube, task, pod->reason, pod->message, tells);
+        return;
+    }
+    const bool was_unprepared = task->waits_for && strcmp(task->waits_for, POD_UNPREPARED) == 0;
+    const bool is_unprepared = strcmp(pod->reason, POD_UNPREPARED) == 0;
+    const bool is_short = pod->patience == POD_WAIT_SHORTLY;
+    if (is_short && (!task->is_wait_short || was_unprepared != is_unprepared))
+        task->short_ms = clock_monotonic_ms();
+    task->is_wait_short = is_short;
+    if (is_short && !task->is_timed)
+        patience_begin(kube, task, POD_PATIENCE_MS);
+    task_claim_ask(kube, task, tells);
+    if (is_unprepared)
+        task_claim_watch(kube, task);
+    if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
+        return;
+    mem_free(task->waits_for);
+    task->waits_for = mem_copy(pod->reason);
+    if (kube->is_listed && pod->message[0])
+        tells_add(tells, &(struct engine_event){.kind = ENGINE_NOTE,
+                                                .attempt = task->attempt,
+                                                .reason = pod->reason,
+                                                .message = pod->message});
+}
