@@ -1,6 +1,6 @@
 // Ways by ssh: the job's commands and its key, and a key pair made in the browser.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
@@ -67,11 +67,19 @@ function inShell(home: string, command: string, more = '') {
   return execFileSync('sh', ['-c', `${line} 'echo in $SKEP_JOB_ID as $(id -un); hostname'`], { encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'] ?? '', HOME: home } })
 }
 
-test('the commands of the dialog log in, by Debian’s ssh, with the key of the job and with one of one’s own', async ({ page }) => {
+/** A home directory that is gone after the test. */
+const testAtHome = test.extend<{ home: string }>({
+  home: async ({}, use) => {
+    const home = mkdtempSync(join(tmpdir(), 'skep-ssh-'))
+    mkdirSync(join(home, 'Downloads'))
+    await use(home)
+    rmSync(home, { recursive: true })
+  },
+})
+
+testAtHome('the commands of the dialog log in, by Debian’s ssh, with the key of the job and with one of one’s own', async ({ page, home }) => {
   const image = process.env['PORTAL_SSH_IMAGE']
   test.skip(!image, 'no ssh server for an image: tools/install-deps --test')
-  const home = mkdtempSync(join(tmpdir(), 'skep-ssh-'))
-  mkdirSync(join(home, 'Downloads'))
   await signIn(page)
   await roomMake(page)
   const own = join(home, 'own')

@@ -7,7 +7,7 @@ import { t } from '../i18n/i18n'
 import { getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
 import { Link, useSearch } from '../router'
 import '../style/templates.css'
-import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Field, LinkButton, Loading, Said, SelectField, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Fact, Field, LinkButton, Loading, Said, SelectField, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
 import { TemplateDialog } from './templates/dialog'
 
 const nameOf = ({ author, name }: Template) => `${author}~${name}`
@@ -311,26 +311,24 @@ function One({ name }: { name: string }) {
         )}
         <Labels template={template} />
         <dl className="facts">
-          <dt>{t('Author')}</dt>
-          <dd lang="">{template.author}</dd>
-          <dt>{t('Changed')}</dt>
-          <dd>
+          <Fact title={t('Author')}>
+            <span lang="">{template.author}</span>
+          </Fact>
+          <Fact title={t('Changed')}>
             <Ago ms={Date.parse(template.updatedAt ?? '')} />
-          </dd>
-          <dt>{t('Used')}</dt>
-          <dd>
+          </Fact>
+          <Fact title={t('Used')}>
             {t('{n} time|{n} times', { n: template.useNumber ?? 0 })}
             {template.usedAt && (
               <>
                 , <Ago ms={Date.parse(template.usedAt)} />
               </>
             )}
-          </dd>
+          </Fact>
           {!!template.groupList?.length && (
-            <>
-              <dt>{t('Groups')}</dt>
-              <dd lang="">{template.groupList.join(', ')}</dd>
-            </>
+            <Fact title={t('Groups')}>
+              <span lang="">{template.groupList.join(', ')}</span>
+            </Fact>
           )}
         </dl>
         {template.description && (
