@@ -4,6 +4,8 @@ import type { components } from '../generated/schema'
 
 export type Schema = components['schemas']
 export type JobSummary = Schema['JobSummary']
+/** USER~JOB, as paths of the API have it. */
+export const nameOf = (job: JobSummary) => `${job.username}~${job.name}`
 export type JobDetail = Schema['JobDetail']
 export type JobStatus = Schema['JobStatus']
 export type JobAttempt = Schema['JobAttempt']

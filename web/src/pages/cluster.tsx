@@ -1,7 +1,7 @@
 // The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { memo, useMemo, useState } from 'react'
-import { enc } from '../api/client'
+import { enc, nameOf } from '../api/client'
 import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { bandOf, BANDS, busyOf, chainsOf, colourIndex, type Band, type Chain, type Leaf, type NodeCell } from '../lib/cells'
@@ -9,6 +9,7 @@ import { mebibytes } from '../lib/format'
 import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
+import { useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
 import { Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
@@ -254,8 +255,10 @@ function Queue() {
   const [search] = useSearch()
   const vc = search.get('vc')
   const { data, error } = useQuery(jobPageQuery(`state=WAITING&order=submissionTime,ASC${vc ? `&vc=${encodeURIComponent(vc)}` : ''}`, 0, QUEUE_MAX))
+  const details = useQueries({ queries: (data?.data ?? []).map((job) => jobQuery(nameOf(job))) })
+  const isAwaited = useAwaited(!!data && details.every((detail) => !detail.isLoading))
   if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data || isAwaited) return <Loading />
   if (!data.data.length)
     return (
       <div className="card">
@@ -278,7 +281,7 @@ function Queue() {
       }
     >
       {data.data.map((job, index) => (
-        <QueueRow key={`${job.username}~${job.name}`} name={`${job.username}~${job.name}`} place={index + 1} />
+        <QueueRow key={nameOf(job)} name={nameOf(job)} place={index + 1} />
       ))}
     </TableCard>
   )

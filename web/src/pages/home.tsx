@@ -1,27 +1,60 @@
 // What one looks for first: mine that run, wait and failed, and what the cluster has left.
 import { useQueries, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { sessionGet, type JobSummary } from '../api/client'
-import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
+import { nameOf, sessionGet, type JobDetail, type JobSummary } from '../api/client'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
 import { BusyAll, BusyLine } from './cluster/busy'
+import { Awaited, useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
 import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, Said, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
 
-const AbnormalCard = later(async () => ({ default: (await import('./admin/abnormal')).AbnormalCard }), null)
+const AbnormalCard = later(async () => ({ default: (await import('./admin/abnormal')).AbnormalCard }), <Awaited />)
 
 const SHOWN = 6
 
 const mine = (states: string, order = 'submissionTime,DESC') =>
   `username=${encodeURIComponent(sessionGet()?.user ?? '')}&state=${states}&order=${order}&tagsNotContain=archived`
 
-function JobCard({ title, states, order, empty, line }: { title: string; states: string; order?: string; empty: ReactNode; line: (job: JobSummary) => ReactNode }) {
+/** The task that ended the job, with its last lines. */
+function endingQuery(name: string, detail: JobDetail | undefined) {
+  const status = detail?.jobStatus
+  const role = status?.appExitTriggerTaskRoleName ?? ''
+  const index = status?.appExitTriggerTaskIndex ?? -1
+  return { ...taskQuery(name, status?.attemptId ?? 0, role, index), enabled: !!role && index >= 0 }
+}
+
+/** Whether an answer is awaited that the lines of these jobs show beside what the list says. */
+function useDetailsMissing(jobs: JobSummary[]): boolean {
+  return useQueries({ queries: jobs.map((job) => jobQuery(nameOf(job))) }).some((result) => result.isLoading)
+}
+
+function useEndingsMissing(jobs: JobSummary[]): boolean {
+  const details = useQueries({ queries: jobs.map((job) => jobQuery(nameOf(job))) })
+  const endings = useQueries({ queries: jobs.map((job, index) => endingQuery(nameOf(job), details[index]?.data)) })
+  return [...details, ...endings].some((result) => result.isLoading)
+}
+
+const useNothingMissing = () => false
+
+interface JobCardProps {
+  title: string
+  states: string
+  order?: string
+  empty: ReactNode
+  line: (job: JobSummary) => ReactNode
+  useMissing?: (jobs: JobSummary[]) => boolean
+}
+
+function JobCard({ title, states, order, empty, line, useMissing = useNothingMissing }: JobCardProps) {
   const { data, error } = useQuery(jobPageQuery(mine(states, order), 0, SHOWN))
+  const isMissing = useMissing(data?.data ?? [])
+  const isAwaited = useAwaited((!!data && !isMissing) || !!error)
   return (
-    <section className="card" aria-label={title}>
+    <section className="card" aria-label={title} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{title}</h2>
         <span className="quiet">{data?.totalCount ?? ''}</span>
@@ -45,7 +78,7 @@ function Name({ job }: { job: JobSummary }) {
 }
 
 function Waiting({ job }: { job: JobSummary }) {
-  const { data } = useQuery({ ...jobQuery(`${job.username}~${job.name}`), refetchInterval: pollMs })
+  const { data } = useQuery({ ...jobQuery(nameOf(job)), refetchInterval: pollMs })
   return (
     <>
       <div className="row">
@@ -62,13 +95,10 @@ function Waiting({ job }: { job: JobSummary }) {
 }
 
 function Failed({ job }: { job: JobSummary }) {
-  const name = `${job.username}~${job.name}`
-  const { data: detail } = useQuery(jobQuery(name))
+  const { data: detail } = useQuery(jobQuery(nameOf(job)))
   const status = detail?.jobStatus
-  const role = status?.appExitTriggerTaskRoleName ?? ''
-  const index = status?.appExitTriggerTaskIndex ?? -1
-  const [task] = useQueries({ queries: [{ ...taskQuery(name, status?.attemptId ?? 0, role, index), enabled: !!role && index >= 0 }] })
-  const attempt = task.data?.attempts?.[0]
+  const { data: task } = useQuery(endingQuery(nameOf(job), detail))
+  const attempt = task?.attempts?.[0]
   const lines = (attempt?.matchedRule?.text ?? attempt?.containerLogTail ?? '').trimEnd().split('\n').slice(-3).join('\n')
   return (
     <>
@@ -96,8 +126,10 @@ function Failed({ job }: { job: JobSummary }) {
 function Counts({ user }: { user: string | null }) {
   const whose = user === null ? '' : `username=${encodeURIComponent(user)}&`
   const results = useQueries({ queries: STATES.map((state) => jobPageQuery(`${whose}state=${state}&tagsNotContain=archived`, 0, 1)) })
+  const isAwaited = useAwaited(results.every((result) => !result.isLoading))
+  const isInHead = user !== null // there it has its size from the beginning
   return (
-    <ul className="row home-counts" aria-label={user === null ? t('Jobs of all users by state') : t('My jobs by state')}>
+    <ul className="row home-counts" data-awaited={isInHead ? undefined : isAwaited} aria-label={user === null ? t('Jobs of all users by state') : t('My jobs by state')}>
       {STATES.map((state, index) => {
         const count = results[index]!.data?.totalCount
         return state === 'STOPPING' && !count ? null : (
@@ -114,9 +146,11 @@ function Counts({ user }: { user: string | null }) {
 
 function Clusters() {
   const { data, error } = useQuery(clustersQuery)
+  const [nodes, cells] = useQueries({ queries: [nodesQuery, cellsQuery] }) // what is busy
+  const isAwaited = useAwaited((!!data && !nodes.isLoading && !cells.isLoading) || !!error)
   if (error) return <ErrorNote error={error} />
   return (
-    <section className="card" aria-label={t('Virtual clusters')}>
+    <section className="card" aria-label={t('Virtual clusters')} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Virtual clusters')}</h2>
         <Link className="push small" href="/cluster">
@@ -148,9 +182,10 @@ function Clusters() {
 }
 
 function FreeGpus() {
-  const { data } = useQuery(nodeUseQuery)
-  const { data: nodes } = useQuery(nodesQuery)
-  if (!data) return null
+  const { data, error } = useQuery(nodeUseQuery)
+  const { data: nodes, isLoading: isMissing } = useQuery(nodesQuery)
+  const isAwaited = useAwaited((!!data && !isMissing) || !!error)
+  if (!data) return isAwaited ? <Awaited /> : null
   const types = new Map(nodes?.data.map((node) => [node.name, node.gpuType]))
   const free = Object.values(data).reduce((sum, node) => sum + node.gpuAvailable, 0)
   const total = Object.values(data).reduce((sum, node) => sum + node.gpuTotal, 0)
@@ -164,7 +199,7 @@ function FreeGpus() {
   const rows = [...counts].sort(([a], [b]) => (a < b ? 1 : -1))
   const most = Math.max(1, ...counts.values())
   return (
-    <section className="card" aria-label={t('Free GPUs')}>
+    <section className="card" aria-label={t('Free GPUs')} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Free GPUs')}</h2>
         <span className="quiet">{t('{free} of {total}', { free, total })}</span>
@@ -214,7 +249,7 @@ function FreeGpus() {
 export function Home() {
   usePageTitle(t('Home'))
   return (
-    <div className="page">
+    <div className="page in-order">
       <div className="page-head">
         <h1>{t('My work')}</h1>
         <Counts user={sessionGet()?.user ?? ''} />
@@ -224,11 +259,12 @@ export function Home() {
           </LinkButton>
         </div>
       </div>
-      <div className="grid-cards">
+      <div className="grid-cards in-order">
         <JobCard
           title={t('Waiting')}
           states="WAITING"
           empty={<p className="quiet">{t('Nothing waits.')}</p>}
+          useMissing={useDetailsMissing}
           line={(job) => <Waiting job={job} />}
         />
         <JobCard
@@ -258,6 +294,7 @@ export function Home() {
           states="FAILED"
           order="completionTime,DESC"
           empty={<p className="quiet">{t('Nothing failed.')}</p>}
+          useMissing={useEndingsMissing}
           line={(job) => <Failed job={job} />}
         />
         {sessionGet()?.admin && (

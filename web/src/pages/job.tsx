@@ -291,7 +291,7 @@ export default function Job({ name: given }: { name: string }) {
     attempts: `skep describe --attempts ${short}`,
   }
   return (
-    <div className="page">
+    <div className="page in-order">
       <div className="page-head">
         <h1>
           <span className="quiet">{status.username}~</span>

@@ -6,6 +6,7 @@ import { clustersQuery, quotaQuery, tokensQuery, userQuery } from '../api/querie
 import { languageGet, t } from '../i18n/i18n'
 import { clock, mebibytes } from '../lib/format'
 import { QUOTAS, quotaName } from '../lib/quota'
+import { Awaited, useAwaited } from '../ui/in-order'
 import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
 import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
@@ -98,6 +99,7 @@ type TokenDetail = NonNullable<Schema['Tokens']['details']>[number]
 
 function Tokens() {
   const { data, error } = useQuery(tokensQuery)
+  const isAwaited = useAwaited(!!data || !!error)
   const queries = useQueryClient()
   const toast = useToast()
   const [isNew, setNew] = useState(false)
@@ -113,7 +115,7 @@ function Tokens() {
     }
   }
   return (
-    <div className="card">
+    <div className="card" data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Tokens')}</h2>
         <div className="push">
@@ -219,7 +221,7 @@ function TokenDialog({ onClose }: { onClose: () => void }) {
 function Limits({ name }: { name: string }) {
   const { data, error } = useQuery(quotaQuery(`users/${enc(name)}`))
   if (error) return <ErrorNote error={error} />
-  if (!data) return null
+  if (!data) return <Awaited />
   return (
     <section className="card" aria-label={t('Quotas')}>
       <h2>{t('Quotas')}</h2>
@@ -240,8 +242,9 @@ function Limits({ name }: { name: string }) {
 }
 
 function Quotas({ user }: { user: User }) {
-  const { data } = useQuery(clustersQuery)
-  if (!data) return null
+  const { data, error } = useQuery(clustersQuery)
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Awaited />
   return (
     <section className="card" aria-label={t('What you may use')}>
       <h2>{t('What you may use')}</h2>
@@ -265,7 +268,7 @@ export default function Profile() {
   const { data: user, error } = useQuery(userQuery(me))
   usePageTitle(t('Profile'))
   return (
-    <div className="page">
+    <div className="page in-order">
       <h1>{t('Profile')}</h1>
       {error ? (
         <ErrorNote error={error} />
@@ -273,7 +276,7 @@ export default function Profile() {
         <Loading />
       ) : (
         <>
-          <div className="grid-cards">
+          <div className="grid-cards in-order">
             <Account user={user} />
             <Quotas user={user} />
             <Limits name={me} />

@@ -126,7 +126,7 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
   }
 
   return (
-    <div className="page">
+    <div className="page in-order">
       <div className="page-head">
         <h1>{isClone ? t('Submit a copy') : t('Submit a job')}</h1>
         <div className="row push">
@@ -147,7 +147,7 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
       <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
-        <form className="stack" onSubmit={(event) => event.preventDefault()}>
+        <form className="stack in-order" onSubmit={(event) => event.preventDefault()}>
           {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
         </form>
         <section className="submit-code" aria-label={t('Job file')}>

@@ -263,7 +263,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 
 export function Loading() {
   return (
-    <p className="quiet" role="status">
+    <p className="quiet" role="status" data-awaited>
       {t('Loading …')}
     </p>
   )

@@ -2,14 +2,14 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { jobStop } from '../../api/actions'
-import { enc, type JobSummary } from '../../api/client'
+import { enc, nameOf, type JobSummary } from '../../api/client'
 import { jobPageQuery, useOverTimeQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { gpuShare, LIMITS, signsOf, type Sign } from '../../lib/abnormal'
 import { duration } from '../../lib/format'
 import { jobPath, Link } from '../../router'
+import { Awaited, useAwaited } from '../../ui/in-order'
 import { Button, Confirm, Empty, ErrorNote, Loading, StateBadge, TableCard, useNow, useToast } from '../../ui/ui'
-import { nameOf } from '../jobs'
 
 /** So many of each kind are looked at, the most telling first; of GPU jobs the largest. */
 const LOOKED_AT = 30
@@ -26,7 +26,8 @@ interface Abnormal {
   signs: Sign[]
 }
 
-function useAbnormal(): { jobs: Abnormal[] | null; error: unknown } {
+/** `isWhole`: also how busy the GPUs of all that are looked at are is known. */
+function useAbnormal(): { jobs: Abnormal[] | null; error: unknown; isWhole: boolean } {
   const now = useNow()
   const pages = useQueries({ queries: CANDIDATES.map((filter) => ({ ...jobPageQuery(filter, 0, LOOKED_AT), staleTime: 30_000, refetchInterval: 60_000 })) })
   const withGpus = (pages[2]!.data?.data ?? []).filter((job) => job.totalGpuNumber)
@@ -34,12 +35,13 @@ function useAbnormal(): { jobs: Abnormal[] | null; error: unknown } {
     queries: withGpus.map((job) => ({ ...useOverTimeQuery(`/api/v2/jobs/${enc(nameOf(job))}/use`, 'recent', false), staleTime: 60_000, refetchInterval: 60_000 })),
   })
   const error = pages.find((page) => page.error)?.error ?? null
-  if (error || pages.some((page) => !page.data)) return { jobs: null, error }
+  if (error || pages.some((page) => !page.data)) return { jobs: null, error, isWhole: false }
   const shares = new Map(withGpus.map((job, index) => [nameOf(job), uses[index]!.data ? gpuShare(uses[index]!.data) : null]))
   const jobs = new Map(pages.flatMap((page) => page.data!.data).map((job) => [nameOf(job), job]))
   return {
     jobs: [...jobs.values()].map((job) => ({ job, signs: signsOf(job, now, shares.get(nameOf(job)) ?? null) })).filter(({ signs }) => signs.length > 0),
     error: null,
+    isWhole: uses.every((use) => !use.isLoading),
   }
 }
 
@@ -131,10 +133,11 @@ const CARD_MAX = 6
 
 /** On the home page of administrators; nothing while all is well. */
 export function AbnormalCard() {
-  const { jobs } = useAbnormal()
-  if (!jobs?.length) return null
+  const { jobs, error, isWhole } = useAbnormal()
+  const isAwaited = useAwaited(isWhole || !!error)
+  if (!jobs?.length) return isAwaited ? <Awaited /> : null
   return (
-    <section className="card" aria-label={t('Abnormal jobs')}>
+    <section className="card" aria-label={t('Abnormal jobs')} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Abnormal jobs')}</h2>
         <span className="quiet">{jobs.length}</span>

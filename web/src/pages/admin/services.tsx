@@ -55,7 +55,7 @@ export default function Services() {
   const { data: parts, error: partsError } = useQuery(partsQuery)
   const { data: nodes, error: nodesError } = useQuery(nodesQuery)
   return (
-    <div className="stack">
+    <div className="stack in-order">
       <h2>{t('The server')}</h2>
       {partsError && <ErrorNote error={partsError} />}
       {!parts && !partsError && <Loading />}

@@ -9,6 +9,7 @@ import { csvOf, fileSave } from '../../lib/csv'
 import { passwordNew } from '../../lib/password'
 import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
+import { useAwaited } from '../../ui/in-order'
 import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 import { GoTo } from '../../ui/go-to'
 import { Choices, namesOf } from './choices'
@@ -197,8 +198,9 @@ type UserAsked = { kind: 'new' } | { kind: 'import' } | { kind: 'change' | 'quot
 
 export function Users() {
   const { data, error } = useQuery(usersQuery)
-  const { data: groups } = useQuery(groupsQuery)
-  const { data: clusters } = useQuery(clustersQuery)
+  const { data: groups, isLoading: areGroupsMissing } = useQuery(groupsQuery)
+  const { data: clusters, isLoading: areClustersMissing } = useQuery(clustersQuery)
+  const isAwaited = useAwaited(!areGroupsMissing && !areClustersMissing) // the filters are as wide as what they offer
   const [search, change] = useSearch()
   const [asked, ask] = useState<UserAsked>(null)
   const [selected, setSelected] = useState<Set<string>>(new Set())
@@ -208,7 +210,7 @@ export function Users() {
   const key = JSON.stringify(filter)
   const shown = useMemo(() => usersShown(data ?? [], filter), [data, key])
   if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data || isAwaited) return <Loading />
   const last = Math.max(0, Math.ceil(shown.length / PAGE) - 1)
   const page = Math.min(last, Math.max(0, Number(search.get('page') ?? 1) - 1 || 0))
   const rows = shown.slice(page * PAGE, (page + 1) * PAGE)

@@ -4,6 +4,7 @@ import type { ExitSpec, JobDetail, TaskAttempt } from '../../api/client'
 import { taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { plainOf } from '../../lib/ansi'
+import { useAwaited } from '../../ui/in-order'
 import { LinkButton, Said } from '../../ui/ui'
 
 /** Behind the exit: whose doing it was, in the words of the exit table. */
@@ -51,11 +52,12 @@ export function Failure({ name, detail, logHref }: { name: string; detail: JobDe
   const role = status.appExitTriggerTaskRoleName ?? ''
   const index = status.appExitTriggerTaskIndex ?? -1
   const hasTrigger = !!role && index >= 0
-  const { data: task } = useQuery({ ...taskQuery(name, status.attemptId ?? 0, role, index), enabled: hasTrigger })
+  const { data: task, isLoading } = useQuery({ ...taskQuery(name, status.attemptId ?? 0, role, index), enabled: hasTrigger })
+  const isAwaited = useAwaited(!isLoading)
   const attempt = task?.attempts?.[0]
   const spec = status.appExitSpec
   return (
-    <section className="note stack" data-kind="error" aria-label={t('Why it failed')}>
+    <section className="note stack" data-kind="error" aria-label={t('Why it failed')} data-awaited={isAwaited}>
       <div>
         <strong>{spec?.phrase ? <Said>{spec.phrase}</Said> : t('Failed')}</strong> · {t('exit code {code}', { code: String(status.appOriginalExitCode ?? status.appExitCode ?? '?') })}
         <ExitType type={status.appExitType} />

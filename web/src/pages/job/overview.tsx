@@ -6,7 +6,7 @@ import { t } from '../../i18n/i18n'
 import { shellWord } from '../../lib/filter'
 import type { TaskPlace } from '../../lib/task-states'
 import { Link, navigate } from '../../router'
-import { Ago, Copy, Duration, Empty, Fact, Reason, Said, usePageTitle } from '../../ui/ui'
+import { Ago, Copy, Duration, Empty, Fact, Loading, Reason, Said, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
@@ -14,7 +14,8 @@ import '../../style/job.css'
 
 /** What of its GPUs is busy now: an allocated GPU may idle. */
 function BusyFact({ name }: { name: string }) {
-  const { data } = useQuery(useOverTimeQuery(`/api/v2/jobs/${enc(name)}/use`, 'recent', true))
+  const { data, isLoading } = useQuery(useOverTimeQuery(`/api/v2/jobs/${enc(name)}/use`, 'recent', true))
+  if (isLoading) return <Fact title={t('Busy now')}>…</Fact> // its place: the others do not move
   const busy = data?.use.gpu?.points.findLast((point) => point !== null)
   if (!data?.given.gpu || busy === undefined || busy === null) return null
   return <Fact title={t('Busy now')}>{t('{busy} of {held}', { busy: busy.toLocaleString(undefined, { maximumFractionDigits: 1 }), held: data.given.gpu })}</Fact>
@@ -94,11 +95,13 @@ const EventRow = memo(function EventRow({ event }: { event: StoryEvent }) {
 })
 
 function Story({ name }: { name: string }) {
-  const { data } = useQuery(storyQuery(name))
+  const { data, isLoading } = useQuery(storyQuery(name))
   return (
     <div className="card">
       <h2>{t('Story')}</h2>
-      {!data?.data.length ? (
+      {isLoading ? (
+        <Loading />
+      ) : !data?.data.length ? (
         <Empty title={t('Nothing has happened yet')} />
       ) : (
         <div className="scroll-x story" tabIndex={0} role="region" aria-label={t('Story')}>

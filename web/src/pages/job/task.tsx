@@ -44,9 +44,11 @@ export default function TaskDialog({ name, place, jobAttempt, isLatest, mayReadL
           ))}
         </div>
       )}
-      <div className="dialog-foot">
-        <Button onClick={onClose}>{t('Close')}</Button>
-      </div>
+      {(task || error) && (
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Close')}</Button>
+        </div>
+      )}
     </Dialog>
   )
 }

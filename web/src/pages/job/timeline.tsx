@@ -4,15 +4,17 @@ import type { JobDetail } from '../../api/client'
 import { attemptsQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock, duration } from '../../lib/format'
+import { Awaited, useAwaited } from '../../ui/in-order'
 import { stateName, useNow } from '../../ui/ui'
 
 const ROWS_MAX = 60
 
 export function Timeline({ name, detail }: { name: string; detail: JobDetail }) {
   const now = useNow()
-  const { data: attempts } = useQuery(attemptsQuery(name))
+  const { data: attempts, isLoading } = useQuery(attemptsQuery(name))
+  const isAwaited = useAwaited(!isLoading)
   const status = detail.jobStatus!
-  if (!attempts?.length) return null
+  if (!attempts?.length) return isAwaited ? <Awaited /> : null
   const begin = status.submissionTime ?? attempts.at(-1)?.attemptStartedTime ?? now
   const end = Math.max(status.completedTime ?? now, begin + 1)
   const share = (ms: number) => `${(100 * (Math.min(Math.max(ms, begin), end) - begin)) / (end - begin)}%`

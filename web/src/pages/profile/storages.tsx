@@ -3,13 +3,15 @@ import { storagesQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { storageWhere } from '../../lib/storages'
 import { Link } from '../../router'
+import { useAwaited } from '../../ui/in-order'
 import { ErrorNote } from '../../ui/ui'
 
 /** What the person may have mounted; the page of storages says how a job file asks for it. */
 export function OwnStorages() {
   const { data, error } = useQuery(storagesQuery)
+  const isAwaited = useAwaited(!!data || !!error)
   return (
-    <section className="card" aria-label={t('Storages')}>
+    <section className="card" aria-label={t('Storages')} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Storages')}</h2>
         <Link className="push small" href="/storages">

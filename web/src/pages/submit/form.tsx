@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { skusQuery } from '../../api/queries'
+import { infoQuery, skusQuery } from '../../api/queries'
 import {
   authSet,
   commandsSet,
@@ -25,7 +25,8 @@ import {
 import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
-import { Button, Field, SelectField, TextField } from '../../ui/ui'
+import { useAwaited } from '../../ui/in-order'
+import { Button, Field, Loading, SelectField, TextField } from '../../ui/ui'
 import { Environment, PlatformVariables } from './environment'
 import { numberOf, Renamed, type Editing } from './fields'
 import { Images } from './images'
@@ -40,9 +41,12 @@ interface Props extends Editing {
 
 export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
-  const { data: skus } = useQuery(skusQuery(form.vc))
+  const { data: skus, isLoading } = useQuery(skusQuery(form.vc))
+  const { isLoading: areImagesMissing } = useQuery(infoQuery)
+  const isAwaited = useAwaited(!isLoading && !areImagesMissing) // what there is to choose from makes fields
   const [numbers] = useState(() => parameterNumbers(text)) // of the template: a text between two numbers is none of its own
   const asks = isTemplate && form.parameters.length > 0
+  if (isAwaited) return <Loading />
   return (
     <>
       {asks && (

@@ -6,18 +6,20 @@ import { mountPathOf, mountPathSet, storageSet } from '../../editor/job-extras'
 import type { JobForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
 import { storageWhere } from '../../lib/storages'
+import { Awaited, useAwaited } from '../../ui/in-order'
 import { Check, ErrorNote, TextField } from '../../ui/ui'
 import type { Editing } from './fields'
 
 /** A storage that the text names and nobody offers is shown as well. */
 export function Storages({ form, text, setText }: Editing & { form: JobForm }) {
   const { data, error } = useQuery(storagesQuery)
+  const isAwaited = useAwaited(!!data || !!error)
   const offered = new Map((data ?? []).map((storage) => [storage.name ?? '', storage]))
   const names = [...new Set([...offered.keys(), ...form.storages.map((storage) => storage.name)])]
   const defaults = [...offered.values()].filter((storage) => storage.isDefault).map((storage) => storage.name ?? '')
-  if (!names.length && !error) return null
+  if (!names.length && !error) return isAwaited ? <Awaited /> : null
   return (
-    <section className="card" aria-label={t('Storages')}>
+    <section className="card" aria-label={t('Storages')} data-awaited={isAwaited}>
       <h2>{t('Storages')}</h2>
       {error !== null && <ErrorNote error={error} />}
       {form.hasDefaultStorages && <p className="small quiet">{t('The job file has an empty list: it asks for your default storages.')}</p>}
