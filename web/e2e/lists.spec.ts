@@ -1,5 +1,5 @@
-// Long lists: to a row or a page by its number. And the page of services.
-import { expect, picture, signIn, tabTo, test } from './portal'
+// Lists: to a row or a page by its number, what is in a row, filters that stay. And the page of services.
+import { expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 
 test('a row of a long list is one number away', async ({ page }) => {
   await signIn(page)
@@ -20,6 +20,72 @@ test('a row of a long list is one number away', async ({ page }) => {
   await expect(row).toBeFocused()
   await page.keyboard.press('ArrowDown')
   await expect(page.getByRole('row').filter({ hasText: 'job-4322' })).toBeFocused()
+})
+
+test('a live job is stopped from its row, and the filters are there at the next visit', async ({ page }) => {
+  await signIn(page)
+  await roomMake(page)
+  const name = `row-${Date.now()}`
+  await submit(page, jobFile(name, ['sleep 100000']))
+  await page.goto('/jobs')
+  await page.getByRole('button', { name: 'Mine' }).click()
+  const states = page.getByRole('group', { name: 'State' })
+  await states.getByRole('button', { name: 'Running' }).click()
+  await page.getByRole('searchbox', { name: 'Part of a name' }).fill(name)
+  await expect(page).toHaveURL(new RegExp(`/jobs\\?(?=.*user=@me)(?=.*state=RUNNING)(?=.*keyword=${name})`))
+  const row = page.getByRole('row').filter({ hasText: name })
+  await expect(row).toContainText('Running')
+  await row.getByRole('button', { name: `Stop admin~${name}` }).click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog).toContainText(`admin~${name}`)
+  await dialog.getByRole('button', { name: 'Stop', exact: true }).click()
+  await expect(row).toHaveCount(0) // it runs no more
+  await states.getByRole('button', { name: 'Running' }).click()
+  await expect(row).toContainText('Stopped')
+  await expect(row.getByRole('button', { name: /^Stop / })).toHaveCount(0)
+  await states.getByRole('button', { name: 'Stopped' }).click()
+  // what was looked for was for once; the address itself has no memory
+  await page.goto('/')
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }).click()
+  await expect(page).toHaveURL(/\/jobs\?user=@me&state=STOPPED$/)
+  await expect(states.getByRole('button', { name: 'Stopped' })).toHaveAttribute('aria-pressed', 'true')
+  await page.keyboard.press('g')
+  await page.keyboard.press('h')
+  await expect(page.getByRole('heading', { name: 'My work' })).toBeVisible()
+  await page.keyboard.press('g')
+  await page.keyboard.press('j')
+  await expect(page).toHaveURL(/\/jobs\?user=@me&state=STOPPED$/)
+  await page.goto('/jobs')
+  await expect(states.getByRole('button', { name: 'Stopped' })).toHaveAttribute('aria-pressed', 'false')
+  await page.goto('/jobs?state=FAILED')
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' })).toHaveAttribute('href', '/jobs')
+})
+
+test('the tasks of each role are counted by state, and shown alone', async ({ page }) => {
+  await signIn(page)
+  await roomMake(page)
+  const name = `roles-${Date.now()}`
+  const ps = jobFile(name, ['sleep 100000']).replace('  main:\n', '  ps:\n')
+  const main = jobFile(name, ['exit 3']).replace('instances: 1', 'instances: 1\n    completion: {minFailedInstances: -1}')
+  await submit(page, ps.trimEnd() + '\n' + main.slice(main.indexOf('  main:\n')))
+  await page.goto(`/jobs/admin~${name}`)
+  const roles = page.getByRole('list', { name: 'Roles' }).getByRole('listitem')
+  await expect(roles.filter({ hasText: 'ps' })).toContainText('Running 1')
+  const one = roles.filter({ hasText: 'main' })
+  await expect(one).toContainText('Failed 1')
+  const tasks = page.getByRole('table', { name: 'Tasks' })
+  await expect(tasks).toHaveAttribute('aria-rowcount', '3')
+  const press = one.getByRole('button', { name: 'main' })
+  await tabTo(page, press)
+  await page.keyboard.press('Space')
+  await expect(tasks).toHaveAttribute('aria-rowcount', '2')
+  await expect(tasks).not.toContainText('ps[0]')
+  await page.getByRole('group', { name: 'State' }).getByRole('button', { name: 'Failed' }).click()
+  await page.getByRole('searchbox', { name: 'Task, node, address or exit' }).fill('0')
+  await expect(tasks).toHaveAttribute('aria-rowcount', '2')
+  await expect(tasks).toContainText('main[0]')
+  await roomMake(page)
 })
 
 test('administrators see how each part of the server is, and each node', async ({ page }) => {

@@ -5,7 +5,7 @@ import { infoQuery, jobQuery, userQuery } from './api/queries'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
-import { settingsChange, useSettings, type Settings } from './lib/settings'
+import { jobsPath, settingsChange, useSettings, type Settings } from './lib/settings'
 import { Home } from './pages/home'
 import { SignIn } from './pages/sign-in'
 import { jobNameOf, Link, navigate, pathOfOldPortal, useCurrentInSight, useLocation } from './router'
@@ -120,7 +120,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
       </Link>
       <nav ref={row} aria-label={t('Pages')}>
         {pages.map(([to, title]) => (
-          <Link key={to} href={to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
+          <Link key={to} href={to === '/jobs' ? jobsPath(user) : to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
             {title}
           </Link>
         ))}

@@ -29,6 +29,9 @@ export function useLocation() {
   }, [at])
 }
 
+/** A query that can be read: these may stand in one as they are. */
+export const queryText = (query: URLSearchParams) => query.toString().replaceAll('%2C', ',').replaceAll('%7E', '~').replaceAll('%40', '@')
+
 /** The query, and a function that changes some of its keys ('' or null removes one). */
 export function useSearch() {
   const { search, path } = useLocation()
@@ -39,7 +42,7 @@ export function useSearch() {
         if (value) next.set(key, value)
         else next.delete(key)
       }
-      const query = next.toString().replaceAll('%2C', ',').replaceAll('%7E', '~')
+      const query = queryText(next)
       navigate(path + (query ? `?${query}` : ''), replace)
     },
     [path],

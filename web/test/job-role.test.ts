@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { authSet, formOf, portAdd, portRemove, roleRemove, roleRename, skuCount, skuSet } from '../src/editor/job-file'
+import { authSet, formOf, gpusSet, JOB_NEW, portAdd, portRemove, roleAdd, roleRemove, roleRename, shareOfGpu, skuCount, skuSet } from '../src/editor/job-file'
 
 const FILE = `name: train
 prerequisites:
@@ -49,6 +49,30 @@ describe('a SKU', () => {
     const renamed = roleRename(one, 'worker', 'trainer')
     expect(role(renamed)).toMatchObject({ name: 'trainer', skuType: 'V100' })
     expect(roleRemove(renamed, 'trainer')).not.toContain('extras')
+  })
+})
+
+describe('the GPUs of a role', () => {
+  const share = shareOfGpu([V100, { gpu: 4, cpu: 10, memory: 40000 }, { gpu: 0, cpu: 1, memory: 64 }])
+  it('come with the least that any type has beside one', () => {
+    expect(share).toEqual({ gpu: 1, cpu: 2, memory: 8192 })
+    expect(shareOfGpu([{ gpu: 0, cpu: 1, memory: 64 }])).toBeNull()
+    expect(shareOfGpu([])).toBeNull()
+  })
+  it('bring CPUs and memory to a new role, and to one that has what they brought', () => {
+    const one = gpusSet(JOB_NEW, role(JOB_NEW), 1, share)
+    expect(role(one)).toMatchObject({ gpu: '1', cpu: '2', memoryMB: '8192' })
+    expect(role(gpusSet(one, role(one), 16, share))).toMatchObject({ gpu: '16', cpu: '32', memoryMB: '131072' })
+    const none = gpusSet(one, role(one), null, share) // the field is empty between two numbers
+    expect(role(none)).toMatchObject({ cpu: '2', memoryMB: '8192' })
+    expect(role(gpusSet(none, role(none), 4, share))).toMatchObject({ gpu: '4', cpu: '8', memoryMB: '32768' })
+    const added = formOf(roleAdd(JOB_NEW))!.roles[1]!
+    expect(formOf(gpusSet(roleAdd(JOB_NEW), added, 2, share))!.roles[1]).toMatchObject({ gpu: '2', cpu: '4', memoryMB: '16384' })
+  })
+  it('leave what somebody has chosen, and what no type says', () => {
+    expect(role(gpusSet(FILE, role(FILE), 2, share))).toMatchObject({ gpu: '2', cpu: '1', memoryMB: '64' })
+    expect(role(gpusSet(JOB_NEW, role(JOB_NEW), 2, null))).toMatchObject({ gpu: '2', cpu: '1', memoryMB: '256' })
+    expect(role(gpusSet(JOB_NEW, role(JOB_NEW), 0, share))).toMatchObject({ gpu: '0', cpu: '1' })
   })
 })
 

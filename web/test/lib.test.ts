@@ -4,7 +4,7 @@ import { newsOf } from '../src/lib/changes'
 import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, type Cell } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
-import { filterCommand, filterOf, filterQuery, orderNext } from '../src/lib/filter'
+import { filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
 import { bytes, duration } from '../src/lib/format'
 import { isAmong } from '../src/lib/password'
 import { jobPath, pathOfOldPortal } from '../src/router'
@@ -21,6 +21,12 @@ describe('filters', () => {
     expect(commandOf("keyword=it's")).toBe("skep list --keyword 'it'\\''s'")
     expect(commandOf('priority=prod,test&tag=a')).toBe('skep list --priority prod,test --tag a')
     expect(commandOf('archived=true')).toBe('skep list --tag archived')
+  })
+  it('are kept for the next visit, but for what was looked for', () => {
+    const kept = filtersKept(new URLSearchParams('keyword=train&user=@me&state=RUNNING,WAITING&order=vc,ASC&archived=true&other=1'))
+    expect(kept).toBe('user=@me&state=RUNNING,WAITING&archived=true&order=vc,ASC')
+    expect(filterOf(new URLSearchParams(kept))).toMatchObject({ users: ['@me'], states: ['RUNNING', 'WAITING'], keyword: '', isArchived: true, order: 'vc,ASC' })
+    expect(filtersKept(new URLSearchParams('keyword=train'))).toBe('')
   })
   it('turn the order', () => {
     expect(orderNext('submissionTime,DESC', 'vc')).toBe('vc,DESC')

@@ -19,7 +19,11 @@ describe('the states of tasks', () => {
   })
   it('are counted and found', () => {
     expect([...states.counts()]).toEqual([['RUNNING', 4], ['FAILED', 1], ['WAITING', 1], ['STOPPED', 1]])
+    expect([...states.counts('worker')]).toEqual([['RUNNING', 2], ['FAILED', 1], ['WAITING', 1], ['STOPPED', 1]])
+    expect(states.counts('none').size).toBe(0)
     expect(states.numbers('RUNNING')).toEqual([0, 1, 2, 5])
+    expect(states.numbers('RUNNING', 'worker')).toEqual([2, 5])
+    expect(states.numbers('', 'worker')).toEqual([2, 3, 4, 5, 6])
     expect(states.numbers()).toHaveLength(7)
     expect(states.indexes('worker', 'RUNNING')).toEqual([0, 3])
     expect(states.state(6)).toBe('STOPPED')

@@ -178,6 +178,8 @@ export function imageRemove(source: string, name: string): string {
   return index < 0 ? source : removeAt(next, ['prerequisites', index])
 }
 
+const MEMORY_NEW = 256 // MB of a role that nobody has changed yet
+
 export function roleAdd(source: string): string {
   const { document, problems } = jobParse(source)
   if (problems.length) return source
@@ -190,7 +192,7 @@ export function roleAdd(source: string): string {
     document.createNode({
       instances: 1,
       dockerImage: form?.images[0]?.name ?? 'image',
-      resourcePerInstance: { cpu: 1, memoryMB: 1024, gpu: 0 },
+      resourcePerInstance: { cpu: 1, memoryMB: MEMORY_NEW, gpu: 0 },
       commands: ['echo hello'],
     }),
   )
@@ -271,6 +273,26 @@ export function skuSet(source: string, role: string, type: string, sku: Sku | nu
   if (!sku) return next
   for (const [field, value] of [['gpu', sku.gpu], ['cpu', sku.cpu], ['memoryMB', sku.memory]] as const) next = fieldSet(next, ['taskRoles', role, 'resourcePerInstance', field], value * count)
   return next
+}
+
+/** What comes with one GPU of whatever type: the least that any of these types has beside it. */
+export function shareOfGpu(types: Sku[]): Sku | null {
+  const withGpus = types.filter(({ gpu }) => gpu > 0)
+  if (!withGpus.length) return null
+  const least = (of: (sku: Sku) => number) => Math.min(...withGpus.map((sku) => Math.floor(of(sku) / sku.gpu)))
+  return { gpu: 1, cpu: least(({ cpu }) => cpu), memory: least(({ memory }) => memory) }
+}
+
+/** So many GPUs, and the CPUs and the memory that come with them, where nobody has chosen others. */
+export function gpusSet(source: string, role: RoleForm, gpus: number | null, share: Sku | null): string {
+  const next = fieldSet(source, ['taskRoles', role.name, 'resourcePerInstance', 'gpu'], gpus)
+  if (!share || !gpus) return next
+  const shares = Number(role.cpu) / share.cpu
+  const areShares = Number.isInteger(shares) && shares > 0 && Number(role.memoryMB) === shares * share.memory
+  const areNew = role.cpu === '1' && role.memoryMB === String(MEMORY_NEW)
+  if (!areShares && !areNew) return next
+  const put = (text: string, field: string, value: number) => fieldSet(text, ['taskRoles', role.name, 'resourcePerInstance', field], value)
+  return put(put(next, 'cpu', gpus * share.cpu), 'memoryMB', gpus * share.memory)
 }
 
 export function portAdd(source: string, role: string): string {
@@ -361,7 +383,7 @@ taskRoles:
     dockerImage: base
     resourcePerInstance:
       cpu: 1
-      memoryMB: 256
+      memoryMB: ${MEMORY_NEW}
       gpu: 0
     commands:
       - echo hello from $PAI_CURRENT_TASK_ROLE_NAME

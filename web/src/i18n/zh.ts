@@ -480,6 +480,7 @@ const zh: Record<string, string> = {
   'Revoke this token?': '撤销此令牌？',
   'Rights': '权限',
   'Role': '角色',
+  'Roles': '角色',
   'Role {name}': '角色 {name}',
   'Running': '运行中',
   'Save as a file': '保存为文件',

@@ -1,4 +1,5 @@
 // The list of jobs: its filters as the address bar has them, as the API takes them, and as `skep list` does.
+import { queryText } from '../router'
 
 export interface JobFilter {
   keyword: string
@@ -27,6 +28,13 @@ export function filterOf(search: URLSearchParams): JobFilter {
     isArchived: search.get('archived') === 'true',
     order: search.get('order') ?? ORDER_DEFAULT,
   }
+}
+
+const KEPT = ['user', 'vc', 'state', 'priority', 'tag', 'archived', 'order']
+
+/** What of an address of the list is for the next visit, too. What one looked for is not: it was for once. */
+export function filtersKept(search: URLSearchParams): string {
+  return queryText(new URLSearchParams(KEPT.flatMap((key) => (search.get(key) ? [[key, search.get(key)!]] : []))))
 }
 
 export const isFiltered = (filter: JobFilter) =>

@@ -1,7 +1,8 @@
 // Shortcuts. A letter does nothing while one types, and all letters can be switched off.
 import { useEffect } from 'react'
+import { sessionGet } from '../api/client'
 import { navigate } from '../router'
-import { settingsGet } from './settings'
+import { jobsPath, settingsGet } from './settings'
 
 export const KEYS: [string, string][] = [
   ['?', 'Show this help'],
@@ -20,7 +21,7 @@ export const KEYS: [string, string][] = [
   ['Esc', 'Close a dialog or menu'],
 ]
 
-const PLACES: Record<string, string> = { h: '/', j: '/jobs', s: '/submit', c: '/cluster', p: '/profile' }
+const PLACES: Record<string, () => string> = { h: () => '/', j: () => jobsPath(sessionGet()?.user ?? ''), s: () => '/submit', c: () => '/cluster', p: () => '/profile' }
 const SEQUENCE_MS = 1500
 
 export function isTyping(target: EventTarget | null): boolean {
@@ -44,7 +45,7 @@ export function useKeys(onHelp: () => void, isOn: boolean) {
       if (event.timeStamp - wentAt < SEQUENCE_MS && place) {
         wentAt = -SEQUENCE_MS
         event.preventDefault()
-        navigate(place)
+        navigate(place())
       } else if (event.key === 'g') wentAt = event.timeStamp
       else if (event.key === '?') onHelp()
       else if (event.key === '/') {

@@ -4,6 +4,7 @@ import { useSyncExternalStore } from 'react'
 export interface Settings {
   theme: 'auto' | 'light' | 'dark' | 'contrast'
   columns: string[]
+  jobFilters: { user: string; query: string } | null // of the list of jobs, and who chose them
   singleKeys: boolean // WCAG 2.1.4: shortcuts of one letter can be switched off
   screenReader: boolean // terminals tell what they show
 }
@@ -11,7 +12,8 @@ export interface Settings {
 const KEY = 'skep.settings'
 const INITIAL: Settings = {
   theme: 'auto',
-  columns: ['state', 'user', 'vc', 'gpus', 'tasks', 'submitted', 'duration', 'retries'],
+  columns: ['state', 'user', 'vc', 'gpus', 'tasks', 'submitted', 'duration', 'retries', 'actions'],
+  jobFilters: null,
   singleKeys: true,
   screenReader: false,
 }
@@ -36,6 +38,9 @@ export function settingsChange(change: Partial<Settings>) {
   settingsApply()
   for (const notify of watchers) notify()
 }
+
+/** The list of jobs with the filters and the order that this person chose last. */
+export const jobsPath = (user: string) => `/jobs${settings.jobFilters?.user === user && settings.jobFilters.query ? `?${settings.jobFilters.query}` : ''}`
 
 export const settingsGet = () => settings
 export const useSettings = () =>

@@ -55,20 +55,26 @@ export class TaskStates {
     return this.roles.map(({ letters }) => letters).join('')
   }
 
-  counts(): Map<JobState, number> {
+  /** Of all tasks, or of those of a role. */
+  counts(role = ''): Map<JobState, number> {
     const counts = new Map<JobState, number>()
-    for (const letter of this.letters) {
-      const state = STATES[letter]
-      if (state) counts.set(state, (counts.get(state) ?? 0) + 1)
+    for (const { name, letters } of this.roles) {
+      if (role && name !== role) continue
+      for (const letter of letters) {
+        const state = STATES[letter]
+        if (state) counts.set(state, (counts.get(state) ?? 0) + 1)
+      }
     }
     return counts
   }
 
-  /** The numbers of the tasks in this state; of all without one. */
-  numbers(state?: string): number[] {
+  /** The numbers of the tasks in this state and of this role; without one, of all. */
+  numbers(state = '', role = ''): number[] {
     const found: number[] = []
-    const { letters } = this
-    for (let i = 0; i < letters.length; i++) if (!state || STATES[letters[i]!] === state) found.push(i)
+    for (const { name, first, letters } of this.roles) {
+      if (role && name !== role) continue
+      for (let i = 0; i < letters.length; i++) if (!state || STATES[letters[i]!] === state) found.push(first + i)
+    }
     return found
   }
 

@@ -1,12 +1,12 @@
 // The list of jobs. The server sorts, filters and pages; the page holds the rows in sight and a page before and after.
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { ARCHIVED, errorOfAll, forEachJob, forEachWhole, jobDelete, jobHasBegun, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
-import { sessionGet, type JobSummary } from '../api/client'
+import { nameOf, sessionGet, type JobSummary } from '../api/client'
 import { clustersQuery, jobPageQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { filterCommand, filterOf, filterQuery, isFiltered, orderNext, type JobFilter } from '../lib/filter'
+import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, orderNext, type JobFilter } from '../lib/filter'
 import { settingsChange, useSettings } from '../lib/settings'
 import { jobPath, Link, navigate, useSearch } from '../router'
 import { GO_TO_FROM, GoTo } from '../ui/go-to'
@@ -23,7 +23,7 @@ interface Column {
   cell: (job: JobSummary) => ReactNode
 }
 
-const columnsAll = (): Column[] => [
+const columnsAll = (onStop?: (job: JobSummary) => void): Column[] => [
   { id: 'state', title: t('State'), order: 'state', width: '118px', cell: (job) => <StateBadge state={job.state} /> },
   { id: 'user', title: t('User'), order: 'username', width: 'minmax(70px, 0.6fr)', cell: (job) => job.username },
   { id: 'vc', title: t('Virtual cluster'), order: 'vc', width: 'minmax(70px, 0.6fr)', cell: (job) => job.virtualCluster },
@@ -36,9 +36,22 @@ const columnsAll = (): Column[] => [
   { id: 'completed', title: t('Ended'), order: 'completionTime', width: '120px', cell: (job) => <Ago ms={job.completedTime} /> },
   { id: 'exit', title: t('Exit code'), width: '80px', isNumber: true, cell: (job) => job.appExitCode ?? '–' },
   { id: 'tags', title: t('Tags'), width: 'minmax(80px, 1fr)', cell: (job) => job.tags?.join(', ') },
+  {
+    id: 'actions',
+    title: t('Actions'),
+    width: '76px',
+    // by keyboard: Space selects the row, and Stop stands above the list
+    cell: (job) =>
+      isLive(job.state) &&
+      mayStop(job) && (
+        <Button small tabIndex={-1} aria-label={t('Stop {name}', { name: nameOf(job) })} disabled={job.state === 'STOPPING' || job.executionType === 'STOP'} onClick={() => onStop?.(job)}>
+          {t('Stop')}
+        </Button>
+      ),
+  },
 ]
 
-export const nameOf = (job: JobSummary) => `${job.username}~${job.name}`
+const mayStop = (job: JobSummary) => !!sessionGet()?.admin || job.username === sessionGet()?.user
 export const isLive = (state: string | undefined) => state === 'WAITING' || state === 'RUNNING' || state === 'STOPPING'
 
 function useNarrow() {
@@ -241,14 +254,21 @@ function headCell(column: Column, filter: JobFilter, change: (changes: Record<st
 }
 
 export default function Jobs() {
-  const [search, change] = useSearch()
+  const [search, searchChange] = useSearch()
   const { columns: chosen } = useSettings()
   const isNarrow = useNarrow()
   const me = sessionGet()?.user ?? ''
+  const change = useCallback(
+    (changes: Record<string, string | null>) => {
+      searchChange(changes)
+      settingsChange({ jobFilters: { user: me, query: filtersKept(new URLSearchParams(location.search)) } })
+    },
+    [searchChange, me],
+  )
   const filter = filterOf(search)
   const query = filterQuery(filter, me, ARCHIVED)
   const [selected, setSelected] = useState<Map<string, JobSummary>>(new Map())
-  const [bulk, setBulk] = useState<Bulk | null>(null)
+  const [bulk, setBulk] = useState<{ kind: Bulk; jobs: JobSummary[] } | null>(null)
   const [at, setAt] = useState(0) // the row that the keyboard is on
   const box = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState({ first: 0, last: PAGE - 1 })
@@ -276,7 +296,7 @@ export default function Jobs() {
     box.current?.scrollTo(0, 0)
   }, [query])
 
-  const columns = columnsAll().filter((column) => (isNarrow ? column.id === 'state' : chosen.includes(column.id)))
+  const columns = columnsAll((job) => setBulk({ kind: 'stop', jobs: [job] })).filter((column) => (isNarrow ? column.id === 'state' : chosen.includes(column.id)))
   const template = isNarrow ? '34px minmax(0, 1fr) 118px' : `34px minmax(160px, 1.6fr) ${columns.map((column) => column.width).join(' ')}`
   const jobs = [...selected.values()]
 
@@ -317,13 +337,13 @@ export default function Jobs() {
           {jobs.length > 0 && (
             <>
               <span>{t('{n} selected', { n: jobs.length })}</span>
-              <Button kind="danger" disabled={!jobs.some((job) => isLive(job.state))} onClick={() => setBulk('stop')}>
+              <Button kind="danger" disabled={!jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'stop', jobs: jobs.filter((job) => isLive(job.state)) })}>
                 {t('Stop')}
               </Button>
-              <Button disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk('archive')}>
+              <Button disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'archive', jobs })}>
                 {t('Archive')}
               </Button>
-              <Button kind="danger" disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk('delete')}>
+              <Button kind="danger" disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'delete', jobs })}>
                 {t('Delete')}
               </Button>
             </>
@@ -394,7 +414,7 @@ export default function Jobs() {
         </div>
       )}
       <Cli command={filterCommand(filter, me, ARCHIVED)} />
-      {bulk && <BulkDialog kind={bulk} jobs={jobs.filter((job) => bulk !== 'stop' || isLive(job.state))} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
+      {bulk && <BulkDialog kind={bulk.kind} jobs={bulk.jobs} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
     </div>
   )
 }

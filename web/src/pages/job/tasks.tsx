@@ -151,16 +151,16 @@ function useRows({ name, isJobLive, states, numbers, state, known }: TableProps,
   return { rows, error: results.find((result) => result.error)?.error ?? null }
 }
 
-/** What the server finds by a text, beside the tasks that it names. */
-function useFound(name: string, isJobLive: boolean, states: TaskStates, text: string, state: string) {
+/** What the server finds by a text, beside the tasks that it names; of one state and one role, where these are given. */
+function useFound(name: string, isJobLive: boolean, states: TaskStates, text: string, state: string, role: string) {
   const { data, error } = useQuery({
-    ...tasksQuery(name, taskFilter({ keyword: text, state, limit: FOUND_MAX })),
+    ...tasksQuery(name, taskFilter({ keyword: text, state, role, limit: FOUND_MAX })),
     refetchInterval: isJobLive ? pollMs : false,
     enabled: !!text,
     placeholderData: keepPreviousData,
   })
   const tasks = text ? (data ?? []) : []
-  const named = text ? states.named(text).filter((number) => !state || states.state(number) === state) : []
+  const named = text ? states.named(text).filter((number) => (!state || states.state(number) === state) && (!role || states.place(number)?.role === role)) : []
   const found = tasks.map((task) => states.number({ role: task.taskRoleName ?? '', index: task.taskIndex ?? -1 })).filter((number) => number >= 0)
   return { numbers: [...new Set([...named, ...found])], tasks, isCut: tasks.length >= FOUND_MAX, error }
 }
@@ -262,7 +262,7 @@ interface TableProps {
   isJobLive: boolean
   states: TaskStates
   numbers: number[]
-  state: string // the one that all of them have, and nobody else; '' when there is more to it
+  state: string // the one that all of them have, and no other task of their roles; '' when there is more to it
   known: Task[] // rows that have been read
   logHref: (role: string, index: number) => string
   onDetails: (place: TaskPlace) => void
@@ -315,21 +315,47 @@ function TaskTable(props: TableProps) {
   )
 }
 
+/** How many tasks of each role are in which state; a press shows those of the role alone. */
+function Roles({ states, role, onRole }: { states: TaskStates; role: string; onRole: (role: string) => void }) {
+  return (
+    <ul className="roles" aria-label={t('Roles')}>
+      {states.roles.map(({ name }) => {
+        const counts = states.counts(name)
+        return (
+          <li key={name} className="row small">
+            <Button small aria-pressed={role === name} onClick={() => onRole(role === name ? '' : name)}>
+              <span className="clip" lang="">
+                {name}
+              </span>
+            </Button>
+            {STATES.filter((state) => counts.get(state)).map((state) => (
+              <span key={state}>
+                <StateBadge state={state} /> {counts.get(state)}
+              </span>
+            ))}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
 export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void; onDetails: (place: TaskPlace) => void; onSsh?: (place: TaskPlace) => void }) {
   const states = useMemo(() => TaskStates.of(detail), [detail])
   const [state, setState] = useState('')
+  const [role, setRole] = useState('')
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
   const toast = useToast()
   const settled = useSettled(text.trim())
   const isJobLive = isLive(detail.jobStatus?.state)
-  const found = useFound(name, isJobLive, states, settled, state)
-  const counts = useMemo(() => states.counts(), [states])
-  const inState = useMemo(() => states.numbers(state), [states, state])
-  const numbers = settled ? found.numbers : inState
+  const found = useFound(name, isJobLive, states, settled, state, role)
+  const counts = useMemo(() => states.counts(role), [states, role])
+  const chosen = useMemo(() => states.numbers(state, role), [states, state, role])
+  const numbers = settled ? found.numbers : chosen
   const csvSave = () => {
     setBusy(true)
-    tasksAll(name, { keyword: settled, state })
+    tasksAll(name, { keyword: settled, state, role })
       .then(
         (tasks) => fileSave(`${name}-tasks.csv`, 'text/csv', csvRows(tasks)),
         (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
@@ -341,9 +367,9 @@ export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { nam
       <div className="card-head">
         <h2>{t('Tasks')}</h2>
         <div className="row" role="group" aria-label={t('State')}>
-          {STATES.filter((one) => counts.get(one)).map((one) => (
+          {STATES.filter((one) => counts.get(one) || one === state).map((one) => (
             <Button key={one} small aria-pressed={state === one} onClick={() => setState(state === one ? '' : one)}>
-              <StateBadge state={one} /> {counts.get(one)}
+              <StateBadge state={one} /> {counts.get(one) ?? 0}
             </Button>
           ))}
         </div>
@@ -352,6 +378,7 @@ export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { nam
           CSV
         </Button>
       </div>
+      {states.roles.length > 1 && <Roles states={states} role={role} onRole={setRole} />}
       {states.count > 1 && <Strip states={states} onPick={onPick} />}
       {found.error !== null && <ErrorNote error={found.error} />}
       {settled && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}

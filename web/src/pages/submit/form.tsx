@@ -5,6 +5,7 @@ import {
   authSet,
   commandsSet,
   fieldSet,
+  gpusSet,
   imageAdd,
   keyRename,
   numberBegun,
@@ -16,6 +17,7 @@ import {
   roleAdd,
   roleRemove,
   roleRename,
+  shareOfGpu,
   skuCount,
   skuSet,
   type JobForm,
@@ -126,10 +128,14 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
   )
 }
 
+const skuOf = ({ gpu, cpu, memory }: Schema['SkuTypes'][string]): Sku => ({ gpu: gpu ?? 0, cpu: cpu ?? 0, memory: memory ?? 0 })
+
 const ANOTHER = '<another>' // no name of an image is like this
 
 function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
   const at = (...path: string[]) => ['taskRoles', role.name, ...path]
+  const types = Object.entries(skus).filter(([type]) => !role.skuType || type === role.skuType)
+  const share = shareOfGpu(types.map(([, sku]) => skuOf(sku)))
   const number = (label: string, value: string, min: number, ...path: string[]) => (
     <TextField label={label} type="number" min={min} value={value} onChange={(event) => setText(fieldSet(text, at(...path), numberOf(event.target.value)))} />
   )
@@ -147,7 +153,14 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
         <Renamed label={t('Name')} value={role.name} taken={form.roles.map(({ name }) => name)} onRename={(name) => setText(roleRename(text, role.name, name))} />
         {number(t('Instances'), role.instances, 0, 'instances')}
         <SkuFields role={role} skus={skus} text={text} setText={setText} />
-        {number(t('GPUs'), role.gpu, 0, 'resourcePerInstance', 'gpu')}
+        <TextField
+          label={t('GPUs')}
+          type="number"
+          min={0}
+          value={role.gpu}
+          {...(share ? { hint: t('With each come {cpu} CPU and {memory}, unless you choose others.', { cpu: share.cpu, memory: mebibytes(share.memory) }) } : {})}
+          onChange={(event) => setText(gpusSet(text, role, numberOf(event.target.value), share))}
+        />
         {number(t('CPUs'), role.cpu, 0, 'resourcePerInstance', 'cpu')}
         {number(t('Memory, MB'), role.memoryMB, 0, 'resourcePerInstance', 'memoryMB')}
         {form.images.length > 0 && (
@@ -190,12 +203,12 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
 function SkuFields({ role, skus, text, setText }: { role: RoleForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
   const names = [...new Set([...Object.keys(skus), ...(role.skuType ? [role.skuType] : [])])]
   if (!names.length) return null
-  const skuOf = (type: string): Sku | null => (skus[type] ? { gpu: skus[type].gpu ?? 0, cpu: skus[type].cpu ?? 0, memory: skus[type].memory ?? 0 } : null)
-  const sku = skuOf(role.skuType)
+  const skuOfType = (type: string) => (skus[type] ? skuOf(skus[type]) : null)
+  const sku = skuOfType(role.skuType)
   const count = sku && skuCount(role, sku)
   return (
     <>
-      <SelectField label={t('SKU type')} value={role.skuType} onChange={(event) => setText(skuSet(text, role.name, event.target.value, skuOf(event.target.value), count ?? 1))}>
+      <SelectField label={t('SKU type')} value={role.skuType} onChange={(event) => setText(skuSet(text, role.name, event.target.value, skuOfType(event.target.value), count ?? 1))}>
         <option value="">{t('any')}</option>
         {names.map((name) => (
           <option key={name}>{name}</option>
