@@ -87,7 +87,7 @@ static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, u
 {
     assert(h->cell_count < h->cell_room);
     struct cell *cell = &h->cells[h->cell_count];
-    cell_changed(h, h->cell_count); /* what the caller writes is of the same change */
+    cell_changed(h, h->cell_count);
     h->addresses[h->cell_count] = NULL;
     h->taken[h->cell_count] = h->scratch[h->cell_count] = 0;
     h->priority[h->cell_count++] = HIVED_PRIORITY_FREE;
@@ -530,6 +530,7 @@ void hived_build_begin(struct hived *h, bool is_in_pieces)
     h->priority = mem_alloc(mem_size(cells, sizeof *h->priority));
     h->taken = mem_alloc(mem_size(cells, sizeof *h->taken));
     h->scratch = mem_alloc(mem_size(cells, sizeof *h->scratch));
+    h->changes = 1; /* 0: a mirror has nothing yet */
     h->cell_changes = mem_zero(cell_chunks(cells), sizeof *h->cell_changes);
     arena_init(&h->names);
     chains_build(h);

@@ -334,8 +334,10 @@ void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemp
     group_downgrade(h, index, preemptor);
 }
 
+/* The beginning of whatever changes HiveD. */
 void group_pending_settle(struct hived *h, bool is_kept)
 {
+    h->changes += !h->origin; /* a mirror's number is that of what it shows */
     mem_free(h->pending_group);
     h->pending_group = NULL;
     if (h->holds_for_commit) {

@@ -308,8 +308,8 @@ struct hived {
     bool dooms_missed;     /* something was to be looked at while they were held */
     bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
     uint32_t listing;      /* number of the list of groups that is being made */
-    /* For mirrors: how many changes there were that a reader can see, and which one was the last of
-     * each chunk of cells and of each group. In a mirror: those that it has. */
+    /* For mirrors: the number of what HiveD was asked or told last, and of what has changed a chunk
+     * of cells or a group last. In a mirror: of those that it has. */
     uint64_t changes;
     uint64_t *cell_changes;     /* by cell / CELLS_CHUNK */
     uint64_t *group_changes;    /* by group */
@@ -328,13 +328,13 @@ static inline size_t cell_chunks(size_t cells)
  * priority, state, is_bad, oppo_vc. */
 static inline void cell_changed(struct hived *h, uint32_t cell)
 {
-    h->cell_changes[cell / CELLS_CHUNK] = ++h->changes;
+    h->cell_changes[cell / CELLS_CHUNK] = h->changes;
 }
 
 /* Likewise of a group: leaves, pods, state, whether it is downgraded. */
 static inline void group_changed(struct hived *h, uint32_t group)
 {
-    h->group_changes[group] = ++h->changes;
+    h->group_changes[group] = h->changes;
 }
 
 static inline struct quota *quota_of(struct hived *h, uint32_t vc, uint32_t chain)
