@@ -181,6 +181,8 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     cell_state_set(h, physical, HIVED_CELL_USED);
 }
 
+enum { SLOTS_AHEAD = 2 }; /* whose cells are fetched: no cache holds those of a large gang */
+
 static void slots_commit(struct commit *commit)
 {
     assert(commit->group->slot_count > 0);
@@ -189,6 +191,8 @@ static void slots_commit(struct commit *commit)
     for (uint32_t s = 0; s < group->slot_count; s++) {
         const struct hived_slot *slot = &commit->placement->slots[s];
         uint32_t node = NONE;
+        if (s + SLOTS_AHEAD < group->slot_count && slot[SLOTS_AHEAD].hints)
+            leaves_fetch(h, slot[SLOTS_AHEAD].hints, slot[SLOTS_AHEAD].leaf_count);
         for (uint32_t k = 0; k < slot->leaf_count; k++) {
             uint32_t i = group->slot_leaf[s] + k;
             uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);

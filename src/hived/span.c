@@ -97,12 +97,12 @@ void subtree_fetch(const struct hived *h, uint32_t cell)
     }
 }
 
-/* Leaves, and the cells above them. */
+/* Leaves, and the cells above them; what is no cell (NONE, a stale hint) is passed over. */
 void leaves_fetch(const struct hived *h, const uint32_t *leaves, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < FETCH_LEAVES_MAX; i++) {
         struct span_seat seat;
-        if (leaves[i] == NONE)
+        if (leaves[i] >= h->cell_count)
             continue;
         __builtin_prefetch(&h->cells[leaves[i]], 1);
         __builtin_prefetch(&h->rests[leaves[i]], 1);

@@ -532,7 +532,35 @@ static void unknown_names_are_nothing(void **state)
     world_release(&world);
 }
 
+/* A hint saves a search, and decides nothing. */
+static void hints_may_be_wrong(void **state)
+{
+    (void)state;
+    static const uint32_t hints[] = {0, 1, UINT32_MAX, 1u << 30};
+    struct hived_slot slots[4];
+    const struct hived_placement placement = {.chain = "BOX", .slots = slots, .slot_count = 4};
+    struct world world;
+    struct gang gang;
+    world_init(&world, two_boxes);
+    gang_init(&gang, "g", "red", "a");
+    gang.member = (struct hived_member){.pods = 4, .leaves = 1};
+    gang.placement = placement;
+    for (uint32_t i = 0; i < 4; i++)
+        slots[i] = (struct hived_slot){
+            .node = "a", .leaf_count = 1, .indices = &back[i], .hints = &hints[i]};
+    assert_int_equal(gang_commit(&world, &gang), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        const char *node;
+        uint16_t index;
+        assert_int_equal(hived_group_slot(world.hived, "g", i, &node, &index, 1), 1);
+        assert_int_equal(index, back[i]);
+        assert_string_equal(node, "a");
+    }
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(hints_may_be_wrong),
     cmocka_unit_test(wrong_commits_change_nothing),
     cmocka_unit_test(wrong_members_are_refused),
     cmocka_unit_test(pods_are_known_by_their_devices),
