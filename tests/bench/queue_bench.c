@@ -506,7 +506,7 @@ static void cells_copy(struct bench *bench, struct cost *cost)
 
 /* What skepd makes for requests that read cells: all of it, and in pieces. */
 struct shown {
-    struct cost whole, first, after_ends, after_all, nodes, nodes_again;
+    struct cost whole, first, after_ends, after_all, after_gang, after_task, nodes, nodes_again;
     struct hived *mirror;
 };
 
@@ -561,12 +561,20 @@ static void bench_snapshots(struct bench *bench)
     while (ended < bench->nodes)
         end(bench, 1 + ended++, &ends);
     mirror_update(bench, &shown, &shown.after_all);
+    const struct plan plan = shape_plan(&one_group, NODE_GPUS);
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    mirror_update(bench, &shown, &shown.after_gang);
+    end(bench, bench->starts, &ends);
+    mirror_update(bench, &shown, &shown.after_task);
     printf("\n%-50s %8s %8s %8s %8s\n", "snapshots for readers", "pieces", "mean", "worst",
            "of them");
     cost_print("all of HiveD is copied", &shown.whole);
     cost_print("a mirror is made", &shown.first);
     cost_print("it is brought up to date after 10 ends", &shown.after_ends);
     cost_print("after the end of all", &shown.after_all);
+    cost_print("after the start of 10,000 tasks of 8 GPUs", &shown.after_gang);
+    cost_print("after the end of one of these", &shown.after_task);
     cost_print("the use of nodes", &shown.nodes);
     cost_print("the use of nodes, where it was before", &shown.nodes_again);
     cost_print("for comparison: these ends", &ends);
