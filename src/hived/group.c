@@ -104,6 +104,7 @@ static char *text_put(char **at, const char *text)
 
 /* --- memory --- */
 
+enum { NUMBERS_PER_POD = sizeof(struct pod) / sizeof(uint32_t) };
 enum { PLACE_SIZE = 256, CHUNK_PLACES_MIN = 32, CHUNK_DOUBLINGS_MAX = 8 };
 
 /* Room for a small group: most have one pod. Places are used again at once, while they are in the
@@ -181,14 +182,11 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
     return index;
 }
 
-struct group *group_copy(struct hived *h, const struct group *from)
+void group_copy_begin(struct hived *h, const struct group *from)
 {
+    assert(!h->copying.group);
     struct group *group = group_alloc(h, from, from->leaf_count);
-    memcpy(group->pods, from->pods, from->slot_count * sizeof *group->pods);
-    for (uint32_t i = 0; i < from->slot_count; i++)
-        pod_name_set(&group->pods[i], from->pods[i].name);
-    memcpy(group->physical, from->physical,
-           (from->slot_count + 1 + 3 * (size_t)from->leaf_count) * sizeof *group->physical);
+    h->copying = (struct group_copying){.group = group};
     group->preemptor = from->preemptor ? mem_copy(from->preemptor) : NULL;
     group->lost = mem_copy_array(from->lost, from->lost_count, sizeof *group->lost);
     for (uint32_t i = 0; i < from->lost_count; i++) {
@@ -200,6 +198,50 @@ struct group *group_copy(struct hived *h, const struct group *from)
     group->preempting_room = from->preempting_count;
     for (uint32_t i = 0; i < from->preempting_count; i++)
         group->preempting[i] = mem_copy(from->preempting[i]);
+}
+
+/* What is left, but no more than `most`. */
+static uint32_t next_of(uint32_t count, uint32_t done, uint32_t most)
+{
+    return count - done < most ? count - done : most;
+}
+
+bool group_copy_some(struct hived *h, const struct group *from, uint32_t numbers)
+{
+    struct group_copying *copying = &h->copying;
+    struct group *group = copying->group;
+    const uint32_t all = from->slot_count + 1 + 3 * from->leaf_count;
+    assert(group && group->slot_count == from->slot_count);
+    uint32_t count = next_of(all, copying->numbers, numbers);
+    memcpy(group->physical + copying->numbers, from->physical + copying->numbers,
+           count * sizeof *group->physical);
+    copying->numbers += count;
+    count = next_of(from->slot_count, copying->pods, (numbers - count) / NUMBERS_PER_POD);
+    memcpy(group->pods + copying->pods, from->pods + copying->pods, count * sizeof *group->pods);
+    for (const uint32_t end = copying->pods + count; copying->pods < end; copying->pods++)
+        pod_name_set(&group->pods[copying->pods], from->pods[copying->pods].name);
+    return copying->numbers == all && copying->pods == from->slot_count;
+}
+
+void group_copy_drop(struct hived *h)
+{
+    struct group *group = h->copying.group;
+    if (!group)
+        return;
+    group->slot_count = h->copying.pods; /* those behind are not there */
+    h->lost_count += group->lost_count;  /* they were not counted yet */
+    group_free(h, group);
+    h->copying.group = NULL;
+}
+
+struct group *group_copy(struct hived *h, const struct group *from)
+{
+    group_copy_begin(h, from);
+    const bool is_whole = group_copy_some(h, from, UINT32_MAX);
+    assert(is_whole);
+    (void)is_whole;
+    struct group *group = h->copying.group;
+    h->copying.group = NULL;
     return group;
 }
 

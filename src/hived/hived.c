@@ -52,6 +52,7 @@ void hived_free(struct hived *h)
 {
     if (!h)
         return;
+    group_copy_drop(h);
     groups_free(h);
     scratch_free(h);
     hived_unbuild(h);

@@ -14,7 +14,7 @@
 enum { /* as much work as to copy so many cells */
        NODE_COST = 8,
        GROUP_COST = 32,
-       LEAVES_PER_COST = 4, /* of a group */
+       NUMBERS_PER_COST = 16, /* of a group */
 };
 
 static void chains_begin(struct hived *m, const struct hived *h)
@@ -153,22 +153,46 @@ static bool cells_update(struct mirroring *update)
 
 /* --- groups --- */
 
-/* A name may have come to another place; a map keeps pointers to its keys. */
-static void group_mirror(struct hived *m, const struct hived *h, uint32_t i)
+/* A name may have come to another place; a map keeps pointers to its keys. `group` may be NULL. */
+static void group_put(struct hived *m, uint32_t i, struct group *group)
 {
     struct group *old = m->groups[i];
-    const struct group *from = h->groups[i];
     if (old && text_map_get(&m->group_index, text_of(old->name)) == i)
         text_map_remove(&m->group_index, text_of(old->name));
     if (old)
         group_free(m, old);
-    m->groups[i] = NULL;
-    if (!from)
+    m->groups[i] = group;
+    if (!group)
         return;
-    m->groups[i] = group_copy(m, from);
-    m->lost_count += from->lost_count;
-    text_map_remove(&m->group_index, text_of(from->name));
-    text_map_set(&m->group_index, text_of(m->groups[i]->name), i);
+    m->lost_count += group->lost_count;
+    text_map_remove(&m->group_index, text_of(group->name));
+    text_map_set(&m->group_index, text_of(group->name), i);
+}
+
+/* False: there is more of it, and no work left. One that has changed since is begun anew. */
+static bool group_mirror(struct mirroring *update, uint32_t i)
+{
+    struct hived *m = update->m;
+    struct group_copying *copying = &m->copying;
+    const struct group *from = update->h->groups[i];
+    const uint64_t change = update->h->group_changes[i];
+    if (copying->group && (copying->index != i || copying->change != change))
+        group_copy_drop(m);
+    if (from && !copying->group) {
+        group_copy_begin(m, from);
+        copying->index = i;
+        copying->change = change;
+    }
+    const uint32_t before = copying->numbers;
+    const uint64_t numbers = (uint64_t)update->left * NUMBERS_PER_COST;
+    if (from && !group_copy_some(m, from, numbers < UINT32_MAX ? (uint32_t)numbers : UINT32_MAX))
+        return false;
+    if (from)
+        is_used_up(update, (copying->numbers - before) / NUMBERS_PER_COST);
+    group_put(m, i, copying->group);
+    copying->group = NULL;
+    m->group_changes[i] = change;
+    return true;
 }
 
 static void groups_reserve(struct hived *m, const struct hived *h)
@@ -193,11 +217,7 @@ static bool groups_update(struct mirroring *update)
     for (uint32_t i = 0; i < h->group_count; i++) {
         if (m->group_changes[i] == h->group_changes[i])
             continue;
-        group_mirror(m, h, i);
-        m->group_changes[i] = h->group_changes[i];
-        const struct group *group = m->groups[i];
-        const uint32_t size = group ? group->slot_count + group->leaf_count : 0;
-        if (is_used_up(update, GROUP_COST + size / LEAVES_PER_COST))
+        if (!group_mirror(update, i) || is_used_up(update, GROUP_COST))
             return false;
     }
     return true;

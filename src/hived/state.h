@@ -314,7 +314,12 @@ struct hived {
     uint64_t *cell_changes;     /* by cell / CELLS_CHUNK */
     uint64_t *group_changes;    /* by group */
     const struct hived *origin; /* of a mirror; NULL: it is none */
-    uint32_t nodes_seen;        /* a mirror's: as far as it has come with the nodes */
+    uint32_t nodes_seen;        /* a mirror's: as far as it has come with the nodes, … */
+    struct group_copying {      /* … and with a group */
+        struct group *group;    /* NULL: with none */
+        uint32_t index, numbers, pods;
+        uint64_t change; /* that it was copied after */
+    } copying;
 };
 
 enum { CELLS_CHUNK = 64 };
@@ -530,6 +535,11 @@ void group_free(struct hived *h, struct group *group);
 void pod_name_set(struct pod *pod, const char *name);
 void pod_name_free(struct pod *pod);
 struct group *group_copy(struct hived *h, const struct group *from);
+/* The same in pieces: without numbers and pods at first, then so many more of them (each of `from`,
+ * which must not have changed). True: it is whole, and the caller's. Drop: it was not to be. */
+void group_copy_begin(struct hived *h, const struct group *from);
+bool group_copy_some(struct hived *h, const struct group *from, uint32_t numbers);
+void group_copy_drop(struct hived *h);
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "hived/state.h"
+
 static const char cluster[] = TYPES CELLS "virtualClusters:\n"
                                           "  red:\n"
                                           "    virtualCells:\n"
@@ -195,6 +198,41 @@ static void pods_come_one_by_one(void **state)
     world_release(&world);
 }
 
+/* A large group is copied in pieces: when it changes or ends meanwhile, that is begun anew, and
+ * nothing of it stays when nobody goes on. */
+static void large_groups_are_cut(void **state)
+{
+    enum { CUT, CHANGED, ENDED, REPLACED, WAYS };
+    (void)state;
+    static const char *const pod = "a pod of a name that has no room inside";
+    struct world world;
+    struct hived_group_view view;
+    for (int way = CUT; way < WAYS; way++) {
+        world_init(&world, boxes);
+        struct hived *mirror = hived_mirror_new(world.hived);
+        update(mirror, world.hived);
+        const struct ask ask = {.group = "g", .vc = "red", .pods = 8, .leaves = 1};
+        assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+        assert_true(hived_pod_end(world.hived, "g", 7));
+        world.hived->groups[0]->pods[0].name = mem_copy(pod);
+        for (int i = 0; i < 4 && !mirror->copying.pods; i++)
+            assert_false(hived_mirror_update(mirror, world.hived, 2));
+        assert_in_range(mirror->copying.pods, 1, 7);
+        if (way == CHANGED)
+            assert_true(hived_pod_end(world.hived, "g", 6));
+        if (way == ENDED || way == REPLACED)
+            hived_group_end(world.hived, "g");
+        if (way == REPLACED)
+            world_ask(&world, (struct ask){.group = "h", .vc = "red", .pods = 2, .leaves = 2});
+        if (way != CUT)
+            update(mirror, world.hived);
+        const bool is_there = hived_group_find(mirror, "g", &view);
+        assert_true(is_there == (way == CHANGED));
+        hived_free(mirror);
+        world_release(&world);
+    }
+}
+
 /* Nodes join while it is made and afterwards; a node that is known gets cells of another chain. */
 static void nodes_join(void **state)
 {
@@ -253,12 +291,9 @@ static void other_cells_need_another_one(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_made_in_pieces),
-    cmocka_unit_test(names_move),
-    cmocka_unit_test(groups_change),
-    cmocka_unit_test(devices_are_passed_on),
-    cmocka_unit_test(pods_come_one_by_one),
-    cmocka_unit_test(nodes_join),
-    cmocka_unit_test(other_cells_need_another_one),
+    cmocka_unit_test(it_is_made_in_pieces), cmocka_unit_test(names_move),
+    cmocka_unit_test(groups_change),        cmocka_unit_test(devices_are_passed_on),
+    cmocka_unit_test(pods_come_one_by_one), cmocka_unit_test(large_groups_are_cut),
+    cmocka_unit_test(nodes_join),           cmocka_unit_test(other_cells_need_another_one),
 };
 UNIT_FILE(tests, NULL, NULL);
