@@ -71,8 +71,10 @@ static int access_read(const struct cli *cli, const struct doc *engine, struct a
     const char *path = setting(cli, "kubeconfig", engine, "kubeconfig", "");
     const char *context = setting(cli, "kube-context", engine, "context", "");
     int code = 0;
-    if (path[0])
+    if (cli_value(cli, "kubeconfig")) /* one file, as kubectl's */
         code = kube_access_of_file(path, context, arena, &wants->access, &err);
+    else if (path[0])
+        code = kube_access_of_files(path, context, arena, &wants->access, &err);
     /* with a configuration it is asked as the server does: without a kubeconfig, as a pod */
     else if (engine || !kubeconfig_read(context, arena, &wants->access, &code, &err))
         code =

@@ -128,7 +128,7 @@ static int entry_find(const struct sources *sources, const char *list, const cha
                ? err_fail(err, ERR_INVALID, list, "%.100s: it has no %s \"%.60s\"",
                           sources->items[0].path, kind, name)
                : err_fail(err, ERR_INVALID, list,
-                          "%.100s and %zu more files of KUBECONFIG: they have no %s \"%.60s\"",
+                          "%.100s and %zu more kubeconfigs: they have no %s \"%.60s\"",
                           sources->items[0].path, sources->count - 1, kind, name);
 }
 
@@ -373,8 +373,7 @@ int kube_access_of_files(const char *paths, const char *context, struct arena *a
             return err_fail(err, code, why.path, "%s", why.text);
     }
     if (sources.count == 0)
-        return err_fail(err, ERR_NOT_FOUND, "", "KUBECONFIG (%.150s) names no file that is there",
-                        paths);
+        return err_fail(err, ERR_NOT_FOUND, "", "no kubeconfig is there: %.200s", paths);
     return sources_read(&sources, context, access, err);
 }
 

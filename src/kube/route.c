@@ -28,6 +28,14 @@ static CURLcode buffers_lend(CURL *easy, void *tls, void *context)
     return CURLE_OK;
 }
 
+void kube_route_rest(CURL *easy)
+{
+    struct curl_tlssessioninfo *info = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info) == CURLE_OK && info &&
+        info->backend == CURLSSLBACKEND_OPENSSL && info->internals)
+        SSL_free_buffers(info->internals);
+}
+
 static bool is_openssl(void)
 {
     const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
@@ -40,6 +48,9 @@ static void tls_set(CURL *easy, const struct kube_access *access,
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (is_openssl())
         curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, buffers_lend);
+    /* libcurl would trust the system's authorities beside the cluster's own */
+    if (credential->ca.length > 0 || access->ca.length > 0)
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     if (credential->ca.length == 0)
         blob_set(easy, CURLOPT_CAINFO_BLOB, access->ca, CURL_BLOB_NOCOPY);
     /* copied: newer ones may come while a stream with these goes on */

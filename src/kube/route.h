@@ -31,4 +31,9 @@ void kube_route_release(struct kube_route *route);
 CURL *kube_route_easy(const struct kube_route *route, const struct kube_credential *credential,
                       const char *path);
 
+/* Of a transfer that is under way and mostly quiet: what came has been taken, and its TLS buffers
+ * (16 KiB) go back until more does. OpenSSL does not do so by itself while libcurl reads once for
+ * each time that something comes. */
+void kube_route_rest(CURL *easy);
+
 #endif

@@ -270,7 +270,8 @@ static const struct field rights_fields[] = {
 static const struct shape rights_shape = SHAPE(rights_fields);
 
 static const struct field kubernetes_fields[] = {
-    STRING("kubeconfig", "Path of the file that says where the cluster is; none in a pod of it."),
+    STRING("kubeconfig", "Path of the file that says where the cluster is, or of several with : "
+                         "between them; none in a pod of it."),
     STRING("context", "Its context; the current one when not given."),
     STRING("namespace", "Of the pods; the context's when not given."),
     STRING("instance", "What the names of the pods begin with; one of its own for each Skep."),

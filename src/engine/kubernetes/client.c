@@ -215,6 +215,7 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
     if (is_streamed && transfer->call.bytes) {
         transfer->is_cut = !transfer->call.bytes(transfer->call.context, transfer->call.key,
                                                  (struct text){bytes, length});
+        kube_route_rest(transfer->easy);
         return transfer->is_cut ? 0 : length;
     }
     const size_t most = is_streamed ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
@@ -288,6 +289,7 @@ static void times_set(const struct transfer *transfer)
     if (transfer->call.bytes) {
         curl_easy_setopt(transfer->easy, CURLOPT_BUFFERSIZE, (long)LOG_BUFFER_BYTES);
         curl_easy_setopt(transfer->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)LOG_REQUEST_BYTES);
+        curl_easy_setopt(transfer->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L); /* it is its handle's */
     }
     const long silence_s = transfer->call.bytes ? CLIENT_LOG_SILENCE_S : CLIENT_SILENCE_S;
     curl_easy_setopt(transfer->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);

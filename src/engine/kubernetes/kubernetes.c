@@ -322,8 +322,8 @@ static int access_make(struct kube *kube, const struct engine_kubernetes_config 
                        struct err *err)
 {
     if (config->kubeconfig)
-        return kube_access_of_file(config->kubeconfig, config->context ? config->context : "",
-                                   &kube->arena, &kube->access, err);
+        return kube_access_of_files(config->kubeconfig, config->context ? config->context : "",
+                                    &kube->arena, &kube->access, err);
     return kube_access_of_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
                               ACCESS_POD_FOLDER, &kube->arena, &kube->access, err);
 }

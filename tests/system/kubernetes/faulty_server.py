@@ -3,10 +3,13 @@
 It knows what the engine uses of the API: LIST by pages, WATCH from a version, POST, GET, DELETE and PUT of a status. Each fault is one of FAULTS, put in
 front of the next request (or event) that it fits, once.
 """
+import contextlib
 import http.server
 import json
 import re
+import socket
 import socketserver
+import sys
 import threading
 import urllib.parse
 
@@ -35,8 +38,10 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     page = 2  # objects, whatever the client's limit is
     has_streamed_lists = False  # which are the begin of a watch
 
-    def __init__(self):
+    def __init__(self, tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.tls = tls  # an SSLContext; None: plain HTTP
+        self.connections = set()
         self.changed = threading.Condition()
         self.version = 100
         self.objects = {"nodes": {}, "pods": {}, "secrets": {}, "resourceslices": {}, "resourceclaims": {}}
@@ -54,7 +59,33 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.server_address[1]}"
+
+    def get_request(self):
+        connection, address = super().get_request()
+        if self.tls:  # the handshake is made by the connection's thread, with its first read
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        with self.changed:
+            self.connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request):
+        with self.changed:
+            self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request, client_address):
+        """A client that goes away, or trusts nobody here, is what the tests are about."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+    def cut_all(self):
+        """As a server that begins anew: each connection must be made again."""
+        with self.changed:
+            connections = list(self.connections)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def stop(self):
         with self.changed:

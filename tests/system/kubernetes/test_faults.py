@@ -1,25 +1,31 @@
-"""The engine against an API server that misbehaves: test_faults.py SKEPD
+"""The engine against an API server that misbehaves: test_faults.py SKEPD SKEP
 
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c,
-src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c
+src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c, src/kube/login.c, src/cli/kube_wants.c
 """
 import json
+import os
+import pathlib
+import shutil
+import ssl
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from faulty_server import FaultyServer
 import skepd as server
 import waits
 
-SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
+SKEPD, SKEP = (sys.argv.pop(1), sys.argv.pop(1)) if __name__ == "__main__" else ("", "")
 
 
 class Base(unittest.TestCase):
     KEYS = {}  # of engine.kubernetes
+    CLUSTER = {}  # of the kubeconfig's cluster
 
     def setUp(self):
-        self.api = FaultyServer()
+        self.api = self.server()
         self.addCleanup(self.api.stop)
         for number in range(5):  # three pages
             self.api.node(f"n{number}")
@@ -28,14 +34,22 @@ class Base(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(self.skepd.stop(), 0, self.skepd.tail()))
         self.token_path = self.skepd.directory / "token"
         self.present("one")
-        kubeconfig = self.skepd.directory / "kubeconfig"
-        kubeconfig.write_text(json.dumps({
-            "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            "clusters": [{"name": "c", "cluster": {"server": self.api.url}}],
-            "users": [{"name": "c", "user": {"tokenFile": "token"}}]}))
         self.skepd.write_config({
-            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": str(kubeconfig), "initImage": "skep:1"} | self.KEYS},
+            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": self.write_kubeconfig(), "initImage": "skep:1"} | self.KEYS},
             "scheduling": {"portFirst": 15000, "portLast": 40000, "policy": "spread"}})
+
+    def server(self):
+        return FaultyServer()
+
+    def kubeconfig(self):
+        return {"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+                "clusters": [{"name": "c", "cluster": {"server": self.api.url} | self.CLUSTER}],
+                "users": [{"name": "c", "user": {"tokenFile": "token"}}]}
+
+    def write_kubeconfig(self):
+        path = self.skepd.directory / "kubeconfig"
+        path.write_text(json.dumps(self.kubeconfig()))
+        return str(path)
 
     def present(self, token):
         """The token is another one from now on, here and there."""
@@ -339,6 +353,90 @@ class Left(Base):
         self.api.end(pod)
         self.finish(job)
         self.nothing_is_left()
+
+
+class Authorities(Base):
+    """The server has a certificate, and skepd's kubeconfig is in two files."""
+    CLUSTER = {"certificate-authority": "ca.pem"}
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="skep-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.vouched("first")
+        super().setUp()
+        (self.skepd.directory / "ca.pem").write_bytes(self.authority("first"))
+
+    def server(self):
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.show("first")
+        return FaultyServer(self.tls)
+
+    def write_kubeconfig(self):
+        """The context stands in one file, the cluster and the user in another, as kubectl's KUBECONFIG allows."""
+        context, rest = self.skepd.directory / "context", self.skepd.directory / "kubeconfig"
+        kubeconfig = self.kubeconfig()
+        context.write_text(json.dumps({key: kubeconfig.pop(key) for key in ("current-context", "contexts")}))
+        rest.write_text(json.dumps(kubeconfig))
+        return f"{self.skepd.directory / 'nowhere'}:{context}:{rest}"
+
+    def openssl(self, *words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.folder, timeout=120)
+
+    def vouched(self, name):
+        """A certificate for the server, from an authority of that name."""
+        key = "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"
+        (self.folder / "san").write_text("subjectAltName=IP:127.0.0.1")
+        self.openssl("req", "-x509", *key, "-days", "9", "-subj", f"/CN={name}", "-keyout", f"{name}.ca.key", "-out", f"{name}.ca.pem")
+        self.openssl("req", *key, "-subj", "/CN=server", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{name}.ca.pem", "-CAkey", f"{name}.ca.key", "-CAcreateserial", "-days", "9",
+                     "-extfile", "san", "-out", f"{name}.pem")
+
+    def authority(self, name):
+        return (self.folder / f"{name}.ca.pem").read_bytes()
+
+    def show(self, name):
+        """From now on, to new connections."""
+        self.tls.load_cert_chain(self.folder / f"{name}.pem", self.folder / f"{name}.key")
+
+    def test_an_authority_that_is_replaced(self):
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.vouched("second")
+        self.show("second")
+        self.api.cut_all()
+        waits.until(lambda: "certificate" in self.skepd.tail(), lambda: f"the server is believed: {self.skepd.tail()}", 120)
+        (self.skepd.directory / "ca.pem").write_bytes(self.authority("second"))
+        self.api.end(pod)
+        self.finish(job)
+        self.run_one("again")
+
+    def test_a_server_that_nobody_vouches_for(self):
+        self.vouched("second")
+        self.show("second")
+        self.skepd.start(wait=False)
+        self.assertFalse(self.skepd.readiness.wait(self.skepd.process, 120))
+        self.assertIn("certificate", self.skepd.tail())
+        self.assertEqual(self.api.requests, [])
+        self.show("first")
+        self.start()
+        self.wait_nodes(5)
+
+    def test_skep_reads_the_files_of_KUBECONFIG(self):
+        """It asks the server of which the second file tells, as whom the third says."""
+        self.start()
+        env = os.environ | {"KUBECONFIG": self.write_kubeconfig(), "HOME": str(self.folder)}
+        done = subprocess.run([SKEP, "kube", "check", "--namespace", "default"], env=env, capture_output=True, text=True, timeout=120)
+        with self.api.changed:
+            self.assertIn("GET /version", self.api.requests, done.stdout + done.stderr)
+        self.assertNotIn("401", done.stdout + done.stderr)
+        for wrong, words in ((f"{self.folder}/a:{self.folder}/b", "no kubeconfig is there"), (str(self.skepd.directory / "kubeconfig"), "context")):
+            done = subprocess.run([SKEP, "kube", "check"], env=env | {"KUBECONFIG": wrong}, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(words, done.stderr)
 
 
 class Claims(Base):

@@ -123,10 +123,10 @@ static void several_files_are_one_kubeconfig(void **state)
     assert_int_equal(kube_access_of_files(list, "lab", &arena, &access, &err), 0);
     assert_string_equal(access.server, "https://third");
     assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_INVALID);
-    assert_non_null(strstr(err.text, "and 1 more files of KUBECONFIG: they have no context"));
+    assert_non_null(strstr(err.text, "and 1 more kubeconfigs: they have no context"));
     list = arena_format(&arena, "%s:%s", in_folder("away"), in_folder("gone"));
     assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_NOT_FOUND);
-    assert_non_null(strstr(err.text, "no file that is there"));
+    assert_non_null(strstr(err.text, "no kubeconfig is there"));
     list = arena_format(&arena, "%s:%s", first, put("broken", "a: ["));
     assert_int_equal(kube_access_of_files(list, "", &arena, &access, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "broken is no YAML"));
