@@ -102,6 +102,8 @@ int enter(struct init *init, int count, char **arguments);
 int beside(struct init *init, int count, char **arguments);
 /* --- fetch.c: `skep-init fetch …`, likewise; returns the exit code. */
 int fetch(struct init *init, int count, char **arguments);
+/* --- reason.c: `skep-init reason …`, likewise. */
+int reason(struct init *init, int count, char **arguments);
 
 /* --- main.c --- */
 int task_read(struct init *init, struct err *err); /* the task file */

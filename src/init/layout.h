@@ -17,7 +17,8 @@
  *
  * `/skep/init enter …` starts a program beside the task's own (enter.c); `/skep/init beside …`
  * becomes one, where the engine cannot be at the other end of a socket (beside.c); `/skep/init
- * fetch …` tells what is missing of the logs (fetch.c).
+ * fetch …` tells what is missing of the logs (fetch.c); `/skep/init reason …` says why the task is
+ * about to be ended (reason.c).
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -52,6 +53,9 @@ enum {
 
 /* `/skep/init fetch /skep OUT ERR ALL RUNTIME`: how much of each stream is known. */
 #define LAYOUT_FETCH "fetch"
+
+/* `/skep/init reason /skep WORD GRACE_MS`: writes LAYOUT_REASON_NAME, where the engine cannot. */
+#define LAYOUT_REASON "reason"
 
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME     "job"

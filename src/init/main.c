@@ -4,6 +4,7 @@
  *        skep-init enter TERMINAL [COMMAND…]     a program beside the task's own (enter.c)
  *        skep-init beside TERM [COMMAND…]        becomes one (beside.c)
  *        skep-init fetch ROOT OUT ERR ALL RUNTIME    what is missing of the logs (fetch.c)
+ *        skep-init reason ROOT WORD GRACE_MS     why the task is about to be ended (reason.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -233,6 +234,8 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], LAYOUT_FETCH) == 0)
         return fetch(&init, argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], LAYOUT_REASON) == 0)
+        return reason(&init, argc - 2, argv + 2);
     init.root = argc > 1 ? argv[1] : "/skep";
     init.relay_fd = init.taken_fd = -1;
     if (begin(&init, &err) < 0) {

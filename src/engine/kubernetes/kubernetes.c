@@ -36,6 +36,7 @@ static void kube_free(struct engine *engine)
 {
     struct kube *kube = kube_of(engine);
     kube_fetches_end(kube); /* they ask by the client, and tell its thread */
+    kube_reasons_end(kube);
     kube_client_free(kube->client);
     logs_close(kube);
     tasks_free(kube);
@@ -145,14 +146,14 @@ static int kube_kill(struct engine *engine, struct attempt_id attempt, uint32_t 
                      const char *reason, bool is_held, struct err *err)
 {
     struct kube *kube = kube_of(engine);
-    (void)reason, (void)is_held;
+    (void)is_held;
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, attempt);
     const bool is_there = task && task->state != TASK_FORGOTTEN;
     int code = is_there ? 0 : unknown(attempt, err);
     const bool is_ended = is_there && task->state == TASK_ENDED;
     if (is_there)
-        kube_task_kill(kube, task, grace_ms);
+        kube_task_kill(kube, task, grace_ms, reason ? reason : "");
     pthread_mutex_unlock(&kube->lock);
     if (is_ended)
         kube_client_send(kube->client,

@@ -34,7 +34,10 @@ enum {
     KUBE_WORD_MS = 5 * 1000,          /* for the late word that memory ran out */
     KUBE_NODE_REFUSALS_MAX = 3,       /* devices in a row, then the node is held back */
     KUBE_NODE_HOLD_MS = 10 * 60 * 1000,
-    KUBE_NODE_AGAIN_MS = 10 * 1000,  /* between two looks at a node that is silent */
+    KUBE_NODE_AGAIN_MS = 10 * 1000, /* between two looks at a node that is silent */
+    KUBE_REASONS_MAX = 16,          /* tasks that are told why they end, at a time */
+    KUBE_REASON_MS = 3 * 1000,      /* they end without having heard it after that */
+    KUBE_REASON_SIZE = 64,
     KUBE_CLAIM_AGAIN_MS = 10 * 1000, /* likewise at the claim of a pod that is not prepared */
     /* What a skepd that was killed had asked for is not carried out any more: an API server ends
      * each request after a minute (--request-timeout). */
@@ -81,6 +84,9 @@ enum task_state {
     TASK_FORGOTTEN,
 };
 
+/* Why it is ended: reason.c. */
+enum reason_state { REASON_NONE, REASON_WAITS, REASON_TOLD, REASON_OVER };
+
 struct kube_task {
     struct attempt_id attempt;
     enum task_state state;
@@ -91,6 +97,8 @@ struct kube_task {
     struct kube_claim claim;
     bool is_kill_wanted; /* Skep has asked, or gives it up: the end is ours */
     uint32_t grace_ms;
+    enum reason_state reason_state;
+    char reason[KUBE_REASON_SIZE]; /* WAITS, TOLD */
     bool is_preparing_told, is_started_told;
     uint32_t mark;               /* the list that it was in, or that was being made when it came */
     char *waits_for;             /* the reason that was told last; NULL: none */
@@ -147,6 +155,15 @@ struct kube_fetch {
     char trouble[200];        /* likewise; FETCH_FAILED: why */
 };
 
+/* A task that is being told why it ends. */
+struct kube_reason {
+    struct kube *kube;
+    struct attempt_id attempt; /* 0: the turn is free */
+    pthread_t thread;
+    char word[KUBE_REASON_SIZE];
+    uint32_t grace_ms;
+};
+
 struct kube {
     struct engine engine;
     struct engine_sink sink;
@@ -181,6 +198,8 @@ struct kube {
         bool is_ending;
         struct watcher collector;
     } logs;
+    struct kube_reason reasons[KUBE_REASONS_MAX];
+    bool has_reasons;         /* some task may wait for its turn */
     struct pod_shares shares; /* of the orders */
     struct id_map attempts;
     struct {
@@ -262,6 +281,14 @@ void task_claim_watch(struct kube *kube, struct kube_task *task);
 void secret_delete(struct kube *kube, const struct kube_task *task);
 /* Of one that nobody waits for, and then its note; it lasts until it is allowed. */
 void secret_delete_late(struct kube *kube, struct attempt_id attempt, uint32_t delay_ms);
+
+/* --- reason.c --- */
+
+/* Under the lock. A task that runs is told; then, or after KUBE_REASON_MS, kube_task_end is called.
+ * False: it is not, or has been. */
+bool task_reason_tell(struct kube *kube, struct kube_task *task, const char *reason);
+/* After kube_fetches_end, by which they end; not under the lock. */
+void kube_reasons_end(struct kube *kube);
 
 /* --- patience.c; under the lock --- */
 
@@ -352,7 +379,11 @@ struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt);
 struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, const char *node);
 void kube_task_begin(struct kube *kube, struct kube_task *task,
                      const struct container *container); /* which is copied */
-void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms);
+/* `reason` is one word for the task; "": it hears none. */
+void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms,
+                    const char *reason);
+/* It has heard why, or will not: its pod is deleted. */
+void kube_task_end(struct kube *kube, const struct kube_task *task);
 void kube_task_forget(struct kube *kube, struct kube_task *task);
 /* One of its `deletes` has been answered. */
 void kube_task_left(struct kube *kube, struct kube_task *task);

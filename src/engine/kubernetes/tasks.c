@@ -389,14 +389,20 @@ void kube_task_begin(struct kube *kube, struct kube_task *task, const struct con
     kube_client_send(kube->client, &call, 0);
 }
 
-void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms)
+void kube_task_end(struct kube *kube, const struct kube_task *task)
+{
+    pod_kill(kube, task);
+}
+
+void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms,
+                    const char *reason)
 {
     const bool is_sooner = !task->is_kill_wanted || grace_ms < task->grace_ms;
     if (task->state >= TASK_ENDED || !is_sooner)
         return;
     task->is_kill_wanted = true;
     task->grace_ms = grace_ms;
-    if (task->uid[0])
+    if (task->uid[0] && !(grace_ms > 0 && task_reason_tell(kube, task, reason)))
         pod_kill(kube, task);
 }
 
@@ -504,7 +510,7 @@ void tasks_lose(struct kube *kube, const char *node, struct tells *tells)
                      arena_format(&tells->arena, "node %s has said nothing for %u s", node,
                                   kube->node_lost_ms / 1000),
                      tells);
-        kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
+        kube_task_kill(kube, task, GIVE_UP_GRACE_MS, "");
         lost(kube, task, tells);
     }
 }
@@ -544,7 +550,7 @@ void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *re
     if (task->gives_up || task->is_kill_wanted)
         return;
     give_up_note(task, reason, message, tells);
-    kube_task_kill(kube, task, GIVE_UP_GRACE_MS);
+    kube_task_kill(kube, task, GIVE_UP_GRACE_MS, "");
 }
 
 /* --- whether its memory had run out --- */

@@ -1,7 +1,7 @@
 """The engine against an API server that misbehaves: test_faults.py SKEPD SKEP
 
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c,
-src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c, src/kube/login.c, src/cli/kube_wants.c
+src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c, src/engine/kubernetes/reason.c, src/kube/login.c, src/cli/kube_wants.c
 """
 import json
 import os
@@ -224,6 +224,24 @@ class Faults(Base):
         with self.api.changed:
             deletes = [request for request in self.api.requests if request.startswith("DELETE") and "/pods/" in request]
         self.assertEqual(len(deletes), 1, deletes)
+
+    def test_a_task_is_told_why_before_its_pod_is_deleted(self):
+        """This server knows no programs in pods: the pod is deleted all the same. That a task reads it is tested with kubelets."""
+        self.start()
+        self.wait_nodes(5)
+        job = self.submit("job")
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.skepd.act(job, "STOP")
+        self.state(job, "STOPPED")
+        with self.api.changed:
+            asked = [request for request in self.api.requests if f"/pods/{pod}" in request and not request.startswith("GET /api/v1/namespaces/default/pods?")
+                     and "/log" not in request]
+        words = "command=%2Fskep%2Finit&command=reason&command=%2Fskep&command=stopped&command=10000"
+        self.assertIn(f"/pods/{pod}/exec?", asked[0])
+        self.assertIn(words, asked[0])
+        self.assertEqual([request.split()[0] for request in asked[1:]], ["DELETE"], asked)
 
     def test_a_right_that_is_missing_for_long(self):
         """Longer than a server that has just begun takes: what must end ends when it may."""

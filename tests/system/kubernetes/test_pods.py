@@ -100,6 +100,15 @@ class Pods(unittest.TestCase):
         self.assertEqual(self.skepd.wait_final([name], PATIENCE_S)[name], state,
                          f"{self.skepd.job(name)}\n{self.skepd.call('GET', f'/api/v2/jobs/{name}/logs?index=0')}\n{self.place.trouble()}")
 
+    def test_a_task_reads_why_it_is_ended(self):
+        """Before SIGTERM, in the file that a task on one machine reads as well."""
+        name = self.submit("why", "trap 'cat $SKEP_STOP_REASON_FILE; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+        log = lambda: self.skepd.call("GET", f"/api/v2/jobs/{name}/logs?index=0")
+        waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == "RUNNING" and "ready" in str(log()),
+                    lambda: f"{self.skepd.job(name)}\n{self.place.trouble()}", PATIENCE_S)
+        self.stop(name)
+        self.assertIn("reason stopped", str(log()), self.skepd.tail())
+
     def stop(self, name):
         self.skepd.act(name, "STOP")
         self.finish(name, "STOPPED")
