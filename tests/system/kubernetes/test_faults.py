@@ -1,7 +1,7 @@
 """The engine against an API server that misbehaves: test_faults.py SKEPD SKEP
 
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/claims.c,
-src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c, src/engine/kubernetes/reason.c, src/kube/login.c, src/cli/kube_wants.c
+src/engine/kubernetes/patience.c, src/engine/kubernetes/secrets.c, src/engine/kubernetes/reason.c, src/cli/kube_wants.c
 """
 import json
 import os
