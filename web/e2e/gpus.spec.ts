@@ -64,6 +64,7 @@ test.describe('GPUs that are sampled', () => {
     await expect(map.getByRole('listitem', { name: /^gpu-node: .*1 busy without a job/ })).toBeVisible()
     await expect(map.getByRole('list', { name: 'Health of the nodes' })).toHaveText('Ready · 1')
     await page.getByLabel('Colour by').selectOption('use')
+    await expect(page.getByRole('region', { name: /^CPU/ }).getByRole('listitem', { name: /^gpu-node: 0 of \d+ in use$/ })).toBeVisible() // the cells of processors have no GPU
     await picture(page, 'map-use')
     expect(await barriers(page)).toEqual([])
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
 import { newsOf } from '../src/lib/changes'
-import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, type Cell } from '../src/lib/cells'
+import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, hasGpus, type Cell } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
@@ -127,7 +127,13 @@ describe('what is busy', () => {
   it('is told by node and index, of what is sampled', () => {
     const busy = busyOf([{ name: 'n1', gpus: [{ index: 0, utilizationPercent: 50 }, { index: 1, utilizationPercent: null }] }])
     expect([...busy]).toEqual([['n1/0', 50]])
-    expect(Object.fromEntries(busyByCluster(cells, groups, busy))).toEqual({ b: { held: 1, sampled: 1, busy: 0.5 }, a: { held: 1, sampled: 0, busy: 0 } })
+    const types = { V100: { gpu: 1, cpu: 4, memory: 8192 }, CPU: { gpu: 0, cpu: 1, memory: 512 } }
+    const told = { b: { held: 1, sampled: 1, busy: 0.5 }, a: { held: 1, sampled: 0, busy: 0 } }
+    expect(Object.fromEntries(busyByCluster(cells, groups, busy, types))).toEqual(told)
+    // cells of processors have the same numbers, and are no GPUs
+    const ofCpus = cells.map((cell) => ({ ...cell, leafCellType: 'CPU' }))
+    expect(Object.fromEntries(busyByCluster([...cells, ...ofCpus], groups, busy, types))).toEqual(told)
+    expect(hasGpus(types, 'A100')).toBe(true)
   })
   it('has bands', () => expect([undefined, 0, 9, 10, 39, 40, 69, 70, 100].map(bandOf)).toEqual(['unknown', 'idle', 'idle', 'low', 'low', 'middle', 'middle', 'high', 'high']))
 })

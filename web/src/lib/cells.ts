@@ -1,5 +1,5 @@
 // The cells of the cluster as HiveD's inspect paths give them, who holds each leaf, and how busy it is.
-import type { ClusterNode } from '../api/client'
+import type { ClusterNode, Schema } from '../api/client'
 
 export interface Cell {
   leafCellType?: string
@@ -120,11 +120,15 @@ export interface Busy {
   busy: number // GPUs' worth of work of the sampled ones
 }
 
+/** By the type of its leaves: cells of processors have none, and their numbers are not those of GPUs. What no type is known of has some. */
+export const hasGpus = (types: Schema['SkuTypes'], leafType: string) => types[leafType]?.gpu !== 0
+
 /** Of the GPUs that jobs hold, by the virtual cluster of the job. */
-export function busyByCluster(cells: Cell[], groups: CellGroup[], busy: Map<string, number>): Map<string, Busy> {
+export function busyByCluster(cells: Cell[], groups: CellGroup[], busy: Map<string, number>, types: Schema['SkuTypes']): Map<string, Busy> {
   const clusterOf = new Map(groups.map((group) => [jobOfGroup(group.metadata.name), group.status.vc]))
   const found = new Map<string, Busy>()
-  for (const leaf of chainsOf(cells, groups).flatMap((chain) => chain.nodes.flatMap((node) => node.leaves))) {
+  const chains = chainsOf(cells, groups).filter(({ leafType }) => hasGpus(types, leafType))
+  for (const leaf of chains.flatMap((chain) => chain.nodes.flatMap((node) => node.leaves))) {
     if (!leaf.isUsed) continue
     const vc = clusterOf.get(leaf.jobs[0] ?? '') ?? leaf.vc
     const one = found.get(vc) ?? { held: 0, sampled: 0, busy: 0 }

@@ -2,9 +2,9 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { memo, useMemo, useState } from 'react'
 import { enc, nameOf } from '../api/client'
-import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs } from '../api/queries'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs, skusQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { bandOf, BANDS, busyOf, chainsOf, colourIndex, type Band, type Chain, type Leaf, type NodeCell } from '../lib/cells'
+import { bandOf, BANDS, busyOf, chainsOf, colourIndex, hasGpus, type Band, type Chain, type Leaf, type NodeCell } from '../lib/cells'
 import { mebibytes } from '../lib/format'
 import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
@@ -21,6 +21,7 @@ const UseOverTime = later(async () => ({ default: (await import('../ui/use')).Us
 type Colouring = 'job' | 'user' | 'vc' | 'health' | 'use'
 type BusyMap = Map<string, number>
 
+const NOTHING_BUSY: BusyMap = new Map()
 const busyAt = (busy: BusyMap, leaf: Leaf) => busy.get(`${leaf.node}/${leaf.index}`)
 
 /** What the key of a leaf is called. */
@@ -167,12 +168,13 @@ function Strays({ leaves, busy }: { leaves: Leaf[]; busy: BusyMap }) {
 function CellMap() {
   const { data, error } = useQuery(cellsQuery)
   const { data: nodes, error: nodesError } = useQuery(nodesQuery)
+  const { data: types, error: typesError } = useQuery(skusQuery(''))
   const [search, change] = useSearch()
   const [hover, setHover] = useState('')
   const by = (search.get('by') ?? 'job') as Colouring
   const mark = search.get('mark') ?? ''
   const chains = useMemo(() => (data ? chainsOf(data.cells, data.groups) : []), [data])
-  const busy = useMemo(() => busyOf(nodes?.data ?? []), [nodes])
+  const busyGpus = useMemo(() => busyOf(nodes?.data ?? []), [nodes])
   const lamps = useMemo(() => new Map(nodes?.data.map((node) => [node.name ?? '', lampOf(node)])), [nodes])
   const lampAt = (name: string): LampState => lamps.get(name) ?? 'unknown'
   if (error)
@@ -181,10 +183,11 @@ function CellMap() {
         {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{error.message}</span>
       </div>
     )
-  if (!data || (!nodes && !nodesError)) return <Loading />
+  if (!data || (!nodes && !nodesError) || (!types && !typesError)) return <Loading />
   return (
     <div className="stack">
       {nodesError && <ErrorNote error={nodesError} />}
+      {typesError && <ErrorNote error={typesError} />}
       <div className="row">
         <SelectField label={t('Colour by')} value={by} onChange={(event) => change({ by: event.target.value, mark: null })}>
           <option value="job">{t('job')}</option>
@@ -196,6 +199,7 @@ function CellMap() {
         <p className="quiet small map-hover">{hover}</p>
       </div>
       {chains.map((chain) => {
+        const busy = types && hasGpus(types, chain.leafType) ? busyGpus : NOTHING_BUSY
         const leaves = chain.nodes.flatMap((node) => node.leaves)
         const free = leaves.filter((leaf) => !leaf.isUsed && leaf.isHealthy).length
         const parents = [...new Set(chain.nodes.map((node) => node.parent))]

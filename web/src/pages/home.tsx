@@ -2,7 +2,7 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { nameOf, sessionGet, type JobDetail, type JobSummary } from '../api/client'
-import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, skusQuery, taskQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
@@ -146,8 +146,8 @@ function Counts({ user }: { user: string | null }) {
 
 function Clusters() {
   const { data, error } = useQuery(clustersQuery)
-  const [nodes, cells] = useQueries({ queries: [nodesQuery, cellsQuery] }) // what is busy
-  const isAwaited = useAwaited((!!data && !nodes.isLoading && !cells.isLoading) || !!error)
+  const busy = useQueries({ queries: [nodesQuery, cellsQuery, skusQuery('')] })
+  const isAwaited = useAwaited((!!data && busy.every((result) => !result.isLoading)) || !!error)
   if (error) return <ErrorNote error={error} />
   return (
     <section className="card" aria-label={t('Virtual clusters')} data-awaited={isAwaited}>

@@ -1,7 +1,7 @@
 // What is busy of what is held: a GPU that is allocated may idle.
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { cellsQuery, nodesQuery } from '../../api/queries'
+import { cellsQuery, nodesQuery, skusQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { busyByCluster, busyOf } from '../../lib/cells'
 import { Meter } from '../../ui/ui'
@@ -12,7 +12,8 @@ const part = (value: number) => value.toLocaleString(undefined, { maximumFractio
 export function BusyLine({ vc }: { vc: string }) {
   const { data: cells } = useQuery(cellsQuery)
   const { data: nodes } = useQuery(nodesQuery)
-  const busy = useMemo(() => (cells && nodes ? busyByCluster(cells.cells, cells.groups, busyOf(nodes.data)) : null), [cells, nodes])
+  const { data: types } = useQuery(skusQuery(''))
+  const busy = useMemo(() => (cells && nodes && types ? busyByCluster(cells.cells, cells.groups, busyOf(nodes.data), types) : null), [cells, nodes, types])
   const one = busy?.get(vc)
   if (!one?.sampled) return null
   return <Meter label={t('Busy, of the GPUs its jobs hold')} used={one.busy} total={one.sampled} text={t('{busy} of {held}', { busy: part(one.busy), held: one.held })} />
