@@ -42,7 +42,7 @@ const form: Record<string, string> = {
   'Wait for them at most, minutes': '最长等待时间（分钟）',
   'What the platform tells tasks': '平台为任务设置的变量',
   'who submitted it': '提交者',
-  'With each come {cpu} CPU and {memory}, unless you choose others.': '每块 GPU 附带 {cpu} 个 CPU 和 {memory} 内存，除非另行选择。',
+  'With each GPU come {cpu} CPU and {memory}, unless you choose others.': '每块 GPU 附带 {cpu} 个 CPU 和 {memory} 内存，除非另行选择。',
   'With neither this nor ssh from task to task no ssh server is started.': '如果既没有公钥，也未启用任务之间的 ssh，则不会启动 ssh 服务器。',
   '{name} is mounted at': '{name} 挂载于',
   'given by the platform': '由平台分配',

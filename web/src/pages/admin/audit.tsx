@@ -89,7 +89,7 @@ export default function Audit() {
   const records = data?.pages.flatMap((page) => page.data) ?? []
   return (
     <>
-      <form className="row" onSubmit={submit}>
+      <form className="row row-foot" onSubmit={submit}>
         <TextField label={t('Who')} name="user" defaultValue={search.get('user') ?? ''} />
         <TextField label={t('About')} name="subject" defaultValue={search.get('subject') ?? ''} />
         <Button type="submit">{t('Search')}</Button>

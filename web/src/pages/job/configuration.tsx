@@ -31,7 +31,7 @@ export default function Configuration({ name }: { name: string }) {
   const shown = isJson ? json : text
   return (
     <div className="stack">
-      <div className="row">
+      <div className="row row-foot">
         <SelectField label={t('Compare with')} value={other} onChange={(event) => change({ with: event.target.value })}>
           <option value="">{t('nothing')}</option>
           {others.map((run) => (

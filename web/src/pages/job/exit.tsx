@@ -40,7 +40,7 @@ export function Rule({ attempt }: { attempt: TaskAttempt | undefined }) {
   if (!rule) return null
   return (
     <div className="small">
-      <span className="quiet">{t('Recognised by the rule {name}, {file} line {line}', { name: rule.name ?? '', file: rule.file === 'built-in' ? t('built in') : (rule.file ?? ''), line: rule.line ?? 0 })}</span>
+      <span className="quiet">{t('Recognised by the rule {name} ({file}, line {line})', { name: rule.name ?? '', file: rule.file === 'built-in' ? t('built-in rules') : (rule.file ?? ''), line: rule.line ?? 0 })}</span>
       {rule.text && <pre className="code">{plainOf(rule.text)}</pre>}
     </div>
   )

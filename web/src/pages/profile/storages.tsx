@@ -26,7 +26,7 @@ export function OwnStorages() {
             <strong>{storage.name}</strong>
             <span className="quiet small" lang="en">{storage.type}</span>
             {storage.isDefault && <span className="tag">{t('default')}</span>}
-            <code className="small anywhere">{storageWhere(storage)}</code>
+            {storageWhere(storage) && <code className="small anywhere">{storageWhere(storage)}</code>}
             {storage.readOnly && <span className="tag">{t('read only')}</span>}
           </li>
         ))}

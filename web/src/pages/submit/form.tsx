@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
 import { infoQuery, skusQuery } from '../../api/queries'
 import {
@@ -134,6 +134,7 @@ const ANOTHER = '<another>' // no name of an image is like this
 
 function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
   const at = (...path: string[]) => ['taskRoles', role.name, ...path]
+  const about = useId()
   const types = Object.entries(skus).filter(([type]) => !role.skuType || type === role.skuType)
   const share = shareOfGpu(types.map(([, sku]) => skuOf(sku)))
   const number = (label: string, value: string, min: number, ...path: string[]) => (
@@ -158,7 +159,7 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
           type="number"
           min={0}
           value={role.gpu}
-          {...(share ? { hint: t('With each come {cpu} CPU and {memory}, unless you choose others.', { cpu: share.cpu, memory: mebibytes(share.memory) }) } : {})}
+          {...(share ? { 'aria-describedby': about } : {})}
           onChange={(event) => setText(gpusSet(text, role, numberOf(event.target.value), share))}
         />
         {number(t('CPUs'), role.cpu, 0, 'resourcePerInstance', 'cpu')}
@@ -179,6 +180,11 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
           </SelectField>
         )}
       </div>
+      {share && (
+        <p id={about} className="small quiet">
+          {t('With each GPU come {cpu} CPU and {memory}, unless you choose others.', { cpu: share.cpu, memory: mebibytes(share.memory) })}
+        </p>
+      )}
       <details className="small">
         <summary>{t('Retries, shared memory, and when the job ends')}</summary>
         <div className="fields fields-narrow">
