@@ -58,7 +58,7 @@ test('a live job is stopped from its row, and the filters are there at the next 
   await page.goto('/jobs')
   await expect(states.getByRole('button', { name: 'Stopped' })).toHaveAttribute('aria-pressed', 'false')
   await page.goto('/jobs?state=FAILED')
-  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click()
   await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' })).toHaveAttribute('href', '/jobs')
 })
 
