@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
 import { newsOf } from '../src/lib/changes'
-import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, hasGpus, type Cell } from '../src/lib/cells'
+import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, hasGpus, type Cell, type CellGroup } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
@@ -88,6 +88,25 @@ describe('cells', () => {
       [true, 'ann~train', 'vc1'],
       [false, '', ''],
     ])
+  })
+  it('of one node and index are told apart by what they are bound to', () => {
+    const of = (type: string, state: string, virtual: string): Cell => ({
+      ...{ ...leaf('n1', state), isNodeLevel: true, leafCellType: type, cellType: 'N' },
+      cellChildren: [{ ...leaf('n1/0', state), virtualCell: { cellAddress: virtual } }],
+    })
+    const group = (name: string, virtual?: string) => ({
+      metadata: { name: `${name}/0` },
+      status: { vc: 'vc1', priority: virtual ? 1 : -1, state: 'Allocated', physicalPlacement: { n1: [0] }, ...(virtual && { virtualPlacement: { [virtual]: [`${virtual}/0`] } }) },
+    })
+    const jobs = (cells: Cell[], ...held: CellGroup[]) => chainsOf(cells, held).map((chain) => chain.nodes[0]?.leaves[0]?.jobs)
+    const both = (state: string) => [of('G', state, 'vc1/0/0'), of('CPU', 'Used', 'vc1/1/0')]
+    expect(jobs(both('Used'), group('ann~train', 'vc1/0'), group('ann~prepare', 'vc1/1'))).toEqual([['ann~train'], ['ann~prepare']])
+    // the one job has both
+    expect(jobs(both('Used'), group('ann~all', 'vc1/0'), group('ann~all', 'vc1/1'))).toEqual([['ann~all'], ['ann~all']])
+    // one without a guarantee is not where another one has it
+    expect(jobs([of('G', 'Used', 'n1/0-opp'), of('CPU', 'Used', 'vc1/1/0')], group('bob~spare'), group('ann~prepare', 'vc1/1'))).toEqual([['bob~spare'], ['ann~prepare']])
+    // and stays where it is while it is being preempted
+    expect(jobs(both('Reserving'), group('bob~spare'), group('ann~train', 'vc1/0'), group('ann~prepare', 'vc1/1'))).toEqual([['bob~spare', 'ann~train'], ['ann~prepare']])
   })
   it('have the same colour every time', () => {
     expect(colourIndex('ann~train')).toBe(colourIndex('ann~train'))

@@ -11,11 +11,18 @@ export interface Cell {
   cellPriority: number
   cellChildren?: Cell[]
   vc?: string
+  virtualCell?: { cellAddress: string } // that it is bound to; of a leaf without guarantee its own address with "-opp"
 }
 
 export interface CellGroup {
   metadata: { name: string } // user~job/attempt
-  status: { vc: string; priority: number; state: string; physicalPlacement?: Record<string, number[]> | null }
+  status: {
+    vc: string
+    priority: number
+    state: string
+    physicalPlacement?: Record<string, number[]> | null // indices by node, without the type of the leaves
+    virtualPlacement?: Record<string, string[]> | null // addresses of virtual leaves; none without guarantee
+  }
 }
 
 export interface Leaf {
@@ -46,19 +53,48 @@ const leavesUnder = (cell: Cell): Cell[] => (cell.cellChildren?.length ? cell.ce
 /** The job of a group's name. */
 export const jobOfGroup = (name: string) => name.replace(/\/[^/]*$/, '')
 
-export function holdersOf(groups: CellGroup[]): Map<string, string[]> {
-  const holders = new Map<string, string[]>()
-  for (const group of groups)
-    for (const [node, indices] of Object.entries(group.status.physicalPlacement ?? {}))
-      for (const index of indices) {
-        const key = `${node}/${index}`
-        const job = jobOfGroup(group.metadata.name)
-        const before = holders.get(key)
-        if (!before) holders.set(key, [job])
-        else if (!before.includes(job)) before.push(job)
-      }
-  return holders
+function add<T>(map: Map<string, T[]>, key: string, value: T) {
+  const before = map.get(key)
+  if (!before) map.set(key, [value])
+  else if (!before.includes(value)) before.push(value)
 }
+
+interface Place {
+  node: string
+  index: number
+  key: string
+}
+
+function placeOf(leaf: Cell): Place {
+  const parts = leaf.cellAddress.split('/')
+  const node = parts[0] ?? ''
+  const index = Number(parts.at(-1))
+  return { node, index, key: `${node}/${index}` }
+}
+
+/**
+ * Who holds a leaf. A node and an index name two of them where a node has cells of GPUs and of processors: then the
+ * virtual leaf says which one a job with a guarantee has. A job without one is named at both.
+ */
+function holdersOf(leaves: Cell[], groups: CellGroup[]): (leaf: Cell) => string[] {
+  const byPlace = new Map<string, string[]>()
+  const byVirtual = new Map<string, string[]>()
+  for (const { metadata, status } of groups) {
+    const job = jobOfGroup(metadata.name)
+    for (const [node, indices] of Object.entries(status.physicalPlacement ?? {})) for (const index of indices) add(byPlace, `${node}/${index}`, job)
+    for (const address of Object.values(status.virtualPlacement ?? {}).flat()) add(byVirtual, address, job)
+  }
+  const boundOf = (leaf: Cell) => byVirtual.get(leaf.virtualCell?.cellAddress ?? '') ?? []
+  const bound = new Map<string, Cell[]>() // by job and place
+  for (const leaf of leaves) for (const job of boundOf(leaf)) add(bound, `${job} ${placeOf(leaf).key}`, leaf)
+  return (leaf) => {
+    if (!isHeld(leaf)) return []
+    const isCertain = leaf.cellState === 'Used' && boundOf(leaf).length > 0
+    return (byPlace.get(placeOf(leaf).key) ?? []).filter((job) => bound.get(`${job} ${placeOf(leaf).key}`)?.includes(leaf) ?? !isCertain)
+  }
+}
+
+const isHeld = (leaf: Cell) => leaf.cellState === 'Used' || leaf.cellState === 'Reserving' || leaf.cellState === 'Reserved'
 
 function nodeCellsOf(cell: Cell, parent: string): [Cell, string][] {
   if (cell.isNodeLevel || !cell.cellChildren?.length) return [[cell, parent]]
@@ -66,7 +102,7 @@ function nodeCellsOf(cell: Cell, parent: string): [Cell, string][] {
 }
 
 export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
-  const holders = holdersOf(groups)
+  const jobsOf = holdersOf(cells.flatMap(leavesUnder), groups)
   const chains = new Map<string, Chain>()
   for (const top of cells) {
     const leafType = top.leafCellType ?? top.cellType
@@ -74,19 +110,16 @@ export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
     if (!chain) chains.set(leafType, (chain = { leafType, nodes: [] }))
     for (const [cell, parent] of nodeCellsOf(top, '')) {
       const leaves = leavesUnder(cell).map((leaf): Leaf => {
-        const parts = leaf.cellAddress.split('/')
-        const index = Number(parts.at(-1))
-        const node = parts[0] ?? ''
-        const isUsed = leaf.cellState === 'Used' || leaf.cellState === 'Reserving' || leaf.cellState === 'Reserved'
+        const { node, index } = placeOf(leaf)
         return {
           address: leaf.cellAddress,
           node,
           index,
           isHealthy: leaf.cellHealthiness === 'Healthy',
-          isUsed,
+          isUsed: isHeld(leaf),
           vc: leaf.vc ?? '',
           priority: leaf.cellPriority,
-          jobs: isUsed ? (holders.get(`${node}/${index}`) ?? []) : [],
+          jobs: jobsOf(leaf),
         }
       })
       chain.nodes.push({ name: cell.cellAddress.split('/')[0] ?? '', type: cell.cellType, parent, leaves })
