@@ -86,3 +86,26 @@ test('no page scrolls sideways or runs out of its lines in a window of 3840 pixe
   }
   expect(wrong).toEqual([])
 })
+
+test('what has the focus does not stand below the bar at the top, however one comes to it', async ({ page }) => {
+  await signIn(page)
+  await page.setViewportSize({ width: 1280, height: 420 })
+  await page.goto('/submit')
+  await settled(page)
+  await page.getByRole('main').getByRole('button').last().focus()
+  const hidden: string[] = []
+  let isScrolled = false
+  for (let isInForm = true, pressed = 0; isInForm && pressed < 100; pressed++) {
+    await page.keyboard.press('Shift+Tab')
+    const focused = await page.evaluate(() => {
+      const one = document.activeElement!
+      const bar = document.querySelector('.bar')!.getBoundingClientRect()
+      return { isInForm: !!one.closest('main'), name: one.outerHTML.slice(0, 80), isHidden: one.getBoundingClientRect().top < bar.bottom, isScrolled: window.scrollY > 0 }
+    })
+    isInForm = focused.isInForm
+    isScrolled ||= focused.isScrolled
+    if (isInForm && focused.isHidden && !focused.name.includes('cm-content')) hidden.push(focused.name) // the text beside is as high as the window
+  }
+  expect(isScrolled).toBe(true)
+  expect(hidden).toEqual([])
+})

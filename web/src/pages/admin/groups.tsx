@@ -106,13 +106,13 @@ type GroupAsked = { kind: 'new' } | { kind: 'change' | 'remove' | 'members' | 'q
 
 export function Groups() {
   const { data, error } = useQuery(groupsQuery)
-  const { data: users } = useQuery(usersQuery)
+  const { data: users, isPending: areUsersAwaited } = useQuery(usersQuery) // whose names decide how wide the columns are
   const [asked, ask] = useState<GroupAsked>(null)
   const queries = useQueryClient()
   const undo = useUndo()
   const fresh = useFresh()
   if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data || areUsersAwaited) return <Loading />
   const members = (group: Group) => (users ?? []).filter((user) => user.grouplist?.includes(group.groupname ?? ''))
   const remove = async (name: string) => {
     const back = await groupRemove(name, await queries.fetchQuery({ ...templatesQuery(''), staleTime: 0 }))
