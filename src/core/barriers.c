@@ -369,6 +369,7 @@ void barriers_take(struct barriers *barriers, const struct record *records, size
             break;
         case RECORD_STORY:
         case RECORD_NODE:
+        case RECORD_CLUSTER:
             break;
         }
     }

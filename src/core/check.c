@@ -3,15 +3,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/clusters.h"
 #include "core/engines.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
+#include "core/renew.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
 
 /* --- invariants --- */
+
+enum { PAST_PLACERS_MAX = 32 };
 
 /* assert would vanish from a build without assertions; whoever calls core_check wants to know */
 #define CHECK(condition)                                                                           \
@@ -198,6 +202,8 @@ void core_check(const struct core *core)
     CHECK(queued == queue_count(core->queue));
     CHECK(tasks == core->tasks_live && jobs == core->jobs_live);
     CHECK(!core->output && core->actions.count == 0);
+    /* each may be as large as the placer: they are freed as fast as they are made */
+    CHECK(past_placer_count(core) <= PAST_PLACERS_MAX);
 }
 
 /* --- hash --- */
@@ -232,6 +238,15 @@ static void mix_node(uint64_t *hash, const struct core *core, uint32_t at)
     mix_text(hash, node->closing.why);
     mix_text(hash, node_is_told_blame(node) ? node->cordon : ""); /* else a restart forgets it */
     mix(hash, (uint64_t)node->task_count << 32 | (node->ports.taken - held_ports_of(core, at)));
+}
+
+static void mix_closed(uint64_t *hash, const struct cluster_record *cluster)
+{
+    assert(cluster->closing.is_closed);
+    mix_text(hash, cluster->name);
+    mix(hash, (uint64_t)cluster->closing.at_ms);
+    mix_text(hash, cluster->closing.by);
+    mix_text(hash, cluster->closing.why);
 }
 
 static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
@@ -272,6 +287,8 @@ uint64_t core_hash(const struct core *core)
     mix(&hash, core->last_attempt);
     for (uint32_t i = 0; i < core_node_count(core); i++)
         mix_node(&hash, core, i);
+    for (uint32_t i = 0; i < core_closed_count(core); i++)
+        mix_closed(&hash, core_closed_at(core, i));
     uint64_t *ids = mem_alloc(mem_size(core_job_slots(core) + 1, sizeof *ids));
     size_t count = 0;
     for (uint32_t i = 0; i < core_job_slots(core); i++)

@@ -5,6 +5,7 @@
 #include "core/preempt.h"
 #include "core/renew.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "placement/check.h"
@@ -37,10 +38,11 @@ static void place_see(void *context, const char *group, size_t slot, struct node
     if (holdovers_has(places->core, group)) {
         is_right = true;
     } else if (slot == PLACEMENT_WAITING) {
-        is_right = hold_holder(places->core, group) != NULL;
+        is_right = hold_holder(places->core, group) || shadow_defers(places->core, group);
     } else {
         uint32_t known = place_node(places->core, group, slot);
-        is_right = known != NONE && (known == node.v || node.v == NODE_NONE.v);
+        is_right = (known != NONE && (known == node.v || node.v == NODE_NONE.v)) ||
+                   shadow_defers(places->core, group);
         places->held++;
     }
     if (is_right || places->wrong)

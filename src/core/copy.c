@@ -2,12 +2,14 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/clusters.h"
 #include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/renew.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 
@@ -55,9 +57,12 @@ struct core *core_copy(const struct core *from)
     timers_copy(&to->timers, &from->timers);
     core_jobs_copy(to, from);
     holdovers_copy(to, from);
+    naming_copy(to, from);
     core_nodes_copy(to, from);
+    core_clusters_copy(to, from);
     core_tasks_copy(to, from);
     reserve_copy(to, from);
+    shadow_copy(to, from);
     arena_init(&to->scratch);
     to->actions.arena = &to->scratch;
     return to;

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/utc.h"
+#include "core/clusters.h"
 #include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -16,6 +17,7 @@
 #include "core/reserve.h"
 #include "core/restore.h"
 #include "core/schedule.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "spec/spec.h"
@@ -67,6 +69,7 @@ void core_free(struct core *core)
     preempt_release(core);
     core_tasks_release(core);
     core_nodes_release(core);
+    core_clusters_release(core);
     timers_release(&core->timers);
     records_release(core);
     schedule_release(core);
@@ -356,6 +359,10 @@ static void started_event(struct core *core, const struct event *event)
         return;
     }
     node_accepted(core, task->node);
+    if (event->task.address && *event->task.address) {
+        core_task_address(task, event->task.address);
+        record_task_changed(core, task); /* told again, too: its peers may not have heard it */
+    }
     task_event(core, event, JOB_EVENT_TASK_RUNNING);
 }
 
@@ -470,6 +477,12 @@ static void event_apply(struct core *core, const struct event *event)
     case EVENT_NODE_UNCORDON:
         node_uncordon_event(core, event);
         break;
+    case EVENT_CLUSTER_CLOSE:
+        cluster_close_event(core, event);
+        break;
+    case EVENT_CLUSTER_OPEN:
+        cluster_open_event(core, event);
+        break;
     case EVENT_TASK_PREPARING:
         task_event(core, event, JOB_EVENT_TASK_PREPARING);
         break;
@@ -543,6 +556,8 @@ static void placer_tidy(struct core *core)
     }
     placer_renew(core); /* what was placed since may make it outdated, at any piece */
     if (placer_is_renewing(core) || renewal_waits(core))
+        return;
+    if (placer_is_copied(core))
         return;
     const struct placer_ops *ops = core->placer->ops;
     const bool was_making = ops->is_making && ops->is_making(core->placer);

@@ -72,15 +72,16 @@ void core_slice_set(struct core *core, uint32_t work);
  * carries out. Never fails: a request that cannot be granted is an answer with ERR_*. */
 void core_step(struct core *core, const struct event *event, struct output *output);
 
-/* Restart: feed what the store holds, in this order, then finish once. Nodes by their numbers; live
- * jobs only (not final, or with held containers); all their tasks, where rows of earlier attempts
- * of the job are passed over. The plan becomes the core's in any case.
- * ERR_CORRUPT: the rows contradict each other; the core is good for core_free alone then.
+/* Restart: feed what the store holds, in this order, then finish once. Nodes by their numbers; the
+ * virtual clusters that are closed; live jobs only (not final, or with held containers); all their
+ * tasks, where rows of earlier attempts of the job are passed over. The plan becomes the core's in
+ * any case. ERR_CORRUPT: the rows contradict each other; the core is good for core_free alone then.
  * core_restore_finish gives commands again for all that had been decided and may not have been done
  * (create, kill), and the next wake-up. */
 int core_restore_counters(struct core *core, struct job_id last_job,
                           struct attempt_id last_attempt);
 int core_restore_node(struct core *core, const struct node_record *record, struct err *err);
+int core_restore_cluster(struct core *core, const struct cluster_record *record, struct err *err);
 int core_restore_job(struct core *core, const struct job_record *record, struct plan *plan,
                      struct err *err);
 int core_restore_task(struct core *core, const struct task_record *record, struct err *err);

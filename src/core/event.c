@@ -11,8 +11,8 @@
 
 /* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait,
  * that of 4 no order of the queue, that of 7 no gangs that span engines. RESTORE had no numbers up
- * to version 5, STARTED no node and nodes no engine up to version 6. */
-enum { EVENT_VERSION = 8, EVENT_VERSION_MIN = 2 };
+ * to version 5, STARTED no node and nodes no engine up to version 6, and no address up to 8. */
+enum { EVENT_VERSION = 9, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -64,8 +64,10 @@ static void put_task(struct buf *out, const struct event *event)
     buf_put_u64(out, event->task.attempt.v);
     put_string(out, event->task.reason);
     put_string(out, event->task.message);
-    if (event->kind == EVENT_TASK_STARTED)
+    if (event->kind == EVENT_TASK_STARTED) {
         put_string(out, event->task.node);
+        put_string(out, event->task.address);
+    }
     if (event->kind != EVENT_TASK_EXITED)
         return;
     buf_put_u32(out, (uint32_t)completion->code);
@@ -145,6 +147,11 @@ void event_encode(const struct event *event, struct buf *out)
     case EVENT_NODE_DRAIN:
     case EVENT_NODE_UNCORDON:
         put_node(out, &event->node);
+        break;
+    case EVENT_CLUSTER_CLOSE:
+    case EVENT_CLUSTER_OPEN:
+        put_string(out, event->cluster.name);
+        put_string(out, event->cluster.reason);
         break;
     case EVENT_TASK_PREPARING:
     case EVENT_TASK_STARTED:
@@ -270,8 +277,10 @@ static void take_task(struct event_reader *reader, struct event *event)
     event->task.attempt.v = cursor_u64(&reader->cursor);
     event->task.reason = take_string(reader);
     event->task.message = take_string(reader);
-    if (event->kind == EVENT_TASK_STARTED)
+    if (event->kind == EVENT_TASK_STARTED) {
         event->task.node = reader->version >= 7 ? take_string(reader) : "";
+        event->task.address = reader->version >= 9 ? take_string(reader) : "";
+    }
     if (event->kind != EVENT_TASK_EXITED)
         return;
     completion->code = (int32_t)cursor_u32(&reader->cursor);
@@ -364,6 +373,11 @@ static void take_body(struct event_reader *reader, struct event *event)
     case EVENT_NODE_UNCORDON:
         take_node(reader, &event->node);
         break;
+    case EVENT_CLUSTER_CLOSE:
+    case EVENT_CLUSTER_OPEN:
+        event->cluster.name = take_string(reader);
+        event->cluster.reason = take_string(reader);
+        break;
     case EVENT_TASK_PREPARING:
     case EVENT_TASK_STARTED:
     case EVENT_TASK_EXITED:
@@ -402,7 +416,7 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     reader.version = cursor_u8(&reader.cursor);
     bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;
     uint8_t kind = cursor_u8(&reader.cursor);
-    is_known = is_known && kind <= EVENT_NODE_UNCORDON;
+    is_known = is_known && kind <= EVENT_CLUSTER_OPEN;
     if (is_known) {
         event->kind = kind;
         event->now_ms = (int64_t)cursor_u64(&reader.cursor);
@@ -442,7 +456,9 @@ const char *event_name(enum event_kind kind)
         [EVENT_NODE_CORDON] = "node cordon",
         [EVENT_NODE_DRAIN] = "node drain",
         [EVENT_NODE_UNCORDON] = "node uncordon",
+        [EVENT_CLUSTER_CLOSE] = "virtual cluster close",
+        [EVENT_CLUSTER_OPEN] = "virtual cluster open",
     };
-    assert((unsigned)kind <= EVENT_NODE_UNCORDON);
+    assert((unsigned)kind <= EVENT_CLUSTER_OPEN);
     return names[kind];
 }

@@ -43,6 +43,8 @@ enum event_kind {
     EVENT_NODE_CORDON,    /* somebody asks that nothing is started there */
     EVENT_NODE_DRAIN,     /* the same, and what runs there is ended and starts elsewhere */
     EVENT_NODE_UNCORDON,  /* it is used again */
+    EVENT_CLUSTER_CLOSE,  /* somebody asks that nothing of a virtual cluster starts */
+    EVENT_CLUSTER_OPEN,   /* it may start again */
 };
 
 /* Opaque to the core: rows that the store keeps with the job. */
@@ -54,6 +56,7 @@ struct submission {
     struct text source;     /* the file with the secrets masked */
     struct text sealed;     /* secrets, sealed by the server's key; may be empty */
     uint8_t format;         /* enum spec_format */
+    uint8_t notices;        /* what its user is told of: server/notices.h; nothing to the core */
 };
 
 /* START of a job that the core has forgotten (final for longer than finished_keep_s): its row and
@@ -82,11 +85,15 @@ struct event {
         struct node_facts node; /* NODE; LOST, CORDON and DRAIN use name and reason, PARDON and
                                  * UNCORDON the name */
         struct {
+            const char *name, *reason; /* CLOSE: for people, may be empty */
+        } cluster;                     /* CLUSTER_CLOSE, CLUSTER_OPEN */
+        struct {
             struct attempt_id attempt;
             struct completion completion; /* EXITED */
             double blame;                 /* EXITED: its weight against the node (blame_weight) */
             const char *reason, *message; /* NOTE, IDLE, REFUSED */
             const char *node;             /* STARTED: where it runs; NULL or "": as was asked */
+            const char *address;          /* STARTED: its own; NULL or "": that of its node */
         } task;
         struct {
             const struct core_config *config; /* CONFIG, RESTORE */

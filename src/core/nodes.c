@@ -11,6 +11,7 @@
 #include "core/records.h"
 #include "core/renew.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 
@@ -89,7 +90,7 @@ static void node_changed(struct core *core, uint32_t at)
     assert(at < core->nodes.count);
     capacity_update(core, at);
     core_engine_update(core, at);
-    node_tell_placer(core, core->placer, at);
+    placer_node(core, at);
     renewal_node(core, at);
     placer_renew(core);
     reserve_node(core, at);

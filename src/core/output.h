@@ -10,6 +10,7 @@
 #ifndef CORE_OUTPUT_H
 #define CORE_OUTPUT_H
 #include "base/arena.h"
+#include "model/cluster.h"
 #include "model/completion.h"
 #include "model/ids.h"
 #include "model/node.h"
@@ -20,7 +21,14 @@
 
 struct submission;
 
-enum record_kind { RECORD_JOB, RECORD_TASK, RECORD_STORY, RECORD_NODE, RECORD_JOB_DELETED };
+enum record_kind {
+    RECORD_JOB,
+    RECORD_TASK,
+    RECORD_STORY,
+    RECORD_NODE,
+    RECORD_CLUSTER,
+    RECORD_JOB_DELETED
+};
 
 /* Row of `jobs`, and of `job_attempts` under (id, attempt). Times: Unix ms, 0 = not yet. */
 struct job_record {
@@ -107,6 +115,7 @@ struct record {
         struct task_record task;
         struct story_record story;
         struct node_record node;
+        struct cluster_record cluster;
         struct job_id deleted;
     };
 };

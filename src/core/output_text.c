@@ -101,6 +101,16 @@ static void write_node(struct buf *out, const struct node_record *node)
         buf_format(out, " closed by %s \"%s\"", node->closing.by, node->closing.why);
 }
 
+static void write_cluster(struct buf *out, const struct cluster_record *cluster)
+{
+    assert(cluster->name);
+    buf_format(out, "virtual cluster %s", cluster->name);
+    if (cluster->closing.is_closed)
+        buf_format(out, " closed by %s \"%s\"", cluster->closing.by, cluster->closing.why);
+    else
+        buf_string(out, " open");
+}
+
 static void write_record(struct buf *out, const struct record *record, int64_t origin_ms)
 {
     switch (record->kind) {
@@ -115,6 +125,9 @@ static void write_record(struct buf *out, const struct record *record, int64_t o
         break;
     case RECORD_NODE:
         write_node(out, &record->node);
+        break;
+    case RECORD_CLUSTER:
+        write_cluster(out, &record->cluster);
         break;
     case RECORD_JOB_DELETED:
         buf_format(out, "deleted %u", record->deleted.v);

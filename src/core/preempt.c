@@ -10,6 +10,7 @@
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/start.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -158,10 +159,10 @@ void hold_forget(struct core *core, struct core_job *job, const char *group)
 static void group_give_back(struct core *core, const char *group, bool is_bound)
 {
     if (is_bound) {
-        core->placer->ops->release_group(core->placer, group);
+        placer_release_group(core, group);
         reserve_release_group(core, group);
     } else {
-        core->placer->ops->cancel(core->placer, group);
+        placer_cancel(core, group);
         reserve_cancel(core, group);
     }
 }
@@ -248,13 +249,11 @@ bool holdovers_release(struct core *core, uint32_t end)
     return true;
 }
 
-void holdovers_release_in(const struct core *core, struct placer *copy)
+const char *holdovers_at(const struct core *core, size_t nth)
 {
-    assert(copy != core->placer);
-    for (size_t i = core->holdover_next; i < core->holdovers.count; i++) {
-        copy->ops->cancel(copy, core->holdovers.items[i].group);
-        copy->ops->release_group(copy, core->holdovers.items[i].group);
-    }
+    assert(core->holdover_next <= core->holdovers.count);
+    const size_t at = core->holdover_next + nth;
+    return at < core->holdovers.count ? core->holdovers.items[at].group : NULL;
 }
 
 bool holdovers_has(const struct core *core, const char *group)
@@ -287,6 +286,7 @@ void preempt_release(struct core *core)
 {
     holdovers_forget(core);
     ARRAY_FREE(&core->holdovers);
+    ARRAY_FREE(&core->naming.victims);
     text_map_release(&core->hold_names);
 }
 
@@ -337,6 +337,14 @@ void gang_undo(struct core *core, struct core_job *job)
     }
     if (!job->hold_count)
         victims_clear(core, job);
+    placing_forget(core, job);
+}
+
+void holds_close(struct core *core, struct core_job *job)
+{
+    assert(job->id.v);
+    holds_release(core, job);
+    victims_clear(core, job);
     placing_forget(core, job);
 }
 
@@ -447,15 +455,40 @@ void victims_clear(struct core *core, struct core_job *job)
     job->victims_ms = core->now_ms;
 }
 
-void victims_add(struct core *core, struct core_job *job, const char *const *names, size_t count)
+void victims_name(struct core *core, const struct core_job *job,
+                  const struct placement_result *result)
 {
+    struct naming *naming = &core->naming;
+    if (!result->victim_first) {
+        naming->victims.count = 0;
+        naming->has_own = false;
+    }
+    for (size_t i = result->victim_first; i < result->victim_count; i++) {
+        const struct victim victim = victim_of(core, job, result->victims[i]);
+        *ARRAY_ADD(&naming->victims) = victim;
+        naming->has_own |= victim.group != NONE &&
+                           core_job_at(core, core_group_at(core, victim.group)->job) == job;
+    }
+}
+
+void victims_add(struct core *core, struct core_job *job)
+{
+    const size_t count = core->naming.victims.count;
     assert(count <= UINT32_MAX / 2 && job->id.v);
     if (job->victim_count + count > job->victim_room) {
         job->victim_room = (job->victim_count + (uint32_t)count) * 2;
         job->victims = mem_realloc(job->victims, mem_size(job->victim_room, sizeof *job->victims));
     }
-    for (size_t i = 0; i < count; i++)
-        job->victims[job->victim_count++] = victim_of(core, job, names[i]);
+    if (count)
+        memcpy(job->victims + job->victim_count, core->naming.victims.items,
+               count * sizeof *job->victims);
+    job->victim_count += (uint32_t)count;
+}
+
+void naming_copy(struct core *to, const struct core *from)
+{
+    ARRAY_COPY(&to->naming.victims, &from->naming.victims);
+    to->naming.has_own = from->naming.has_own;
 }
 
 bool victims_are_new(const struct core *core, const struct core_job *job)

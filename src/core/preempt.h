@@ -32,7 +32,8 @@ bool holdovers_are_left(const struct core *core);
 /* Tell it of as many as fit into the work of the step until `end`; false: some are left. */
 bool holdovers_release(struct core *core, uint32_t end);
 /* A copy of the placer is to know none of them. */
-void holdovers_release_in(const struct core *core, struct placer *copy);
+/* The group of the nth that is left; NULL: there are fewer. */
+const char *holdovers_at(const struct core *core, size_t nth);
 bool holdovers_has(const struct core *core, const char *group);
 void holdovers_forget(struct core *core); /* another placer begins, which knows none of them */
 void holdovers_copy(struct core *to, const struct core *from);
@@ -42,6 +43,8 @@ struct placing *placing_of(struct core *core, const struct core_job *job);
 void placing_forget(struct core *core, const struct core_job *job);
 /* A gang gets no place: whatever was found for it is given back. */
 void gang_undo(struct core *core, struct core_job *job);
+/* Its virtual cluster is closed: the same, and that is no failure of the job. */
+void holds_close(struct core *core, struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
 /* It is tried again when its pause is over; also after a restart. */
@@ -53,7 +56,12 @@ struct start_outcome preempt_outcome(struct core *core, const struct placement_r
 struct start_outcome victims_wait_for(struct core *core, const char *const *victims, size_t count);
 /* A search begins: nobody has been named in it. */
 void victims_clear(struct core *core, struct core_job *job);
-void victims_add(struct core *core, struct core_job *job, const char *const *names, size_t count);
+/* Those that are new in a result of the placer, for a part of the job; then all of the part become
+ * the job's. */
+void victims_name(struct core *core, const struct core_job *job,
+                  const struct placement_result *result);
+void victims_add(struct core *core, struct core_job *job);
+void naming_copy(struct core *to, const struct core *from);
 /* Is there one that has not been told to end? */
 bool victims_are_new(const struct core *core, const struct core_job *job);
 /* End them, announced, from *told on: at least one, and as many as the step's work until `end`

@@ -11,6 +11,7 @@
 /* Of a class, or the least of a subtree: the smallest of each, and the highest priority. */
 struct reach {
     uint64_t tried;
+    uint64_t closed; /* UINT64_MAX: none of them is */
     struct queue_need need;
     int32_t priority;
 };
@@ -26,7 +27,8 @@ struct class
     size_t count, room;
     bool is_for_limit; /* blocked, but not for jobs with shorter time limits */
     struct queue_need need;
-    uint64_t tried; /* the change before which it was found to be hopeless; 0: never */
+    uint64_t tried;  /* the change before which it was found to be hopeless; 0: never */
+    uint64_t closed; /* the opening before which it was closed; 0: it is not */
     uint32_t left, right;
     struct reach least; /* of the subtree */
 };
@@ -48,7 +50,8 @@ struct queue {
         size_t count, room;
     } positions;
     uint32_t root;
-    uint64_t change; /* classes tried before it may have something to start */
+    uint64_t change;  /* classes tried before it may have something to start */
+    uint64_t opening; /* classes closed before it may have been opened */
     size_t total;
     uint32_t class_count;
     const struct queue_order *order;
@@ -117,6 +120,8 @@ static void reach_add(struct reach *sum, const struct reach *other)
 {
     if (other->tried < sum->tried)
         sum->tried = other->tried;
+    if (other->closed < sum->closed)
+        sum->closed = other->closed;
     if (other->need.task_gpus < sum->need.task_gpus)
         sum->need.task_gpus = other->need.task_gpus;
     if (other->need.gpus < sum->need.gpus)
@@ -127,11 +132,19 @@ static void reach_add(struct reach *sum, const struct reach *other)
         sum->priority = other->priority;
 }
 
-/* A class that has never been tried needs nothing: it is tried once, for its reason. */
+/* A class that has never been tried needs nothing: it is tried once, for its reason. No room is
+ * enough for one that is closed, so that it does not lead a search for others astray. */
 static struct reach class_reach(const struct class *class)
 {
+    static const struct reach closed = {
+        UINT64_MAX, UINT64_MAX, {UINT32_MAX, UINT64_MAX, UINT64_MAX}, INT32_MIN};
     assert(class->count > 0);
-    struct reach reach = {class->tried, {0}, class->items[0].priority};
+    struct reach reach = {class->tried, UINT64_MAX, {0}, class->items[0].priority};
+    if (class->closed) {
+        reach = closed;
+        reach.closed = class->closed;
+        return reach;
+    }
     if (class->tried)
         reach.need = class->need;
     return reach;
@@ -228,7 +241,7 @@ enum { VISITS_MAX = 256 }; /* then anything that is not blocked will do */
 static bool reach_is_in(const struct queue_search *search, const struct reach *reach)
 {
     const struct queue_room *room = search->visits < VISITS_MAX ? search->room : NULL;
-    if (reach->tried >= search->queue->change)
+    if (reach->tried >= search->queue->change && reach->closed >= search->queue->opening)
         return false;
     return !room || reach->priority > room->lowest ||
            (reach->need.task_gpus <= room->free.task_gpus && reach->need.gpus <= room->free.gpus &&
@@ -393,7 +406,7 @@ struct queue *queue_new(const struct queue_order *order)
     struct queue *queue = mem_zero(1, sizeof *queue);
     queue->order = order;
     queue->root = NOWHERE;
-    queue->change = 1;
+    queue->change = queue->opening = 1;
     return queue;
 }
 
@@ -450,6 +463,7 @@ struct queue *queue_copy(const struct queue *from)
     to->positions.count = to->positions.room = from->positions.count;
     to->root = from->root;
     to->change = from->change;
+    to->opening = from->opening;
     to->class_count = from->class_count;
     ARRAY_RESERVE(&to->classes, from->classes.count);
     to->classes.count = from->classes.count;
@@ -570,19 +584,39 @@ struct queue_item queue_shortest(const struct queue *queue, uint32_t at)
     return class->items[queue->positions.items[class->by_limit[0]].at];
 }
 
-void queue_block(struct queue *queue, uint32_t at, const char *reason, uint64_t topic,
-                 bool is_for_limit)
+static void class_stop(struct queue *queue, uint32_t at, const char *reason, uint64_t topic)
 {
     struct class *class = &queue->classes.items[at];
     assert(class->shape);
     class->tried = queue->change;
-    class->is_for_limit = is_for_limit;
     class->topic = topic;
     tree_update(queue, queue->root, at, false);
     if (class->reason && (class->reason == reason || strcmp(class->reason, reason) == 0))
         return;
     mem_free(class->reason);
     class->reason = mem_copy(reason);
+}
+
+void queue_block(struct queue *queue, uint32_t at, const char *reason, uint64_t topic,
+                 bool is_for_limit)
+{
+    assert(at < queue->classes.count);
+    queue->classes.items[at].is_for_limit = is_for_limit;
+    queue->classes.items[at].closed = 0;
+    class_stop(queue, at, reason, topic);
+}
+
+void queue_close(struct queue *queue, uint32_t at, const char *reason, uint64_t topic)
+{
+    assert(at < queue->classes.count);
+    queue->classes.items[at].is_for_limit = false;
+    queue->classes.items[at].closed = queue->opening;
+    class_stop(queue, at, reason, topic);
+}
+
+void queue_reopen(struct queue *queue)
+{
+    queue->opening++;
 }
 
 void queue_unblock(struct queue *queue)
@@ -592,7 +626,8 @@ void queue_unblock(struct queue *queue)
 
 bool queue_is_blocked(const struct queue *queue, uint32_t class)
 {
-    return queue->classes.items[class].tried >= queue->change;
+    const struct class *of = &queue->classes.items[class];
+    return of->closed ? of->closed >= queue->opening : of->tried >= queue->change;
 }
 
 uint32_t queue_class_count(const struct queue *queue)

@@ -8,6 +8,9 @@
  * a pass costs one search a class, not one a job: 100,000 waiting jobs of ten shapes cost ten
  * searches. queue_block says "nothing fits"; queue_unblock forgets all of that, at no cost.
  *
+ * queue_close says "nothing of this class may start": it is passed over, at no cost, until
+ * queue_reopen, which lets all closed classes be tried once more.
+ *
  * The classes stand in a balanced tree in the order of their first jobs. Each subtree knows the
  * least that any of its classes needs, so that classes for which there is certainly no room cost
  * nothing, however many they are.
@@ -91,6 +94,11 @@ struct queue_item queue_shortest(const struct queue *queue, uint32_t class);
 void queue_block(struct queue *queue, uint32_t class, const char *reason, uint64_t topic,
                  bool is_for_limit);
 void queue_unblock(struct queue *queue);
+/* Not again before queue_reopen, whatever is freed. As queue_block otherwise. */
+void queue_close(struct queue *queue, uint32_t class, const char *reason, uint64_t topic);
+/* All that are closed may be tried again: queue_next gives them where it is asked without a room.
+ * Costs nothing, however many they are. */
+void queue_reopen(struct queue *queue);
 bool queue_is_blocked(const struct queue *queue, uint32_t class);
 
 uint32_t queue_class_count(const struct queue *queue);

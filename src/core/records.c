@@ -190,7 +190,9 @@ static void task_fill(struct core *core, const struct core_task *task, const str
         .retries = life->retries,
         .accountable_retries = life->retries_counted,
         .node = has_place ? keep(core, node->facts.name) : "",
-        .address = has_place ? keep(core, node->facts.address) : "",
+        .address = !has_place      ? ""
+                   : task->address ? keep(core, task->address)
+                                   : keep(core, node->facts.address),
         .gpus = gpus,
         .gpu_count = has_place ? task->gpu_count : 0,
         .cell_level = has_place ? task->cell_level : 0,
@@ -308,6 +310,17 @@ void record_node(struct core *core, uint32_t at)
     };
     if (is_reason_blame)
         record->facts.reason = keep(core, node->cordon);
+}
+
+void record_cluster(struct core *core, const struct cluster_record *cluster)
+{
+    assert(core->output && *cluster->name);
+    const struct node_closing *closing = &cluster->closing;
+    record_add(core, RECORD_CLUSTER)->cluster = (struct cluster_record){
+        .name = keep(core, cluster->name),
+        .closing = {closing->is_closed, keep(core, closing->by), keep(core, closing->why),
+                    closing->at_ms},
+    };
 }
 
 void record_story(struct core *core, const struct core_job *job, const struct core_task *task,

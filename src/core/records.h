@@ -15,6 +15,7 @@ void record_task_then(struct core *core, struct core_task *task, const struct jo
 void record_task_removed(struct core *core, const struct core_job *job, struct task_ref task);
 void record_job_deleted(struct core *core, struct job_id id);
 void record_node(struct core *core, uint32_t node);
+void record_cluster(struct core *core, const struct cluster_record *cluster); /* closed or opened */
 void record_story(struct core *core, const struct core_job *job, const struct core_task *task,
                   bool is_warning, const char *reason, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

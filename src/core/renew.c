@@ -13,6 +13,7 @@
 #include "core/request.h"
 #include "core/reserve.h"
 #include "core/schedule.h"
+#include "core/shadow.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
 
@@ -287,29 +288,47 @@ static void waiting_forget(struct core *core)
     ARRAY_FREE(&renewal->jobs);
 }
 
-/* A copy of the core has none, so nothing may depend on it. The allocator keeps small blocks that
- * are freed for the next larger one to sort: were that left to whoever comes next, it would be the
- * work of all these steps. */
+void past_placer_add(struct core *core, struct placer *placer)
+{
+    assert(placer && placer != core->placer);
+    *ARRAY_ADD(&core->past_placers) = placer;
+}
+
+/* A copy of the core has none, so nothing may depend on it. In a small cluster a step makes several
+ * shadows: it frees as many, each by some calls, or they would heap up. The allocator keeps small
+ * blocks that are freed for the next larger one to sort: were that left to whoever comes next, it
+ * would be the work of all these steps. */
 void past_placer_drop(struct core *core)
 {
-    enum { LARGER = 1 << 15 };
-    struct placer *past = core->past_placer;
-    if (!past)
+    enum { LARGER = 1 << 15, CALLS = 4 };
+    if (!core->past_placers.count)
         return;
-    if (placer_free_some(past, core->slice / 2 + 1))
-        core->past_placer = NULL;
+    const uint32_t of_call = 1 + (core_node_count(core) + core_group_slots(core)) / CALLS;
+    uint32_t left = core->slice / 2 + 1;
+    for (;;) {
+        struct placer *last = core->past_placers.items[core->past_placers.count - 1];
+        if (placer_free_some(last, left) && --core->past_placers.count == 0)
+            break;
+        if (left <= of_call)
+            break;
+        left -= of_call;
+    }
     void *volatile sorts = mem_alloc(LARGER);
     mem_free(sorts);
+}
+
+size_t past_placer_count(const struct core *core)
+{
+    return core->past_placers.count;
 }
 
 static void placer_take_over(struct core *core, struct placer *placer)
 {
     assert(placer != core->placer && !core->renewal.placer);
     waiting_forget(core);
-    if (core->past_placer)
-        core->past_placer->ops->free(core->past_placer);
-    core->past_placer = core->placer;
+    struct placer *past = core->placer;
     core->placer = placer;
+    past_placer_add(core, past);
     if (placer->ops->take_over)
         placer->ops->take_over(placer);
     schedule_forget_shapes(core);
@@ -327,7 +346,8 @@ void placer_change(struct core *core, struct placer *placer)
 static bool renewal_is_asked(const struct core *core)
 {
     const struct placer_ops *ops = core->placer->ops;
-    return !core->renewal.placer && ops->is_outdated && ops->is_outdated(core->placer);
+    return !core->renewal.placer && !placer_is_copied(core) && ops->is_outdated &&
+           ops->is_outdated(core->placer);
 }
 
 bool renewal_waits(const struct core *core)
@@ -397,7 +417,7 @@ void renewal_release(struct core *core)
     renewal->placer = NULL;
     ARRAY_FREE(&renewal->groups);
     ARRAY_FREE(&renewal->jobs);
-    if (core->past_placer)
-        core->past_placer->ops->free(core->past_placer);
-    core->past_placer = NULL;
+    for (size_t i = 0; i < core->past_placers.count; i++)
+        core->past_placers.items[i]->ops->free(core->past_placers.items[i]);
+    ARRAY_FREE(&core->past_placers);
 }

@@ -1,7 +1,7 @@
 /* renew.h — another placer is told of the nodes and of what runs, and takes over: at once, or in
  * pieces (docs/rfc/0016-gangs-in-steps.md). Inside src/core only.
  *
- * Owns core->placer, core->renewal and core->past_placer.
+ * Owns core->placer, core->renewal and core->past_placers.
  */
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H
@@ -35,8 +35,10 @@ void renewal_node(struct core *core, uint32_t node);
 void renewal_release_slot(struct core *core, const char *group, size_t slot);
 void renewal_release_group(struct core *core, const char *group);
 
-/* Some of the placer that has been replaced is freed. */
+/* Nobody needs this one any more: it is freed, some of it with each step. */
+void past_placer_add(struct core *core, struct placer *placer);
 void past_placer_drop(struct core *core);
+size_t past_placer_count(const struct core *core); /* that are not freed yet */
 
 void renewal_copy(struct core *to, const struct core *from);
 void renewal_release(struct core *core);

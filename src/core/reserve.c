@@ -10,8 +10,10 @@
 #include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/records.h"
+#include "core/renew.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
@@ -30,175 +32,6 @@ static bool is_behind(struct core *core, const struct core_job *a, const struct 
     return queue_is_before(core->queue, &other, &own);
 }
 
-static void reservation_release(struct reservation *reservation)
-{
-    if (reservation->shadow)
-        reservation->shadow->ops->free(reservation->shadow);
-}
-
-static bool request_fits(struct placer *shadow, struct request *request, struct arena *arena,
-                         bool *is_committed)
-{
-    assert(request->task_count > 0);
-    struct placement_result result;
-    request->placement.may_preempt = false;
-    *is_committed = false;
-    if (shadow->ops->place(shadow, &request->placement, arena, &result, NULL))
-        return false;
-    if (result.kind == PLACEMENT_PREEMPT)
-        return true; /* what it may end does not delay it */
-    if (result.kind == PLACEMENT_WAIT)
-        return false;
-    *is_committed = shadow->ops->commit(shadow, &request->placement, result.slots,
-                                        result.slot_count, false, NULL) == 0;
-    if (!*is_committed)
-        shadow->ops->release_group(shadow, request->placement.group);
-    return *is_committed;
-}
-
-/* On the nodes of this engine; 0: on any. */
-static bool shadow_fits_on(struct core *core, struct placer *shadow, struct core_job *job,
-                           uint16_t engine)
-{
-    assert(shadow != core->placer && job->id.v);
-    const struct plan *plan = job->plan;
-    cleanup_arena struct arena arena;
-    arena_init(&arena);
-    const char *committed[JOB_ROLES_MAX];
-    size_t count = 0;
-    bool fits = true;
-    for (uint16_t i = 0; i < plan->role_count && fits; i++) {
-        struct request request;
-        bool is_committed;
-        if (plan->is_gang) {
-            if (plan->roles[i].part != i)
-                continue;
-            request_of_part(core, job, i, &arena, &request);
-            if (!request.task_count)
-                continue;
-        } else {
-            uint32_t tasks = job_role_count(&job->life, policy_of(core, job), i), j = 0;
-            while (j < tasks && !job_task_is_waiting(&job->life, policy_of(core, job),
-                                                     (struct task_ref){i, (uint16_t)j}))
-                j++;
-            if (j == tasks)
-                continue;
-            const struct job_task *task =
-                job_task_find(&job->life, (struct task_ref){i, (uint16_t)j});
-            request_of_task(core, job, (struct task_ref){i, (uint16_t)j},
-                            task ? task->task_attempt : 0, &arena, &request);
-        }
-        request.placement.engine = core_engine_name(core, engine);
-        fits = request_fits(shadow, &request, &arena, &is_committed);
-        if (is_committed)
-            committed[count++] = request.placement.group;
-    }
-    while (count > 0)
-        shadow->ops->release_group(shadow, committed[--count]);
-    return fits;
-}
-
-/* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
-static bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
-{
-    assert(job->id.v);
-    if (!core_engine_matters(core, job))
-        return shadow_fits_on(core, shadow, job, 0);
-    bool fits = false;
-    for (uint16_t engine = 0; !fits && (engine = core_engine_next(core, engine));)
-        fits = shadow_fits_on(core, shadow, job, engine);
-    return fits;
-}
-
-/* A limit may be as large as its file says: longer than time itself is none. */
-static int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms)
-{
-    uint64_t limit_s = plan->time_limit_s;
-    if (!limit_s || limit_s > (uint64_t)(INT64_MAX - launched_ms) / 1000)
-        return INT64_MAX;
-    return launched_ms + (int64_t)limit_s * 1000;
-}
-
-/* When its time limit ends it. The limit counts from the job's first start: before that the end is
- * not known, but it cannot come before the limit from now on, plus `prepare_ms`. */
-static int64_t core_job_ends_ms(const struct core *core, const struct core_job *job,
-                                int64_t prepare_ms)
-{
-    const int64_t launched_ms = job->life.launched_ms;
-    return time_limit_ends_ms(job->plan, launched_ms ? launched_ms : core->now_ms + prepare_ms);
-}
-
-struct ending {
-    int64_t ends_ms;
-    uint32_t group;
-};
-
-static int ending_compare(const void *a, const void *b)
-{
-    const struct ending *x = a, *y = b;
-    if (x->ends_ms != y->ends_ms)
-        return x->ends_ms < y->ends_ms ? -1 : 1;
-    return (x->group > y->group) - (x->group < y->group);
-}
-
-/* End what runs in the shadow, by time limits, until the job fits: the time of that is the latest
- * at which it can start; while a job that it waits for has not started, the earliest. Doubling
- * steps keep the searches few; the bound errs on the safe side only by naming a later time, which
- * other jobs then use. */
-static bool shadow_run_forward(struct core *core, struct placer *shadow, struct core_job *job,
-                               int64_t *starts_ms)
-{
-    assert(shadow != core->placer && job->id.v);
-    struct ending *endings = mem_zero(core_group_slots(core) + 1, sizeof *endings);
-    size_t count = 0;
-    for (uint32_t i = 0; i < core_group_slots(core); i++)
-        if (core_group_at(core, i)->name)
-            endings[count++] = (struct ending){
-                core_job_ends_ms(core, core_job_at(core, core_group_at(core, i)->job), 0),
-                (uint32_t)i};
-    qsort(endings, count, sizeof *endings, ending_compare);
-    *starts_ms = 0;
-    size_t next = 0, step = 1;
-    while (next < count) {
-        size_t end = next + step < count ? next + step : count;
-        for (; next < end; next++)
-            shadow->ops->release_group(shadow, core_group_at(core, endings[next].group)->name);
-        step *= 2;
-        if (!*starts_ms && shadow_fits(core, shadow, job))
-            *starts_ms = endings[next - 1].ends_ms;
-    }
-    mem_free(endings);
-    if (!*starts_ms)
-        *starts_ms = INT64_MAX;
-    return shadow_fits(core, shadow, job);
-}
-
-/* A copy of the placer in which the job holds nothing, and nothing is left to be given back. */
-static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
-{
-    assert(reservation->job < core_job_slots(core));
-    const struct core_job *job = core_job_at(core, reservation->job);
-    struct placer *copy = core->placer->ops->copy(core->placer);
-    for (uint32_t i = 0; i < job->hold_count; i++) {
-        copy->ops->cancel(copy, job->holds[i].group);
-        copy->ops->release_group(copy, job->holds[i].group);
-    }
-    holdovers_release_in(core, copy);
-    return copy;
-}
-
-/* The shadow anew, with all that runs now taken for ended. */
-static bool reservation_fill(struct core *core, struct reservation *reservation)
-{
-    assert(reservation->job < core_job_slots(core));
-    struct core_job *job = core_job_at(core, reservation->job);
-    reservation_release(reservation);
-    reservation->shadow = placer_without_holds(core, reservation);
-    reservation->is_stale = reservation->is_aged = false;
-    reservation->starts_asked_ms = core->now_ms;
-    return shadow_run_forward(core, reservation->shadow, job, &reservation->starts_ms);
-}
-
 static struct reservation *reservation_of_cluster(struct core *core, const struct core_job *job)
 {
     assert(job->id.v);
@@ -210,18 +43,23 @@ static struct reservation *reservation_of_cluster(struct core *core, const struc
     return NULL;
 }
 
-bool reserve_has(const struct core *core, uint32_t slot)
+static struct reservation *reservation_of(const struct core *core, uint32_t slot)
 {
     assert(slot < core_job_slots(core));
     for (size_t i = 0; i < core->reservations.count; i++)
         if (core->reservations.items[i].job == slot)
-            return true;
-    return false;
+            return &core->reservations.items[i];
+    return NULL;
+}
+
+bool reserve_has(const struct core *core, uint32_t slot)
+{
+    return reservation_of(core, slot) != NULL;
 }
 
 static void reservation_remove(struct core *core, struct reservation *reservation)
 {
-    reservation_release(reservation);
+    past_placer_add(core, reservation->shadow);
     *reservation = core->reservations.items[--core->reservations.count];
     core->is_unblocked = true;
 }
@@ -261,16 +99,22 @@ void reserve_update(struct core *core, struct core_job *job)
         return;
     if (!old && core->reservations.count >= RESERVATIONS_MAX)
         return;
+    if (shadow_is_made(core)) /* for another one: its turn comes again */
+        return;
     /* a copy of the placer is not made with every event for a job that fits nowhere */
     job->reserve_ms = core->now_ms + (int64_t)core->config.starvation_after_s * 250 + 1000;
-    struct reservation reservation = {.job = slot};
-    if (!reservation_fill(core, &reservation)) {
-        reservation_release(&reservation);
-        return;
-    }
+    shadow_begin(core, slot, SHADOW_FOR_NEW);
+    shadow_go_on(core, core->slice);
+}
+
+/* Its shadow is made: it has the room, unless a job ahead of it in its virtual cluster has. */
+static void reservation_begin(struct core *core, const struct reservation *reservation)
+{
+    struct core_job *job = core_job_at(core, reservation->job);
+    struct reservation *old = reservation_of_cluster(core, job);
     if (old)
         reservation_lose(core, old);
-    *ARRAY_ADD(&core->reservations) = reservation;
+    *ARRAY_ADD(&core->reservations) = *reservation;
     waiting_changed(core, job, WAITING_BY_STARVATION);
     record_story(core, job, NULL, false, "Reserved",
                  "has waited %lld s: room is held back for it; smaller jobs start only where they "
@@ -278,21 +122,75 @@ void reserve_update(struct core *core, struct core_job *job)
                  (long long)((core->now_ms - job->life.attempt_created_ms) / 1000));
 }
 
-void reserve_drop(struct core *core, uint32_t slot)
+void reserve_made(struct core *core, const struct shadow_making *made)
 {
-    assert(slot < core_job_slots(core));
-    for (size_t i = 0; i < core->reservations.count; i++)
-        if (core->reservations.items[i].job == slot) {
-            reservation_remove(core, &core->reservations.items[i]);
-            return;
-        }
+    assert(made->shadow && made->job != NONE);
+    const struct reservation reservation = {.job = made->job,
+                                            .shadow = made->shadow,
+                                            .starts_ms =
+                                                made->starts_ms ? made->starts_ms : INT64_MAX,
+                                            .starts_asked_ms = core->now_ms,
+                                            .is_aged = made->is_aged};
+    struct reservation *known = reservation_of(core, made->job);
+    assert(known || made->purpose == SHADOW_FOR_NEW);
+    if (made->purpose == SHADOW_FOR_NEW && made->fitting.fits) {
+        reservation_begin(core, &reservation);
+        return;
+    }
+    if (made->purpose == SHADOW_FOR_OLD) {
+        past_placer_add(core, known->shadow);
+        *known = reservation;
+        if (!made->fitting.fits)
+            reservation_lose(core, known); /* no longer possible at all */
+        return;
+    }
+    past_placer_add(core, made->shadow);
+    if (!known)
+        return;
+    known->starts_ms = reservation.starts_ms;
+    known->starts_asked_ms = reservation.starts_asked_ms;
+    known->is_aged = reservation.is_aged;
 }
 
+void reserve_drop_cluster(struct core *core, const char *name)
+{
+    const uint32_t making = shadow_job(core);
+    if (making != NONE && !strcmp(core_job_at(core, making)->plan->virtual_cluster, name))
+        shadow_leave(core, making);
+    for (size_t i = core->reservations.count; i-- > 0;) {
+        struct core_job *job = core_job_at(core, core->reservations.items[i].job);
+        if (strcmp(job->plan->virtual_cluster, name) != 0)
+            continue;
+        reservation_remove(core, &core->reservations.items[i]);
+        waiting_changed(core, job, WAITING_BY_CLOSING);
+    }
+}
+
+void reserve_drop(struct core *core, uint32_t slot)
+{
+    struct reservation *reservation = reservation_of(core, slot);
+    shadow_leave(core, slot);
+    if (reservation)
+        reservation_remove(core, reservation);
+}
+
+static void reservations_free(struct core *core)
+{
+    shadow_drop(core);
+    for (size_t i = 0; i < core->reservations.count; i++)
+        core->reservations.items[i].shadow->ops->free(core->reservations.items[i].shadow);
+    core->reservations.count = 0;
+}
+
+/* Another placer begins: it may hold room back at once. */
 void reserve_drop_all(struct core *core)
 {
+    const uint32_t job = shadow_job(core);
+    if (job != NONE)
+        core_job_at(core, job)->reserve_ms = 0;
     for (size_t i = 0; i < core->reservations.count; i++)
-        reservation_release(&core->reservations.items[i]);
-    core->reservations.count = 0;
+        core_job_at(core, core->reservations.items[i].job)->reserve_ms = 0;
+    reservations_free(core);
 }
 
 void reserve_copy(struct core *to, const struct core *from)
@@ -307,34 +205,61 @@ void reserve_copy(struct core *to, const struct core *from)
 
 void reserve_release(struct core *core)
 {
-    reserve_drop_all(core);
+    reservations_free(core);
     ARRAY_FREE(&core->reservations);
 }
 
 /* What has ended since may have told when it starts, or let it start earlier. */
-static void starts_update(struct core *core, struct reservation *reservation)
+static bool starts_are_old(struct core *core, const struct reservation *reservation,
+                           const struct core_job *job)
 {
-    assert(reservation->shadow);
-    enum { AGAIN_MS = 1000 }; /* a copy of the placer is not made for each job that ends */
-    if (!reservation->is_aged || core->now_ms < reservation->starts_asked_ms + AGAIN_MS)
-        return;
-    struct placer *copy = placer_without_holds(core, reservation);
-    shadow_run_forward(core, copy, core_job_at(core, reservation->job), &reservation->starts_ms);
-    copy->ops->free(copy);
-    reservation->is_aged = false;
-    reservation->starts_asked_ms = core->now_ms;
+    enum {
+        AGAIN_MS = 1000,      /* a copy of the placer is not made for each job that ends … */
+        AGAIN_SLOW_MS = 30000 /* … nor again and again for one job, on a slow machine */
+    };
+    const int64_t again_ms = placing_of(core, job) ? AGAIN_SLOW_MS : AGAIN_MS;
+    return reservation->is_aged && core->now_ms >= reservation->starts_asked_ms + again_ms;
 }
 
-static bool ends_before(struct core *core, const struct core_job *job,
-                        struct reservation *reservation)
+/* When the job would end, if it started now: it must end in time although it has to be prepared
+ * first. */
+static int64_t would_end_ms(const struct core *core, const struct core_job *job)
+{
+    return core_job_ends_ms(job, core->now_ms + core->prepare_ms);
+}
+
+enum readiness { READY, READY_LATER, READY_LOST };
+
+/* Is what the reservation knows good enough to ask it about the job? If not, that is made anew,
+ * which may take several steps; or the reservation is no longer possible at all. */
+static enum readiness reservation_ready(struct core *core, size_t at, const struct core_job *job,
+                                        uint32_t work_end)
+{
+    assert(at < core->reservations.count);
+    for (;;) {
+        const struct reservation *reservation = &core->reservations.items[at];
+        const uint32_t slot = reservation->job;
+        const bool is_old =
+            would_end_ms(core, job) != INT64_MAX && starts_are_old(core, reservation, job);
+        if (!reservation->is_stale && !is_old)
+            return READY;
+        if (shadow_is_made(core))
+            return READY_LATER;
+        shadow_begin(core, slot, reservation->is_stale ? SHADOW_FOR_OLD : SHADOW_FOR_TIME);
+        if (!shadow_go_on(core, work_end))
+            return READY_LATER;
+        if (!reserve_has(core, slot))
+            return READY_LOST;
+    }
+}
+
+static bool ends_before(const struct core *core, const struct core_job *job,
+                        const struct reservation *reservation)
 {
     assert(reservation->shadow && job->id.v);
-    /* it must end in time although it has to be prepared first */
-    int64_t ends_ms = core_job_ends_ms(core, job, core->prepare_ms);
-    if (ends_ms == INT64_MAX)
-        return false;
-    starts_update(core, reservation);
-    return reservation->starts_ms != INT64_MAX && ends_ms <= reservation->starts_ms;
+    const int64_t ends_ms = would_end_ms(core, job);
+    return ends_ms != INT64_MAX && reservation->starts_ms != INT64_MAX &&
+           ends_ms <= reservation->starts_ms;
 }
 
 /* The shadow may know the group as one that waits for its victims: that is cancelled first. */
@@ -356,8 +281,10 @@ const char *reserve_check(struct core *core, const struct core_job *job,
         struct core_job *starving = core_job_at(core, reservation->job);
         if (starving == job || !is_behind(core, job, starving))
             continue;
-        if (reservation->is_stale && !reservation_fill(core, reservation)) {
-            reservation_lose(core, reservation); /* no longer possible at all */
+        const enum readiness readiness = reservation_ready(core, i, job, core->slice);
+        if (readiness == READY_LATER)
+            return NULL;
+        if (readiness == READY_LOST) {
             i--;
             continue;
         }
@@ -413,16 +340,21 @@ static bool shadow_has_room(struct core *core, const struct reservation *reserva
 }
 
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
-                                      const struct placement_request *request, struct arena *arena)
+                                      const struct placement_request *request, struct arena *arena,
+                                      bool *is_later)
 {
     assert(job->id.v);
+    *is_later = false;
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         const struct core_job *starving = core_job_at(core, reservation->job);
         if (starving == job || !is_behind(core, job, starving))
             continue;
-        if (reservation->is_stale && !reservation_fill(core, reservation)) {
-            reservation_lose(core, reservation); /* no longer possible at all */
+        const enum readiness readiness = reservation_ready(core, i, job, core->slice);
+        *is_later = readiness == READY_LATER;
+        if (*is_later)
+            return NULL;
+        if (readiness == READY_LOST) {
             i--;
             continue;
         }
@@ -447,7 +379,8 @@ void reserve_commit(struct core *core, const struct core_job *job,
             reservation->is_stale = true;
             continue;
         }
-        if (reservation->is_stale)
+        /* at once: what it waited for has ended, so it cannot wait any more */
+        if (reservation->is_stale || reservation_ready(core, i, job, UINT32_MAX) != READY)
             continue;
         struct placer *shadow = reservation->shadow;
         if (ends_before(core, job, reservation))

@@ -10,6 +10,7 @@
 
 void reserve_update(struct core *core, struct core_job *job); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t slot);
+void reserve_drop_cluster(struct core *core, const char *name); /* a virtual cluster is closed */
 void reserve_drop_all(struct core *core);
 static inline size_t reserve_count(const struct core *core)
 {
@@ -23,7 +24,10 @@ static inline const struct reservation *reserve_at(const struct core *core, size
 void reserve_copy(struct core *to, const struct core *from); /* `to` has none yet */
 void reserve_release(struct core *core);
 bool reserve_has(const struct core *core, uint32_t slot); /* is capacity held back for it? */
-/* May `job`, behind a starving job, take these slots? "" or why not, in `arena`. */
+/* Its shadow, or when its job starts, is known: nobody has to wait for that any more. */
+void reserve_made(struct core *core, const struct shadow_making *made);
+/* May `job`, behind a starving job, take these slots? "" or why not, in `arena`. NULL: that is
+ * known in a later step, until when nobody is tried. */
 const char *reserve_check(struct core *core, const struct core_job *job,
                           const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count,
@@ -32,7 +36,8 @@ const char *reserve_check(struct core *core, const struct core_job *job,
  * NULL, or the one that has not. Once they have ended for it, its start is not questioned again.
  * Costs a copy of the placer. */
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
-                                      const struct placement_request *request, struct arena *arena);
+                                      const struct placement_request *request, struct arena *arena,
+                                      bool *is_later);
 void reserve_commit(struct core *core, const struct core_job *job,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count);

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/clusters.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -23,6 +24,11 @@ int core_restore_counters(struct core *core, struct job_id last_job, struct atte
 int core_restore_node(struct core *core, const struct node_record *record, struct err *err)
 {
     return node_restore(core, record, err);
+}
+
+int core_restore_cluster(struct core *core, const struct cluster_record *record, struct err *err)
+{
+    return cluster_restore(core, record, err);
 }
 
 struct core_job *core_job_recall(struct core *core, const struct job_record *record,
@@ -93,6 +99,8 @@ static int task_restore_place(struct core *core, const struct core_job *job,
     }
     struct core_task *task = core_task_get(core, core_job_slot(core, job), record->task);
     core_task_set(core, task, &slot, ports, record->port_count);
+    if (strcmp(record->address, core_node_at(core, node)->facts.address) != 0)
+        core_task_address(task, record->address);
     return 0;
 }
 

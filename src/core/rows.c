@@ -50,6 +50,10 @@ struct rows {
         size_t count, room;
     } nodes;
     struct {
+        struct cluster_record *items; /* those that were closed once */
+        size_t count, room;
+    } closed;
+    struct {
         struct {
             uint32_t job;
             enum life_state state;
@@ -129,6 +133,11 @@ void rows_free(struct rows *rows)
         task_release(&rows->tasks.items[i]);
     for (size_t i = 0; i < rows->nodes.count; i++)
         node_release(&rows->nodes.items[i]);
+    for (size_t i = 0; i < rows->closed.count; i++) {
+        mem_free((char *)(uintptr_t)rows->closed.items[i].name);
+        node_closing_release(&rows->closed.items[i].closing);
+    }
+    ARRAY_FREE(&rows->closed);
     ARRAY_FREE(&rows->jobs);
     ARRAY_FREE(&rows->tasks);
     ARRAY_FREE(&rows->nodes);
@@ -237,6 +246,16 @@ static void node_apply(struct rows *rows, const struct node_record *record)
     node_closing_copy(&row->record.closing, &record->closing);
 }
 
+static void cluster_apply(struct rows *rows, const struct cluster_record *record)
+{
+    size_t at = 0;
+    while (at < rows->closed.count && strcmp(rows->closed.items[at].name, record->name) != 0)
+        at++;
+    if (at == rows->closed.count)
+        *ARRAY_ADD(&rows->closed) = (struct cluster_record){.name = mem_copy(record->name)};
+    node_closing_copy(&rows->closed.items[at].closing, &record->closing);
+}
+
 void rows_apply(struct rows *rows, const struct output *output)
 {
     for (size_t i = 0; i < output->records.count; i++) {
@@ -250,6 +269,9 @@ void rows_apply(struct rows *rows, const struct output *output)
             break;
         case RECORD_NODE:
             node_apply(rows, &record->node);
+            break;
+        case RECORD_CLUSTER:
+            cluster_apply(rows, &record->cluster);
             break;
         case RECORD_JOB_DELETED:
             job_row(rows, record->deleted.v)->is_deleted = true;
@@ -311,6 +333,9 @@ int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, str
     int code = 0;
     for (size_t i = 0; i < rows->nodes.count && !code; i++)
         code = core_restore_node(core, &rows->nodes.items[i].record, err);
+    for (size_t i = 0; i < rows->closed.count && !code; i++)
+        if (rows->closed.items[i].closing.is_closed)
+            code = core_restore_cluster(core, &rows->closed.items[i], err);
     for (size_t i = 0; i < rows->tasks.count; i++)
         if (rows->tasks.items[i].record.is_held && !rows->tasks.items[i].record.is_removed)
             id_map_set(&held, rows->tasks.items[i].record.job.v, 1);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/capacity.h"
+#include "core/clusters.h"
 #include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -13,6 +14,7 @@
 #include "core/request.h"
 #include "core/reserve.h"
 #include "core/schedule.h"
+#include "core/shadow.h"
 #include "core/start.h"
 #include "core/state.h"
 #include "core/waiting.h"
@@ -168,6 +170,28 @@ static bool is_resting(const struct core *core, uint32_t id)
     return false;
 }
 
+/* Nothing of a virtual cluster that is closed starts: what the job holds is given back, and its
+ * class is passed over until one is opened. But a gang whose tasks take their places is decided. */
+static bool class_is_closed(struct core *core, struct core_job *job, uint32_t slot)
+{
+    const struct cluster_record *closed = cluster_closed(core, job->plan->virtual_cluster);
+    const struct placing *placing = placing_of(core, job);
+    if (!closed || (placing && placing->stage == PLACING_START))
+        return false;
+    const bool was_holding = job->hold_count;
+    if (was_holding || placing) {
+        holds_close(core, job);
+        waiting_changed(core, job, WAITING_BY_CLOSING);
+    }
+    if (was_holding)
+        core_job_queue(core, job); /* of another class now */
+    const char *reason = cluster_closed_text(closed, &core->scratch);
+    core_trace(core, "job %s: %s -> wait", job->full_name, reason);
+    queue_close(core->queue, queue_class_of(core->queue, slot), reason, CLUSTER_CLOSED_TOPIC);
+    wait_reason_tell(core, job, reason, CLUSTER_CLOSED_TOPIC);
+    return true;
+}
+
 /* The first job of its class: it starts, or another of the class does, or the class is blocked. */
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_review)
@@ -175,6 +199,8 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
     assert(item->id != 0);
     struct core_job *job = core_job_at(core, item->slot);
     core->pass.work += WORK_OF_TRY;
+    if (class_is_closed(core, job, item->slot))
+        return;
     const bool goes_on = placing_of(core, job) != NULL;
     if (!goes_on && victims_are_left(core, job)) {
         victims_wait(core, job, class);
@@ -263,7 +289,7 @@ bool placer_is_untidy(const struct core *core)
 static bool pass_is_held(const struct core *core)
 {
     return core->placing.job || holdovers_are_left(core) || gang_is_creating(core) ||
-           placer_is_untidy(core);
+           shadow_is_made(core) || placer_is_untidy(core);
 }
 
 static void review_continue(struct core *core)
@@ -325,7 +351,7 @@ static void pass_go_on(struct core *core)
     const bool is_starting =
         gang_is_creating(core) ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once = is_starting || placer_is_renewing(core) ||
+    const bool is_at_once = is_starting || placer_is_renewing(core) || shadow_is_made(core) ||
                             (ops->is_making && ops->is_making(core->placer)) ||
                             pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
@@ -337,6 +363,10 @@ static bool gang_goes_on(struct core *core)
 {
     if (!pass_is_held(core))
         return false;
+    if (shadow_is_made(core) && !placer_is_renewing(core)) {
+        shadow_go_on(core, core->slice);
+        return true;
+    }
     const bool must_start = renewal_waits(core); /* then the placer's other work is another's */
     if (!must_start && (placer_is_untidy(core) || !holdovers_release(core, core->slice) ||
                         placer_is_untidy(core) || !core->placing.job))

@@ -9,6 +9,7 @@
 #include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/part.h"
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/request.h"
@@ -18,32 +19,10 @@
 #include "core/tasks.h"
 
 enum {
-    ROUNDS_MAX = 4,  /* others are ended for one job, before it has to pause */
-    AGAIN_MAX = 3,   /* rounds of a search in steps because nodes have changed */
-    PIECES_MAX = 64, /* of the search for one part: when nodes change at each step */
-    /* in units of core->pass.work */
-    WORK_OF_SEARCH = 16,
-    WORK_OF_COMMIT = 16, /* and of its undoing */
-    WORK_OF_START = 32,  /* of a task: its rows, its command */
+    ROUNDS_MAX = 4,      /* others are ended for one job, before it has to pause */
+    AGAIN_MAX = 3,       /* rounds of a search in steps because nodes have changed */
+    WORK_OF_START = 32,  /* of a task, in units of core->pass.work: its rows, its command */
     SLICES_OF_TASKS = 2, /* of a job without gang: these costs are those of a job of one task */
-};
-
-/* Groups that start together: the parts of a gang, or one task. */
-struct gang_part {
-    struct request request; /* made when it is the part's turn: most searches fail before */
-    struct placement_result result;
-    uint16_t first_role;
-    bool is_made, is_held, is_bound, is_preempting, is_held_back;
-};
-
-struct parts {
-    struct gang_part *items;
-    size_t count, task_count;
-    size_t first;      /* where this step begins */
-    uint32_t work_end; /* of core->pass.work: what is left then follows in the next step */
-    bool is_task;
-    struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
-    uint32_t avoid_count;
 };
 
 const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
@@ -56,8 +35,7 @@ struct start_outcome start_waits(struct core *core, const char *reason)
                                   .topic = text_words_hash(text_of(reason), 0)};
 }
 
-/* The reason is of this job alone: others of its shape may start. */
-static struct start_outcome wait_alone(struct core *core, const char *reason)
+struct start_outcome start_waits_alone(struct core *core, const char *reason)
 {
     struct start_outcome outcome = start_waits(core, reason);
     outcome.is_of_job = true;
@@ -72,214 +50,6 @@ bool slots_are_usable(const struct core *core, const struct placement_slot *slot
             return false;
     }
     return true;
-}
-
-static void part_avoid(struct core *core, const struct parts *parts, struct gang_part *part)
-{
-    assert(part->is_made && parts->avoid_count <= PORT_TRIES_MAX);
-    struct placement_request *request = &part->request.placement;
-    if (!parts->avoid_count)
-        return;
-    size_t count = request->avoid_count + parts->avoid_count;
-    struct node_id *avoid = ARENA_ARRAY(&core->scratch, struct node_id, count);
-    if (request->avoid_count)
-        memcpy(avoid, request->avoid, request->avoid_count * sizeof *avoid);
-    memcpy(avoid + request->avoid_count, parts->avoid, parts->avoid_count * sizeof *avoid);
-    request->avoid = avoid;
-    request->avoid_count = count;
-}
-
-/* A task of the job that was downgraded to opportunistic use: ending it for another task of the
- * same job would go on for ever. */
-static bool victims_are_own(struct core *core, const struct core_job *job,
-                            const struct placement_result *result)
-{
-    assert(job->id.v);
-    for (size_t i = 0; i < result->victim_count; i++) {
-        const struct core_group *group = core_group_find(core, result->victims[i]);
-        if (group && core_job_at(core, group->job) == job)
-            return true;
-    }
-    return false;
-}
-
-/* The work of a search: the placer goes through the nodes, and marks those to avoid one by one. */
-static void search_count(struct core *core, const struct gang_part *part)
-{
-    assert(part->is_made);
-    enum {
-        NODES_MARKED_PER_WORK = 64,
-        NODES_OF_ENGINE_PER_WORK = 8, /* HiveD is told each by its name; the others need less */
-    };
-    const uint32_t nodes = core_node_count(core);
-    core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
-                       nodes / core->placer->ops->nodes_per_work;
-    if (part->request.placement.avoid_count)
-        core->pass.work += nodes / NODES_MARKED_PER_WORK;
-    if (part->request.placement.engine)
-        core->pass.work += nodes / NODES_OF_ENGINE_PER_WORK;
-}
-
-/* Whoever may preempt is searched for twice: with those who are in the way, and to keep the place.
- */
-static int placer_ask(struct core *core, struct gang_part *part, struct err *err)
-{
-    struct placer *placer = core->placer;
-    search_count(core, part);
-    const int code =
-        placer->ops->place(placer, &part->request.placement, &core->scratch, &part->result, err);
-    if (!code && part->result.kind == PLACEMENT_PREEMPT && part->request.placement.may_preempt)
-        core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
-                           (uint32_t)part->result.victim_count;
-    return code;
-}
-
-/* Ask the placer. Whether the job may preempt is checked only when it would have to. *why_not: why
- * it may not do what the PREEMPT in the result says. */
-static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
-                    struct gang_part *part, bool is_holding, const char **why_not, struct err *err)
-{
-    assert(part->is_made && !part->is_bound);
-    struct placement_request *request = &part->request.placement;
-    struct placement_result *result = &part->result;
-    bool is_paused = core->now_ms < job->life.preempt_after_ms;
-    /* one task of a job at a time: what it ends may be enough for the others */
-    bool is_after = parts->is_task && job->hold_count;
-    const bool spares = !parts->is_task && job->engine_try.spares_others;
-    /* what was found and has failed meanwhile is a hold as well, that has ended nobody yet */
-    bool may_preempt = !is_paused && !spares && (is_holding || !is_after);
-    request->may_preempt = may_preempt && (is_holding || !reserve_count(core));
-    int code = placer_ask(core, part, err);
-    if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
-        return code;
-    const struct core_job *starving =
-        may_preempt ? reserve_holder(core, job, request, &core->scratch) : NULL;
-    if (may_preempt && !starving) {
-        request->may_preempt = true;
-        return placer_ask(core, part, err);
-    }
-    part->is_held_back = starving != NULL;
-    if (starving)
-        *why_not = arena_format(&core->scratch, "room is held back for %s", starving->full_name);
-    else if (is_paused)
-        *why_not = arena_format(
-            &core->scratch,
-            "others have been ended for it before and it could not start; it tries again in %lld s",
-            (long long)((job->life.preempt_after_ms - core->now_ms + 999) / 1000));
-    else
-        *why_not = "another task of the job does so first";
-    return 0;
-}
-
-/* Of a gang the holds are in the order of its parts. A part whose request is not made has no name.
- */
-static struct hold *part_hold(struct core_job *job, const struct parts *parts,
-                              const struct gang_part *part)
-{
-    const size_t place = (size_t)(part - parts->items);
-    if (parts->is_task)
-        return hold_find(job, part->request.placement.group);
-    struct hold *hold = place < job->hold_count ? &job->holds[place] : NULL;
-    assert(!hold || !part->is_made || !strcmp(hold->group, part->request.placement.group));
-    return hold;
-}
-
-static void part_make(struct core *core, const struct core_job *job, struct gang_part *part)
-{
-    if (!part->is_made)
-        request_of_part(core, job, part->first_role, &core->scratch, &part->request);
-    if (!part->is_made)
-        part->request.placement.engine = engine_try_name(core, job);
-    part->is_made = true;
-}
-
-/* A part that is held need not be searched for, unless one of its nodes has failed. Nobody has
- * ended for the gang whose search goes on: it is searched for anew. */
-static struct start_outcome part_take_hold(struct core *core, struct core_job *job,
-                                           struct gang_part *part, struct hold *hold)
-{
-    enum { SLOTS_LOOKED_AT_PER_WORK = 8 };
-    const struct placing *placing = placing_of(core, job);
-    core->pass.work += 1 + hold->slot_count / SLOTS_LOOKED_AT_PER_WORK;
-    part->is_held = slots_are_usable(core, hold->slots, hold->slot_count);
-    if (!part->is_held && placing && placing->is_fresh)
-        hold_reopen(core, hold);
-    else if (!part->is_held)
-        return wait_alone(core, "a node that was held back for it has failed");
-    part->result.slots = hold->slots;
-    part->result.slot_count = hold->slot_count;
-    return outcome_bind;
-}
-
-/* One with many tasks is searched for in pieces, unless shadows have to be asked as well. */
-static uint32_t part_slice(const struct core *core, const struct parts *parts,
-                           const struct gang_part *part)
-{
-    const uint32_t pieces = core->placing.job ? core->placing.pieces : 0;
-    const bool is_in_pieces = !parts->is_task && part->request.task_count > core->slice &&
-                              !reserve_count(core) && pieces < PIECES_MAX;
-    return is_in_pieces ? core->slice : 0;
-}
-
-/* Ask the placer, and commit what can be bound: the next part must see it taken. */
-static struct start_outcome part_place(struct core *core, struct core_job *job,
-                                       const struct parts *parts, struct gang_part *part)
-{
-    struct placement_request *request = &part->request.placement;
-    struct placement_result *result = &part->result;
-    struct hold *hold = part_hold(job, parts, part);
-    struct err err = {0};
-    if (hold && hold->slots) {
-        struct start_outcome outcome = part_take_hold(core, job, part, hold);
-        if (part->is_held || outcome.kind == PLACEMENT_WAIT)
-            return outcome;
-        hold = NULL;
-    }
-    part_make(core, job, part);
-    part_avoid(core, parts, part);
-    request->slice = part_slice(core, parts, part);
-    const char *why_not = "";
-    if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
-        return start_waits(core, err.text);
-    core->is_searching = result->is_cut;
-    if (result->is_cut)
-        return outcome_cut;
-    if (result->kind == PLACEMENT_WAIT)
-        return (struct start_outcome){.kind = PLACEMENT_WAIT,
-                                      .reason = result->reason,
-                                      .topic = result->topic,
-                                      .is_never = result->is_never};
-    if (result->kind == PLACEMENT_PREEMPT) {
-        bool is_own = request->may_preempt && victims_are_own(core, job, result);
-        if (is_own) {
-            core->placer->ops->cancel(core->placer, request->group);
-            why_not = "they are of the same job";
-        } else {
-            part->is_preempting = request->may_preempt;
-            if (part->is_preempting)
-                victims_add(core, job, result->victims, result->victim_count);
-        }
-        struct start_outcome outcome = preempt_outcome(core, result, why_not);
-        outcome.is_of_job = is_own || core->now_ms < job->life.preempt_after_ms;
-        outcome.is_held_back = part->is_held_back;
-        return outcome;
-    }
-    const char *held =
-        hold ? ""
-             : reserve_check(core, job, request, result->slots, result->slot_count, &core->scratch);
-    if (*held) {
-        struct start_outcome outcome = start_waits(core, held);
-        outcome.is_held_back = true;
-        return outcome;
-    }
-    core->pass.work += WORK_OF_COMMIT + (uint32_t)result->slot_count;
-    if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
-                                  &err))
-        return start_waits(core, err.text);
-    assert(result->slot_count == part->request.task_count);
-    reserve_commit(core, job, request, result->slots, result->slot_count);
-    part->is_bound = true;
-    return outcome_bind;
 }
 
 /* What was found so far becomes holds. */
@@ -339,6 +109,9 @@ static struct start_outcome parts_cut(struct core *core, struct core_job *job, s
         *placing = (struct placing){
             .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
     placing->pieces = placing->next == next ? placing->pieces + 1 : 0;
+    placing->may_preempt = next < parts->count && parts->items[next].may_preempt;
+    placing->may_nodes = core->node_changes;
+    placing->asks_preempt = core->is_searching && parts->items[next].request.placement.may_preempt;
     placing->next = (uint32_t)next;
     placing->avoid_count = parts->avoid_count;
     memcpy(placing->avoid, parts->avoid, sizeof placing->avoid);
@@ -385,7 +158,15 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
         if (placing)
             placing->is_fresh = false; /* others have ended for it before */
         parts_undo(core, job, parts);
-        return wait_alone(core, "others were ended for it several times, but it could not start");
+        return start_waits_alone(core,
+                                 "others were ended for it several times, but it could not start");
+    }
+    if (placing) { /* whom the steps have found is named when all are told */
+        parts_keep(core, job, parts);
+        placing->is_fresh = false;
+        placing->stage = PLACING_TELL;
+        placing->told = 0;
+        return outcome_cut;
     }
     for (size_t i = 0; i < parts->count; i++)
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
@@ -396,12 +177,6 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
             names[count++] = parts->items[i].result.victims[j];
     parts_keep(core, job, parts);
     struct start_outcome outcome = victims_wait_for(core, names, count);
-    if (placing) { /* whom the steps before have found is named when all are told */
-        placing->is_fresh = false;
-        placing->stage = PLACING_TELL;
-        placing->told = 0;
-        return outcome_cut;
-    }
     victims_go_on(core, job, 0, parts->is_task ? UINT32_MAX : parts->work_end, &outcome);
     if (parts->is_task) /* other tasks may start before these have ended */
         victims_clear(core, job);
@@ -478,7 +253,7 @@ static struct start_outcome parts_search(struct core *core, struct core_job *job
             continue;
         struct start_outcome outcome = part_place(core, job, parts, part);
         if (outcome.is_cut)
-            return parts_cut(core, job, parts, i);
+            return parts->is_task ? outcome : parts_cut(core, job, parts, i);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
             parts_undo(core, job, parts);

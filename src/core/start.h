@@ -24,6 +24,8 @@ struct start_outcome core_job_start(struct core *core, struct core_job *job);
 /* The outcome of a try, … */
 extern const struct start_outcome outcome_bind, outcome_cut;
 struct start_outcome start_waits(struct core *core, const char *reason);
+/* the reason is of this job alone: others of its shape may start, … */
+struct start_outcome start_waits_alone(struct core *core, const char *reason);
 /* … and what stands behind all that is taken for it. */
 bool slots_are_usable(const struct core *core, const struct placement_slot *slots, size_t count);
 

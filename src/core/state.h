@@ -1,8 +1,9 @@
 /* state.h — the tables of the core. Inside src/core only.
  *
- * Each part has a header of its own with what the others may call: jobs, tasks, nodes, records,
- * request, schedule, waiting, capacity, gang_ports, start, preempt, reserve, config, restore. What
- * it owns stands there, and only its two files reach for that: tools/check-deps checks it.
+ * Each part has a header of its own with what the others may call: jobs, tasks, nodes, clusters,
+ * records, request, schedule, waiting, capacity, gang_ports, start, preempt, reserve, config,
+ * restore. What it owns stands there, and only its two files reach for that: tools/check-deps
+ * checks it.
  *
  * Tables own their entries; entries name each other by index. core->jobs has the jobs in memory:
  * those not final, and final ones with containers held for debugging. Of other final jobs the name
@@ -55,6 +56,7 @@ struct core_task {
     uint8_t cell_level; /* as in a placement_slot */
     uint16_t *gpus;
     struct port_range *ports; /* labels point into the plan */
+    char *address;            /* where it is reached, once it runs; NULL: at its node's */
     uint64_t record_step;     /* the step that made the record at record_at … */
     size_t record_at;
     struct attempt_id record_attempt; /* … of this attempt */
@@ -105,6 +107,7 @@ enum waiting_cause {
     WAITING_BY_TIME,             /* its pause is over */
     WAITING_BY_STARVATION,       /* it has waited so long that it gets a reservation */
     WAITING_BY_RESERVATION_LOST, /* to a job ahead of it, for lack of a port, or of any hope */
+    WAITING_BY_CLOSING,          /* its virtual cluster is closed */
     WAITING_BY_PLACER,           /* another placer has begun: it knows neither holds nor shadows */
     WAITING_CAUSES,
 };
@@ -220,12 +223,25 @@ struct placing {
     enum placing_stage stage;
     uint32_t next;        /* the first part whose turn has not come in this round */
     uint32_t pieces;      /* of the search for it so far */
+    bool may_preempt;     /* those who starve have room beside it, … */
+    uint32_t may_nodes;   /* … as of this many changes of nodes */
+    bool asks_preempt;    /* the search that goes on is for what is kept */
     struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
     uint32_t told;        /* victims that have been told */
     uint32_t nodes;       /* core->node_changes when this round began */
     uint32_t rounds;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;
+};
+
+/* Whom the placer has named so far who must go for a part that is searched for: they become the
+ * job's victims with its answer. */
+struct naming {
+    struct {
+        struct victim *items;
+        size_t count, room;
+    } victims;
+    bool has_own; /* one of them is of the same job */
 };
 
 /* What nobody holds any more, but the placer has not been told yet. */
@@ -290,6 +306,61 @@ struct reservation {
     bool is_aged;            /* something has ended or started since starts_ms was found */
 };
 
+/* The shadow of a reservation is being made; see shadow.h. */
+enum shadow_stage {
+    SHADOW_NONE,
+    SHADOW_COPY, /* of the placer, which must not change: what ends and changes is kept */
+    SHADOW_TELL, /* that is told to both, and what the job holds is given back in the shadow */
+    SHADOW_LIST, /* what runs is put in the order in which it ends */
+    SHADOW_END,  /* it ends in the shadow */
+    SHADOW_FIT,  /* does the job fit by now? */
+    SHADOW_MADE, /* all that runs has ended there, or nobody needs it any more */
+};
+enum shadow_purpose {
+    SHADOW_FOR_NEW,  /* a job begins to starve */
+    SHADOW_FOR_OLD,  /* somebody ahead has started: the shadow of before is worth nothing */
+    SHADOW_FOR_TIME, /* only when the job can start is asked */
+};
+enum shadow_told_kind { TOLD_SLOT, TOLD_GROUP, TOLD_CANCEL, TOLD_NODE, TOLD_OWN };
+struct shadow_told {
+    enum shadow_told_kind kind;
+    char *group; /* NULL: of a node */
+    size_t at;   /* the slot, or the node */
+};
+/* Whether all that waits of a job fits into a shadow: a search for each of its parts. */
+enum fitting_stage { FITTING_OVER, FITTING_SEARCH, FITTING_UNDO };
+struct fitting {
+    enum fitting_stage stage;
+    uint16_t engine;             /* where it must lie; 0: anywhere */
+    uint16_t role;               /* the next one */
+    uint32_t task_count, pieces; /* of the search that goes on */
+    bool fits;
+    struct {
+        char **items; /* groups that the shadow has for this; they are given back */
+        size_t count, room;
+    } committed;
+};
+struct shadow_making {
+    enum shadow_stage stage;
+    enum shadow_purpose purpose;
+    uint32_t job;          /* slot; NONE: nobody needs it any more */
+    struct placer *shadow; /* as far as it has come */
+    uint32_t pieces;       /* of the copy, so far */
+    uint32_t next;         /* group whose turn it is */
+    struct {
+        struct shadow_told *items;
+        size_t count, room;
+    } told;
+    size_t told_next;
+    struct timers endings; /* key: the group */
+    uint32_t step, left;   /* groups that end before the next search, and how many are left */
+    int64_t ends_ms;       /* of the last of them that has ended */
+    int64_t starts_ms;     /* 0: not known yet */
+    int64_t asked_ms;
+    bool is_aged; /* something has ended meanwhile */
+    struct fitting fitting;
+};
+
 /* Another placer is being told of the nodes and of what runs; see renew.h. */
 enum renewal_stage {
     RENEWAL_NODES,  /* it is told the nodes */
@@ -344,12 +415,17 @@ struct core {
     struct capacity capacity;
     struct pass pass;
     struct placing placing;
+    struct naming naming;
     bool is_searching; /* the placer has been asked for a part, and goes on with that search */
     uint32_t creating; /* id of the large gang that got its places last: others wait until all of
                           its tasks are created */
     struct placer *placer;
     struct renewal renewal;
-    struct placer *past_placer; /* freed some with each step; NULL: there is none */
+    struct shadow_making shadow_making;
+    struct {
+        struct placer **items; /* nobody needs them: some is freed with each step */
+        size_t count, room;
+    } past_placers;
     struct queue *queue;
     struct timers timers;
     struct {
@@ -360,6 +436,10 @@ struct core {
         struct core_node *items;
         size_t count, room;
     } nodes;
+    struct {
+        struct cluster_record *items; /* virtual clusters of which nothing starts, by name; owned */
+        size_t count, room;
+    } closed;
     struct {
         struct core_task *items;
         size_t count, room;

@@ -8,6 +8,7 @@
 #include "core/nodes.h"
 #include "core/renew.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
 
@@ -86,6 +87,13 @@ void core_task_attempt(struct core *core, struct core_task *task, struct attempt
         id_map_set(&core->attempts, attempt.v, core_task_index(core, task));
 }
 
+void core_task_address(struct core_task *task, const char *address)
+{
+    assert(task->job != NONE);
+    mem_free(task->address);
+    task->address = address ? mem_copy(address) : NULL;
+}
+
 /* GPUs and ports in one block. */
 void core_task_set(struct core *core, struct core_task *task, const struct placement_slot *slot,
                    const struct port_range *ports, size_t port_count)
@@ -93,6 +101,7 @@ void core_task_set(struct core *core, struct core_task *task, const struct place
     (void)core;
     assert(!task->is_taken);
     mem_free(task->ports);
+    core_task_address(task, NULL);
     size_t port_size = port_count * sizeof *ports, gpu_size = slot->gpu_count * sizeof *slot->gpus;
     task->node = slot->node.v;
     task->gpu_count = slot->gpu_count;
@@ -145,7 +154,7 @@ static void core_group_drop(struct core *core, uint32_t at)
 {
     assert(at < core->groups.count && core->groups.items[at].taken_count == 0);
     struct core_group *group = &core->groups.items[at];
-    core->placer->ops->release_group(core->placer, group->name);
+    placer_release_group(core, group->name);
     renewal_release_group(core, group->name);
     reserve_release_group(core, group->name);
     capacity_group(core, group, false);
@@ -162,7 +171,7 @@ void core_group_release_rest(struct core *core, const char *name, uint32_t first
     assert(group && first_slot < group->slot_count);
     for (uint32_t slot = first_slot; slot < group->slot_count; slot++) {
         assert(group->tasks[slot] == NONE && group->taken_count > 0);
-        core->placer->ops->release_slot(core->placer, group->name, slot);
+        placer_release_slot(core, group->name, slot);
         renewal_release_slot(core, group->name, slot);
         reserve_release_slot(core, group->name, slot);
         group->taken_count--;
@@ -195,7 +204,7 @@ void core_task_release(struct core *core, struct core_task *task)
     core->is_unblocked = true;
 
     struct core_group *group = &core->groups.items[task->group];
-    core->placer->ops->release_slot(core->placer, group->name, task->group_slot);
+    placer_release_slot(core, group->name, task->group_slot);
     renewal_release_slot(core, group->name, task->group_slot);
     reserve_release_slot(core, group->name, task->group_slot);
     assert(group->taken_count > 0);
@@ -210,6 +219,7 @@ void core_task_drop(struct core *core, struct core_task *task)
     core_task_attempt(core, task, (struct attempt_id){0});
     id_map_remove(&core->task_keys, core_task_key(task->table, task->ref));
     mem_free(task->ports);
+    mem_free(task->address);
     *task = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
     *ARRAY_ADD(&core->free_tasks) = core_task_index(core, task);
 }
@@ -354,6 +364,7 @@ void core_tasks_copy(struct core *to, const struct core *from)
             continue;
         }
         task_ports_copy(to, core_task_at(to, i), old);
+        core_task_at(to, i)->address = old->address ? mem_copy(old->address) : NULL;
         id_map_set(&to->task_keys, core_task_key(old->table, old->ref), i);
         if (old->attempt.v)
             id_map_set(&to->attempts, old->attempt.v, i);
@@ -363,8 +374,10 @@ void core_tasks_copy(struct core *to, const struct core *from)
 
 void core_tasks_release(struct core *core)
 {
-    for (size_t i = 0; i < core->tasks.count; i++)
+    for (size_t i = 0; i < core->tasks.count; i++) {
         mem_free(core->tasks.items[i].ports);
+        mem_free(core->tasks.items[i].address);
+    }
     for (size_t i = 0; i < core->groups.count; i++) {
         mem_free(core->groups.items[i].name);
         mem_free(core->groups.items[i].tasks);

@@ -39,6 +39,8 @@ struct core_task *core_task_of_attempt(struct core *core, struct attempt_id atte
 struct core_task *core_task_get(struct core *core, uint32_t slot,
                                 struct task_ref ref); /* made if need be */
 void core_task_attempt(struct core *core, struct core_task *task, struct attempt_id attempt);
+/* Where it is reached; NULL: at its node's address. */
+void core_task_address(struct core_task *task, const char *address);
 void core_task_set(struct core *core, struct core_task *task, const struct placement_slot *slot,
                    const struct port_range *ports, size_t port_count);
 bool core_task_has_gpu(const struct core_task *task, uint16_t gpu);

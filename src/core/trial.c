@@ -11,6 +11,7 @@
 #include "core/output.h"
 #include "core/preempt.h"
 #include "core/schedule.h"
+#include "core/shadow.h"
 #include "core/state.h"
 
 static const char *kept(struct arena *arena, const char *string)
@@ -77,7 +78,7 @@ static void victims_read(const struct output *output, struct arena *arena, struc
 static bool steps_are_left(const struct core *copy)
 {
     return copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count ||
-           placer_is_untidy(copy);
+           shadow_is_made(copy) || placer_is_untidy(copy);
 }
 
 /* Nothing is left to later steps. A gang that is being placed gets its places before the job is

@@ -80,6 +80,33 @@ static int check_owner(const struct hived *h, uint32_t i, const struct group *gr
     return 0;
 }
 
+/* Of a gang that takes its cells in pieces. */
+static int check_committing(const struct hived *h, struct err *err)
+{
+    const struct committing *committing = &h->committing;
+    if (!committing->is_on)
+        return 0;
+    const struct group *group = h->groups[committing->group];
+    CHECK(group && committing->slots <= group->slot_count, "slots of the group being committed", 0);
+    const bool preempts = committing->was_preempting && committing->slots < group->slot_count;
+    CHECK(group->state == (preempts ? HIVED_GROUP_PREEMPTING : HIVED_GROUP_ALLOCATED),
+          "group being committed", 0);
+    CHECK(group->bound_count == committing->pods, "pods of the group being committed", 0);
+    CHECK(!committing->pods || committing->slots == group->slot_count, "order of a commit", 0);
+    for (uint32_t i = group->slot_leaf[committing->slots]; i < group->leaf_count; i++)
+        CHECK(preempts ? h->rests[group->physical[i]].reserving == committing->group
+                       : group->physical[i] == NONE,
+              "leaf that is still to be committed", i);
+    return 0;
+}
+
+/* One who holds the dooms. */
+static bool commit_holds(const struct hived *h)
+{
+    const struct committing *committing = &h->committing;
+    return committing->is_on && committing->slots < h->groups[committing->group]->slot_count;
+}
+
 static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
 {
     const struct cell *leaf = &h->cells[i];
@@ -229,11 +256,24 @@ const char *hived_group_next(const struct hived *h, uint32_t *at)
     return NULL;
 }
 
+/* Inside the trial of a search in pieces: what is left when it is given up. */
+static int check_copy(const struct hived *h, struct err *err)
+{
+    struct hived *copy = hived_copy(h);
+    const int code = hived_check(copy, err);
+    hived_free(copy);
+    return code;
+}
+
 int hived_check(struct hived *h, struct err *err)
 {
-    int code = 0;
-    CHECK(h->habits->dooms_early ||
-              h->dooms_held == (uint32_t)(h->pending_count > 0) + h->holds_for_commit,
+    if (h->is_trial)
+        return check_copy(h, err);
+    int code = check_committing(h, err);
+    if (code)
+        return code;
+    CHECK(h->habits->dooms_early || h->dooms_held == (uint32_t)(h->pending_count > 0) +
+                                                         h->holds_for_commit + commit_holds(h),
           "holders of the dooms", h->dooms_held);
     for (uint32_t i = 0; i < h->cell_count && !code; i++)
         code = check_cell(h, i, err);

@@ -12,7 +12,7 @@ struct commit {
     const struct hived_placement *placement;
     uint32_t index; /* group */
     struct group *group;
-    uint32_t chain, pin_root;
+    uint32_t vc, chain, pin_root;
     bool must_downgrade, has_oppo;
     const char *type; /* of a preassigned cell, the last one looked up, and its level in a chain */
     uint16_t type_chain;
@@ -183,30 +183,40 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
 
 enum { SLOTS_AHEAD = 2 }; /* whose cells are fetched: no cache holds those of a large gang */
 
-static void slots_commit(struct commit *commit)
+static void slot_commit(struct commit *commit, uint32_t s)
 {
-    assert(commit->group->slot_count > 0);
     struct hived *h = commit->h;
     struct group *group = commit->group;
-    for (uint32_t s = 0; s < group->slot_count; s++) {
-        const struct hived_slot *slot = &commit->placement->slots[s];
-        uint32_t node = NONE;
-        if (s + SLOTS_AHEAD < group->slot_count && slot[SLOTS_AHEAD].hints)
-            leaves_fetch(h, slot[SLOTS_AHEAD].hints, slot[SLOTS_AHEAD].leaf_count);
-        for (uint32_t k = 0; k < slot->leaf_count; k++) {
-            uint32_t i = group->slot_leaf[s] + k;
-            uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);
-            if (physical != NONE && h->rests[physical].reserving != NONE)
-                preemption_undo(h, h->rests[physical].reserving);
-            /* of two groups recovered on one device the first one keeps it until its end */
-            bool is_taken = physical != NONE && h->cells[physical].using != NONE;
-            commit->must_downgrade |= is_taken;
-            if (physical == NONE || is_taken)
-                leaf_lose(h, group, i, slot, k);
-            else
-                leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
-        }
+    const struct hived_slot *slot = &commit->placement->slots[s];
+    uint32_t node = NONE;
+    if (s + SLOTS_AHEAD < group->slot_count && slot[SLOTS_AHEAD].hints)
+        leaves_fetch(h, slot[SLOTS_AHEAD].hints, slot[SLOTS_AHEAD].leaf_count);
+    for (uint32_t k = 0; k < slot->leaf_count; k++) {
+        uint32_t i = group->slot_leaf[s] + k;
+        uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);
+        if (physical != NONE && h->rests[physical].reserving != NONE)
+            preemption_undo(h, h->rests[physical].reserving);
+        /* of two groups recovered on one device the first one keeps it until its end */
+        bool is_taken = physical != NONE && h->cells[physical].using != NONE;
+        commit->must_downgrade |= is_taken;
+        if (physical == NONE || is_taken)
+            leaf_lose(h, group, i, slot, k);
+        else
+            leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
     }
+}
+
+/* From slot `at` on, of about so many leaves; returns the slot whose turn is next. */
+static uint32_t slots_commit(struct commit *commit, uint32_t at, uint32_t leaves)
+{
+    const struct group *group = commit->group;
+    assert(at < group->slot_count && leaves > 0);
+    while (at < group->slot_count && leaves > 0) {
+        const uint32_t count = group->slot_leaf[at + 1] - group->slot_leaf[at];
+        slot_commit(commit, at++);
+        leaves -= count < leaves ? count : leaves;
+    }
+    return at;
 }
 
 /* Its pods run on the leaf: opportunistically from now on, or until the reserver has ended them. */
@@ -267,17 +277,36 @@ static int commit_check(struct hived *h, const struct hived_request *request,
     return 0;
 }
 
-static void group_create(struct hived *h, const struct hived_request *request,
-                         const struct hived_placement *placement)
+static struct commit commit_of(struct hived *h, const struct hived_request *request,
+                               const struct hived_placement *placement)
 {
+    const uint32_t vc = text_map_get(&h->vc_index, text_of(request->virtual_cluster));
     struct commit commit = {.h = h,
                             .request = request,
                             .placement = placement,
+                            .vc = vc == MAP_NONE ? NONE : vc,
                             .pin_root = NONE,
                             .chain = chain_named(h, placement->chain)};
-    uint32_t vc = text_map_get(&h->vc_index, text_of(request->virtual_cluster));
+    if (!request->pinned_cell || !*request->pinned_cell)
+        return commit;
+    commit.must_downgrade = true; /* unless the pin is still there */
+    for (uint32_t i = 0; i < h->pin_count; i++) {
+        if (h->pins[i].vc == commit.vc && !strcmp(h->pins[i].id, request->pinned_cell)) {
+            commit.pin_root = h->pins[i].root;
+            commit.must_downgrade = false;
+        }
+    }
+    return commit;
+}
+
+/* It has no leaves yet. */
+static void group_begin(struct commit *commit)
+{
+    struct hived *h = commit->h;
+    const struct hived_request *request = commit->request;
+    const struct hived_placement *placement = commit->placement;
     struct group like = {.name = (char *)(uintptr_t)request->group,
-                         .vc = vc == MAP_NONE ? NONE : vc,
+                         .vc = commit->vc,
                          .vc_name = (char *)(uintptr_t)request->virtual_cluster,
                          .priority = request->priority,
                          .state = HIVED_GROUP_ALLOCATED,
@@ -286,45 +315,57 @@ static void group_create(struct hived *h, const struct hived_request *request,
                          .slot_count = placement->slot_count,
                          .chain_name =
                              (char *)(uintptr_t)(placement->chain ? placement->chain : "")};
-    if (request->pinned_cell && *request->pinned_cell) {
+    if (request->pinned_cell && *request->pinned_cell)
         like.pin = (char *)(uintptr_t)request->pinned_cell;
-        commit.must_downgrade = true; /* unless the pin is still there */
-        for (uint32_t i = 0; i < h->pin_count; i++) {
-            if (h->pins[i].vc == like.vc && !strcmp(h->pins[i].id, like.pin)) {
-                commit.pin_root = h->pins[i].root;
-                commit.must_downgrade = false;
-            }
-        }
-    }
-    uint32_t few[16], *sizes = few;
+    uint32_t few[16] = {0}, *sizes = few;
     if (placement->slot_count > 16)
         sizes = mem_alloc(mem_size(placement->slot_count, sizeof *sizes));
     for (uint32_t i = 0; i < placement->slot_count; i++)
         sizes[i] = placement->slots[i].leaf_count;
-    commit.index = gang_add(h, &like, sizes);
+    commit->index = gang_add(h, &like, sizes);
     if (sizes != few)
         mem_free(sizes);
-    commit.group = h->groups[commit.index];
-    slots_commit(&commit);
-    for (uint32_t i = 0; i < commit.group->leaf_count; i++)
-        commit.group->has_virtual |= commit.group->virtual[i] != NONE;
-    commit.must_downgrade |= commit.has_oppo && commit.group->has_virtual;
-    if (commit.must_downgrade && request->priority >= HIVED_PRIORITY_MIN)
-        group_downgrade(h, commit.index, commit.group->name);
+    commit->group = h->groups[commit->index];
 }
 
-/* The victims are gone and the first pod is bound. */
-static void preempting_allocate(struct hived *h, uint32_t index)
+/* It has all of its leaves. */
+static void group_conclude(struct commit *commit)
+{
+    struct group *group = commit->group;
+    for (uint32_t i = 0; i < group->leaf_count && !group->has_virtual; i++)
+        group->has_virtual = group->virtual[i] != NONE;
+    commit->must_downgrade |= commit->has_oppo && group->has_virtual;
+    if (commit->must_downgrade && group->priority >= HIVED_PRIORITY_MIN)
+        group_downgrade(commit->h, commit->index, group->name);
+}
+
+static void group_create(struct hived *h, const struct hived_request *request,
+                         const struct hived_placement *placement)
+{
+    struct commit commit = commit_of(h, request, placement);
+    group_begin(&commit);
+    slots_commit(&commit, 0, UINT32_MAX);
+    group_conclude(&commit);
+}
+
+/* Leaves that were reserved for it become its own. */
+static void preempting_take(struct hived *h, uint32_t index, uint32_t first, uint32_t end)
 {
     struct group *group = h->groups[index];
-    assert(group->reserved == group->leaf_count);
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
+    assert(group->reserved == group->leaf_count && end <= group->leaf_count);
+    for (uint32_t i = first; i < end; i++) {
         struct cell *leaf = &h->cells[group->physical[i]];
         assert(rest_of(h, leaf)->reserving == index && leaf->using == NONE);
         rest_of(h, leaf)->reserving = NONE;
         leaf->using = index;
         cell_state_set(h, group->physical[i], HIVED_CELL_USED);
     }
+}
+
+/* All of them have. */
+static void preempting_end(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
     for (uint32_t i = 0; i < group->preempting_count; i++)
         mem_free(group->preempting[i]);
     group->preempting_count = 0;
@@ -396,19 +437,21 @@ static int group_ready(struct hived *h, const struct hived_request *request,
         return 0;
     if (preempting_has_victims(h, group))
         return err_fail(err, ERR_CONFLICT, "", "the victims of %s are still there", group->name);
-    preempting_allocate(h, index);
+    preempting_take(h, index, 0, group->leaf_count); /* the victims are gone */
+    preempting_end(h, index);
     return 0;
 }
 
 static int commit_begin(struct hived *h, const struct hived_request *request,
                         const struct hived_placement *placement, int64_t now_ms, struct err *err)
 {
-    assert(!h->origin);
+    assert(!h->origin && !h->committing.is_on);
     int code = commit_check(h, request, placement, err);
     if (code)
         return code;
     h->now_ms = now_ms;
     dooms_hold(h); /* what the decision set free is the group's */
+    hived_trial_end(h);
     group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
     code = group_ready(h, request, placement, err);
     dooms_let(h);
@@ -443,6 +486,172 @@ int hived_commit_gang(struct hived *h, const struct hived_request *request,
     return code;
 }
 
+/* --- in pieces: docs/rfc/0016-gangs-in-steps.md, "One large part" --- */
+
+/* As in commit_begin, nothing becomes a doomed cell until the group is whole. */
+static void committing_begin(struct commit *commit)
+{
+    struct hived *h = commit->h;
+    group_begin(commit);
+    dooms_hold(h);
+    h->committing = (struct committing){
+        .is_on = true, .group = commit->index, .must_downgrade = commit->must_downgrade};
+}
+
+/* Until its last leaf is its own it still preempts. */
+static int committing_join(struct commit *commit, struct err *err)
+{
+    struct hived *h = commit->h;
+    if (preempting_has_victims(h, commit->group))
+        return err_fail(err, ERR_CONFLICT, "", "the victims of %s are still there",
+                        commit->group->name);
+    dooms_hold(h);
+    h->committing =
+        (struct committing){.is_on = true, .group = commit->index, .was_preempting = true};
+    return 0;
+}
+
+static void committing_reserved(struct commit *commit, uint32_t *leaves)
+{
+    struct committing *committing = &commit->h->committing;
+    const struct group *group = commit->group;
+    const uint32_t first = group->slot_leaf[committing->slots];
+    while (committing->slots < group->slot_count &&
+           group->slot_leaf[committing->slots] - first < *leaves)
+        committing->slots++;
+    const uint32_t end = group->slot_leaf[committing->slots];
+    preempting_take(commit->h, commit->index, first, end);
+    *leaves -= end - first < *leaves ? end - first : *leaves;
+    if (committing->slots < group->slot_count)
+        return;
+    preempting_end(commit->h, commit->index);
+    dooms_let(commit->h);
+}
+
+/* Of the slots that have no leaves yet; then the group is allocated, but for its pods. */
+static void committing_slots(struct commit *commit, uint32_t *leaves)
+{
+    struct committing *committing = &commit->h->committing;
+    const struct group *group = commit->group;
+    const uint32_t first = committing->slots;
+    commit->must_downgrade = committing->must_downgrade;
+    commit->has_oppo = committing->has_oppo;
+    committing->slots = slots_commit(commit, first, *leaves);
+    committing->must_downgrade = commit->must_downgrade;
+    committing->has_oppo = commit->has_oppo;
+    const uint32_t done = group->slot_leaf[committing->slots] - group->slot_leaf[first];
+    *leaves -= done < *leaves ? done : *leaves;
+    if (committing->slots < group->slot_count)
+        return;
+    group_conclude(commit);
+    dooms_let(commit->h);
+}
+
+static int committing_pods(struct commit *commit, uint32_t pods, struct err *err)
+{
+    struct committing *committing = &commit->h->committing;
+    struct group *group = commit->group;
+    int code = 0;
+    for (; pods > 0 && committing->pods < group->slot_count && !code; pods--) {
+        const uint32_t slot = committing->pods++;
+        code = pod_bind(commit->h, group, NULL, slot, &commit->placement->slots[slot], err);
+    }
+    return code;
+}
+
+int hived_commit_some(struct hived *h, const struct hived_request *request,
+                      const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
+                      bool *is_whole, struct err *err)
+{
+    struct committing *committing = &h->committing;
+    uint32_t index;
+    assert(!h->origin && leaves > 0);
+    *is_whole = false;
+    struct group *group = gang_find(h, request->group, &index);
+    const bool preempts = group && group->state == HIVED_GROUP_PREEMPTING;
+    if (!committing->is_on && ((group && !preempts) || hived_is_pending(h))) {
+        *is_whole = true;
+        return hived_commit_gang(h, request, placement, now_ms, err);
+    }
+    int code = committing->is_on ? 0 : commit_check(h, request, placement, err);
+    if (code)
+        return code;
+    hived_trial_end(h);
+    group_pending_settle(h, false);
+    h->now_ms = now_ms;
+    struct commit commit = commit_of(h, request, placement);
+    if (!committing->is_on) {
+        commit.index = index;
+        commit.group = group;
+        if (!group)
+            committing_begin(&commit);
+        else if ((code = committing_join(&commit, err)))
+            return code;
+        if (commit.group->leaf_count > leaves) /* to make it large is a piece by itself */
+            return 0;
+    }
+    commit.index = committing->group;
+    commit.group = h->groups[commit.index];
+    assert(!strcmp(commit.group->name, request->group));
+    group_changed(h, commit.index);
+    if (committing->slots < commit.group->slot_count && committing->was_preempting)
+        committing_reserved(&commit, &leaves);
+    else if (committing->slots < commit.group->slot_count)
+        committing_slots(&commit, &leaves);
+    if (committing->slots == commit.group->slot_count)
+        code = committing_pods(&commit, leaves, err);
+    *is_whole = committing->pods == commit.group->slot_count;
+    committing->is_on = !*is_whole;
+    return code;
+}
+
+/* Leaves of its own are reserved for it again. */
+static void preempting_reserve(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        struct cell *leaf = &h->cells[group->physical[i]];
+        if (leaf->using != index)
+            continue;
+        leaf->using = NONE;
+        rest_of(h, leaf)->reserving = index;
+        cell_state_set(h, group->physical[i], HIVED_CELL_RESERVED);
+    }
+    group->state = HIVED_GROUP_PREEMPTING;
+    group_changed(h, index);
+}
+
+/* The group ends, or is given up: what it has so far can be given back. */
+static void committing_forget(struct hived *h, uint32_t index)
+{
+    struct committing *committing = &h->committing;
+    if (!committing->is_on || committing->group != index)
+        return;
+    committing->is_on = false;
+    if (committing->slots == h->groups[index]->slot_count)
+        return;
+    if (committing->was_preempting)
+        preempting_reserve(h, index);
+    dooms_let(h);
+}
+
+void hived_commit_undo(struct hived *h, const char *name, const char *pod)
+{
+    uint32_t index;
+    hived_trial_end(h);
+    group_pending_settle(h, false);
+    struct group *group = gang_find(h, name, &index);
+    assert(group && group->reserved == group->leaf_count && !group->lost_count);
+    committing_forget(h, index);
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        pod_name_free(&group->pods[i]);
+        group->pods[i].is_bound = false;
+    }
+    group->bound_count = group->spare_hint = 0;
+    preempting_reserve(h, index);
+    preempting_add(group, pod);
+}
+
 /* --- ends --- */
 
 static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
@@ -461,6 +670,8 @@ static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
 
 bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
 {
+    assert(!h->committing.is_on);
+    hived_trial_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
@@ -472,11 +683,13 @@ bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
 
 bool hived_group_end_some(struct hived *h, const char *name, uint32_t leaves)
 {
+    hived_trial_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
     if (!group)
         return true;
+    committing_forget(h, index);
     if (group->state == HIVED_GROUP_PREEMPTING)
         return preemption_undo_some(h, index, leaves);
     return group_release(h, index, leaves);
@@ -489,11 +702,13 @@ void hived_group_end(struct hived *h, const char *name)
 
 bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
+    hived_trial_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
     if (!group || group->state != HIVED_GROUP_PREEMPTING)
         return true;
+    committing_forget(h, index);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < group->preempting_count; i++) {
         if (!strcmp(group->preempting[i], pod))
@@ -509,6 +724,8 @@ bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32
 
 bool hived_node_set(struct hived *h, const char *name, bool is_healthy)
 {
+    assert(!h->committing.is_on);
+    hived_trial_end(h);
     group_pending_settle(h, false);
     uint32_t node = text_map_get(&h->node_index, text_of(name));
     if (node == MAP_NONE)

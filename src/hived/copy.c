@@ -1,5 +1,6 @@
-/* copy.c — an independent copy of everything that changes. Cells name each other by index, so most
- * of it is plain memory. */
+/* copy.c — an independent copy of everything that changes, at once or in pieces. Cells name each
+ * other by index, so most of it is plain memory. What has not been copied yet still points to the
+ * original. */
 #include "base/arena.h"
 #include "base/memory.h"
 #include "hived/state.h"
@@ -87,18 +88,24 @@ static void views_copy(struct hived *h)
     }
 }
 
-static void nodes_copy(struct hived *h)
+static void nodes_begin(struct hived *h)
 {
     COPY(h->nodes, h->node_count);
     h->node_room = h->node_count;
     h->node_index = (struct text_map){0};
     arena_init(&h->names);
-    for (uint32_t i = 0; i < h->node_count; i++) {
-        list_copy(&h->nodes[i].leaves);
-        if (i >= h->built_nodes) /* the name is not the configuration's */
-            h->nodes[i].name = arena_copy(&h->names, text_of(h->nodes[i].name));
-        text_map_set(&h->node_index, text_of(h->nodes[i].name), i);
-    }
+}
+
+static void node_copy(struct hived *h, uint32_t i)
+{
+    list_copy(&h->nodes[i].leaves);
+    if (i >= h->built_nodes) /* the name is not the configuration's */
+        h->nodes[i].name = arena_copy(&h->names, text_of(h->nodes[i].name));
+    text_map_set(&h->node_index, text_of(h->nodes[i].name), i);
+}
+
+static void addresses_copy(struct hived *h)
+{
     for (uint32_t i = 0; i < h->chain_count; i++) {
         const struct cell_list *tops = &h->chains[i].tops;
         for (size_t k = 0; k < tops->count; k++)
@@ -107,7 +114,7 @@ static void nodes_copy(struct hived *h)
     }
 }
 
-static void groups_copy(struct hived *h)
+static void groups_begin(struct hived *h)
 {
     COPY(h->groups, h->group_room);
     COPY(h->group_changes, h->group_room);
@@ -115,12 +122,6 @@ static void groups_copy(struct hived *h)
     h->spare = h->fresh = h->fresh_end = NULL;
     list_copy(&h->group_gaps);
     h->group_index = (struct text_map){0};
-    for (uint32_t i = 0; i < h->group_count; i++) {
-        if (!h->groups[i])
-            continue;
-        h->groups[i] = group_copy(h, h->groups[i]);
-        text_map_set(&h->group_index, text_of(h->groups[i]->name), i);
-    }
 }
 
 static void pending_copy(struct hived *h)
@@ -129,8 +130,8 @@ static void pending_copy(struct hived *h)
     for (uint32_t i = 0; i < h->pending_count; i++)
         COPY(h->pending[i].virtual, h->groups[h->pending[i].group]->leaf_count);
     h->pending_group = text_copy(h->pending_group);
-    h->journal = NULL;
-    h->journal_count = h->journal_room = 0;
+    COPY(h->journal, h->journal_count);
+    h->journal_room = h->journal ? (h->journal_count ? h->journal_count : 1) : 0;
 }
 
 /* One that is being built is built again so far. */
@@ -145,28 +146,159 @@ static struct hived *building_copy(const struct hived *from)
     return h;
 }
 
-struct hived *hived_copy(const struct hived *hived)
+/* --- the whole, in the order of its stages --- */
+
+enum copy_stage { COPY_CELLS, COPY_TABLES, COPY_VIEWS, COPY_NODES, COPY_GROUPS };
+
+enum { /* as much work as to copy so many cells */
+       CELLS_PER_TABLE_COST = 16,
+       NODE_COST = 8,
+       GROUP_COST = 32,
+       NUMBERS_PER_COST = 16, /* of a group */
+};
+
+static struct hived *copy_begin(const struct hived *from, bool is_in_pieces)
 {
-    assert(!hived->is_trial && !hived->origin);
-    if (hived->build.stage != BUILD_WHOLE)
-        return building_copy(hived);
     struct hived *h = mem_alloc(sizeof *h);
-    *h = *hived;
+    *h = *from;
     hived_config_share(h->config);
-    cells_alloc(h, h->cell_count + 1u);
-    memcpy(h->cells, hived->cells, h->cell_count * sizeof *h->cells);
-    memcpy(h->rests, hived->rests, h->cell_count * sizeof *h->rests);
-    COPY(h->addresses, h->cell_count + 1u);
-    COPY(h->priority, h->cell_count + 1u);
+    const uint32_t room = h->cell_count + 1u;
+    if (is_in_pieces) { /* a table of large pages may be a long step, of the kernel's */
+        h->cells = mem_table_begin(room, sizeof *h->cells);
+        h->rests = mem_table_begin(room, sizeof *h->rests);
+        h->cell_room = room;
+    } else {
+        cells_alloc(h, room);
+    }
+    h->addresses = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->addresses));
+    h->priority = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->priority));
     COPY(h->cell_changes, cell_chunks(h->cell_count + 1u));
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
     h->scratch = mem_zero(h->cell_count + 1u, sizeof *h->scratch);
     h->epoch = 0;
-    chains_copy(h);
-    vcs_copy(h);
-    views_copy(h);
-    nodes_copy(h);
-    groups_copy(h);
-    pending_copy(h);
+    h->copied = (struct copied){.stage = COPY_CELLS};
+    return h;
+}
+
+static void stage_begin(struct hived *h, enum copy_stage stage)
+{
+    h->copied = (struct copied){.stage = (uint8_t)stage};
+}
+
+static uint32_t cells_copy(struct hived *h, const struct hived *from, uint32_t most)
+{
+    const uint32_t at = h->copied.next;
+    const uint32_t count = h->cell_count - at < most ? h->cell_count - at : most;
+    memcpy(h->cells + at, from->cells + at, count * sizeof *h->cells);
+    memcpy(h->rests + at, from->rests + at, count * sizeof *h->rests);
+    memcpy(h->addresses + at, from->addresses + at, count * sizeof *h->addresses);
+    memcpy(h->priority + at, from->priority + at, count * sizeof *h->priority);
+    h->copied.next += count;
+    if (h->copied.next == h->cell_count)
+        stage_begin(h, COPY_TABLES);
+    return count;
+}
+
+static uint32_t nodes_copy(struct hived *h, uint32_t most)
+{
+    const uint32_t begin = h->copied.next;
+    for (; h->copied.next < h->node_count && (h->copied.next - begin) * NODE_COST < most;
+         h->copied.next++)
+        node_copy(h, h->copied.next);
+    const uint32_t cost = (h->copied.next - begin) * NODE_COST;
+    if (h->copied.next == h->node_count) {
+        addresses_copy(h);
+        groups_begin(h);
+        stage_begin(h, COPY_GROUPS);
+    }
+    return cost;
+}
+
+/* One, or some of it. */
+static uint32_t groups_copy(struct hived *h, const struct hived *from, uint32_t most)
+{
+    const uint32_t i = h->copied.next;
+    const struct group *old = from->groups[i];
+    if (!old) {
+        h->copied.next++;
+        return 1;
+    }
+    if (!h->copying.group)
+        group_copy_begin(h, old);
+    const uint32_t before = h->copying.numbers;
+    const uint64_t numbers = ((uint64_t)most + 1) * NUMBERS_PER_COST;
+    const bool is_whole =
+        group_copy_some(h, old, numbers < UINT32_MAX ? (uint32_t)numbers : UINT32_MAX);
+    const uint32_t cost = (h->copying.numbers - before) / NUMBERS_PER_COST;
+    if (!is_whole)
+        return cost + 1;
+    h->groups[i] = h->copying.group;
+    h->copying = (struct group_copying){0};
+    text_map_set(&h->group_index, text_of(h->groups[i]->name), i);
+    h->copied.next++;
+    return cost + GROUP_COST;
+}
+
+static uint32_t tables_cost(const struct hived *h)
+{
+    return 64 + h->cell_count / CELLS_PER_TABLE_COST;
+}
+
+/* The next of its stage; how much work it was, 0: it is whole. */
+static uint32_t copy_next(struct hived *h, const struct hived *from, uint32_t most)
+{
+    switch ((enum copy_stage)h->copied.stage) {
+    case COPY_CELLS:
+        return 1 + cells_copy(h, from, most);
+    case COPY_TABLES:
+        chains_copy(h);
+        vcs_copy(h);
+        stage_begin(h, COPY_VIEWS);
+        return tables_cost(h);
+    case COPY_VIEWS:
+        views_copy(h);
+        nodes_begin(h);
+        stage_begin(h, COPY_NODES);
+        return tables_cost(h);
+    case COPY_NODES:
+        return 1 + nodes_copy(h, most);
+    case COPY_GROUPS:
+        return h->copied.next < h->group_count ? groups_copy(h, from, most) : 0;
+    }
+    return 0;
+}
+
+bool hived_copy_some(const struct hived *from, struct hived **copy, uint32_t *cells)
+{
+    assert(!from->origin && *cells > 0);
+    if (!*copy && from->build.stage != BUILD_WHOLE) {
+        *copy = building_copy(from);
+        return true;
+    }
+    struct hived *h = *copy = *copy ? *copy : copy_begin(from, *cells < UINT32_MAX);
+    assert(h->config == from->config);
+    /* a question may end them: then all is copied before there is one */
+    const bool is_at_once = from->is_trial || hived_is_pending(from) || from->committing.is_on;
+    while (*cells > 0) {
+        const uint32_t cost = copy_next(h, from, is_at_once ? UINT32_MAX : *cells);
+        if (!cost) {
+            pending_copy(h);
+            hived_trial_end(h); /* a copy knows nothing of a search in pieces */
+            return true;
+        }
+        if (!is_at_once)
+            *cells -= cost < *cells ? cost : *cells;
+    }
+    return false;
+}
+
+struct hived *hived_copy(const struct hived *hived)
+{
+    struct hived *h = NULL;
+    bool is_whole;
+    do {
+        uint32_t all = UINT32_MAX;
+        is_whole = hived_copy_some(hived, &h, &all);
+    } while (!is_whole);
     return h;
 }

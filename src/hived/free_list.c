@@ -92,7 +92,7 @@ static uint32_t list_take(struct hived *h, struct free_list *list, uint32_t cell
     return at;
 }
 
-static void journal_add(struct hived *h, struct free_list *list, uint32_t cell, uint32_t at)
+static void journal_add(struct hived *h, bool is_split, uint32_t cell, uint32_t at)
 {
     assert(cell < h->cell_count);
     if (!h->is_trial)
@@ -101,19 +101,21 @@ static void journal_add(struct hived *h, struct free_list *list, uint32_t cell, 
         h->journal_room = h->journal_room ? 2 * h->journal_room : 64;
         h->journal = mem_realloc(h->journal, mem_size(h->journal_room, sizeof *h->journal));
     }
-    h->journal[h->journal_count++] = (struct journal_entry){list, cell, at};
+    h->journal[h->journal_count++] = (struct journal_entry){is_split, cell, at};
 }
 
 void free_list_push(struct hived *h, struct free_list *list, uint32_t cell)
 {
     list_push(h, list, cell);
-    journal_add(h, list, cell, NONE);
+    assert(list == &level_of(h, &h->cells[cell])->free);
+    journal_add(h, false, cell, NONE);
 }
 
 void free_list_remove(struct hived *h, struct free_list *list, uint32_t cell)
 {
     uint32_t at = list_take(h, list, cell);
-    journal_add(h, list, cell, at);
+    assert(list == &level_of(h, &h->cells[cell])->free);
+    journal_add(h, false, cell, at);
 }
 
 void free_list_weigh(struct hived *h, uint32_t cell)
@@ -153,7 +155,7 @@ void free_take(struct hived *h, uint32_t cell)
             for (uint32_t i = 0; i < child_number(h, parent); i++)
                 free_list_push(h, list, parent->child + i);
             parent->is_split = true;
-            journal_add(h, NULL, c->parent, NONE);
+            journal_add(h, true, c->parent, NONE);
         }
         free_list_remove(h, list, at);
         if (is_last)
@@ -195,27 +197,36 @@ void free_trial_begin(struct hived *h)
     h->is_trial = true;
 }
 
+static void entry_undo(struct hived *h, const struct journal_entry *entry)
+{
+    struct free_list *list = &level_of(h, &h->cells[entry->cell])->free;
+    if (entry->is_split) {
+        h->cells[entry->cell].is_split = false;
+    } else if (entry->at == NONE) {
+        assert(list->items[list->count - 1] == entry->cell);
+        list_take(h, list, entry->cell);
+    } else if (entry->at != list->count) {
+        uint32_t moved = list->items[entry->at];
+        list_push(h, list, moved);
+        list_put(h, list, entry->at, entry->cell);
+    } else {
+        list_push(h, list, entry->cell);
+    }
+}
+
+uint32_t free_trial_undo_some(struct hived *h, uint32_t count)
+{
+    uint32_t done = 0;
+    assert(h->is_trial);
+    for (; done < count && h->journal_count > 0; done++)
+        entry_undo(h, &h->journal[--h->journal_count]);
+    h->is_trial = h->journal_count > 0;
+    return done;
+}
+
 void free_trial_undo(struct hived *h)
 {
-    assert(h->is_trial);
-    h->is_trial = false;
-    while (h->journal_count > 0) {
-        struct journal_entry entry = h->journal[--h->journal_count];
-        if (!entry.list) {
-            h->cells[entry.cell].is_split = false;
-        } else if (entry.at == NONE) {
-            assert(entry.list->items[entry.list->count - 1] == entry.cell);
-            list_take(h, entry.list, entry.cell);
-        } else {
-            if (entry.at != entry.list->count) {
-                uint32_t moved = entry.list->items[entry.at];
-                list_push(h, entry.list, moved);
-                list_put(h, entry.list, entry.at, entry.cell);
-            } else {
-                list_push(h, entry.list, entry.cell);
-            }
-        }
-    }
+    free_trial_undo_some(h, UINT32_MAX);
 }
 
 bool cell_is_free(const struct hived *h, uint32_t cell)

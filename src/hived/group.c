@@ -234,17 +234,6 @@ void group_copy_drop(struct hived *h)
     h->copying.group = NULL;
 }
 
-struct group *group_copy(struct hived *h, const struct group *from)
-{
-    group_copy_begin(h, from);
-    const bool is_whole = group_copy_some(h, from, UINT32_MAX);
-    assert(is_whole);
-    (void)is_whole;
-    struct group *group = h->copying.group;
-    h->copying.group = NULL;
-    return group;
-}
-
 void group_free(struct hived *h, struct group *group)
 {
     assert(group->name);
@@ -399,6 +388,22 @@ void group_pending_settle(struct hived *h, bool is_kept)
 
 /* --- preemptions --- */
 
+void preempting_add(struct group *group, const char *pod)
+{
+    assert(group->state == HIVED_GROUP_PREEMPTING);
+    if (!pod)
+        return;
+    for (uint32_t i = 0; i < group->preempting_count; i++)
+        if (!strcmp(group->preempting[i], pod))
+            return;
+    if (group->preempting_count == group->preempting_room) {
+        group->preempting_room = group->preempting_room ? 2 * group->preempting_room : 4;
+        group->preempting = mem_realloc(
+            group->preempting, mem_size(group->preempting_room, sizeof *group->preempting));
+    }
+    group->preempting[group->preempting_count++] = mem_copy(pod);
+}
+
 /* Reserve the group's placement: those who use it now are being preempted. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves)
 {
@@ -417,6 +422,8 @@ void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves)
             victim->state = HIVED_GROUP_BEING_PREEMPTED;
             group_changed(h, leaf->using);
         }
+        if (group->has_virtual)
+            group->types[i] = level_of(h, &h->cells[h->cells[group->virtual[i]].root])->type;
         leaf_give(h, group, i, group->virtual[i]);
         rest_of(h, leaf)->reserving = index;
         cell_state_set(h, physical,

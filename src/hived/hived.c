@@ -226,6 +226,8 @@ static void groups_recover(struct hived *h, const struct hived *old)
 void hived_adopt(struct hived *h, struct hived *built)
 {
     assert(built->build.stage == BUILD_WHOLE && !built->group_count);
+    assert(!h->committing.is_on);
+    hived_trial_end(h);
     group_pending_settle(h, false);
     struct hived old = *h;
     *h = *built;
@@ -305,6 +307,32 @@ uint32_t hived_node_free(const struct hived *h, const char *name, const char *le
         count++;
     }
     return count;
+}
+
+/* NONE: nobody's alone. */
+static uint32_t leaf_owner(const struct hived *h, uint32_t leaf)
+{
+    uint32_t cell = leaf;
+    while (cell != NONE && !h->cells[cell].is_pinned)
+        cell = h->cells[cell].parent;
+    for (uint32_t i = 0; cell != NONE && i < h->pin_count; i++)
+        if (h->pins[i].cell == cell)
+            return h->pins[i].vc;
+    const struct cell_list *vcs = &h->chains[h->cells[leaf].chain].vcs;
+    return cell == NONE && vcs->count == 1 ? vcs->items[0] : NONE;
+}
+
+const char *hived_node_owner(const struct hived *h, const char *name)
+{
+    const uint32_t index = text_map_get(&h->node_index, text_of(name));
+    uint32_t owner = NONE;
+    for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
+        const uint32_t vc = leaf_owner(h, h->nodes[index].leaves.items[i]);
+        if (vc == NONE || (owner != NONE && vc != owner))
+            return NULL;
+        owner = vc;
+    }
+    return owner == NONE ? NULL : h->vcs[owner].name;
 }
 
 const char *hived_node_chain(const struct hived *h, const char *name, const char *leaf_type,

@@ -48,6 +48,10 @@ bool hived_build_some(struct hived *hived, uint32_t leaves);
 
 /* An independent deep copy; only the immutable configuration is shared, also between threads. */
 struct hived *hived_copy(const struct hived *hived);
+/* The same in pieces, of about so many cells, of which *cells are left. *copy is NULL before the
+ * first one. False: there is more of it, and until then only checks may be asked of the original,
+ * and nothing of the copy. */
+bool hived_copy_some(const struct hived *hived, struct hived **copy, uint32_t *cells);
 
 /* A mirror is for readers, on any thread: the documents and questions below that change nothing
  * may be asked of it, and it is freed as any other. Once it is there, to bring it up to date costs
@@ -87,6 +91,11 @@ bool hived_has_room(const struct hived *hived, uint32_t leaves);
 /* Free devices of a leaf type on a node, in order; at most `room`. Returns how many there are. */
 uint32_t hived_node_free(const struct hived *hived, const char *name, const char *leaf_type,
                          uint16_t *indices, uint32_t room);
+
+/* The virtual cluster that alone has guarantees on the node: all of its devices are in cells pinned
+ * to it, or in chains of which no other owns cells. NULL: several have, or none; or there is no
+ * such node. */
+const char *hived_node_owner(const struct hived *hived, const char *name);
 
 /* The chain of such a device, NULL: the node has none. *is_free: nobody uses it. */
 const char *hived_node_chain(const struct hived *hived, const char *name, const char *leaf_type,
@@ -202,6 +211,18 @@ int hived_commit(struct hived *hived, const struct hived_ask *ask,
 /* The same for all pods of the gang at once. */
 int hived_commit_gang(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, struct err *err);
+
+/* The same in pieces of about so many leaves, for a gang that is new and displaces nobody, or has
+ * preempted; any other is committed at once. Until *is_whole the group has a part of its cells and
+ * no pods: nothing else may be asked of or told to hived but this again with the same, checks,
+ * questions, copies, mirrors, and that the group ends. A copy may go on with the same placement. */
+int hived_commit_some(struct hived *hived, const struct hived_request *request,
+                      const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
+                      bool *is_whole, struct err *err);
+
+/* What hived_commit_some has done so far, or has just ended, for a gang that had preempted is taken
+ * back: its cells are reserved for it as before, and `pod` waits for it. */
+void hived_commit_undo(struct hived *hived, const char *group, const char *pod);
 
 /* A bound pod has ended; false: no such pod. With the last one the group ends and its cells are
  * free. */

@@ -4,6 +4,7 @@
  * Nothing is changed but the free lists, inside a trial that is undone.
  */
 #include "base/arena.h"
+#include "base/memory.h"
 #include "hived/state.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -196,6 +197,7 @@ static bool whole_map(struct mapper *mapper, uint32_t leaf, uint32_t physical)
     children_sort(mapper, p, &candidates);
     if (candidates.count < child_number(h, p))
         return false;
+    assert(candidates.count > 0); /* above the leaves a cell has children */
     leaves /= candidates.count;
     for (uint32_t i = 0; i < candidates.count; i++)
         if (!whole_map(mapper, leaf + i * leaves, candidates.items[i].cell))
@@ -548,49 +550,178 @@ static void path_add(struct mapper *mapper, struct roots *roots, uint32_t from)
     }
 }
 
-static bool roots_map(struct mapper *mapper, const struct roots *roots)
+/* --- the whole, in pieces --- */
+
+enum mapping_stage {
+    MAPPING_PATHS, /* what is to be bound is gathered: at a leaf */
+    MAPPING_ROOTS, /* it is mapped, inside a trial: at a preassigned cell or, behind these, family
+                    */
+    MAPPING_UNDO,  /* the trial is undone */
+    MAPPING_LEAVES /* the result is written: at a leaf */
+};
+
+struct mapping_course {
+    struct mapper mapper;
+    struct roots roots;
+    enum mapping_stage stage;
+    uint32_t at;
+    bool has_failed;
+};
+
+/* Everything it needs lies in the arena, but small tables at first. */
+static void course_begin(struct mapping *m, struct mapping_course *course)
 {
-    for (uint32_t i = 0; i < roots->preassigned_count; i++)
-        if (!preassigned_map(mapper, roots->preassigned[i], i + 1 == roots->preassigned_count))
-            return false;
-    for (uint32_t i = 0; i < roots->family_count; i++) {
-        const struct family *family = &roots->families[i];
-        if (!family_map(mapper, family->first, family->count,
-                        mapper->h->cells[family->parent].bound))
-            return false;
+    course->mapper.m = m;
+    course->mapper.h = m->h;
+    if (!course->mapper.vertices) {
+        enum { VERTICES_FIRST = 1024 };
+        course->mapper.vertices = ARENA_ARRAY(m->arena, struct vertex, VERTICES_FIRST);
+        course->mapper.room = VERTICES_FIRST;
     }
-    return true;
+    if (course->roots.preassigned)
+        return;
+    const size_t count = m->leaf_count; /* not zeroed: that costs as much as to fill them */
+    course->roots.preassigned =
+        arena_take(m->arena, mem_size(count, sizeof *course->roots.preassigned));
+    course->roots.families = arena_take(m->arena, mem_size(count, sizeof *course->roots.families));
+}
+
+/* So much of what may be done in this piece. */
+static void piece_use(uint32_t *left, uint32_t leaves)
+{
+    *left -= leaves < *left ? leaves : *left;
+}
+
+static void paths_some(struct mapping_course *course, uint32_t *left)
+{
+    const struct mapping *m = course->mapper.m;
+    const struct hived *h = m->h;
+    while (course->at<m->leaf_count && * left> 0) {
+        uint32_t count = 1;
+        if (h->cells[m->virtual[course->at]].bound == NONE)
+            path_add(&course->mapper, &course->roots, whole_find(m, course->at, &count));
+        course->at += count;
+        piece_use(left, count);
+    }
+    if (course->at < m->leaf_count)
+        return;
+    course->stage = course->mapper.count ? MAPPING_ROOTS : MAPPING_LEAVES;
+    course->at = 0;
+    if (course->mapper.count)
+        free_trial_begin(m->h);
+}
+
+static bool root_map(struct mapping_course *course, uint32_t at)
+{
+    struct mapper *mapper = &course->mapper;
+    const struct roots *roots = &course->roots;
+    if (at < roots->preassigned_count)
+        return preassigned_map(mapper, roots->preassigned[at], at + 1 == roots->preassigned_count);
+    const struct family *family = &roots->families[at - roots->preassigned_count];
+    return family_map(mapper, family->first, family->count, mapper->h->cells[family->parent].bound);
+}
+
+/* No more than there are below the cells of the root. */
+static uint32_t root_leaves(const struct mapping_course *course, uint32_t at)
+{
+    const struct hived *h = course->mapper.h;
+    const struct roots *roots = &course->roots;
+    const uint32_t vertex = at < roots->preassigned_count
+                                ? roots->preassigned[at]
+                                : roots->families[at - roots->preassigned_count].first;
+    const uint32_t count =
+        at < roots->preassigned_count ? 1 : roots->families[at - roots->preassigned_count].count;
+    const struct cell *cell = &h->cells[course->mapper.vertices[vertex].cell];
+    return count * h->chains[cell->chain].levels[cell->level].leaf_count;
+}
+
+static void roots_some(struct mapping_course *course, uint32_t *left)
+{
+    enum { LEAVES_OF_ROOT = 8 }; /* to take a cell from its free list costs as much */
+    const struct roots *roots = &course->roots;
+    const uint32_t count = roots->preassigned_count + roots->family_count;
+    while (course->at<count && * left> 0 && !course->has_failed) {
+        const uint32_t at = course->at++;
+        course->has_failed = !root_map(course, at);
+        piece_use(left, LEAVES_OF_ROOT + root_leaves(course, at));
+    }
+    if (course->at < count && !course->has_failed)
+        return;
+    course->stage = MAPPING_UNDO;
+    course->at = 0;
+}
+
+static void undo_some(struct mapping_course *course, uint32_t *left)
+{
+    enum { LEAVES_OF_ENTRY = 4 };
+    struct hived *h = course->mapper.h;
+    const uint32_t most = *left / LEAVES_OF_ENTRY + 1;
+    if (h->is_trial)
+        piece_use(left, LEAVES_OF_ENTRY * free_trial_undo_some(h, most));
+    if (!h->is_trial)
+        course->stage = MAPPING_LEAVES;
+}
+
+static void leaves_some(struct mapping_course *course, uint32_t *left)
+{
+    const struct mapping *m = course->mapper.m;
+    const struct hived *h = m->h;
+    const uint32_t first = course->at, rest = m->leaf_count - first,
+                   end = first + (rest < *left ? rest : *left);
+    for (uint32_t i = first; i < end; i++) {
+        const struct cell *v = &h->cells[m->virtual[i]];
+        m->physical[i] = v->bound != NONE ? v->bound : h->scratch[m->virtual[i]];
+    }
+    course->at = end;
+    piece_use(left, end - first);
+}
+
+static enum mapping_outcome course_go_on(struct mapping *m, struct mapping_course *course,
+                                         uint32_t *left)
+{
+    course_begin(m, course);
+    while (*left > 0) {
+        switch (course->stage) {
+        case MAPPING_PATHS:
+            paths_some(course, left);
+            break;
+        case MAPPING_ROOTS:
+            roots_some(course, left);
+            break;
+        case MAPPING_UNDO:
+            undo_some(course, left);
+            break;
+        case MAPPING_LEAVES:
+            if (course->has_failed)
+                return MAPPING_FAILS;
+            leaves_some(course, left);
+            if (course->at == m->leaf_count)
+                return MAPPING_DONE;
+            break;
+        }
+    }
+    return MAPPING_CUT;
+}
+
+enum mapping_outcome mapping_some(struct mapping *m, uint32_t *leaves)
+{
+    if (!m->course)
+        m->course = ARENA_NEW(m->arena, struct mapping_course);
+    return course_go_on(m, m->course, leaves);
 }
 
 enum { LEAVES_ON_STACK = 8, VERTICES_ON_STACK = 32 };
 
 bool mapping_run(struct mapping *m)
 {
-    struct hived *h = m->h;
     struct vertex vertices[VERTICES_ON_STACK];
     uint32_t preassigned[LEAVES_ON_STACK];
     struct family families[LEAVES_ON_STACK];
-    struct mapper mapper = {.m = m, .h = h, .vertices = vertices, .room = VERTICES_ON_STACK};
-    struct roots roots = {.preassigned = preassigned, .families = families};
-    if (m->leaf_count > LEAVES_ON_STACK) {
-        roots.preassigned = ARENA_ARRAY(m->arena, uint32_t, m->leaf_count);
-        roots.families = ARENA_ARRAY(m->arena, struct family, m->leaf_count);
-    }
-    for (uint32_t i = 0, count; i < m->leaf_count; i += count) {
-        count = 1;
-        if (h->cells[m->virtual[i]].bound == NONE)
-            path_add(&mapper, &roots, whole_find(m, i, &count));
-    }
-    if (mapper.count) {
-        free_trial_begin(h);
-        bool is_mapped = roots_map(&mapper, &roots);
-        free_trial_undo(h);
-        if (!is_mapped)
-            return false;
-    }
-    for (uint32_t i = 0; i < m->leaf_count; i++) {
-        const struct cell *v = &h->cells[m->virtual[i]];
-        m->physical[i] = v->bound != NONE ? v->bound : h->scratch[m->virtual[i]];
-    }
-    return true;
+    struct mapping_course course = {.mapper = {.vertices = vertices, .room = VERTICES_ON_STACK}};
+    uint32_t left = UINT32_MAX;
+    if (m->leaf_count <= LEAVES_ON_STACK)
+        course.roots = (struct roots){.preassigned = preassigned, .families = families};
+    const enum mapping_outcome outcome = course_go_on(m, &course, &left);
+    assert(outcome != MAPPING_CUT);
+    return outcome == MAPPING_DONE;
 }

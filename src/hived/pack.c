@@ -70,7 +70,7 @@ struct block { /* candidates below one cell of the level under search */
 
 static bool leaf_is_taken(const struct pack *pack, uint32_t leaf)
 {
-    return pack->has_taken && pack->h->taken[leaf] == pack->h->epoch;
+    return pack->has_taken && pack->h->taken[leaf] == pack->epoch;
 }
 
 /* Where the leaves will be mapped. */
@@ -111,7 +111,7 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
             if (!leaf_is_open(pack, i) || is_free != (pass == 0) || leaf_is_taken(pack, i))
                 continue;
             if (pack->item_count > 1)
-                h->taken[i] = h->epoch;
+                h->taken[i] = pack->epoch;
             leaves[got++] = i;
         }
     }
@@ -125,7 +125,7 @@ static void leaf_take(struct pack *pack, const struct pack_item *item, uint32_t 
     struct hived *h = pack->h;
     pack->leaves[item->first] = leaf;
     if (pack->item_count > 1)
-        h->taken[leaf] = h->epoch;
+        h->taken[leaf] = pack->epoch;
     leaves_fetch(h, &leaf, 1);
     pack->has_taken = pack->item_count > 1;
 }
@@ -196,13 +196,17 @@ static void item_put(const struct hived *h, struct pack_item *item, uint32_t cel
     item->leaf = first_leaf(h, cell);
 }
 
-static void items_take(struct pack *pack)
+uint32_t pack_take(struct pack *pack, uint32_t leaves)
 {
-    for (uint32_t i = 0; i < pack->item_count; i++) {
-        bool is_found = leaves_choose(pack, &pack->items[i]);
+    uint32_t done = 0;
+    while (pack->next < pack->item_count && done < leaves) {
+        const struct pack_item *item = &pack->items[pack->next++];
+        bool is_found = leaves_choose(pack, item);
         assert(is_found);
         (void)is_found;
+        done += item->leaves;
     }
+    return done;
 }
 
 /* --- the whole view --- */
@@ -407,7 +411,7 @@ static void set_undo(struct pack *pack, const struct within_set *set)
     pack->one.cell = NONE;
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t k = 0; k < set->items[i]->leaves; k++)
-            pack->h->taken[pack->leaves[set->items[i]->first + k]] = pack->h->epoch - 1;
+            pack->h->taken[pack->leaves[set->items[i]->first + k]] = pack->epoch - 1;
 }
 
 /* Cells of `level` below `under` (NONE: in the view), nearest to full first. */
@@ -530,16 +534,16 @@ static bool pack_once(struct pack *pack, const char *within)
     assert(pack->item_count > 0);
     bool has_within = within != NULL;
     pack->one.cell = NONE;
-    pack->h->epoch += 2; /* set_undo writes the one before */
+    pack->next = 0;
+    pack->epoch = pack->h->epoch += 2; /* set_undo writes the one before */
     for (uint32_t i = 0; i < pack->item_count; i++)
         has_within |= pack->items[i].within != NULL;
-    if (has_within)
+    if (has_within) {
+        pack->next = pack->item_count; /* they have taken theirs where it is true */
         return within_run(pack, within);
+    }
     const struct habits *habits = pack->h->habits;
-    if (habits->pack ? !habits->pack(pack) : !view_greedy(pack) && !view_search(pack))
-        return false;
-    items_take(pack);
-    return true;
+    return habits->pack ? habits->pack(pack) : view_greedy(pack) || view_search(pack);
 }
 
 bool pack_run(struct pack *pack, const char *within)

@@ -1,6 +1,7 @@
-/* request.c — what of a request can be checked without the cluster. */
+/* request.c — what of a request can be checked without placing it. */
 #include "base/err.h"
 #include "hived/state.h"
+#include <string.h>
 
 static int check_members(const struct hived_request *request, struct err *err)
 {
@@ -38,4 +39,31 @@ int request_check(const struct hived_request *request, struct err *err)
     if (!request->group || !*request->group)
         return err_fail(err, ERR_INVALID, "affinityGroup.name", "is needed");
     return check_members(request, err);
+}
+
+int request_type(const struct hived *h, struct text name, uint32_t *type, struct err *err)
+{
+    *type = NONE;
+    for (uint32_t i = 0; i < h->chain_count && *type == NONE; i++)
+        if (text_is(name, h->config->types[h->chains[i].leaf_type].name))
+            *type = h->chains[i].leaf_type;
+    if (*type == NONE)
+        return err_fail(err, ERR_INVALID, "leafCellType", "the cluster has no %.*s",
+                        (int)(name.length > 100 ? 100 : name.length), name.at);
+    return 0;
+}
+
+uint32_t request_pin(const struct hived *h, const char *id)
+{
+    for (uint32_t i = 0; i < h->pin_count; i++)
+        if (!strcmp(h->pins[i].id, id))
+            return i;
+    return NONE;
+}
+
+int request_within(const struct hived *h, const char *type, struct err *err)
+{
+    if (!type || !*type || hived_config_type(h->config, type) != HIVED_NONE)
+        return 0;
+    return err_fail(err, ERR_INVALID, "withinOneCell", "the cluster has no cell type %.100s", type);
 }

@@ -6,13 +6,35 @@
 #include <assert.h>
 #include <string.h>
 
-/* What an earlier piece of the search has found. What failed before it is tried again: that costs
- * little, and is told as the reason if the rest fails as well. */
+/* How far one try to find places, in one chain, has come. */
+enum try_stage {
+    TRY_PACK,  /* cells of the view are chosen, … */
+    TRY_TAKE,  /* … leaves in them: virtual ones, of an opportunistic gang physical ones */
+    TRY_LAZY,  /* lazy groups in the way are displaced: at a leaf */
+    TRY_MAP,   /* the virtual leaves are mapped to physical ones */
+    TRY_FOUND, /* who is in the way, and the answer, follow */
+};
+
+/* What a search has found so far. One in pieces goes on from here; then what an earlier try has
+ * looked for in vain is not looked for again. */
 struct hived_found {
-    uint32_t attempt; /* number of the try that found it */
-    bool is_mapped;
+    uint32_t attempt, failed; /* number of the try, and of the last one that has failed */
+    enum try_stage stage;
+    uint32_t at;
+    uint32_t passed; /* pieces of this call, … */
+    uint64_t work;   /* … and what is done of the next one, in leaves looked at */
+    struct pack_item *items;
+    uint32_t item_count, leaf_count;
     uint32_t *virtual, *physical;
-    struct wait wait;
+    struct wait wait, first; /* why the last try has failed; and the last one without displacing */
+    bool is_displacing;
+    struct pack pack;
+    struct mapping mapping;
+    struct conflict conflict;
+    uint32_t usable; /* leaves of a group that preempts: those before this one are */
+    struct victims victims;
+    struct writing writing;
+    const uint32_t *starts; /* of the slots */
 };
 
 struct scheduling { /* one call of hived_schedule */
@@ -28,10 +50,11 @@ struct scheduling { /* one call of hived_schedule */
     struct pack_item *items;
     uint32_t item_count, leaf_count;
     uint32_t *virtual, *physical;
-    uint32_t chain; /* where it was found */
-    struct wait wait;
+    uint32_t chain;              /* where it was found */
     struct hived_course *course; /* or NULL */
-    uint32_t attempts;           /* to find places, each in one chain */
+    struct hived_found *found;   /* the course's, or `own` */
+    struct hived_found own;
+    uint32_t attempts; /* to find places, each in one chain */
     bool is_cut;
 };
 
@@ -55,162 +78,142 @@ static const bool *scope_nodes(struct scheduling *plan, const struct hived_scope
     return is_excluded;
 }
 
-/* --- results --- */
+/* --- pieces --- */
 
-/* The preassigned cells' types of a virtual placement; "" where there is none. */
-static void preassigned_write(const struct hived *h, const uint32_t *virtual, uint32_t count,
-                              const char **types)
-{
-    uint32_t root = NONE;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t own = virtual && virtual[i] != NONE ? h->cells[virtual[i]].root : NONE;
-        if (i > 0 && own == root)
-            types[i] = types[i - 1];
-        else
-            types[i] = own == NONE ? "" : cell_type_name(h, &h->cells[own]);
-        root = own;
-    }
-}
-
-static void slot_write(const struct scheduling *plan, struct hived_slot *slot,
-                       const uint32_t *physical, uint16_t *indices)
-{
-    assert(plan->chain < plan->h->chain_count);
-    const struct hived *h = plan->h;
-    slot->node = "";
-    slot->indices = indices;
-    for (uint32_t i = 0; i < slot->leaf_count; i++) {
-        if (physical[i] == NONE)
-            continue;
-        const struct cell *leaf = &h->cells[physical[i]];
-        slot->node = h->nodes[rest_of(h, leaf)->node].name;
-        indices[i] = (uint16_t)rest_of(h, leaf)->index;
-    }
-}
-
-static void placement_write(struct scheduling *plan, uint32_t slots, const uint32_t *slot_leaf,
-                            const uint32_t *physical, const uint32_t *virtual)
-{
-    assert(slots > 0);
-    struct hived_placement *placement = &plan->result->placement;
-    uint32_t leaves = slot_leaf[slots];
-    uint16_t *indices = ARENA_ARRAY(plan->arena, uint16_t, leaves);
-    const char **types = ARENA_ARRAY(plan->arena, const char *, leaves);
-    preassigned_write(plan->h, virtual, leaves, types);
-    placement->slots = ARENA_ARRAY(plan->arena, struct hived_slot, slots);
-    placement->slot_count = slots;
-    for (uint32_t i = 0; i < slots; i++) {
-        uint32_t first = slot_leaf[i];
-        struct hived_slot *slot = &placement->slots[i];
-        slot->leaf_count = slot_leaf[i + 1] - first;
-        slot->preassigned = &types[first];
-        slot_write(plan, slot, &physical[first], &indices[first]);
-    }
-}
-
-/* The cells live as long as the result does. */
-static void hints_write(const struct scheduling *plan)
-{
-    assert(plan->chain < plan->h->chain_count);
-    struct hived_placement *placement = &plan->result->placement;
-    const uint32_t *physical = plan->physical;
-    for (uint32_t i = 0; i < placement->slot_count; i++) {
-        placement->slots[i].hints = physical;
-        physical += placement->slots[i].leaf_count;
-    }
-}
-
-static void group_placement_write(struct scheduling *plan, const struct group *group)
-{
-    placement_write(plan, group->slot_count, group->slot_leaf, group->physical,
-                    group->has_virtual ? group->virtual : NULL);
-    plan->result->placement.chain = group->chain_name;
-}
-
-struct conflict { /* what stands in the way of a placement */
-    uint32_t *victims, *preemptors;
-    uint32_t victim_count, preemptor_count;
+enum {
+    LEAVES_IN_A_ROW = 4,
+    LEAVES_LOOKED_AT = 6, /* as long as it takes to reserve one, so many are looked at */
+    PART_OF_LEAVES = 8,   /* a piece is not smaller than that: there is an end to them */
 };
 
-static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t *count)
+static bool is_on_course(const struct scheduling *plan)
 {
-    assert(group < h->group_count);
-    if (h->groups[group]->listing == h->listing)
-        return;
-    h->groups[group]->listing = h->listing;
-    list[(*count)++] = group;
+    return plan->course && plan->found == plan->course->found;
 }
 
-static struct conflict conflict_find(struct scheduling *plan, const uint32_t *physical,
-                                     uint32_t count, uint32_t own)
+static uint64_t piece_work(const struct scheduling *plan)
 {
+    const uint64_t work = (uint64_t)plan->course->leaves * LEAVES_LOOKED_AT,
+                   least = plan->found->leaf_count / PART_OF_LEAVES;
+    return work > least ? work : least;
+}
+
+/* So much more may be done in this piece. What PREEMPTING finds was found by FILTERING, and what
+ * has displaced lazy groups cannot wait: then it is all that is left. */
+static uint32_t piece_room(const struct scheduling *plan)
+{
+    if (!is_on_course(plan) || plan->phase == HIVED_PREEMPTING || hived_is_pending(plan->h))
+        return UINT32_MAX;
+    const uint64_t all = piece_work(plan);
+    const uint64_t left = all > plan->found->work ? all - plan->found->work : 1;
+    return left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+}
+
+/* So much was done. True: it is the end of a piece, the search goes on with the next call. */
+static bool piece_ends(struct scheduling *plan, uint32_t leaves)
+{
+    struct hived_found *found = plan->found;
+    assert(!plan->is_cut);
+    if (piece_room(plan) == UINT32_MAX)
+        return false;
+    found->work += leaves;
+    if (found->work < piece_work(plan))
+        return false;
+    found->work = 0;
+    found->passed++;
+    plan->is_cut = plan->course->is_cut = ++plan->course->passed == plan->course->pieces;
+    return plan->is_cut;
+}
+
+/* Lazy groups are displaced: what follows is done again by whoever goes on with the course, as they
+ * get back what they lost. */
+static void found_leave(struct scheduling *plan)
+{
+    if (!is_on_course(plan))
+        return;
+    plan->found->at = 0;
+    plan->own = *plan->found;
+    plan->found = &plan->own;
+}
+
+static void found_join(struct scheduling *plan)
+{
+    if (!plan->course || is_on_course(plan) || hived_is_pending(plan->h))
+        return;
+    *plan->course->found = plan->own;
+    plan->found = plan->course->found;
+}
+
+/* The next try. False: it has failed before. */
+static bool try_begin(struct scheduling *plan)
+{
+    found_join(plan);
+    struct hived_found *found = plan->found;
+    if (++plan->attempts <= found->failed)
+        return false;
+    if (found->attempt != plan->attempts) {
+        found->attempt = plan->attempts;
+        found->stage = TRY_PACK;
+        found->at = 0;
+        found->mapping.course = NULL;
+    }
+    return true;
+}
+
+static bool try_fails(struct scheduling *plan)
+{
+    plan->found->failed = plan->attempts;
+    return plan->is_cut;
+}
+
+/* --- results --- */
+
+/* Who is in the way of these leaves, for the group `own`, or NONE. False: cut. */
+static bool conflict_find(struct scheduling *plan, const uint32_t *physical, uint32_t count,
+                          uint32_t own)
+{
+    const struct conflict_of of = {physical, count, own, plan->arena};
     assert(count > 0);
-    struct hived *h = plan->h;
-    uint32_t free = 0;
-    while (free < count &&
-           (physical[free] == NONE || h->cells[physical[free]].state == HIVED_CELL_FREE))
-        free++;
-    if (free == count)
-        return (struct conflict){0};
-    uint32_t *lists = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)count);
-    struct conflict conflict = {.victims = lists, .preemptors = lists + count};
-    h->listing++;
-    for (uint32_t i = 0; i < count; i++)
-        if (physical[i] != NONE && h->cells[physical[i]].using != NONE)
-            group_list(h, h->cells[physical[i]].using, conflict.victims, &conflict.victim_count);
-    h->listing++;
-    for (uint32_t i = 0; i < count; i++) {
-        if (physical[i] == NONE || h->cells[physical[i]].state < HIVED_CELL_RESERVING)
-            continue;
-        uint32_t other = h->rests[physical[i]].reserving;
-        if (other != own)
-            group_list(h, other, conflict.preemptors, &conflict.preemptor_count);
-    }
-    return conflict;
+    while (plan->found->conflict.at < count)
+        if (piece_ends(plan, conflict_some(plan->h, &plan->found->conflict, &of, piece_room(plan))))
+            return false;
+    return true;
 }
 
-static void victims_write(struct scheduling *plan, const struct conflict *conflict)
+static bool victims_write(struct scheduling *plan)
 {
-    const struct hived *h = plan->h;
-    uint32_t pods = 0;
-    for (uint32_t i = 0; i < conflict->victim_count; i++)
-        pods += h->groups[conflict->victims[i]]->bound_count;
-    struct hived_victim *victims = ARENA_ARRAY(plan->arena, struct hived_victim, pods + 1);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < conflict->victim_count; i++) {
-        const struct group *group = h->groups[conflict->victims[i]];
-        for (uint32_t k = 0; k < group->slot_count; k++) {
-            if (!group->pods[k].is_bound)
-                continue;
-            uint32_t leaf = group->slot_leaf[k];
-            while (leaf + 1 < group->slot_leaf[k + 1] && group->physical[leaf] == NONE)
-                leaf++;
-            uint32_t cell = group->physical[leaf];
-            victims[count++] = (struct hived_victim){
-                .group = group->name,
-                .pod = group->pods[k].name ? group->pods[k].name : "",
-                .node = cell != NONE ? h->nodes[h->rests[cell].node].name : ""};
-        }
-    }
+    const struct conflict *conflict = &plan->found->conflict;
+    struct victims *victims = &plan->found->victims;
+    while (!victims_are_whole(victims, conflict))
+        if (piece_ends(plan,
+                       victims_some(plan->h, victims, conflict, plan->arena, piece_room(plan))))
+            return false;
     plan->result->kind = HIVED_PREEMPT;
-    plan->result->victims = victims;
-    plan->result->victim_count = count;
+    plan->result->victims = victims->items;
+    plan->result->victim_count = victims->count;
+    return true;
 }
 
-static void preempting_add(struct group *group, const char *pod)
+static bool placement_write(struct scheduling *plan, const struct writing_of *of)
 {
-    assert(group->state == HIVED_GROUP_PREEMPTING);
-    if (!pod)
-        return;
-    for (uint32_t i = 0; i < group->preempting_count; i++)
-        if (!strcmp(group->preempting[i], pod))
-            return;
-    if (group->preempting_count == group->preempting_room) {
-        group->preempting_room = group->preempting_room ? 2 * group->preempting_room : 4;
-        group->preempting = mem_realloc(
-            group->preempting, mem_size(group->preempting_room, sizeof *group->preempting));
-    }
-    group->preempting[group->preempting_count++] = mem_copy(pod);
+    struct writing *writing = &plan->found->writing;
+    while (writing->slots < of->slots)
+        if (piece_ends(plan, writing_some(plan->h, writing, of, piece_room(plan))))
+            return false;
+    plan->result->placement.slots = writing->items;
+    plan->result->placement.slot_count = of->slots;
+    return true;
+}
+
+static bool group_placement_write(struct scheduling *plan, const struct group *group)
+{
+    const struct writing_of of = {.starts = group->slot_leaf,
+                                  .slots = group->slot_count,
+                                  .physical = group->physical,
+                                  .virtual = group->has_virtual ? group->virtual : NULL,
+                                  .arena = plan->arena};
+    plan->result->placement.chain = arena_copy(plan->arena, text_of(group->chain_name));
+    return placement_write(plan, &of);
 }
 
 /* --- a group that is known --- */
@@ -237,21 +240,49 @@ static int allocated_schedule(struct scheduling *plan, struct group *group, stru
                     plan->request->leaves);
 }
 
-static bool placement_is_usable(struct scheduling *plan, const struct group *group)
+enum placement_use { PLACEMENT_USABLE, PLACEMENT_UNUSABLE, PLACEMENT_CUT };
+
+static enum placement_use placement_check(struct scheduling *plan, const struct group *group)
 {
     const struct hived *h = plan->h;
     const bool *is_excluded = plan->is_excluded;
     if (h->habits->minds_suggestions)
         is_excluded = scope_nodes(plan, plan->scope);
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
-        const struct cell *leaf = &h->cells[group->physical[i]];
-        if (leaf->is_bad || (is_excluded && is_excluded[rest_of(h, leaf)->node]))
-            return false;
+    while (plan->found->usable < group->leaf_count) {
+        const uint32_t first = plan->found->usable, left = group->leaf_count - first,
+                       room = piece_room(plan), end = first + (left < room ? left : room);
+        for (uint32_t i = first; i < end; i++) {
+            const struct cell *leaf = &h->cells[group->physical[i]];
+            if (leaf->is_bad || (is_excluded && is_excluded[rest_of(h, leaf)->node]))
+                return PLACEMENT_UNUSABLE;
+        }
+        plan->found->usable = end;
+        if (piece_ends(plan, end - first))
+            return PLACEMENT_CUT;
     }
+    return PLACEMENT_USABLE;
+}
+
+static bool preempting_answer(struct scheduling *plan, uint32_t index)
+{
+    struct group *group = plan->h->groups[index];
+    const bool has_victims = plan->found->conflict.victim_count > 0;
+    if ((!plan->course || !has_victims) && !group_placement_write(plan, group))
+        return false;
+    if (has_victims && !victims_write(plan))
+        return false;
+    plan->result->slot = 0;
+    while (plan->result->slot + 1 < group->slot_count &&
+           !slot_has_leaves(group, plan->result->slot, plan->request->leaves))
+        plan->result->slot++;
+    plan->result->placement.slot_count = group->slot_count;
+    preempting_add(group, plan->pod);
+    group_changed(plan->h, index);
+    plan->result->kind = has_victims ? HIVED_PREEMPT : HIVED_BIND;
     return true;
 }
 
-/* True: answered. False: its preemption was cancelled, it must be placed anew. */
+/* True: answered, or cut. False: its preemption was cancelled, it must be placed anew. */
 static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
     assert(index < plan->h->group_count && plan->h->groups[index]);
@@ -263,25 +294,22 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
             return true;
         }
     }
-    struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
+    plan->found->leaf_count = group->leaf_count;
+    if (!conflict_find(plan, group->physical, group->leaf_count, index))
+        return true;
     /* the original minds it only when it goes on to preempt, and binds to what is bad */
-    const bool is_binding = !conflict.victim_count && !plan->h->habits->minds_suggestions;
-    if ((plan->phase == HIVED_PREEMPTING || is_binding) && !placement_is_usable(plan, group)) {
+    const bool is_binding =
+        !plan->found->conflict.victim_count && !plan->h->habits->minds_suggestions;
+    const enum placement_use use = plan->phase == HIVED_PREEMPTING || is_binding
+                                       ? placement_check(plan, group)
+                                       : PLACEMENT_USABLE;
+    if (use == PLACEMENT_UNUSABLE) {
         preemption_undo(plan->h, index);
+        *plan->found = (struct hived_found){.passed = plan->found->passed};
         return false;
     }
-    plan->result->slot = 0;
-    while (plan->result->slot + 1 < group->slot_count &&
-           !slot_has_leaves(group, plan->result->slot, plan->request->leaves))
-        plan->result->slot++;
-    if (!plan->course || !conflict.victim_count)
-        group_placement_write(plan, group);
-    plan->result->placement.slot_count = group->slot_count;
-    preempting_add(group, plan->pod);
-    group_changed(plan->h, index);
-    plan->result->kind = HIVED_BIND;
-    if (conflict.victim_count)
-        victims_write(plan, &conflict);
+    if (use == PLACEMENT_USABLE)
+        preempting_answer(plan, index);
     return true;
 }
 
@@ -298,120 +326,135 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
     plan->result->reason = arena_format(plan->arena, "%s; its cells are reserved", what);
 }
 
-/* --- a search in pieces --- */
-
-/* The search has come to the end of a piece. True: it goes on with the next call. */
-static bool piece_end(struct scheduling *plan)
-{
-    struct hived_course *course = plan->course;
-    assert(!plan->is_cut);
-    /* what PREEMPTING finds was found by FILTERING */
-    if (!course || plan->phase == HIVED_PREEMPTING || hived_is_pending(plan->h))
-        return false;
-    plan->is_cut = course->is_cut = ++course->passed == course->pieces;
-    return plan->is_cut;
-}
-
-static void found_keep(struct scheduling *plan, bool is_mapped)
-{
-    if (!plan->course || hived_is_pending(plan->h))
-        return;
-    if (!plan->course->found)
-        plan->course->found = ARENA_NEW(plan->arena, struct hived_found);
-    *plan->course->found =
-        (struct hived_found){plan->attempts, is_mapped, plan->virtual, plan->physical, plan->wait};
-}
-
-/* What this try has found in an earlier piece; NULL: nothing yet. The arrays are its own from then
- * on: others begin with new ones. */
-static const struct hived_found *found_again(struct scheduling *plan)
-{
-    const struct hived_found *found = plan->course ? plan->course->found : NULL;
-    if (!found || found->attempt != plan->attempts)
-        return NULL;
-    plan->virtual = found->virtual;
-    plan->physical = found->physical;
-    plan->wait = found->wait;
-    return found;
-}
-
 /* --- a new group --- */
 
-static bool guaranteed_pack(struct scheduling *plan, uint32_t chain, uint32_t view,
-                            int32_t priority)
+/* True: packed. It may be the end of a piece. */
+static bool try_pack(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority,
+                     uint32_t *leaves)
 {
     assert(plan->item_count > 0 && view < plan->h->view_count);
     struct hived *h = plan->h;
-    struct pack pack = {.h = h,
-                        .view = &h->views[view],
-                        .chain = chain,
-                        .priority = priority,
-                        .is_excluded = plan->is_excluded,
-                        .items = plan->items,
-                        .item_count = plan->item_count,
-                        .leaf_count = plan->leaf_count,
-                        .leaves = plan->virtual,
-                        .arena = plan->arena};
+    struct pack *pack = &plan->found->pack;
+    *pack = (struct pack){.h = h,
+                          .view = &h->views[view],
+                          .chain = chain,
+                          .priority = priority,
+                          .is_excluded = plan->is_excluded,
+                          .items = plan->items,
+                          .item_count = plan->item_count,
+                          .leaf_count = plan->leaf_count,
+                          .leaves = leaves,
+                          .arena = plan->arena};
     const char *within = plan->request->within_one_cell;
-    bool is_packed = pack_run(&pack, is_given(within) ? within : NULL);
-    plan->wait.chain = chain;
-    plan->wait.bad_node = pack.bad_node;
-    plan->wait.is_bad_excluded = pack.is_bad_excluded;
-    plan->wait.is_search_cut = pack.is_search_cut;
-    plan->wait.is_mapping = false;
+    bool is_packed = pack_run(pack, is_given(within) ? within : NULL);
+    struct wait *wait = &plan->found->wait;
+    wait->chain = chain;
+    wait->bad_node = pack->bad_node;
+    wait->is_bad_excluded = pack->is_bad_excluded;
+    wait->is_search_cut = pack->is_search_cut;
+    wait->is_mapping = false;
+    plan->found->stage = TRY_TAKE;
+    /* a node costs about as much as a leaf; to displace, its leaves are looked at, in their order
+     */
+    piece_ends(plan, priority < HIVED_PRIORITY_MIN
+                         ? plan->item_count
+                         : (uint32_t)(h->views[view].leaves / LEAVES_IN_A_ROW));
     return is_packed;
 }
 
-/* The lazy groups in the way lose their cells. */
-static void lazy_displace(struct scheduling *plan)
+/* False: cut. */
+static bool try_take(struct scheduling *plan, enum try_stage next)
+{
+    struct pack *pack = &plan->found->pack;
+    while (pack->next < pack->item_count)
+        if (piece_ends(plan, pack_take(pack, piece_room(plan))))
+            return false;
+    plan->found->stage = next;
+    plan->found->at = 0;
+    return true;
+}
+
+/* The lazy groups in the way of these leaves lose their cells. */
+static void lazy_displace(struct scheduling *plan, uint32_t first, uint32_t end)
 {
     struct hived *h = plan->h;
-    for (uint32_t i = 0; i < plan->leaf_count; i++) {
+    for (uint32_t i = first; i < end; i++) {
         uint32_t physical = h->cells[plan->virtual[i]].bound;
         if (physical == NONE || h->cells[physical].state != HIVED_CELL_USED ||
             h->cells[physical].using == NONE)
             continue;
         uint32_t group = h->cells[physical].using;
-        if (h->groups[group]->is_lazy && h->groups[group]->has_virtual)
-            group_pending_downgrade(h, group, plan->request->group);
+        if (!h->groups[group]->is_lazy || !h->groups[group]->has_virtual)
+            continue;
+        found_leave(plan);
+        group_pending_downgrade(h, group, plan->request->group);
     }
 }
 
-static bool guaranteed_map(struct scheduling *plan, uint32_t chain)
+/* False: cut. */
+static bool try_displace(struct scheduling *plan)
 {
-    struct hived *h = plan->h;
-    struct mapping mapping = {.h = h,
-                              .chain = chain,
-                              .virtual = plan->virtual,
-                              .leaf_count = plan->leaf_count,
-                              .physical = plan->physical,
-                              .is_excluded = plan->is_excluded,
-                              .arena = plan->arena};
-    return mapping_run(&mapping);
+    while (plan->found->at < plan->leaf_count) {
+        const uint32_t first = plan->found->at, left = plan->leaf_count - first,
+                       room = piece_room(plan), count = left < room ? left : room;
+        lazy_displace(plan, first, first + count);
+        plan->found->at = first + count;
+        if (piece_ends(plan, count))
+            return false;
+    }
+    plan->found->stage = TRY_MAP;
+    return true;
+}
+
+static enum mapping_outcome try_map(struct scheduling *plan, uint32_t chain)
+{
+    struct mapping *mapping = &plan->found->mapping;
+    enum mapping_outcome outcome = MAPPING_CUT;
+    *mapping = (struct mapping){.h = plan->h,
+                                .chain = chain,
+                                .virtual = plan->virtual,
+                                .leaf_count = plan->leaf_count,
+                                .physical = plan->physical,
+                                .is_excluded = plan->is_excluded,
+                                .arena = plan->arena,
+                                .course = mapping->course};
+    if (!is_on_course(plan))
+        return mapping_run(mapping) ? MAPPING_DONE : MAPPING_FAILS;
+    while (outcome == MAPPING_CUT) {
+        const uint32_t room = piece_room(plan);
+        uint32_t left = room;
+        outcome = mapping_some(mapping, &left);
+        if (piece_ends(plan, room - left))
+            break;
+    }
+    return outcome;
 }
 
 /* True: found, or cut. */
 static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
-    plan->attempts++;
-    const struct hived_found *found = found_again(plan);
-    if (!found && !guaranteed_pack(plan, chain, view, priority))
+    if (!try_begin(plan))
         return false;
-    plan->chain = plan->wait.chain = chain;
-    if (!found)
-        found_keep(plan, false);
-    if (piece_end(plan))
+    plan->chain = chain;
+    if (plan->found->stage == TRY_PACK && !try_pack(plan, chain, view, priority, plan->virtual))
+        return try_fails(plan);
+    if (plan->is_cut)
         return true;
-    if (!found || !found->is_mapped) {
-        lazy_displace(plan);
-        if (!guaranteed_map(plan, chain)) {
-            plan->wait.is_mapping = true;
+    if (plan->found->stage == TRY_TAKE && !try_take(plan, TRY_LAZY))
+        return true;
+    if (plan->found->stage == TRY_LAZY && !try_displace(plan))
+        return true;
+    if (plan->found->stage < TRY_FOUND) {
+        const enum mapping_outcome outcome = try_map(plan, chain);
+        if (outcome == MAPPING_CUT)
+            return true;
+        if (outcome == MAPPING_FAILS) {
+            plan->found->wait.is_mapping = true;
             group_pending_settle(plan->h, false);
-            return false;
+            return try_fails(plan);
         }
-        found_keep(plan, true);
+        plan->found->stage = TRY_FOUND;
     }
-    piece_end(plan);
     return true;
 }
 
@@ -421,45 +464,22 @@ static bool guaranteed_place(struct scheduling *plan, uint32_t chain, uint32_t v
                              int32_t priority)
 {
     return guaranteed_try(plan, chain, view, priority) ||
-           (plan->h->habits->displaces_by_chain && !plan->wait.is_mapping &&
+           (plan->h->habits->displaces_by_chain && !plan->found->wait.is_mapping &&
             guaranteed_try(plan, chain, view, plan->request->priority));
-}
-
-static bool oppo_pack(struct scheduling *plan, uint32_t chain)
-{
-    assert(plan->item_count > 0);
-    struct hived *h = plan->h;
-    struct pack pack = {.h = h,
-                        .view = &h->views[h->chains[chain].view],
-                        .chain = chain,
-                        .priority = HIVED_PRIORITY_OPPO,
-                        .is_excluded = plan->is_excluded,
-                        .items = plan->items,
-                        .item_count = plan->item_count,
-                        .leaf_count = plan->leaf_count,
-                        .leaves = plan->physical,
-                        .arena = plan->arena};
-    const char *within = plan->request->within_one_cell;
-    bool is_packed = pack_run(&pack, is_given(within) ? within : NULL);
-    plan->wait.bad_node = pack.bad_node;
-    plan->wait.is_bad_excluded = pack.is_bad_excluded;
-    plan->wait.is_search_cut = pack.is_search_cut;
-    return is_packed;
 }
 
 /* True: found, or cut. */
 static bool oppo_try(struct scheduling *plan, uint32_t chain)
 {
-    plan->attempts++;
-    const struct hived_found *found = found_again(plan);
     plan->virtual = NULL;
-    plan->chain = chain;
-    plan->wait.chain = chain;
-    if (!found && !oppo_pack(plan, chain))
+    if (!try_begin(plan))
         return false;
-    if (!found)
-        found_keep(plan, true);
-    piece_end(plan);
+    plan->chain = chain;
+    if (plan->found->stage == TRY_PACK &&
+        !try_pack(plan, chain, plan->h->chains[chain].view, HIVED_PRIORITY_OPPO, plan->physical))
+        return try_fails(plan);
+    if (plan->found->stage == TRY_TAKE && !plan->is_cut)
+        try_take(plan, TRY_FOUND);
     return true;
 }
 
@@ -486,18 +506,6 @@ static bool chains_try(struct scheduling *plan, uint32_t leaf_type, int32_t prio
     return false;
 }
 
-static int type_check(const struct hived *h, struct text name, uint32_t *type, struct err *err)
-{
-    *type = NONE;
-    for (uint32_t i = 0; i < h->chain_count && *type == NONE; i++)
-        if (text_is(name, h->config->types[h->chains[i].leaf_type].name))
-            *type = h->chains[i].leaf_type;
-    if (*type == NONE)
-        return err_fail(err, ERR_INVALID, "leafCellType", "the cluster has no %.*s",
-                        (int)(name.length > 100 ? 100 : name.length), name.at);
-    return 0;
-}
-
 /* 0 with *is_found, or a user error. */
 static int types_try(struct scheduling *plan, int32_t priority, bool *is_found, struct err *err)
 {
@@ -512,7 +520,7 @@ static int types_try(struct scheduling *plan, int32_t priority, bool *is_found, 
     while (rest.at && !*is_found) {
         struct text name = text_trim(text_cut(&rest, ','));
         uint32_t type = NONE;
-        int code = type_check(h, name, &type, err);
+        int code = request_type(h, name, &type, err);
         if (code)
             return code;
         *is_found = chains_try(plan, type, priority, &is_offered);
@@ -535,21 +543,6 @@ static int place_try(struct scheduling *plan, int32_t priority, bool *is_found, 
     return 0;
 }
 
-static uint32_t pin_find(const struct hived *h, const char *id)
-{
-    for (uint32_t i = 0; i < h->pin_count; i++)
-        if (!strcmp(h->pins[i].id, id))
-            return i;
-    return NONE;
-}
-
-static int within_check(const struct hived *h, const char *type, struct err *err)
-{
-    if (!is_given(type) || hived_config_type(h->config, type) != HIVED_NONE)
-        return 0;
-    return err_fail(err, ERR_INVALID, "withinOneCell", "the cluster has no cell type %.100s", type);
-}
-
 static int new_check(struct scheduling *plan, struct err *err)
 {
     struct hived *h = plan->h;
@@ -559,12 +552,12 @@ static int new_check(struct scheduling *plan, struct err *err)
     if (plan->vc == MAP_NONE)
         return err_fail(err, ERR_INVALID, "virtualCluster", "there is no virtual cluster %s",
                         request->virtual_cluster);
-    int code = within_check(h, request->within_one_cell, err);
+    int code = request_within(h, request->within_one_cell, err);
     for (uint32_t i = 0; !code && i < request->member_count; i++)
-        code = within_check(h, request->members[i].within_one_cell, err);
+        code = request_within(h, request->members[i].within_one_cell, err);
     if (code || !is_given(request->pinned_cell))
         return code;
-    plan->pin = pin_find(h, request->pinned_cell);
+    plan->pin = request_pin(h, request->pinned_cell);
     if (plan->pin == NONE || h->pins[plan->pin].vc != plan->vc)
         return err_fail(err, ERR_INVALID, "pinnedCellId", "%s has no pinned cell %s",
                         request->virtual_cluster, request->pinned_cell);
@@ -584,13 +577,15 @@ static int request_can_serve(struct scheduling *plan, struct err *err)
     return code;
 }
 
-static uint32_t *slot_starts(const struct scheduling *plan)
+static const uint32_t *slot_starts(const struct scheduling *plan)
 {
     assert(plan->item_count > 0);
+    if (plan->found->starts)
+        return plan->found->starts;
     uint32_t *starts = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count + 1);
     for (uint32_t i = 0; i < plan->item_count; i++)
         starts[i + 1] = starts[i] + plan->items[i].leaves;
-    return starts;
+    return plan->found->starts = starts;
 }
 
 /* A gang that takes the places of others that preempt takes them all at once. */
@@ -619,8 +614,6 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
     memcpy(group->physical, plan->physical, plan->leaf_count * sizeof *group->physical);
     if (plan->virtual)
         memcpy(group->virtual, plan->virtual, plan->leaf_count * sizeof *group->virtual);
-    for (uint32_t i = 0; plan->virtual && i < plan->leaf_count; i++)
-        group->types[i] = level_of(h, &h->cells[h->cells[plan->virtual[i]].root])->type;
     preempting_add(group, plan->pod);
     if (plan->course && !takes_others) { /* the rest with the next calls */
         plan->is_cut = plan->course->is_cut = true;
@@ -629,21 +622,44 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
     preemption_go_on(h, index, group->leaf_count);
 }
 
-/* Of a search in pieces nobody reads where a gang would be that preempts. */
-static void found_write(struct scheduling *plan, const struct conflict *conflict)
+/* Of a search in pieces nobody reads where a gang would be that preempts. False: cut. */
+static bool found_write(struct scheduling *plan)
 {
     struct hived_result *result = plan->result;
-    if (!plan->course || !conflict->victim_count) {
-        placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
-        hints_write(plan);
+    const bool has_victims = plan->found->conflict.victim_count > 0;
+    if (!plan->course || !has_victims) {
+        const struct writing_of of = {.starts = slot_starts(plan),
+                                      .slots = plan->item_count,
+                                      .physical = plan->physical,
+                                      .virtual = plan->virtual,
+                                      .has_hints = true,
+                                      .arena = plan->arena};
+        if (!placement_write(plan, &of))
+            return false;
         result->placement.chain = plan->h->chains[plan->chain].name;
     }
     result->placement.slot_count = plan->item_count;
     result->slot = 0;
     while (plan->request->leaves && plan->items[result->slot].leaves != plan->request->leaves)
         result->slot++;
-    if (conflict->victim_count)
-        victims_write(plan, conflict);
+    return !has_victims || victims_write(plan);
+}
+
+static void found_preempt(struct scheduling *plan)
+{
+    struct hived *h = plan->h;
+    const struct conflict *conflict = &plan->found->conflict;
+    /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
+    dooms_hold(h);
+    for (uint32_t i = 0; i < conflict->preemptor_count; i++)
+        preemption_undo(h, conflict->preemptors[i]);
+    if (conflict->victim_count) {
+        preempting_create(plan, conflict->preemptor_count > 0);
+        group_pending_settle(h, true);
+        dooms_let(h);
+    } else {
+        h->holds_for_commit = true;
+    }
 }
 
 static void found_conclude(struct scheduling *plan)
@@ -651,72 +667,105 @@ static void found_conclude(struct scheduling *plan)
     assert(plan->chain < plan->h->chain_count);
     struct hived *h = plan->h;
     struct hived_result *result = plan->result;
-    struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);
-    if (!conflict.victim_count) /* it will be committed */
+    if (!conflict_find(plan, plan->physical, plan->leaf_count, NONE))
+        return;
+    const bool has_victims = plan->found->conflict.victim_count > 0;
+    if (!has_victims) /* it will be committed */
         leaves_fetch(h, plan->physical, plan->leaf_count);
-    result->kind = conflict.victim_count ? HIVED_PREEMPT : HIVED_BIND;
-    if (plan->phase == HIVED_PREEMPTING) {
-        /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
-        dooms_hold(h);
-        for (uint32_t i = 0; i < conflict.preemptor_count; i++)
-            preemption_undo(h, conflict.preemptors[i]);
-        if (conflict.victim_count) {
-            preempting_create(plan, conflict.preemptor_count > 0);
-            group_pending_settle(h, true);
-            dooms_let(h);
-        } else {
-            h->holds_for_commit = true;
-        }
-    } else if (conflict.victim_count) {
+    if (plan->phase == HIVED_PREEMPTING)
+        found_preempt(plan);
+    else if (has_victims)
         group_pending_settle(h, h->habits->downgrades_at_once);
-    }
-    if (result->kind == HIVED_BIND && h->pending_count)
+    if (!has_victims && h->pending_count)
         h->pending_group = mem_copy(plan->request->group);
-    if (!plan->is_cut)
-        found_write(plan, &conflict);
+    if (!plan->is_cut && found_write(plan))
+        result->kind = has_victims ? HIVED_PREEMPT : HIVED_BIND;
+}
+
+/* False: cut, as to make room for what is found is a piece by itself. */
+static bool new_begin(struct scheduling *plan)
+{
+    struct hived_found *found = plan->found;
+    bool goes_on = true;
+    if (!found->items) {
+        found->items =
+            request_items(plan->request, plan->arena, &found->item_count, &found->leaf_count);
+        found->virtual = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)found->leaf_count);
+        found->physical = found->virtual + found->leaf_count;
+        found->wait = (struct wait){.request = plan->request,
+                                    .items = found->items,
+                                    .item_count = found->item_count,
+                                    .leaf_count = found->leaf_count,
+                                    .chain = NONE,
+                                    .vc = plan->vc,
+                                    .pin = plan->pin,
+                                    .bad_node = NONE};
+        goes_on = !piece_ends(plan, found->leaf_count);
+    }
+    found->wait.request = found->first.request = plan->request;
+    plan->items = found->items;
+    plan->item_count = found->item_count;
+    plan->leaf_count = found->leaf_count;
+    plan->virtual = found->virtual;
+    plan->physical = found->physical;
+    return goes_on;
+}
+
+/* Displace nobody while any chain has room. */
+static int new_place(struct scheduling *plan, bool *is_found, struct err *err)
+{
+    const struct hived *h = plan->h;
+    int code = place_try(plan, HIVED_PRIORITY_OPPO, is_found, err);
+    if (code || *is_found || plan->request->priority <= HIVED_PRIORITY_MIN ||
+        h->habits->displaces_by_chain)
+        return code;
+    found_join(plan);
+    if (!plan->found->is_displacing)
+        plan->found->first = plan->found->wait;
+    plan->found->is_displacing = true;
+    code = place_try(plan, plan->request->priority, is_found, err);
+    if (plan->found->wait.bad_node == NONE && !plan->found->wait.is_mapping)
+        plan->found->wait = plan->found->first;
+    return code;
 }
 
 static int new_schedule(struct scheduling *plan, struct err *err)
 {
-    struct hived *h = plan->h;
-    int code = new_check(plan, err);
-    if (code)
-        return code;
-    plan->items = request_items(plan->request, plan->arena, &plan->item_count, &plan->leaf_count);
-    plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)plan->leaf_count);
-    plan->physical = plan->virtual + plan->leaf_count;
-    plan->wait = (struct wait){.request = plan->request,
-                               .items = plan->items,
-                               .item_count = plan->item_count,
-                               .leaf_count = plan->leaf_count,
-                               .chain = NONE,
-                               .vc = plan->vc,
-                               .pin = plan->pin,
-                               .bad_node = NONE};
     bool is_found = false;
-    /* displace nobody while any chain has room */
-    code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
-    if (!code && !is_found && plan->request->priority > HIVED_PRIORITY_MIN &&
-        !h->habits->displaces_by_chain) {
-        struct wait first = plan->wait;
-        code = place_try(plan, plan->request->priority, &is_found, err);
-        if (plan->wait.bad_node == NONE && !plan->wait.is_mapping)
-            plan->wait = first;
-    }
+    int code = new_check(plan, err);
+    if (code || !new_begin(plan))
+        return code;
+    code = new_place(plan, &is_found, err);
     if (code || plan->is_cut)
         return code;
-    if (is_found) {
+    if (is_found)
         found_conclude(plan);
-        return 0;
-    }
-    reason_write(h, &plan->wait, plan->arena, plan->result);
+    else
+        reason_write(plan->h, &plan->found->wait, plan->arena, plan->result);
     return 0;
+}
+
+/* It goes on where it was cut, or begins. */
+static void course_join(struct scheduling *plan)
+{
+    struct hived_course *course = plan->course;
+    plan->found = &plan->own;
+    if (!course || !course->found)
+        hived_trial_end(plan->h); /* of another search */
+    if (!course)
+        return;
+    course->is_cut = false;
+    if (!course->found)
+        course->found = ARENA_NEW(plan->arena, struct hived_found);
+    plan->found = course->found;
+    if (plan->phase == HIVED_FILTERING)
+        course->passed += plan->found->passed;
 }
 
 int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *arena,
                    struct hived_result *result, struct err *err)
 {
-    assert(!h->origin);
+    assert(!h->origin && (!h->committing.is_on || ask->phase == HIVED_CHECKING));
     group_pending_settle(h, false);
     const struct hived_request *request = ask->request;
     int code = request_check(request, err);
@@ -733,10 +782,9 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
                               .phase = ask->phase,
                               .scope = ask->scope,
                               .course = ask->course};
-    if (plan.course)
-        plan.course->is_cut = false;
     if (ask->phase == HIVED_CHECKING)
         return request_can_serve(&plan, err);
+    course_join(&plan);
     if (request->uses_suggested)
         plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;

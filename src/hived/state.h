@@ -230,8 +230,8 @@ struct span {
 enum { SPANS_MAX = 32 }; /* those of a configuration; what comes later has none */
 
 struct journal_entry {
-    struct free_list *list; /* NULL: `cell` was split */
-    uint32_t cell, at;      /* at NONE: appended; else removed from there */
+    bool is_split;     /* `cell` was split; else the free list of its level has changed */
+    uint32_t cell, at; /* at NONE: appended; else removed from there */
 };
 
 /* How far the cells of a configuration are made; what the numbers mean follows from the stage. */
@@ -245,6 +245,16 @@ enum build_stage {
 struct build {
     enum build_stage stage;
     uint32_t at, part, number, pin;
+};
+
+/* A gang that takes its cells in pieces. Its group is there from the first one on. */
+struct committing {
+    bool is_on;
+    uint32_t group;
+    uint32_t slots; /* those before have their leaves; the dooms are held until all have */
+    uint32_t pods;  /* those before are bound; none until all slots have their leaves */
+    bool must_downgrade, has_oppo; /* as far as it has come */
+    bool was_preempting; /* its cells are reserved for it: until all are its own, it preempts */
 };
 
 struct hived {
@@ -307,7 +317,8 @@ struct hived {
     uint32_t dooms_held;
     bool dooms_missed;     /* something was to be looked at while they were held */
     bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
-    uint32_t listing;      /* number of the list of groups that is being made */
+    struct committing committing;
+    uint32_t listing; /* number of the list of groups that is being made */
     /* For mirrors: the number of what HiveD was asked or told last, and of what has changed a chunk
      * of cells or a group last. In a mirror: of those that it has. */
     uint64_t changes;
@@ -320,6 +331,10 @@ struct hived {
         uint32_t index, numbers, pods;
         uint64_t change; /* that it was copied after */
     } copying;
+    struct copied { /* how far a copy in pieces has come; groups use `copying` as well */
+        uint8_t stage;
+        uint32_t next;
+    } copied;
 };
 
 enum { CELLS_CHUNK = 64 };
@@ -404,6 +419,13 @@ void free_take(struct hived *h, uint32_t cell);
 void free_give(struct hived *h, uint32_t cell);
 void free_trial_begin(struct hived *h);
 void free_trial_undo(struct hived *h);
+uint32_t free_trial_undo_some(struct hived *h, uint32_t count); /* so many were done */
+/* A search in pieces may have been given up inside one. */
+static inline void hived_trial_end(struct hived *h)
+{
+    if (h->is_trial)
+        free_trial_undo(h);
+}
 bool cell_is_free(const struct hived *h, uint32_t cell); /* it or an ancestor is in a free list */
 uint32_t cell_weight(const struct hived *h, const struct cell *cell); /* as struct free_list says */
 bool cell_is_single_node(const struct hived *h, const struct cell *cell);
@@ -481,6 +503,8 @@ struct pack {
     bool is_bad_excluded; /* it is excluded, not bad */
     bool is_search_cut;   /* the complete search gave up at its limit */
     bool has_taken;       /* some of its items have their leaves */
+    uint32_t epoch;       /* of these, in h->taken */
+    uint32_t next;        /* after pack_run: the first item that has none yet */
     struct {              /* of items of one leaf on one cell: nothing is left before these */
         uint32_t cell, free, open;
     } one;
@@ -491,8 +515,11 @@ enum {
     PACK_ITEMS_MAX = 4096,   /* larger gangs get the heuristics only */
 };
 
-/* Places for all items in the view. `within`: cell type that must hold the whole gang, or NULL. */
+/* Cells for all items in the view; their leaves follow. `within`: cell type that must hold the
+ * whole gang, or NULL. */
 bool pack_run(struct pack *pack, const char *within);
+/* About so many more leaves, until all items have theirs. Returns how many. */
+uint32_t pack_take(struct pack *pack, uint32_t leaves);
 
 uint32_t pack_open_count(const struct pack *pack, uint32_t cell);
 void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad);
@@ -517,8 +544,57 @@ struct mapping {
     uint32_t *physical; /* result */
     const bool *is_excluded;
     struct arena *arena;
+    struct mapping_course *course; /* in pieces: how far it has come; NULL: it has not begun */
 };
 bool mapping_run(struct mapping *mapping);
+/* The same for about so many more leaves, of which *leaves are left then. Between two pieces the
+ * free lists may be those of a trial: only hived_trial_end, copies and questions may follow. */
+enum mapping_outcome { MAPPING_DONE, MAPPING_FAILS, MAPPING_CUT };
+enum mapping_outcome mapping_some(struct mapping *mapping, uint32_t *leaves);
+
+/* result.c: each of these functions does about so much more, as long as to look at so many leaves
+ * takes, and returns how much it was. All zero before the first piece. */
+struct conflict { /* what stands in the way of a placement: groups, each once */
+    uint32_t *victims, *preemptors;
+    uint32_t victim_count, preemptor_count;
+    uint32_t pods; /* of the victims */
+    uint32_t at;   /* leaves that have been looked at */
+    uint32_t listing;
+};
+struct conflict_of {
+    const uint32_t *physical; /* leaves */
+    uint32_t count;
+    uint32_t own; /* a group that preempts already: not in its own way; or NONE */
+    struct arena *arena;
+};
+uint32_t conflict_some(struct hived *h, struct conflict *conflict, const struct conflict_of *of,
+                       uint32_t leaves);
+
+enum { LEAVES_OF_VICTIM = 8 }; /* to look at a group takes as long as at so many leaves */
+struct victims {
+    struct hived_victim *items;
+    uint32_t count;
+    uint32_t group, slot; /* of the conflict: whose turn it is */
+};
+uint32_t victims_some(const struct hived *h, struct victims *victims,
+                      const struct conflict *conflict, struct arena *arena, uint32_t leaves);
+bool victims_are_whole(const struct victims *victims, const struct conflict *conflict);
+
+struct writing { /* of a placement */
+    struct hived_slot *items;
+    uint16_t *indices;
+    const char **types;
+    uint32_t slots; /* that are written */
+};
+struct writing_of {
+    const uint32_t *starts; /* [slots + 1]: first leaf of each */
+    uint32_t slots;
+    const uint32_t *physical, *virtual; /* virtual: or NULL */
+    bool has_hints;                     /* `physical` lives as long as the result */
+    struct arena *arena;
+};
+uint32_t writing_some(const struct hived *h, struct writing *writing, const struct writing_of *of,
+                      uint32_t leaves);
 
 /* commit.c: its device, which nobody uses any more, to whom it was lost at a recovery */
 void leaf_pass_on(struct hived *h, uint32_t physical);
@@ -534,8 +610,7 @@ uint32_t groups_free_some(struct hived *h, uint32_t count); /* so many were ther
 void group_free(struct hived *h, struct group *group);
 void pod_name_set(struct pod *pod, const char *name);
 void pod_name_free(struct pod *pod);
-struct group *group_copy(struct hived *h, const struct group *from);
-/* The same in pieces: without numbers and pods at first, then so many more of them (each of `from`,
+/* A copy in pieces: without numbers and pods at first, then so many more of them (each of `from`,
  * which must not have changed). True: it is whole, and the caller's. Drop: it was not to be. */
 void group_copy_begin(struct hived *h, const struct group *from);
 bool group_copy_some(struct hived *h, const struct group *from, uint32_t numbers);
@@ -546,12 +621,17 @@ void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);
 void preemption_undo(struct hived *h, uint32_t index);
+void preempting_add(struct group *group, const char *pod); /* it waits for the victims; or NULL */
 bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves);
 struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
                                 uint32_t *item_count, uint32_t *leaf_count);
 
 /* request.c */
 int request_check(const struct hived_request *request, struct err *err);
+/* Of the configuration; ERR_INVALID: the cluster has none. The index of a pin, or NONE. */
+int request_type(const struct hived *h, struct text name, uint32_t *type, struct err *err);
+int request_within(const struct hived *h, const char *type, struct err *err);
+uint32_t request_pin(const struct hived *h, const char *id);
 
 /* reason.c */
 struct wait { /* who asked for what, and what the last failure was */

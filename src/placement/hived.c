@@ -118,7 +118,7 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
 static void hived_placer_free(struct placer *placer)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
-    search_close(p, true);
+    search_drop(p);
     making_drop(p);
     for (size_t i = 0; i < p->nodes.count; i++)
         node_facts_release(&p->nodes.items[i].facts);
@@ -142,7 +142,7 @@ static bool hived_placer_free_some(struct placer *placer, uint32_t tasks)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t left = tasks;
-    search_close(p, true); /* the first time: later there is none */
+    search_drop(p);
     if (p->hived && !hived_free_some(p->hived, &left))
         return false;
     p->hived = NULL;
@@ -171,31 +171,80 @@ static struct placer_hived *placer_alloc(void)
     return p;
 }
 
-static struct placer *hived_placer_copy(const struct placer *placer)
+/* --- a copy, in pieces: how far it has come is what it has --- */
+
+enum { /* a task is as much work as to copy so many cells; the rest as so many tasks */
+       CELLS_PER_TASK = 6,
+       COST_OF_NODE = 6,
+       COST_OF_HELD = 6,
+       SLOTS_PER_TASK = 8,
+};
+
+static struct placer_hived *copy_begin(const struct placer_hived *from)
 {
-    const struct placer_hived *from = (const struct placer_hived *)placer;
     struct placer_hived *p = placer_alloc();
     p->is_automatic = from->is_automatic;
     p->is_stale = from->is_stale;
     p->grain = from->grain;
     p->sum = from->sum;
     p->has_other_cpus = from->has_other_cpus;
-    p->hived = from->hived ? hived_copy(from->hived) : NULL;
-    for (size_t i = 0; i < from->nodes.count; i++) {
-        const struct known_node *old = &from->nodes.items[i];
-        struct known_node *node = ARRAY_ADD(&p->nodes);
-        node->id = old->id;
-        node->is_odd = old->is_odd;
-        node->is_odd_next = old->is_odd_next;
-        node_facts_copy(&node->facts, &old->facts);
-        text_map_set(&p->node_index, text_of(node->facts.name), (uint32_t)i);
-    }
+    p->listings = from->listings;
+    return p;
+}
+
+static void node_copy(struct placer_hived *p, const struct known_node *old)
+{
+    const uint32_t at = (uint32_t)p->nodes.count;
+    struct known_node *node = ARRAY_ADD(&p->nodes);
+    node->id = old->id;
+    node->is_odd = old->is_odd;
+    node->is_odd_next = old->is_odd_next;
+    node_facts_copy(&node->facts, &old->facts);
+    text_map_set(&p->node_index, text_of(node->facts.name), at);
+}
+
+/* Of so many tasks, how many are left when HiveD is copied. */
+static uint32_t state_copy_some(struct placer_hived *p, const struct placer_hived *from,
+                                uint32_t tasks)
+{
+    const bool is_all = tasks >= UINT32_MAX / CELLS_PER_TASK;
+    uint32_t cells = is_all ? UINT32_MAX : tasks * CELLS_PER_TASK;
+    if (from->hived && !p->is_hived_copied)
+        p->is_hived_copied = hived_copy_some(from->hived, &p->hived, &cells);
+    if (from->hived && !p->is_hived_copied)
+        return 0;
+    return is_all ? UINT32_MAX : (cells + CELLS_PER_TASK - 1) / CELLS_PER_TASK;
+}
+
+static bool hived_placer_copy_some(const struct placer *placer, struct placer **copy,
+                                   uint32_t tasks)
+{
+    const struct placer_hived *from = (const struct placer_hived *)placer;
+    struct placer_hived *p = *copy ? (struct placer_hived *)*copy : copy_begin(from);
+    *copy = &p->base;
+    /* the next question, be it a check, makes few cells that are due: not between two pieces */
+    tasks = state_copy_some(p, from, placer_hived_is_due(from) ? UINT32_MAX : tasks);
+    uint64_t done = 0;
+    for (; done < tasks && p->nodes.count < from->nodes.count; done += COST_OF_NODE)
+        node_copy(p, &from->nodes.items[p->nodes.count]);
+    for (; done < tasks && p->helds.count < from->helds.count; done += COST_OF_HELD)
+        done += placer_held_copy(p, from, (uint32_t)p->helds.count) / SLOTS_PER_TASK;
+    if (p->nodes.count < from->nodes.count || p->helds.count < from->helds.count || !tasks)
+        return false;
     making_copy(p, from);
-    placer_helds_copy(p, from);
     placer_leaving_copy(p, from);
     id_map_copy(&p->expected, &from->expected);
     search_copy(p, from);
-    return &p->base;
+    p->is_hived_copied = false;
+    return true;
+}
+
+static struct placer *hived_placer_copy(const struct placer *placer)
+{
+    struct placer *copy = NULL;
+    while (!hived_placer_copy_some(placer, &copy, UINT32_MAX))
+        ;
+    return copy;
 }
 
 static const struct placer_ops hived_ops = {
@@ -216,6 +265,7 @@ static const struct placer_ops hived_ops = {
     .is_making = placer_hived_is_making,
     .forget = placer_hived_forget,
     .copy = hived_placer_copy,
+    .copy_some = hived_placer_copy_some,
     .check = placer_hived_check,
 };
 

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-static void held_add(struct placer_hived *p, const char *name, const struct decision *decision,
+void placer_held_add(struct placer_hived *p, const char *name, const struct decision *decision,
                      size_t slot_count)
 {
     assert(name && decision->part_count > 0 && slot_count > 0);
@@ -98,6 +98,78 @@ static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *er
             return code;
     }
     return 0;
+}
+
+/* --- the same in pieces: docs/rfc/0016-gangs-in-steps.md, "One large part" --- */
+
+enum { TAKINGS_MAX = 32 }; /* pieces, however many leaves there are */
+
+/* It displaces nobody: what displaces lazy groups, or is in several parts, must be committed before
+ * anything else is asked. */
+static bool taking_begin(struct placer_hived *p)
+{
+    const struct type_part *part = &p->decision.parts[0];
+    struct hived_group_view view;
+    uint32_t leaves = 0;
+    if (p->decision.part_count > 1 || hived_is_pending(p->hived))
+        return false;
+    const bool is_known = hived_group_find(p->hived, part->request.group, &view);
+    if (is_known && view.state != HIVED_GROUP_PREEMPTING)
+        return false;
+    p->search.taking.was_preempting = is_known;
+    for (uint32_t i = 0; i < part->placement.slot_count; i++)
+        leaves += part->placement.slots[i].leaf_count;
+    p->search.taking.gang = mem_copy(part->request.group);
+    p->search.taking.all = leaves + part->placement.slot_count;
+    return true;
+}
+
+static int take_leaves(struct placer_hived *p, const struct decision *decision, uint32_t leaves,
+                       int64_t now_ms, struct err *err)
+{
+    bool *is_whole = &p->search.taking.is_whole;
+    if (*is_whole)
+        return 0; /* of a decision without parts, too */
+    const struct type_part *part = &decision->parts[0];
+    const int code = hived_commit_some(p->hived, &part->request, &part->placement, now_ms, leaves,
+                                       is_whole, err);
+    assert(code || *is_whole || leaves < UINT32_MAX);
+    return code;
+}
+
+int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
+{
+    struct placer_search *search = &p->search;
+    assert(search->group && p->decided);
+    const bool is_first = !search->taking.gang; /* HiveD makes the group */
+    if (is_first && !taking_begin(p))
+        return 0;
+    const uint32_t left = search->taking.all - search->taking.done,
+                   least = search->taking.all / TAKINGS_MAX + 1,
+                   most = search->leaves > least ? search->leaves : least;
+    if (!left)
+        return 0;
+    if (!is_first)
+        search->taking.done += most < left ? most : left;
+    const bool is_last = search->taking.done == search->taking.all;
+    const int code = take_leaves(p, &p->decision, is_last ? UINT32_MAX : most, now_ms, err);
+    return code ? code : PLACER_CUT;
+}
+
+int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
+                     struct err *err)
+{
+    assert(p->search.taking.gang);
+    return take_leaves(p, decision, UINT32_MAX, now_ms, err);
+}
+
+void placer_taking_undo(struct placer_hived *p, const struct placer_search *search)
+{
+    uint32_t at;
+    assert(search->taking.gang && search->taking.was_preempting);
+    if (search->taking.is_held && held_find(p, search->group, &at))
+        placer_held_drop(p, at);
+    hived_commit_undo(p->hived, search->taking.gang, search->group);
 }
 
 /* --- committing what was not just decided --- */
@@ -457,7 +529,7 @@ static int given_try(struct placer_hived *p, const struct placement_request *req
     }
     if (code)
         return code;
-    held_add(p, request->group, &decision, slot_count);
+    placer_held_add(p, request->group, &decision, slot_count);
     ended_release(p, request->group, slots, slot_count);
     return 0;
 }
@@ -500,21 +572,23 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     placer_leaving_finish(p);
     placer_hived_refresh(p);
     assert(p->hived);
-    if (held_find(p, request->group, &at))
-        return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
-    bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
-                      p->decided_count == slot_count &&
-                      slots_equal(p->decided_slots, slots, slot_count);
+    const bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
+                            p->decided_count == slot_count &&
+                            slots_equal(p->decided_slots, slots, slot_count);
     p->decided = is_decided ? p->decided : NULL;
     if (!is_decided)
         search_close(p, false);
+    const bool is_held = p->search.taking.is_held;
+    if (!is_held && held_find(p, request->group, &at))
+        return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
     if (!is_decided)
         return given_commit(p, request, slots, slot_count, is_recovery, err);
-    int code = decided_commit(p, request->now_ms, err);
-    if (!code)
-        held_add(p, request->group, &p->decision, slot_count);
+    int code = p->search.taking.gang ? placer_take_rest(p, &p->decision, request->now_ms, err)
+                                     : decided_commit(p, request->now_ms, err);
+    if (!code && !is_held)
+        placer_held_add(p, request->group, &p->decision, slot_count);
     p->decided = NULL;
-    search_close(p, true);
+    search_close(p, code == 0);
     return code;
 }
 
@@ -578,28 +652,26 @@ void placer_group_cancel(struct placer_hived *p, const char *group)
             p, arena_format(&arena, "%s#%s", group, hived_leaf_type_name(p->hived, i)), group);
 }
 
-void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)
+uint32_t placer_held_copy(struct placer_hived *p, const struct placer_hived *from, uint32_t at)
 {
-    assert(p != from && p->helds.count == 0);
-    for (size_t i = 0; i < from->helds.count; i++) {
-        const struct held *old = &from->helds.items[i];
-        struct held *held = ARRAY_ADD(&p->helds);
-        if (!old->name) {
-            *ARRAY_ADD(&p->gaps) = (uint32_t)i;
-            continue;
-        }
-        *held = *old;
-        held->name = mem_copy(old->name);
-        held->parts = mem_zero(old->part_count, sizeof *held->parts);
-        held->tasks_left =
-            mem_copy_array(old->tasks_left, old->part_count, sizeof *held->tasks_left);
-        held->places = mem_alloc(mem_size(old->slot_count + 1u, sizeof *held->places));
-        memcpy(held->places, old->places, old->slot_count * sizeof *held->places);
-        for (uint32_t k = 0; k < old->part_count; k++) {
-            held->parts[k] = mem_copy(old->parts[k]);
-            if (strcmp(held->parts[k], held->name))
-                text_map_set(&p->held_index, text_of(held->parts[k]), (uint32_t)i);
-        }
-        text_map_set(&p->held_index, text_of(held->name), (uint32_t)i);
+    assert(p != from && p->helds.count == at && at < from->helds.count);
+    const struct held *old = &from->helds.items[at];
+    struct held *held = ARRAY_ADD(&p->helds);
+    if (!old->name) {
+        *ARRAY_ADD(&p->gaps) = at;
+        return 0;
     }
+    *held = *old;
+    held->name = mem_copy(old->name);
+    held->parts = mem_zero(old->part_count, sizeof *held->parts);
+    held->tasks_left = mem_copy_array(old->tasks_left, old->part_count, sizeof *held->tasks_left);
+    held->places = mem_alloc(mem_size(old->slot_count + 1u, sizeof *held->places));
+    memcpy(held->places, old->places, old->slot_count * sizeof *held->places);
+    for (uint32_t k = 0; k < old->part_count; k++) {
+        held->parts[k] = mem_copy(old->parts[k]);
+        if (strcmp(held->parts[k], held->name))
+            text_map_set(&p->held_index, text_of(held->parts[k]), at);
+    }
+    text_map_set(&p->held_index, text_of(held->name), at);
+    return (uint32_t)old->slot_count;
 }

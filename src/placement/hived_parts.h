@@ -44,10 +44,19 @@ struct held_slot { /* of a task: gang of HiveD, slot there */
     uint32_t part, slot;
 };
 
+/* What the names in a slot stand for: most slots have those of the one before. */
+struct slot_names {
+    const char *node, *type;
+    uint32_t at;   /* of the node, among those that are known, … */
+    uint32_t step; /* … and from the one before: mostly one up, or one down */
+    uint8_t level;
+};
+
 struct held { /* what a group of the core is to HiveD */
     char *name;
     char **parts;
     uint32_t part_count, slot_count;
+    uint32_t listing;     /* of the victims that it was named among last */
     uint32_t taken_count; /* slots that have not ended, … */
     uint32_t *tasks_left; /* … and of each part */
     struct held_slot *places;
@@ -111,7 +120,29 @@ struct placer_search {
     bool is_preempting; /* it has begun to reserve cells, … */
     bool is_reserved;   /* … and has all of them */
     uint32_t pieces, passed;
-    uint32_t leaves;           /* to be reserved in one piece */
+    int64_t now_ms;          /* of the last one */
+    uint32_t leaves;         /* to be reserved or taken in one piece */
+    struct {                 /* what is decided takes its cells before the answer */
+        char *gang;          /* HiveD's group that has some of them; NULL: none */
+        uint32_t done, all;  /* of the work, in leaves */
+        bool is_whole;       /* it has all */
+        bool is_held;        /* in a copy, which took all of them at once */
+        bool was_preempting; /* they were reserved for it, and are again when it is given up */
+    } taking;
+    struct {                          /* the decision's slots are written, in pieces */
+        struct placement_slot *slots; /* NULL: it has not begun */
+        uint16_t *gpus;               /* of the next slot */
+        uint32_t part, slot, pieces;
+        struct slot_names names;
+    } keeping;
+    struct {                  /* the victims are named, in pieces */
+        uint32_t listing;     /* 0: it has not begun, … */
+        uint32_t pieces;      /* … or, in a copy, is done so often before the next piece */
+        uint32_t part;        /* of the decision, … */
+        uint32_t next;        /* … and its victim whose turn it is */
+        const char **victims; /* in the placer's arena */
+        size_t count, first;
+    } naming;
     struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
     uint32_t call_count;
     struct {
@@ -144,6 +175,7 @@ struct placer_hived {
         size_t count, room;
     } gaps;
     struct text_map held_index; /* the core's names and HiveD's */
+    uint32_t listings;          /* of victims, so far */
     struct id_map expected;     /* GPUs of groups whose recovery is still to come */
     /* the last decision to bind, for its commit */
     struct arena arena;
@@ -159,6 +191,7 @@ struct placer_hived {
         size_t count, room;
     } leaving;
     uint32_t leaving_leaves;
+    bool is_hived_copied; /* of a copy in pieces that is not whole yet */
 };
 
 struct type_candidates { /* leaf types that a member may use, best first */
@@ -200,6 +233,8 @@ void search_keep(struct placer_hived *p, const struct placement_request *request
 /* It is over: what was told meanwhile counts now. What it has not finished is undone, unless it
  * `is_answered`. */
 void search_close(struct placer_hived *p, bool is_answered);
+/* The placer itself is to be freed: nothing counts any more. */
+void search_drop(struct placer_hived *p);
 /* Is it kept for later? Then it has been. The search for the group itself is given up. */
 bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot);
 /* It has come to the end of a piece. True: it goes on with the next call. */
@@ -257,9 +292,23 @@ bool placer_decision_make(const struct split *split, struct decision *decision);
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
                          struct err *err);
 
-/* What runs: forget it, or copy all of it. */
+/* A piece of what is decided takes its cells: PLACER_CUT, when there is more to be taken. 0: the
+ * answer can be given, which may still have to take all of them (when it cannot be cut). */
+int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err);
+/* All that is left of it, of the original's decision as well. */
+int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
+                     struct err *err);
+/* The search that is over was given up, and the gang preempts as before. */
+void placer_taking_undo(struct placer_hived *p, const struct placer_search *search);
+/* What is decided, in another arena. */
+struct placement_slot *placer_decided_slots(const struct placer_hived *p, struct arena *arena);
+
+/* What runs: keep a decision, forget it, or copy all of it. */
+void placer_held_add(struct placer_hived *p, const char *name, const struct decision *decision,
+                     size_t slot_count);
 void placer_held_drop(struct placer_hived *p, uint32_t at);
-void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from);
+/* The next of another one, in its place; how many tasks it has. */
+uint32_t placer_held_copy(struct placer_hived *p, const struct placer_hived *from, uint32_t at);
 
 /* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core. */
 void placer_gang_end(struct placer_hived *p, const char *gang);

@@ -45,11 +45,16 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
                                       .leaves = search->leaves,
                                       .found = call->found ? call->found : part->found};
         struct hived_ask piece = *ask;
+        struct hived_group_view view;
+        const bool was_known = hived_group_find(p->hived, part->request.group, &view);
         piece.course = &course;
         code = hived_schedule(p->hived, &piece, &p->arena, &call->result, &why);
         search->passed = course.passed;
         call->found = course.found;
-        search->is_preempting |= course.is_cut && ask->phase == HIVED_PREEMPTING;
+        /* one that takes the places of others that preempt has reserved all of its cells at once */
+        search->is_preempting |=
+            ask->phase == HIVED_PREEMPTING &&
+            (course.is_cut || (!was_known && !code && call->result.kind == HIVED_PREEMPT));
         code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);
     } else {
         search->passed += call->passed;
@@ -108,23 +113,28 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
     return 0;
 }
 
-/* What the names in a slot stand for: most slots have those of the one before. */
-struct slot_names {
-    const char *node, *type;
-    struct node_id id;
-    uint8_t level;
-};
+/* Slots that lie side by side are mostly on nodes that were told one after the other: to look up
+ * each of 10,000 names would be a long step. */
+static void slot_node_find(const struct placer_hived *p, const char *name, struct slot_names *names)
+{
+    const uint32_t guess = names->at + names->step;
+    if (guess < p->nodes.count && !strcmp(p->nodes.items[guess].facts.name, name)) {
+        names->at = guess;
+        return;
+    }
+    const uint32_t at = text_map_get(&p->node_index, text_of(name));
+    assert(at != MAP_NONE);
+    names->step = at < names->at ? UINT32_MAX : 1; /* minus one, modulo 2^32 */
+    names->at = at;
+}
 
 static void slot_names_find(const struct placer_hived *p, const struct hived_slot *slot,
                             struct slot_names *names)
 {
     const char *preassigned = slot->preassigned[0];
-    if (names->node != slot->node) {
-        const uint32_t node = text_map_get(&p->node_index, text_of(slot->node));
-        assert(node != MAP_NONE);
-        names->node = slot->node;
-        names->id.v = p->nodes.items[node].id;
-    }
+    if (names->node != slot->node)
+        slot_node_find(p, slot->node, names);
+    names->node = slot->node;
     if (names->type == preassigned)
         return;
     const struct hived_config *config = hived_config_of(p->hived);
@@ -139,7 +149,8 @@ static void slot_fill(const struct placer_hived *p, const struct type_part *part
     const struct hived_slot *from = &part->placement.slots[at];
     slot_names_find(p, from, names);
     /* a task lies on one node, so in one preassigned cell */
-    *slot = (struct placement_slot){.node = names->id, .cell_level = names->level, .gpus = gpus};
+    const struct node_id node = {p->nodes.items[names->at].id};
+    *slot = (struct placement_slot){.node = node, .cell_level = names->level, .gpus = gpus};
     for (uint32_t i = 0; part->wants_gpu[at] && i < from->leaf_count; i++)
         for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
             assert(slot->gpu_count < PLACEMENT_GPUS_MAX);
@@ -147,9 +158,7 @@ static void slot_fill(const struct placer_hived *p, const struct type_part *part
         }
 }
 
-/* The caller's arena may be gone when they are committed: he gets slots of his own. */
-static void result_decided(const struct placer_hived *p, struct arena *arena,
-                           struct placement_result *result)
+struct placement_slot *placer_decided_slots(const struct placer_hived *p, struct arena *arena)
 {
     const size_t count = p->decided_count;
     size_t gpu_count = 0;
@@ -157,15 +166,28 @@ static void result_decided(const struct placer_hived *p, struct arena *arena,
     for (size_t i = 0; i < count; i++)
         gpu_count += p->decided_slots[i].gpu_count;
     uint16_t *gpus = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
-    result->kind = PLACEMENT_BIND;
-    result->slots = ARENA_ARRAY(arena, struct placement_slot, count);
-    result->slot_count = count;
+    struct placement_slot *slots = ARENA_ARRAY(arena, struct placement_slot, count);
     for (size_t i = 0; i < count; i++) {
-        struct placement_slot *slot = &result->slots[i];
-        *slot = p->decided_slots[i];
-        slot->gpus = memcpy(gpus, slot->gpus, slot->gpu_count * sizeof *gpus);
-        gpus += slot->gpu_count;
+        slots[i] = p->decided_slots[i];
+        slots[i].gpus = memcpy(gpus, slots[i].gpus, slots[i].gpu_count * sizeof *gpus);
+        gpus += slots[i].gpu_count;
     }
+    return slots;
+}
+
+/* The caller's arena may be gone when they are committed: he gets slots of his own. Of a search in
+ * pieces they take their cells first. */
+static int decided_answer(const struct attempt *attempt, struct placement_result *result,
+                          struct err *err)
+{
+    struct placer_hived *p = attempt->p;
+    const int code = p->search.group ? placer_take_some(p, attempt->request->now_ms, err) : 0;
+    if (code)
+        return code;
+    result->kind = PLACEMENT_BIND;
+    result->slots = placer_decided_slots(p, attempt->arena);
+    result->slot_count = p->decided_count;
+    return 0;
 }
 
 static size_t part_gpus(const struct type_part *part)
@@ -177,71 +199,147 @@ static size_t part_gpus(const struct type_part *part)
     return count;
 }
 
-static void decision_keep(struct attempt *attempt, const struct decision *decision)
+enum { LEAVES_WRITTEN = 4 }; /* as long as it takes to reserve one, so many are written */
+
+static void keeping_begin(struct placer_hived *p, const struct decision *decision)
 {
-    assert(decision->part_count > 0);
-    struct placer_hived *p = attempt->p;
     size_t count = 0, gpu_count = 0;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         count += decision->parts[i].placement.slot_count;
         gpu_count += part_gpus(&decision->parts[i]);
     }
-    uint16_t *gpus = ARENA_ARRAY(&p->arena, uint16_t, gpu_count + 1);
-    struct placement_slot *slots = ARENA_ARRAY(&p->arena, struct placement_slot, count);
-    struct slot_names names = {0};
-    for (uint32_t i = 0; i < decision->part_count; i++) {
-        const struct type_part *part = &decision->parts[i];
-        for (uint32_t k = 0; k < part->placement.slot_count; k++) {
-            struct placement_slot *slot = &slots[part->slots[k]];
-            slot_fill(p, part, k, &names, gpus, slot);
-            gpus += slot->gpu_count;
-        }
-    }
-    p->decided_slots = slots;
+    p->search.keeping.gpus = ARENA_ARRAY(&p->arena, uint16_t, gpu_count + 1);
+    p->search.keeping.slots = ARENA_ARRAY(&p->arena, struct placement_slot, count);
     p->decided_count = count;
+}
+
+/* So much more of the slots. True: all are written. */
+static bool keeping_go_on(struct placer_hived *p, const struct decision *decision, uint64_t leaves)
+{
+    struct placer_search *search = &p->search;
+    for (uint64_t done = 0; search->keeping.part < decision->part_count;) {
+        const struct type_part *part = &decision->parts[search->keeping.part];
+        if (search->keeping.slot == part->placement.slot_count) {
+            search->keeping.part++;
+            search->keeping.slot = 0;
+            continue;
+        }
+        if (done >= leaves)
+            return false;
+        const uint32_t at = search->keeping.slot++;
+        struct placement_slot *slot = &search->keeping.slots[part->slots[at]];
+        slot_fill(p, part, at, &search->keeping.names, search->keeping.gpus, slot);
+        search->keeping.gpus += slot->gpu_count;
+        done += part->placement.slots[at].leaf_count;
+    }
+    return true;
+}
+
+/* What is decided, as the core will know it; in pieces, where the search is. */
+static int decision_keep(struct attempt *attempt, const struct decision *decision)
+{
+    assert(decision->part_count > 0);
+    struct placer_hived *p = attempt->p;
+    struct placer_search *search = &p->search;
+    const uint64_t leaves =
+        attempt->is_in_pieces ? (uint64_t)search->leaves * LEAVES_WRITTEN : UINT64_MAX;
+    if (!search->keeping.slots)
+        keeping_begin(p, decision);
+    search->passed += search->keeping.pieces;
+    while (!keeping_go_on(p, decision, leaves)) {
+        search->keeping.pieces++;
+        if (search_piece_end(p))
+            return PLACER_CUT;
+    }
+    p->decided_slots = search->keeping.slots;
     p->decided = arena_copy(&p->arena, text_of(attempt->request->group));
     p->decision = *decision;
     p->decision.scope = attempt->request->engine ? attempt->scope : NULL;
-}
-
-static int result_bind(struct attempt *attempt, const struct decision *decision,
-                       struct placement_result *result)
-{
-    decision_keep(attempt, decision);
-    if (attempt->is_in_pieces && search_piece_end(attempt->p))
-        return PLACER_CUT;
-    result_decided(attempt->p, attempt->arena, result);
     return 0;
 }
 
-/* The core's groups, each once: a group of HiveD may be a part of one. */
-static void result_preempt(struct attempt *attempt, const struct decision *decision,
-                           struct placement_result *result)
+static int result_bind(struct attempt *attempt, const struct decision *decision,
+                       struct placement_result *result, struct err *err)
 {
-    assert(decision->part_count > 0);
-    const struct placer_hived *p = attempt->p;
+    const int code = decision_keep(attempt, decision);
+    if (code)
+        return code;
+    if (attempt->is_in_pieces && search_piece_end(attempt->p))
+        return PLACER_CUT;
+    return decided_answer(attempt, result, err);
+}
+
+static void naming_begin(struct attempt *attempt, const struct decision *decision)
+{
+    struct placer_hived *p = attempt->p;
+    struct arena *arena = attempt->is_in_pieces ? &p->arena : attempt->arena;
     size_t room = 1;
     for (uint32_t i = 0; i < decision->part_count; i++)
         room += decision->parts[i].victim_count;
-    result->kind = PLACEMENT_PREEMPT;
-    result->victims = ARENA_ARRAY(attempt->arena, const char *, room);
-    cleanup_text_map struct text_map known = {0};
-    const char *last = NULL;
-    for (uint32_t i = 0; i < decision->part_count; i++) {
-        for (uint32_t k = 0; k < decision->parts[i].victim_count; k++) {
-            const char *name = decision->parts[i].victims[k].group;
-            if (last && !strcmp(last, name))
-                continue; /* pods of one group stand together */
-            last = name;
-            uint32_t held = text_map_get(&p->held_index, text_of(name));
-            const char *victim = held == MAP_NONE ? name : p->helds.items[held].name;
-            if (text_map_get(&known, text_of(victim)) != MAP_NONE)
+    p->search.naming.victims = ARENA_ARRAY(arena, const char *, room);
+    p->search.naming.listing = ++p->listings;
+}
+
+/* Each of the core's groups is named once: a group of HiveD may be a part of one. */
+static void victim_name(struct attempt *attempt, const char *name)
+{
+    struct placer_hived *p = attempt->p;
+    struct placer_search *search = &p->search;
+    const uint32_t at = text_map_get(&p->held_index, text_of(name));
+    struct held *held = at == MAP_NONE ? NULL : &p->helds.items[at];
+    if (held && held->listing == search->naming.listing)
+        return;
+    if (held)
+        held->listing = search->naming.listing;
+    search->naming.victims[search->naming.count++] = arena_copy(
+        attempt->is_in_pieces ? &p->arena : attempt->arena, text_of(held ? held->name : name));
+}
+
+/* So many more of them. True: all are named. */
+static bool naming_go_on(struct attempt *attempt, const struct decision *decision, uint32_t victims)
+{
+    struct placer_search *search = &attempt->p->search;
+    search->naming.first = search->naming.count;
+    for (; search->naming.part < decision->part_count; search->naming.part++) {
+        const struct type_part *part = &decision->parts[search->naming.part];
+        const char *last = NULL; /* pods of one group stand together */
+        for (; search->naming.next < part->victim_count; search->naming.next++) {
+            const char *name = part->victims[search->naming.next].group;
+            if (name == last)
                 continue;
-            victim = arena_copy(attempt->arena, text_of(victim));
-            text_map_set(&known, text_of(victim), (uint32_t)result->victim_count);
-            result->victims[result->victim_count++] = victim;
+            if (!victims--)
+                return false;
+            victim_name(attempt, name);
+            last = name;
         }
+        search->naming.next = 0;
     }
+    return true;
+}
+
+static int result_preempt(struct attempt *attempt, const struct decision *decision,
+                          struct placement_result *result)
+{
+    assert(decision->part_count > 0);
+    struct placer_search *search = &attempt->p->search;
+    const uint32_t most = attempt->is_in_pieces ? attempt->request->slice : UINT32_MAX;
+    uint32_t again = 0; /* pieces that the original of this copy has done */
+    if (!search->naming.listing) {
+        naming_begin(attempt, decision);
+        again = search->naming.pieces;
+    }
+    bool is_whole = naming_go_on(attempt, decision, most);
+    while (!is_whole && again-- > 0)
+        is_whole = naming_go_on(attempt, decision, most);
+    result->victims = search->naming.victims;
+    result->victim_count = search->naming.count;
+    result->victim_first = search->naming.first;
+    if (is_whole) {
+        result->kind = PLACEMENT_PREEMPT;
+        return 0;
+    }
+    search->naming.pieces++;
+    return PLACER_CUT;
 }
 
 static void result_wait(struct attempt *attempt, const char *reason, uint64_t topic, bool is_never,
@@ -403,7 +501,7 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
                             struct placement_result *result, struct err *err)
 {
     if (outcome->has_bind)
-        return result_bind(attempt, &outcome->bind, result);
+        return result_bind(attempt, &outcome->bind, result, err);
     if (!outcome->has_preempt) {
         const char *reason = outcome->reason ? outcome->reason : "no cells";
         if (outcome->lacks_cpus)
@@ -420,15 +518,14 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
         if (code)
             return code;
         if (kind == HIVED_BIND) /* the victims had only been in the way of another preemption */
-            return result_bind(attempt, &outcome->preempt, result);
+            return result_bind(attempt, &outcome->preempt, result, err);
         if (kind == HIVED_WAIT) {
             const struct type_part *part = waiting_part(&outcome->preempt);
             result_wait(attempt, part->reason, part->topic, part->is_never, result);
             return 0;
         }
     }
-    result_preempt(attempt, &outcome->preempt, result);
-    return 0;
+    return result_preempt(attempt, &outcome->preempt, result);
 }
 
 /* Without the nodes to avoid, where that will do. */
@@ -541,17 +638,16 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     making_asked(p);
     search_begin(p, &asked);
     placer_leaving_finish(p);
-    if (p->search.group && p->decided) { /* all that is left of it */
-        result_decided(p, arena, result);
-        return 0;
-    }
-    const int code = request_place(&attempt, result, err);
+    const int code = p->search.group && p->decided ? decided_answer(&attempt, result, err)
+                                                   : request_place(&attempt, result, err);
     if (code == PLACER_CUT) {
         search_keep(p, &asked);
-        *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+        result->kind = PLACEMENT_WAIT;
+        result->reason = "";
+        result->is_cut = true;
         return 0;
     }
-    if (!p->decided)
+    if (code || !p->decided)
         search_close(p, code == 0);
     return code;
 }

@@ -28,6 +28,7 @@ void search_begin(struct placer_hived *p, struct placement_request *request)
     search->leaves = request->slice < UINT32_MAX / LEAVES_PER_SLICE
                          ? request->slice * LEAVES_PER_SLICE
                          : UINT32_MAX;
+    search->now_ms = request->now_ms;
     search->pieces++;
     search->passed = 0;
 }
@@ -59,6 +60,32 @@ static void told_apply(struct placer_hived *p, const struct told_later *told)
     }
 }
 
+static void search_release(struct placer_search *search)
+{
+    for (size_t i = 0; i < search->told.count; i++)
+        mem_free(search->told.items[i].group);
+    ARRAY_FREE(&search->told);
+    mem_free(search->taking.gang);
+    mem_free(search->avoid);
+    mem_free(search->group);
+}
+
+/* What has not come to its end. */
+static void search_undo(struct placer_hived *p, const struct placer_search *search)
+{
+    const bool is_taking = search->taking.gang != NULL;
+    if (is_taking && search->taking.was_preempting)
+        placer_taking_undo(p, search);
+    if (search->is_preempting)
+        placer_group_cancel(p, search->group);
+    if (!is_taking || search->taking.was_preempting)
+        return;
+    if (search->taking.is_held)
+        placer_hived_group_over(&p->base, search->group);
+    else
+        placer_gang_end(p, search->taking.gang);
+}
+
 void search_close(struct placer_hived *p, bool is_answered)
 {
     struct placer_search search = p->search;
@@ -66,15 +93,17 @@ void search_close(struct placer_hived *p, bool is_answered)
         return;
     p->search = (struct placer_search){0};
     p->decided = NULL;
-    if (search.is_preempting && !is_answered)
-        placer_group_cancel(p, search.group);
-    for (size_t i = 0; i < search.told.count; i++) {
+    if (!is_answered)
+        search_undo(p, &search);
+    for (size_t i = 0; i < search.told.count; i++)
         told_apply(p, &search.told.items[i]);
-        mem_free(search.told.items[i].group);
-    }
-    ARRAY_FREE(&search.told);
-    mem_free(search.avoid);
-    mem_free(search.group);
+    search_release(&search);
+}
+
+void search_drop(struct placer_hived *p)
+{
+    search_release(&p->search);
+    p->search = (struct placer_search){0};
 }
 
 bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot)
@@ -132,6 +161,26 @@ struct search_call *search_call_of(struct placer_hived *p, const struct hived_as
     return call;
 }
 
+/* The copy takes all that is left, as it has no decision of its own, and is cut where the original
+ * is. */
+static void taking_copy(struct placer_hived *p, const struct placer_hived *from)
+{
+    const struct placer_search *search = &from->search;
+    assert(from->decided && p->hived);
+    p->decided = arena_copy(&p->arena, text_of(from->decided));
+    p->decided_slots = placer_decided_slots(from, &p->arena);
+    p->decided_count = from->decided_count;
+    p->search.taking = search->taking;
+    p->search.taking.gang = mem_copy(search->taking.gang);
+    if (search->taking.is_held)
+        return;
+    const int code = placer_take_rest(p, &from->decision, search->now_ms, NULL);
+    assert(!code); /* it was checked with the first piece */
+    (void)code;
+    placer_held_add(p, from->decided, &from->decision, from->decided_count);
+    p->search.taking.is_held = true;
+}
+
 void search_copy(struct placer_hived *p, const struct placer_hived *from)
 {
     assert(p != from && !p->search.group);
@@ -144,12 +193,16 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
         .avoid_count = search->avoid_count,
         .is_preempting = search->is_preempting,
         .is_reserved = search->is_reserved,
-        .pieces = search->pieces};
+        .naming = {.pieces = search->naming.pieces},
+        .pieces = search->pieces,
+        .now_ms = search->now_ms};
     for (size_t i = 0; i < search->told.count; i++) {
         const struct told_later *told = &search->told.items[i];
         *ARRAY_ADD(&p->search.told) =
             (struct told_later){told->kind, mem_copy(told->group), told->slot};
     }
+    if (search->taking.gang)
+        taking_copy(p, from);
 }
 
 void placer_hived_forget(struct placer *placer)

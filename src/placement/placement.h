@@ -59,7 +59,8 @@ struct placement_request {
      * so many; the same request again goes on with the next piece. It finds what it would have
      * found at once when it began: what ends meanwhile (release_*, cancel) counts after its answer,
      * or after the commit of what is bound; another node, or forget, ends it. Others may only be
-     * checked meanwhile (is_check). */
+     * checked meanwhile (is_check). What is bound may have been taken before the answer: it is the
+     * group's with its commit, and is given back when the search ends without one. */
     uint32_t slice;
     int64_t now_ms; /* wall clock: only shown, as the time of a lazy preemption */
 };
@@ -86,12 +87,17 @@ struct placement_result {
     /* PREEMPT: groups that must go first, whole gangs; strings in the arena */
     const char **victims;
     size_t victim_count;
+    /* of a search in pieces: those before this one were named by earlier pieces already, in results
+     * that say is_cut; with victim_first 0 the naming begins (again). The strings of such a search
+     * live until the next search or commit, or the cancel of its group */
+    size_t victim_first;
     /* WAIT: why, naming cells, quotas and holders; one line without newline */
     const char *reason;
     uint64_t topic; /* of the reason: a hash of it without its numbers and holders, which come and
                        go with every task that ends */
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
-    bool is_cut;   /* WAIT without a reason: the search goes on when the same is asked again */
+    bool is_cut;   /* WAIT without a reason: the search goes on when the same is asked again. It may
+                      have victims, of a PREEMPT that is to come */
 };
 
 /* What a placer holds, told to a check. */
@@ -176,6 +182,11 @@ struct placer_ops {
     /* An independent deep copy, for look-ahead: reservations of starving gangs and forecasts run
      * copies forward. Cost: memory in use, no search. */
     struct placer *(*copy)(const struct placer *placer);
+
+    /* The same in pieces, each of what so many tasks take. *copy is NULL before the first one.
+     * False: there is more of it. Until then `placer` may be asked for checks (is_check) and be
+     * copied, and nothing else, and the copy for nothing at all. */
+    bool (*copy_some)(const struct placer *placer, struct placer **copy, uint32_t tasks);
 
     /* For core_check: visits every task that holds a place and every group that waits for some.
      * ERR_INTERNAL: the placer's tables contradict each other. Costs the whole state. */

@@ -46,6 +46,7 @@ static void node_refresh(struct simple *simple, uint32_t at)
 {
     simple->free[at] = simple_node_free(&simple->nodes.items[at]);
     simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
+    simple_choice_touch(simple, at);
 }
 
 static void node_take(struct simple *simple, const struct simple_slot *slot)
@@ -57,9 +58,10 @@ static void node_take(struct simple *simple, const struct simple_slot *slot)
     node_refresh(simple, slot->node);
 }
 
-static void node_give(struct simple *simple, const struct simple_slot *slot)
+static void node_give(struct simple *simple, size_t group, const struct simple_slot *slot)
 {
     struct simple_node *node = &simple->nodes.items[slot->node];
+    simple_choice_ends(simple, group, slot);
     node->cpu_used -= slot->cpu;
     node->memory_used -= slot->memory_mib;
     node->gpus_taken &= ~slot->gpus;
@@ -109,13 +111,13 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
 
 /* --- groups --- */
 
-static struct simple_group *group_find(struct simple *simple, const char *name)
+struct simple_group *simple_group_find(struct simple *simple, const char *name)
 {
     uint32_t at = text_map_get(&simple->names, text_of(name));
     return at == MAP_NONE ? NULL : &simple->groups.items[at];
 }
 
-static uint32_t cluster_number(struct simple *simple, const char *name)
+uint32_t simple_cluster(struct simple *simple, const char *name)
 {
     uint32_t number = text_map_get(&simple->cluster_index, text_of(name));
     if (number != MAP_NONE)
@@ -141,7 +143,7 @@ static struct simple_group *group_add(struct simple *simple,
     struct simple_group *group = &simple->groups.items[at];
     *group = (struct simple_group){
         .name = mem_copy(request->group),
-        .cluster = cluster_number(simple, request->virtual_cluster),
+        .cluster = simple_cluster(simple, request->virtual_cluster),
         .priority = request->priority,
         .slots = mem_zero(slot_count, sizeof *group->slots),
         .slot_count = slot_count,
@@ -198,11 +200,11 @@ static void group_drop(struct simple *simple, struct simple_group *group)
 static void simple_release_slot(struct placer *placer, const char *name, size_t slot)
 {
     struct simple *simple = simple_of(placer);
-    struct simple_group *group = group_find(simple, name);
+    struct simple_group *group = simple_group_find(simple, name);
     if (!group || group->is_waiting || slot >= group->slot_count ||
         group->slots[slot].node == UINT32_MAX)
         return;
-    node_give(simple, &group->slots[slot]);
+    node_give(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
     group->slots[slot].node = UINT32_MAX;
     if (--group->live == 0)
         group_drop(simple, group);
@@ -211,21 +213,21 @@ static void simple_release_slot(struct placer *placer, const char *name, size_t 
 static void simple_release_group(struct placer *placer, const char *name)
 {
     struct simple *simple = simple_of(placer);
-    struct simple_group *group = group_find(simple, name);
+    struct simple_group *group = simple_group_find(simple, name);
     if (simple_course_is_of(simple, name))
         simple_course_close(simple);
     if (!group)
         return;
     for (size_t i = 0; !group->is_waiting && i < group->slot_count; i++)
         if (group->slots[i].node != UINT32_MAX)
-            node_give(simple, &group->slots[i]);
+            node_give(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
     group_drop(simple, group);
 }
 
 static void simple_cancel(struct placer *placer, const char *name)
 {
     struct simple *simple = simple_of(placer);
-    struct simple_group *group = group_find(simple, name);
+    struct simple_group *group = simple_group_find(simple, name);
     if (simple_course_is_of(simple, name))
         simple_course_close(simple);
     if (group && group->is_waiting)
@@ -417,22 +419,33 @@ static size_t request_size(const struct placement_request *request)
     return count;
 }
 
-/* A group that preempts: are its places free by now, or will they be? False: start again. */
-static bool waiting_place(struct simple *simple, const struct simple_group *group,
-                          struct arena *arena, struct placement_result *result)
+/* Are the places of a group that waits free by now? False: it must be searched for anew, as a node
+ * of it is bad. */
+static bool waiting_fits(struct simple *simple, const struct simple_group *group, bool *fits)
 {
     assert(group->is_waiting);
-    result->victims = ARENA_ARRAY(arena, const char *, group->victim_count + 1);
-    for (size_t i = 0; i < group->victim_count; i++)
-        if (group_find(simple, group->victims[i]))
-            result->victims[result->victim_count++] = arena_copy(arena, text_of(group->victims[i]));
-    bool fits = true;
+    *fits = true;
     simple_views_fill(simple, simple->free);
     for (size_t i = 0; i < group->slot_count; i++) {
         if (!simple->nodes.items[group->slots[i].node].facts.is_healthy)
             return false;
-        fits = simple_view_take(simple, &group->slots[i]) && fits;
+        *fits = simple_view_take(simple, &group->slots[i]) && *fits;
     }
+    return true;
+}
+
+/* A group that preempts: are its places free by now, or will they be? False: start again. */
+static bool waiting_place(struct simple *simple, const struct simple_group *group,
+                          struct arena *arena, struct placement_result *result)
+{
+    result->victims = ARENA_ARRAY(arena, const char *, group->victim_count + 1);
+    for (size_t i = 0; i < group->victim_count; i++)
+        if (simple_group_find(simple, group->victims[i]))
+            result->victims[result->victim_count++] = arena_copy(arena, text_of(group->victims[i]));
+    bool fits;
+    simple_course_close(simple);
+    if (!waiting_fits(simple, group, &fits))
+        return false;
     if (fits)
         result_bind(group->slots, group->slot_count, arena, result);
     else
@@ -440,13 +453,55 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     return fits || result->victim_count > 0;
 }
 
-static void waiting_add(struct simple *simple, const struct simple_search *search,
-                        size_t slot_count, const struct placement_result *result)
+/* The same in pieces: so many of its victims in each. */
+static bool waiting_go_on(struct simple *simple, const struct simple_group *group, uint32_t victims,
+                          struct arena *arena, struct placement_result *result)
 {
-    assert(slot_count > 0 && result->kind == PLACEMENT_PREEMPT);
+    const struct simple_course *course = &simple->course;
+    const bool is_begun = simple_course_is_of(simple, group->name);
+    bool fits = false;
+    if (!is_begun && !waiting_fits(simple, group, &fits))
+        return false;
+    const enum simple_outcome outcome =
+        fits ? SIMPLE_FAILS : simple_course_again(simple, group, victims);
+    if (outcome == SIMPLE_FAILS) { /* the last of them may have ended between two pieces */
+        simple_course_close(simple);
+        const bool is_healthy = fits || waiting_fits(simple, group, &fits);
+        assert(is_healthy); /* a node that changes ends the course */
+        (void)is_healthy;
+        if (fits)
+            result_bind(group->slots, group->slot_count, arena, result);
+        return fits;
+    }
+    result->victims = ARENA_ARRAY(arena, const char *, course->left.count + 1);
+    for (size_t i = 0; i < course->left.count; i++)
+        result->victims[i] = group->victims[course->left.items[i]];
+    result->victim_count = course->left.count;
+    result->victim_first = course->named;
+    result->is_cut = outcome == SIMPLE_CUT;
+    result->kind = result->is_cut ? PLACEMENT_WAIT : PLACEMENT_PREEMPT;
+    result->reason = "";
+    if (!result->is_cut)
+        simple_course_close(simple);
+    return true;
+}
+
+/* Whom it waits for is still to be said. */
+static struct simple_group *waiting_new(struct simple *simple, const struct simple_search *search,
+                                        size_t slot_count)
+{
+    assert(slot_count > 0);
     struct simple_group *group = group_add(simple, search->request, slot_count, true);
     memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
     group_keep(simple, group, true);
+    return group;
+}
+
+static void waiting_add(struct simple *simple, const struct simple_search *search,
+                        size_t slot_count, const struct placement_result *result)
+{
+    assert(result->kind == PLACEMENT_PREEMPT);
+    struct simple_group *group = waiting_new(simple, search, slot_count);
     group->victims = mem_zero(result->victim_count, sizeof *group->victims);
     for (size_t i = 0; i < result->victim_count; i++)
         group->victims[group->victim_count++] = mem_copy(result->victims[i]);
@@ -483,6 +538,36 @@ static void request_place(struct simple *simple, const struct placement_request 
     }
 }
 
+static void names_show(const struct simple_course *course, const char **victims,
+                       struct placement_result *result)
+{
+    result->victims = victims;
+    result->victim_count = course->victims.count;
+    result->victim_first = course->named;
+}
+
+/* The names become those of the group that waits; without one they are copied. */
+static void piece_preempt(struct simple *simple, const struct simple_search *search,
+                          struct arena *arena, struct placement_result *result)
+{
+    struct simple_course *course = &simple->course;
+    const size_t count = course->victims.count;
+    result->kind = PLACEMENT_PREEMPT;
+    if (search->request->may_preempt) {
+        struct simple_group *group = waiting_new(simple, search, course->slot_count);
+        group->victims = course->victims.items;
+        group->victim_count = count;
+        names_show(course, (const char **)group->victims, result);
+        course->victims.items = NULL;
+        course->victims.count = course->victims.room = 0;
+        return;
+    }
+    const char **names = ARENA_ARRAY(arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++)
+        names[i] = arena_copy(arena, text_of(course->victims.items[i]));
+    names_show(course, names, result);
+}
+
 /* The next piece; the last one has the answer. */
 static void piece_place(struct simple *simple, const struct placement_request *request,
                         struct arena *arena, struct placement_result *result)
@@ -490,6 +575,7 @@ static void piece_place(struct simple *simple, const struct placement_request *r
     const struct simple_course *course = &simple->course;
     if (simple_course_go_on(simple, request, arena) == SIMPLE_CUT) {
         *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+        names_show(course, (const char **)course->victims.items, result);
         return;
     }
     const struct simple_search search = {
@@ -497,9 +583,7 @@ static void piece_place(struct simple *simple, const struct placement_request *r
     if (course->stage == COURSE_BIND) {
         result_bind(course->slots, course->slot_count, arena, result);
     } else if (course->stage == COURSE_PREEMPT) {
-        result_preempt(simple, course->is_victim, arena, result);
-        if (request->may_preempt)
-            waiting_add(simple, &search, course->slot_count, result);
+        piece_preempt(simple, &search, arena, result);
     } else {
         result_wait(&search, arena, result);
     }
@@ -521,12 +605,14 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     result->kind = PLACEMENT_BIND;
     if (request->is_check)
         return 0;
-    struct simple_group *waiting = group_find(simple, request->group);
+    struct simple_group *waiting = simple_group_find(simple, request->group);
     assert(!waiting || waiting->is_waiting);
     if (waiting) {
-        simple_course_close(simple);
-        if (waiting_place(simple, waiting, arena, result))
+        const bool is_in_pieces = request->slice && waiting->victim_count > request->slice;
+        if (is_in_pieces ? waiting_go_on(simple, waiting, request->slice, arena, result)
+                         : waiting_place(simple, waiting, arena, result))
             return 0;
+        simple_course_close(simple);
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
@@ -560,7 +646,7 @@ static int simple_commit(struct placer *placer, const struct placement_request *
                          struct err *err)
 {
     struct simple *simple = simple_of(placer);
-    struct simple_group *group = group_find(simple, request->group);
+    struct simple_group *group = simple_group_find(simple, request->group);
     assert(slot_count == request_size(request));
     simple_course_close(simple);
     if (group)
@@ -625,78 +711,29 @@ static void simple_free(struct placer *placer)
     mem_free(simple);
 }
 
-static void node_copy(struct simple_node *to, const struct simple_node *from)
+static bool simple_free_some(struct placer *placer, uint32_t tasks)
 {
-    assert(to != from);
-    *to = *from;
-    to->facts = (struct node_facts){0};
-    if (from->is_known)
-        node_facts_copy(&to->facts, &from->facts);
-}
-
-static void group_copy(struct simple_group *to, const struct simple_group *from)
-{
-    assert(to != from);
-    *to = *from;
-    if (!from->name)
-        return;
-    to->name = mem_copy(from->name);
-    to->slots = mem_zero(from->slot_count, sizeof *to->slots);
-    memcpy(to->slots, from->slots, from->slot_count * sizeof *to->slots);
-    to->victims = from->victim_count ? mem_zero(from->victim_count, sizeof *to->victims) : NULL;
-    for (size_t i = 0; i < from->victim_count; i++)
-        to->victims[i] = mem_copy(from->victims[i]);
-}
-
-static struct placer *simple_copy(const struct placer *placer)
-{
-    const struct simple *from = (const struct simple *)placer;
-    struct simple *to = mem_zero(1, sizeof *to);
-    to->placer = from->placer;
-    to->compare = from->compare;
-    to->live_groups = from->live_groups;
-    to->waiting_groups = from->waiting_groups;
-    memcpy(to->by_priority, from->by_priority, sizeof to->by_priority);
-    ARRAY_RESERVE(&to->free_groups, from->free_groups.count);
-    if (from->free_groups.count)
-        memcpy(to->free_groups.items, from->free_groups.items,
-               from->free_groups.count * sizeof *to->free_groups.items);
-    to->free_groups.count = from->free_groups.count;
-    ARRAY_RESERVE(&to->nodes, from->nodes.count);
-    for (size_t i = 0; i < from->nodes.count; i++)
-        node_copy(&to->nodes.items[i], &from->nodes.items[i]);
-    to->nodes.count = from->nodes.count;
-    simple_views_reserve(to);
-    for (size_t i = 0; i < from->nodes.count; i++) {
-        to->whole[i] = from->whole[i];
-        to->free[i] = from->free[i];
-        to->offered[i] = from->offered[i];
-        to->kept[i] = from->kept[i];
-        to->traits[i] = from->traits[i];
-        to->kind_of[i] = from->kind_of[i];
-    }
-    ARRAY_COPY(&to->kinds, &from->kinds);
-    for (size_t i = 0; i < to->kinds.count; i++)
-        to->kinds.items[i].type = mem_copy(from->kinds.items[i].type);
-    ARRAY_RESERVE(&to->groups, from->groups.count);
-    for (size_t i = 0; i < from->groups.count; i++) {
-        group_copy(&to->groups.items[i], &from->groups.items[i]);
-        if (to->groups.items[i].name)
-            text_map_set(&to->names, text_of(to->groups.items[i].name), (uint32_t)i);
-    }
-    to->groups.count = from->groups.count;
-    for (size_t i = 0; i < from->clusters.count; i++)
-        (void)cluster_number(to, from->clusters.items[i]);
-    simple_course_copy(to, from);
-    return &to->placer;
+    struct simple *simple = simple_of(placer);
+    uint32_t left = tasks;
+    simple_course_close(simple);
+    for (; left > 0 && simple->groups.count > 0; left--, simple->groups.count--)
+        if (simple->groups.items[simple->groups.count - 1].name)
+            group_drop(simple, &simple->groups.items[simple->groups.count - 1]);
+    for (; left > 0 && simple->nodes.count > 0; left--)
+        node_facts_release(&simple->nodes.items[--simple->nodes.count].facts);
+    if (!left)
+        return false;
+    simple_free(placer);
+    return true;
 }
 
 #define SIMPLE_OPS(policy)                                                                         \
     {                                                                                              \
-        .name = (policy), .nodes_per_work = 6, .free = simple_free, .node_set = simple_node_set,   \
-        .place = simple_place, .commit = simple_commit, .release_slot = simple_release_slot,       \
-        .release_group = simple_release_group, .cancel = simple_cancel, .forget = simple_forget,   \
-        .copy = simple_copy, .check = simple_check,                                                \
+        .name = (policy), .nodes_per_work = 6, .free = simple_free, .free_some = simple_free_some, \
+        .node_set = simple_node_set, .place = simple_place, .commit = simple_commit,               \
+        .release_slot = simple_release_slot, .release_group = simple_release_group,                \
+        .cancel = simple_cancel, .forget = simple_forget, .copy = simple_copy,                     \
+        .copy_some = simple_copy_some, .check = simple_check,                                      \
     }
 
 static const struct {

@@ -20,7 +20,12 @@ void simple_course_close(struct simple *simple)
     mem_free(course->avoid);
     mem_free(course->gang);
     mem_free(course->slots);
+    simple_choice_free(simple, course->choice);
     mem_free(course->is_victim);
+    for (size_t i = 0; i < course->victims.count; i++)
+        mem_free(course->victims.items[i]);
+    ARRAY_FREE(&course->victims);
+    ARRAY_FREE(&course->left);
     *course = (struct simple_course){0};
 }
 
@@ -67,10 +72,18 @@ static void free_go_on(struct simple_search *search, struct simple_course *cours
 static void victims_go_on(const struct simple_search *search, struct simple_course *course,
                           struct arena *arena)
 {
-    course->group_count = search->simple->groups.count;
-    course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
-    course->stage =
-        simple_victims_choose(search, course->is_victim, arena) ? COURSE_PLACE : COURSE_WAIT;
+    enum { NODES_COUNTED_PER_TASK = 8 };
+    const uint32_t slice = search->request->slice;
+    const uint32_t most =
+        slice < UINT32_MAX / NODES_COUNTED_PER_TASK ? slice * NODES_COUNTED_PER_TASK : UINT32_MAX;
+    if (!course->choice) {
+        course->group_count = search->simple->groups.count;
+        course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
+    }
+    const enum simple_outcome outcome =
+        simple_victims_go_on(search, &course->choice, course->is_victim, most, arena);
+    if (outcome != SIMPLE_CUT)
+        course->stage = outcome == SIMPLE_PLACED ? COURSE_PLACE : COURSE_WAIT;
 }
 
 static void places_go_on(const struct simple_search *search, struct simple_course *course)
@@ -78,6 +91,18 @@ static void places_go_on(const struct simple_search *search, struct simple_cours
     const enum simple_outcome outcome = tasks_place(search, course);
     assert(outcome != SIMPLE_FAILS); /* the room was counted */
     if (outcome == SIMPLE_PLACED)
+        course->stage = COURSE_NAME;
+}
+
+/* One that has ended since they were chosen is passed over. */
+static void victims_name(const struct simple *simple, struct simple_course *course, uint32_t most)
+{
+    course->named = course->victims.count;
+    for (; course->next < course->group_count && course->victims.count - course->named < most;
+         course->next++)
+        if (course->is_victim[course->next] && simple->groups.items[course->next].name)
+            *ARRAY_ADD(&course->victims) = mem_copy(simple->groups.items[course->next].name);
+    if (course->next == course->group_count)
         course->stage = COURSE_PREEMPT;
 }
 
@@ -114,17 +139,41 @@ enum simple_outcome simple_course_go_on(struct simple *simple,
     case COURSE_PLACE:
         places_go_on(&search, course);
         break;
-    case COURSE_PREEMPT:
+    case COURSE_NAME:
         if (!victims_are_gone(simple))
-            return SIMPLE_PLACED;
-        course_begin(simple, request); /* there may be room without ending anybody */
-        break;
+            victims_name(simple, course, request->slice);
+        else
+            course_begin(simple, request); /* there may be room without ending anybody */
+        return course->stage == COURSE_PREEMPT ? SIMPLE_PLACED : SIMPLE_CUT;
+    case COURSE_PREEMPT:
     case COURSE_BIND:
+    case COURSE_AGAIN: /* simple_course_again */
         return SIMPLE_PLACED;
     case COURSE_WAIT:
         return SIMPLE_FAILS;
     }
     return SIMPLE_CUT;
+}
+
+enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
+                                        uint32_t victims)
+{
+    struct simple_course *course = &simple->course;
+    assert(waiting->is_waiting && victims > 0);
+    if (!simple_course_is_of(simple, waiting->name)) {
+        simple_course_close(simple);
+        course->group = mem_copy(waiting->name);
+        course->stage = COURSE_AGAIN;
+    }
+    assert(course->stage == COURSE_AGAIN); /* it has found its places */
+    const size_t most = course->next + victims, count = waiting->victim_count;
+    for (course->named = course->left.count; course->next < count && course->next < most;
+         course->next++)
+        if (simple_group_find(simple, waiting->victims[course->next]))
+            *ARRAY_ADD(&course->left) = (uint32_t)course->next;
+    if (course->next < count)
+        return SIMPLE_CUT;
+    return course->left.count ? SIMPLE_PLACED : SIMPLE_FAILS;
 }
 
 void simple_course_copy(struct simple *to, const struct simple *from)
@@ -140,6 +189,12 @@ void simple_course_copy(struct simple *to, const struct simple *from)
     to->course.slots = mem_copy_array(course->slots, course->slot_count + 1, sizeof *course->slots);
     to->course.is_victim =
         mem_copy_array(course->is_victim, course->group_count + 1, sizeof *course->is_victim);
+    to->course.choice = simple_choice_copy(to, from);
+    ARRAY_COPY(&to->course.left, &course->left);
+    to->course.victims.items = NULL;
+    to->course.victims.count = to->course.victims.room = 0;
+    for (size_t i = 0; i < course->victims.count; i++)
+        *ARRAY_ADD(&to->course.victims) = mem_copy(course->victims.items[i]);
     if (nodes > 0) { /* where the search stands */
         memcpy(to->views, from->views, nodes * sizeof *to->views);
         memcpy(to->choice, from->choice, nodes * sizeof *to->choice);

@@ -76,6 +76,7 @@ enum simple_outcome { SIMPLE_PLACED, SIMPLE_FAILS, SIMPLE_CUT };
 
 /* A search for many tasks, over several calls. The views and the choice are as it left them: in
  * what they say nothing changes before its answer. */
+struct simple_choice;
 struct simple_course {
     char *group; /* whom it is for; NULL: there is none */
     enum {
@@ -83,6 +84,8 @@ struct simple_course {
         COURSE_FREE,
         COURSE_VICTIMS, /* who must go */
         COURSE_PLACE,   /* places for when they have gone */
+        COURSE_NAME,    /* the victims are named */
+        COURSE_AGAIN,   /* of a group that waits: those of its victims that are left are named */
         COURSE_BIND,    /* the answer is known: bind, … */
         COURSE_PREEMPT, /* … or preempt */
         COURSE_WAIT,
@@ -92,8 +95,19 @@ struct simple_course {
     size_t avoid_count;
     struct simple_gang *gang;
     struct simple_slot *slots;
-    bool *is_victim; /* by group */
+    struct simple_choice *choice; /* VICTIMS: how far it has come; owns simple->extra */
+    bool *is_victim;              /* by group */
     size_t slot_count, group_count;
+    size_t next; /* NAME: the group whose turn it is; AGAIN: the victim */
+    struct {
+        uint32_t *items; /* AGAIN: those that are left, by their places among its victims */
+        size_t count, room;
+    } left;
+    struct {
+        char **items; /* names of the victims; those before `named` were told with other pieces */
+        size_t count, room;
+    } victims;
+    size_t named;
 };
 
 struct simple {
@@ -131,8 +145,8 @@ struct simple {
     } kinds;
     struct simple_view *views;  /* scratch, one a node */
     uint32_t *choice;           /* likewise, … */
-    struct simple_share *extra; /* … this one all zero between two searches: what is free beside
-                                   that if the groups that are tried as victims have ended */
+    struct simple_share *extra; /* … this one all zero without a choice of victims: what is free
+                                   beside that if the groups that are tried have ended */
     size_t view_room;
     struct simple_course course;
 };
@@ -179,6 +193,15 @@ static inline uint32_t priority_index(int32_t priority)
     assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
     return (uint32_t)(priority + 1);
 }
+
+/* simple.c */
+struct simple_group *simple_group_find(struct simple *simple, const char *name);
+/* The number of a virtual cluster; a new one if it is not known. */
+uint32_t simple_cluster(struct simple *simple, const char *name);
+
+/* simple_copy.c */
+bool simple_copy_some(const struct placer *placer, struct placer **copy, uint32_t tasks);
+struct placer *simple_copy(const struct placer *placer);
 
 /* simple_check.c */
 int simple_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
@@ -228,9 +251,19 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
  * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
  * more for each victim by which it may or may not fit. */
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena);
-/* The same without placing the gang: the views are as if the victims had ended. */
-bool simple_victims_choose(const struct simple_search *search, bool *is_victim,
-                           struct arena *arena);
+/* The same without placing the gang, in pieces: so many nodes are counted anew in one. *choice is
+ * NULL before the first one and after the last one. Then the views are as if the victims had ended.
+ */
+enum simple_outcome simple_victims_go_on(const struct simple_search *search,
+                                         struct simple_choice **choice, bool *is_victim,
+                                         uint32_t work, struct arena *arena);
+/* Between two pieces of the course: a slot of the group is about to become free; what the node
+ * offers has changed. */
+void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot);
+void simple_choice_touch(struct simple *simple, uint32_t node);
+void simple_choice_free(struct simple *simple, struct simple_choice *choice);
+/* That of its course; NULL: there is none. `to` has the nodes. */
+struct simple_choice *simple_choice_copy(struct simple *to, const struct simple *from);
 
 /* simple_course.c */
 /* The next piece of the search for the request, of which some may have been done. */
@@ -239,6 +272,10 @@ enum simple_outcome simple_course_go_on(struct simple *simple,
                                         struct arena *arena);
 bool simple_course_is_of(const struct simple *simple, const char *group);
 void simple_course_close(struct simple *simple);
+/* A group waits, and its victims are counted anew: so many of them in a piece. CUT: there are more.
+ * FAILS: none is left. */
+enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
+                                        uint32_t victims);
 void simple_course_copy(struct simple *to, const struct simple *from);
 
 #endif

@@ -1,16 +1,22 @@
 /* Whose end would make room for a gang. Each try is "does it fit without these?", asked once for
  * each group that may be ended; so what fits is counted, node by node, instead of placed. For a
  * gang of equal tasks, or one that lies on one node, the count is the answer. For others it is a
- * bound from both sides, and only between the two the gang is really placed. */
+ * bound from both sides, and only between the two the gang is really placed.
+ *
+ * A choice in pieces stops between two groups or nodes. What ends meanwhile is free at once: the
+ * nodes of it are counted anew when the choice goes on. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "placement/simple_parts.h"
 
 /* Equal tasks of the gang. */
 struct need {
-    const struct placement_member *member; /* NULL: all members on one node */
+    size_t at;                             /* its first member in the request, … */
+    const struct placement_member *member; /* … which is another one in each piece; NULL: all
+                                              members on one node */
     struct demand demand;
     uint64_t count;
     bool is_together; /* on one node: room is a number of nodes, count is 1 */
@@ -19,13 +25,39 @@ struct need {
     uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
 };
 
+/* How far the choice has come. */
+struct simple_choice {
+    enum choice_stage {
+        CHOICE_COUNT,       /* the room of all nodes is counted */
+        CHOICE_FEW,         /* some become victims */
+        CHOICE_ALL,         /* all of them do: would that be enough? … */
+        CHOICE_COUNT_ALL,   /* … their room is counted, … */
+        CHOICE_COUNT_AGAIN, /* … then that without victims, … */
+        CHOICE_ADD,         /* … and one becomes a victim after the other */
+        CHOICE_SPARE,       /* each without which it fits as well is none */
+        CHOICE_DONE,
+        CHOICE_FAILED,
+    } stage;
+    size_t next; /* node, candidate or group */
+    struct need *needs;
+    size_t need_count;
+    uint32_t *candidates; /* groups that may be ended */
+    size_t candidate_count;
+    uint64_t before; /* FEW: the room without victims */
+    struct {
+        uint32_t *items; /* nodes on which something has ended between two pieces */
+        size_t count, room;
+    } touched;
+};
+
 struct trial {
     const struct simple_search *search;
     struct simple *simple;
     struct arena *arena;
-    struct need *needs;
-    size_t need_count;
+    struct simple_choice *choice;
+    bool *is_victim; /* by group */
     struct simple_view *saved;
+    uint64_t work, work_end; /* in nodes that are counted for one need */
 };
 
 /* --- what a node offers --- */
@@ -70,35 +102,80 @@ static uint64_t room_of_node(const struct trial *trial, const struct need *need,
     return room > 0 && node_may(trial, need, at) ? room : 0;
 }
 
-static void node_count(const struct trial *trial, uint32_t at, bool is_added)
+static void node_count(struct trial *trial, uint32_t at, bool is_added)
 {
-    for (size_t i = 0; i < trial->need_count; i++) {
-        struct need *need = &trial->needs[i];
+    trial->work += trial->choice->need_count;
+    for (size_t i = 0; i < trial->choice->need_count; i++) {
+        struct need *need = &trial->choice->needs[i];
         const uint64_t room = room_of_node(trial, need, at);
         assert(is_added || need->room >= room);
         need->room = is_added ? need->room + room : need->room - room;
     }
 }
 
-static void nodes_count(const struct trial *trial)
+/* The nodes from `next` on. */
+static void nodes_count(struct trial *trial)
 {
-    const struct simple_share *extra = trial->simple->extra;
-    for (size_t i = 0; i < trial->need_count; i++)
-        trial->needs[i].room = 0;
-    simple_views_fill(trial->simple, trial->simple->offered);
-    for (uint32_t at = 0; at < trial->simple->nodes.count; at++) {
-        if (!extra_is_none(&extra[at]))
+    struct simple *simple = trial->simple;
+    struct simple_choice *choice = trial->choice;
+    if (!choice->next)
+        for (size_t i = 0; i < choice->need_count; i++)
+            choice->needs[i].room = 0;
+    for (; choice->next < simple->nodes.count && trial->work < trial->work_end; choice->next++) {
+        const uint32_t at = (uint32_t)choice->next;
+        if (extra_is_none(&simple->extra[at]))
+            simple->views[at] = simple->offered[at];
+        else
             view_update(trial, at);
         node_count(trial, at, true);
     }
 }
 
+static void node_recount(struct trial *trial, uint32_t at)
+{
+    node_count(trial, at, false);
+    view_update(trial, at);
+    node_count(trial, at, true);
+}
+
+/* Which nodes are counted: those before this one. */
+static size_t nodes_counted(const struct trial *trial)
+{
+    const struct simple_choice *choice = trial->choice;
+    switch (choice->stage) {
+    case CHOICE_COUNT:
+    case CHOICE_COUNT_ALL:
+    case CHOICE_COUNT_AGAIN:
+        return choice->next;
+    case CHOICE_FEW:
+    case CHOICE_ADD:
+    case CHOICE_SPARE:
+        return trial->simple->nodes.count;
+    case CHOICE_ALL:
+    case CHOICE_DONE:
+    case CHOICE_FAILED:
+        break;
+    }
+    return 0;
+}
+
+/* What has ended since the piece before. */
+static void touched_count(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    while (choice->touched.count && trial->work < trial->work_end) {
+        const uint32_t at = choice->touched.items[--choice->touched.count];
+        if (at < nodes_counted(trial))
+            node_recount(trial, at);
+    }
+}
+
 /* --- groups --- */
 
-static void slot_give(const struct trial *trial, const struct simple_slot *slot, bool is_given)
+static void slot_give(const struct simple *simple, const struct simple_slot *slot, bool is_given)
 {
-    assert(slot->node == UINT32_MAX || slot->node < trial->simple->nodes.count);
-    struct simple_share *extra = &trial->simple->extra[slot->node];
+    assert(slot->node < simple->nodes.count);
+    struct simple_share *extra = &simple->extra[slot->node];
     const uint64_t cpu = slot->cpu;
     extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
     extra->memory_mib =
@@ -107,7 +184,7 @@ static void slot_give(const struct trial *trial, const struct simple_slot *slot,
 }
 
 /* The group becomes a victim of the try, or is spared again. */
-static void group_give(const struct trial *trial, const struct simple_group *group, bool is_given)
+static void group_give(struct trial *trial, const struct simple_group *group, bool is_given)
 {
     assert(group->name);
     for (size_t i = 0; i < group->slot_count; i++) {
@@ -115,7 +192,7 @@ static void group_give(const struct trial *trial, const struct simple_group *gro
         if (slot->node == UINT32_MAX)
             continue;
         node_count(trial, slot->node, false);
-        slot_give(trial, slot, is_given);
+        slot_give(trial->simple, slot, is_given);
         view_update(trial, slot->node);
         node_count(trial, slot->node, true);
     }
@@ -182,12 +259,13 @@ static struct need *need_of(struct need *needs, size_t count, const struct place
 static void need_add(struct trial *trial, const struct placement_member *member)
 {
     assert(member->count > 0);
-    struct need *need = need_of(trial->needs, trial->need_count, member);
+    struct need *need = need_of(trial->choice->needs, trial->choice->need_count, member);
     if (!member->count)
         return;
     if (!need) {
-        need = &trial->needs[trial->need_count++];
+        need = &trial->choice->needs[trial->choice->need_count++];
         *need = (struct need){
+            .at = (size_t)(member - trial->search->request->members),
             .member = member,
             .demand = {member->cpu, member->gpu, member->memory_mib},
             .is_together = *member->within_one_cell,
@@ -201,16 +279,16 @@ static void need_add(struct trial *trial, const struct placement_member *member)
 static bool needs_fill(struct trial *trial)
 {
     const struct placement_request *request = trial->search->request;
-    trial->needs = ARENA_ARRAY(trial->arena, struct need, request->member_count + 1);
+    trial->choice->needs = mem_zero(request->member_count + 1, sizeof *trial->choice->needs);
     if (request->within_one_cell && *request->within_one_cell) {
-        struct need *whole = &trial->needs[trial->need_count++];
+        struct need *whole = &trial->choice->needs[trial->choice->need_count++];
         *whole = (struct need){.count = 1, .is_together = true, .tasks = 1};
         if (!simple_gang_demand(request, &whole->demand))
             return false;
     } else {
         for (size_t i = 0; i < request->member_count; i++)
             need_add(trial, &request->members[i]);
-        lost_fill(trial->needs, trial->need_count);
+        lost_fill(trial->choice->needs, trial->choice->need_count);
     }
     return true;
 }
@@ -225,14 +303,15 @@ static bool trial_places(struct trial *trial)
     memcpy(trial->saved, trial->simple->views, size);
     const bool fits = simple_gang_place(trial->search);
     memcpy(trial->simple->views, trial->saved, size);
+    trial->work += trial->simple->nodes.count * trial->search->request->member_count;
     return fits;
 }
 
 static bool trial_fits(struct trial *trial)
 {
     bool is_certain = true;
-    for (size_t i = 0; i < trial->need_count; i++) {
-        const struct need *need = &trial->needs[i];
+    for (size_t i = 0; i < trial->choice->need_count; i++) {
+        const struct need *need = &trial->choice->needs[i];
         if (need->room < need->count)
             return false;
         is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
@@ -247,9 +326,10 @@ static bool is_preemptible(const struct simple_group *group, int32_t priority, u
 }
 
 /* Groups that may be ended, lowest priority first, then in the order of the table. */
-static uint32_t *candidates_list(const struct trial *trial, size_t *count)
+static void candidates_list(const struct trial *trial)
 {
     const struct simple *simple = trial->simple;
+    struct simple_choice *choice = trial->choice;
     const struct placement_request *request = trial->search->request;
     uint32_t next[PRIORITIES], sum = 0;
     const uint32_t end = priority_index(request->priority);
@@ -257,10 +337,9 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
         next[i] = sum;
         sum += simple->by_priority[i];
     }
-    *count = 0;
-    uint32_t *sorted = ARENA_ARRAY(trial->arena, uint32_t, sum + 1u);
+    uint32_t *sorted = choice->candidates = mem_alloc(mem_size(sum + 1u, sizeof *sorted));
     if (!sum)
-        return sorted;
+        return;
     memset(sorted, 0xff, sum * sizeof *sorted);
     const uint32_t cluster =
         text_map_get(&simple->cluster_index, text_of(request->virtual_cluster));
@@ -269,51 +348,67 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
             sorted[next[priority_index(simple->groups.items[i].priority)]++] = (uint32_t)i;
     for (uint32_t i = 0; i < sum; i++)
         if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
-            sorted[(*count)++] = sorted[i];
-    return sorted;
+            sorted[choice->candidate_count++] = sorted[i];
 }
 
 /* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
  * with fewer. */
 static bool trial_counts(const struct trial *trial)
 {
-    return trial->need_count == 1 && !trial->needs[0].lost;
+    return trial->choice->need_count == 1 && !trial->choice->needs[0].lost;
 }
 
-static void extra_clear(const struct trial *trial)
+static void extra_clear(const struct simple *simple)
 {
-    const struct simple *simple = trial->simple;
     memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
 }
 
-/* Would the end of all of them do? Leaves none of them a victim. */
-static bool all_fit(struct trial *trial, const uint32_t *candidates, size_t count)
+static void stage_begin(struct trial *trial, enum choice_stage stage)
 {
-    assert(count == 0 || candidates);
-    const struct simple *simple = trial->simple;
-    for (size_t i = 0; i < count; i++) {
-        const struct simple_group *group = &simple->groups.items[candidates[i]];
-        for (size_t j = 0; j < group->slot_count; j++)
-            if (group->slots[j].node != UINT32_MAX)
-                slot_give(trial, &group->slots[j], true);
-    }
-    nodes_count(trial);
-    const bool fits = trial_fits(trial);
-    extra_clear(trial);
-    return fits;
+    trial->choice->stage = stage;
+    trial->choice->next = 0;
 }
 
-/* One after the other, from `next` on, until it fits. */
-static bool victims_add(struct trial *trial, const uint32_t *candidates, size_t next, size_t count,
-                        bool *is_victim)
+/* Nobody is a victim. */
+static void all_spare(const struct trial *trial)
 {
-    do {
-        if (next == count)
-            return false;
-        is_victim[candidates[next]] = true;
-        group_give(trial, &trial->simple->groups.items[candidates[next++]], true);
-    } while (!trial_fits(trial));
-    return true;
+    extra_clear(trial->simple);
+    memset(trial->is_victim, 0, trial->simple->groups.count * sizeof *trial->is_victim);
+}
+
+static void all_go_on(struct trial *trial)
+{
+    const struct simple *simple = trial->simple;
+    struct simple_choice *choice = trial->choice;
+    for (; choice->next < choice->candidate_count && trial->work < trial->work_end;
+         choice->next++) {
+        const uint32_t at = choice->candidates[choice->next];
+        const struct simple_group *group = &simple->groups.items[at];
+        trial->work += group->slot_count;
+        trial->is_victim[at] = true;
+        for (size_t j = 0; j < group->slot_count; j++)
+            if (group->slots[j].node != UINT32_MAX)
+                slot_give(simple, &group->slots[j], true);
+    }
+    if (choice->next == choice->candidate_count)
+        stage_begin(trial, CHOICE_COUNT_ALL);
+}
+
+/* One after the other, from `next` to `end`, until it fits. True: it does. Of those that have ended
+ * by themselves what they held counts already. */
+static bool victims_add(struct trial *trial, size_t end)
+{
+    struct simple_choice *choice = trial->choice;
+    while (choice->next < end && trial->work < trial->work_end) {
+        const uint32_t at = choice->candidates[choice->next++];
+        const struct simple_group *group = &trial->simple->groups.items[at];
+        trial->is_victim[at] = group->name != NULL;
+        if (group->name)
+            group_give(trial, group, true);
+        if (trial_fits(trial))
+            return true;
+    }
+    return false;
 }
 
 /* If the others bring as much as the first `tried` have, which had `before`: will a quarter do? */
@@ -324,61 +419,199 @@ static bool quarter_does(const struct need *need, uint64_t before, size_t tried,
     return gain * (count / 4) / tried >= left;
 }
 
-/* Each without which it fits as well. */
-static void victims_spare(struct trial *trial, bool *is_victim)
-{
-    const struct simple *simple = trial->simple;
-    for (size_t i = 0; i < simple->groups.count; i++) {
-        if (!is_victim[i])
-            continue;
-        group_give(trial, &simple->groups.items[i], false);
-        is_victim[i] = !trial_fits(trial);
-        if (is_victim[i])
-            group_give(trial, &simple->groups.items[i], true);
-    }
-}
-
 /* Mostly a few will do: then nobody has to know whether all would. */
-static bool victims_choose(struct trial *trial, const uint32_t *candidates, size_t count,
-                           bool *is_victim)
+static void few_go_on(struct trial *trial)
 {
     enum { FEW = 256 };
-    if (trial_counts(trial)) {
-        nodes_count(trial);
-        const uint64_t before = trial->needs[0].room;
-        if (victims_add(trial, candidates, 0, count < FEW ? count : FEW, is_victim))
-            return true;
-        if (count <= FEW)
-            return false;
-        if (quarter_does(&trial->needs[0], before, FEW, count))
-            return victims_add(trial, candidates, FEW, count, is_victim);
-        extra_clear(trial);
-        memset(is_victim, 0, trial->simple->groups.count * sizeof *is_victim);
+    struct simple_choice *choice = trial->choice;
+    const size_t count = choice->candidate_count, end = count < FEW ? count : FEW;
+    if (victims_add(trial, end)) {
+        stage_begin(trial, CHOICE_SPARE);
+        return;
     }
-    if (!all_fit(trial, candidates, count))
-        return false;
-    nodes_count(trial);
-    return victims_add(trial, candidates, 0, count, is_victim);
+    if (choice->next < end)
+        return;
+    if (count <= FEW) {
+        choice->stage = CHOICE_FAILED;
+    } else if (quarter_does(&choice->needs[0], choice->before, FEW, count)) {
+        choice->stage = CHOICE_ADD; /* from those few on */
+    } else {
+        all_spare(trial);
+        stage_begin(trial, CHOICE_ALL);
+    }
 }
 
-bool simple_victims_choose(const struct simple_search *search, bool *is_victim, struct arena *arena)
+static void add_go_on(struct trial *trial)
 {
-    struct simple *simple = search->simple;
-    struct trial trial = {.search = search, .simple = simple, .arena = arena};
-    size_t count;
-    const uint32_t *candidates = candidates_list(&trial, &count);
-    if (!count || !needs_fill(&trial))
-        return false;
-    const bool fits = victims_choose(&trial, candidates, count, is_victim);
-    if (fits)
-        victims_spare(&trial, is_victim);
-    memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
-    return fits;
+    struct simple_choice *choice = trial->choice;
+    if (victims_add(trial, choice->candidate_count))
+        stage_begin(trial, CHOICE_SPARE);
+    else if (choice->next == choice->candidate_count)
+        choice->stage = CHOICE_FAILED;
+}
+
+/* Each without which it fits as well. */
+static void spare_go_on(struct trial *trial)
+{
+    const struct simple *simple = trial->simple;
+    struct simple_choice *choice = trial->choice;
+    for (; choice->next < simple->groups.count && trial->work < trial->work_end; choice->next++) {
+        const struct simple_group *group = &simple->groups.items[choice->next];
+        bool *is_victim = &trial->is_victim[choice->next];
+        if (!*is_victim || !group->name)
+            continue;
+        group_give(trial, group, false);
+        *is_victim = !trial_fits(trial);
+        if (*is_victim)
+            group_give(trial, group, true);
+    }
+    if (choice->next == simple->groups.count)
+        choice->stage = CHOICE_DONE;
+}
+
+/* All nodes are counted. */
+static void counted(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (choice->stage == CHOICE_COUNT) {
+        choice->before = choice->needs[0].room;
+        stage_begin(trial, CHOICE_FEW);
+    } else if (choice->stage == CHOICE_COUNT_AGAIN) {
+        stage_begin(trial, CHOICE_ADD);
+    } else if (trial_fits(trial)) {
+        all_spare(trial);
+        stage_begin(trial, CHOICE_COUNT_AGAIN);
+    } else {
+        choice->stage = CHOICE_FAILED;
+    }
+}
+
+static struct simple_choice *choice_begin(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice = mem_zero(1, sizeof *choice);
+    candidates_list(trial);
+    if (!choice->candidate_count || !needs_fill(trial))
+        choice->stage = CHOICE_FAILED;
+    else
+        choice->stage = trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL;
+    return choice;
+}
+
+/* What has ended between two pieces may be enough. */
+static void choice_settle(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    const struct placement_request *request = trial->search->request;
+    for (size_t i = 0; i < choice->need_count; i++)
+        if (choice->needs[i].member)
+            choice->needs[i].member = &request->members[choice->needs[i].at];
+    if (!choice->touched.count)
+        return;
+    touched_count(trial);
+    if ((choice->stage == CHOICE_FEW || choice->stage == CHOICE_ADD) && trial_fits(trial))
+        stage_begin(trial, CHOICE_SPARE);
+}
+
+static void choice_go_on(struct trial *trial)
+{
+    choice_settle(trial);
+    while (trial->work < trial->work_end) {
+        switch (trial->choice->stage) {
+        case CHOICE_COUNT:
+        case CHOICE_COUNT_ALL:
+        case CHOICE_COUNT_AGAIN:
+            nodes_count(trial);
+            if (trial->choice->next == trial->simple->nodes.count)
+                counted(trial);
+            break;
+        case CHOICE_FEW:
+            few_go_on(trial);
+            break;
+        case CHOICE_ALL:
+            all_go_on(trial);
+            break;
+        case CHOICE_ADD:
+            add_go_on(trial);
+            break;
+        case CHOICE_SPARE:
+            spare_go_on(trial);
+            break;
+        case CHOICE_DONE:
+        case CHOICE_FAILED:
+            return;
+        }
+    }
+}
+
+void simple_choice_free(struct simple *simple, struct simple_choice *choice)
+{
+    if (!choice)
+        return;
+    if (choice->candidate_count) /* else nobody was tried */
+        extra_clear(simple);
+    mem_free(choice->needs);
+    mem_free(choice->candidates);
+    ARRAY_FREE(&choice->touched);
+    mem_free(choice);
+}
+
+struct simple_choice *simple_choice_copy(struct simple *to, const struct simple *from)
+{
+    const struct simple_choice *old = from->course.choice;
+    if (!old)
+        return NULL;
+    struct simple_choice *choice = mem_copy_array(old, 1, sizeof *old);
+    choice->needs = mem_copy_array(old->needs, old->need_count, sizeof *old->needs);
+    choice->candidates =
+        mem_copy_array(old->candidates, old->candidate_count, sizeof *old->candidates);
+    ARRAY_COPY(&choice->touched, &old->touched);
+    memcpy(to->extra, from->extra, from->nodes.count * sizeof *to->extra);
+    return choice;
+}
+
+void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot)
+{
+    assert(group < simple->groups.count);
+    if (simple->course.choice && simple->course.is_victim[group])
+        slot_give(simple, slot, false); /* it is free without being a victim's */
+}
+
+void simple_choice_touch(struct simple *simple, uint32_t node)
+{
+    assert(node < simple->nodes.count);
+    if (simple->course.choice)
+        *ARRAY_ADD(&simple->course.choice->touched) = node;
+}
+
+enum simple_outcome simple_victims_go_on(const struct simple_search *search,
+                                         struct simple_choice **choice, bool *is_victim,
+                                         uint32_t work, struct arena *arena)
+{
+    struct trial trial = {.search = search,
+                          .simple = search->simple,
+                          .arena = arena,
+                          .choice = *choice,
+                          .is_victim = is_victim,
+                          .work_end = work};
+    assert(work > 0);
+    if (!*choice)
+        *choice = choice_begin(&trial);
+    choice_go_on(&trial);
+    if ((*choice)->stage != CHOICE_DONE && (*choice)->stage != CHOICE_FAILED)
+        return SIMPLE_CUT;
+    const bool is_found = (*choice)->stage == CHOICE_DONE;
+    simple_choice_free(search->simple, *choice);
+    *choice = NULL;
+    return is_found ? SIMPLE_PLACED : SIMPLE_FAILS;
 }
 
 bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
 {
-    if (!simple_victims_choose(search, is_victim, arena))
+    struct simple_choice *choice = NULL;
+    enum simple_outcome outcome = SIMPLE_CUT;
+    while (outcome == SIMPLE_CUT)
+        outcome = simple_victims_go_on(search, &choice, is_victim, UINT32_MAX, arena);
+    if (outcome == SIMPLE_FAILS)
         return false;
     const bool fits = simple_gang_place(search);
     assert(fits);

@@ -251,8 +251,33 @@ void action_fault(struct sim *sim)
     }
 }
 
+static void cluster_act(struct sim *sim, enum event_kind kind, const char *name)
+{
+    struct event event = {
+        .kind = kind, .user = "admin", .cluster = {.name = name, .reason = "maintenance"}};
+    sim_step(sim, &event, NULL);
+}
+
+/* By chances of their own, so that the rest of a world is as without them. */
+static void cluster_random(struct sim *sim)
+{
+    struct random *closing = &sim->closing;
+    if (!sim->config->has_requests || random_below(closing, 12) != 0)
+        return;
+    const char *name = sim->config->clusters[random_below(closing, sim->config->cluster_count)];
+    const bool is_closing = random_below(closing, 2) == 0;
+    cluster_act(sim, is_closing ? EVENT_CLUSTER_CLOSE : EVENT_CLUSTER_OPEN, name);
+}
+
+void action_open_all(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->config->cluster_count; i++)
+        cluster_act(sim, EVENT_CLUSTER_OPEN, sim->config->clusters[i]);
+}
+
 void action_next(struct sim *sim)
 {
+    cluster_random(sim);
     sim->action_ms = sim->now_ms + 1 + (int64_t)chance(sim, 2 * ACTION_GAP_MS);
     uint64_t dice = chance(sim, 10);
     if (sim->config->has_faults && dice < 2)

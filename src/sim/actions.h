@@ -16,6 +16,8 @@ extern const size_t action_rule_count;
 
 /* One of those below, by what the world's configuration allows; and when the next one comes. */
 void action_next(struct sim *sim);
+/* All virtual clusters, when nothing else is to come: or the last jobs would wait for ever. */
+void action_open_all(struct sim *sim);
 
 void action_submit(struct sim *sim);
 void action_request(struct sim *sim);

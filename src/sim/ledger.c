@@ -49,6 +49,10 @@ struct ledger {
         struct ledger_attempt *items;
         size_t count, room;
     } attempts;
+    struct {
+        char **items; /* virtual clusters that are closed */
+        size_t count, room;
+    } closed;
     uint64_t step;
     bool is_retold; /* what runs was told to a new placer, which counts CPUs and MiB in other units
                      */
@@ -69,6 +73,9 @@ void ledger_free(struct ledger *ledger)
     }
     for (size_t i = 0; i < ledger->jobs.count; i++)
         plan_free(ledger->jobs.items[i].plan);
+    for (size_t i = 0; i < ledger->closed.count; i++)
+        mem_free(ledger->closed.items[i]);
+    ARRAY_FREE(&ledger->closed);
     ARRAY_FREE(&ledger->nodes);
     ARRAY_FREE(&ledger->jobs);
     ARRAY_FREE(&ledger->attempts);
@@ -120,6 +127,26 @@ static void node_enter(struct ledger *ledger, const struct node_record *record)
         record->facts.memory_mib > most_mib ? record->facts.memory_mib : most_mib;
     ledger->nodes.items[record->id.v].is_usable =
         record->facts.is_healthy && !record->is_lost && !record->is_cordoned;
+}
+
+static size_t closed_place(const struct ledger *ledger, const char *name)
+{
+    size_t at = 0;
+    while (at < ledger->closed.count && strcmp(ledger->closed.items[at], name) != 0)
+        at++;
+    return at;
+}
+
+static void cluster_enter(struct ledger *ledger, const struct cluster_record *record)
+{
+    const size_t at = closed_place(ledger, record->name);
+    const bool was_closed = at < ledger->closed.count;
+    if (record->closing.is_closed && !was_closed)
+        *ARRAY_ADD(&ledger->closed) = mem_copy(record->name);
+    if (record->closing.is_closed || !was_closed)
+        return;
+    mem_free(ledger->closed.items[at]);
+    ledger->closed.items[at] = ledger->closed.items[--ledger->closed.count];
 }
 
 static bool is_equal(const struct ledger_attempt *a, const struct ledger_attempt *b)
@@ -178,6 +205,12 @@ static int task_enter(struct ledger *ledger, const struct task_record *record, s
         struct ledger_job *job = &ledger->jobs.items[now.job];
         if (job->placed_attempt != now.job_attempt)
             job->placed = 0;
+        /* a gang whose tasks take their places over several steps goes on */
+        if (now.is_live && !(plan->is_gang && job->placed) &&
+            closed_place(ledger, plan->virtual_cluster) < ledger->closed.count)
+            return err_fail(err, ERR_INTERNAL, "task",
+                            "attempt %llu is placed although virtual cluster %s is closed",
+                            (unsigned long long)record->attempt.v, plan->virtual_cluster);
         if (!job->placed)
             job->first_node = now.node;
         job->placed_attempt = now.job_attempt;
@@ -216,6 +249,9 @@ static int records_enter(struct ledger *ledger, const struct output *output, str
             break;
         case RECORD_NODE:
             node_enter(ledger, &record->node);
+            break;
+        case RECORD_CLUSTER:
+            cluster_enter(ledger, &record->cluster);
             break;
         case RECORD_STORY:
         case RECORD_JOB_DELETED:

@@ -449,6 +449,8 @@ static int stuck(struct sim *sim)
 static int run_once(struct sim *sim, int64_t last_ms)
 {
     int64_t at = next_ms(sim);
+    if (!pass_goes_on(sim)) /* its last step may have been an event's */
+        sim->pass_interruptions = sim->pass_steps = 0;
     if (!sim->is_ending && (at == INT64_MAX || at > last_ms)) {
         ending_begin(sim);
         mails_deliver(sim);
@@ -479,6 +481,8 @@ static int run_once(struct sim *sim, int64_t last_ms)
             mails_lose(sim);
             return restart(sim);
         }
+    } else {
+        action_open_all(sim);
     }
     return 0;
 }
@@ -585,6 +589,7 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         .config = config,
         .random = {config->seed},
         .accident = {~config->seed},
+        .closing = {config->seed + 1},
         .rows = rows_new(),
         .ledger = ledger_new(),
         .wake_ms = INT64_MAX,

@@ -25,6 +25,7 @@ struct sim {
     const struct sim_config *config;
     struct random random;   /* of what happens from outside */
     struct random accident; /* of restarts: without them the same happens from outside */
+    struct random closing;  /* of virtual clusters that are closed and opened */
     struct core *core;
     struct core_config core_config;
     struct engine *engine;

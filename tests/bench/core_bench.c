@@ -208,6 +208,62 @@ static void bench_shapes(uint64_t jobs)
     core_free(core);
 }
 
+static double longest_ms;
+
+static void step_measured(struct event *event)
+{
+    const double begin = cpu_s();
+    step(event);
+    const double took_ms = (cpu_s() - begin) * 1000;
+    longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
+}
+
+/* The event, and all steps that follow from it. */
+static void cluster_act(enum event_kind kind, const char *what)
+{
+    const double begin = cpu_s();
+    uint32_t steps = 1;
+    longest_ms = 0;
+    step_measured(&(struct event){.kind = kind, .cluster = {.name = "default", .reason = ""}});
+    for (bool goes_on = true; goes_on; steps++) {
+        goes_on = false;
+        for (size_t i = 0; i < output.commands.count; i++)
+            if (output.commands.items[i].kind == COMMAND_WAKE &&
+                output.commands.items[i].at_ms <= now_ms + 20)
+                goes_on = true;
+        now_ms += 20;
+        step_measured(&(struct event){.kind = EVENT_TIMER});
+    }
+    printf("%-58s %10.2f ms, %u steps, %.0f ms in all\n", what, longest_ms, steps,
+           (cpu_s() - begin) * 1000);
+}
+
+/* Each job a class of its own: the most that there may be to tell. */
+static void bench_closing(uint64_t jobs)
+{
+    core_make();
+    for (uint64_t i = 1; i <= NODES * NODE_GPUS; i++) {
+        submit(i, 1, 1);
+        attempt_run(i);
+    }
+    for (uint64_t i = 1; i <= jobs; i++) {
+        struct plan *plan = plan_make(100000 + i, 1, 1);
+        ((struct plan_role *)(uintptr_t)plan->roles)[0].memory_mib = i;
+        step(&(struct event){.kind = EVENT_SUBMIT, .submit = {.plan = plan}});
+    }
+    cluster_act(EVENT_CLUSTER_CLOSE, "longest step of a closing, all jobs queued are classes");
+    const double begin = cpu_s();
+    longest_ms = 0;
+    for (uint64_t i = 1; i <= NODES * NODE_GPUS; i++)
+        step_measured(
+            &(struct event){.kind = EVENT_TASK_EXITED,
+                            .task = {.attempt = {i}, .completion = {.is_success = true}}});
+    rate("ends while all these are closed", NODES * NODE_GPUS, cpu_s() - begin);
+    printf("%-58s %10.2f ms\n", "longest of these", longest_ms);
+    cluster_act(EVENT_CLUSTER_OPEN, "longest step of an opening");
+    core_free(core);
+}
+
 static void bench_restore(uint64_t jobs)
 {
     core_make();
@@ -274,12 +330,14 @@ int main(int count, char **words)
     }
     if (count > 2)
         policy = words[2];
+    mallopt(M_MXFAST, 0); /* as skepd does: no step pays for what many before it have freed */
     output_init(&output);
     printf("policy %s, %d nodes of %d CPUs and %d GPUs\n", policy, NODES, NODE_CPU, NODE_GPUS);
     bench_cycles(jobs);
     bench_queue(1000);
     bench_queue(jobs);
     bench_shapes(jobs < 20000 ? jobs : 20000);
+    bench_closing(jobs);
     bench_restore(jobs);
     output_release(&output);
     return 0;

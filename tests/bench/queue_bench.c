@@ -2,13 +2,13 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives, cells or snapshots; all without it. waits: for each kind of
- * queue the program prints the mean and the worst time of a submission, of an end that frees a
- * node's place, and of a timer with which a pass goes on, and how many such timers an end causes.
- * lives: what happens to large jobs, which preempt or find an empty cluster, from submission to
- * end, by the kinds of events. cells: nodes appear, and one changes. snapshots: what readers get is
- * copied as a whole and in pieces. It asserts nothing. CPU time of the one
- * thread.
+ * best-fit, spread. PART: waits, lives, cells, snapshots or starves; all without it. waits: for
+ * each kind of queue the program prints the mean and the worst time of a submission, of an end that
+ * frees a node's place, and of a timer with which a pass goes on, and how many such timers an end
+ * causes. lives: what happens to large jobs, which preempt or find an empty cluster, from
+ * submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy does.
+ * snapshots: what readers get is copied as a whole and in pieces. starves: room is held back for a
+ * job. It asserts nothing. CPU time of the one thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -33,19 +33,24 @@ enum {
     NODE_MIB = 65536,
     ENDS = 300,
     FREES = 200,
+    STARVES_MS = 601000,
+    STARVING_ENDS = 20,
     COPIES = 5,
     SNAPSHOTS = 100,
     SNAPSHOT_ENDS = 10,
     TIMERS_MAX = 4000, /* of one end; the rest is cut */
+    PAUSE_MS = 10,     /* of the core, between two steps of a long pass */
     CLUSTERS = 100,
     GROUPS = 256,
     GROUP_TASKS = 78, /* 19,968 tasks in all */
+    OVER_US = 1000,   /* what no event should take */
 };
 
 struct cost {
     uint64_t count;
     double sum_us, worst_us;
     uint64_t worst_at; /* which of the events, from 1 */
+    uint64_t over;     /* so many took longer than OVER_US */
 };
 
 struct bench {
@@ -73,6 +78,7 @@ static void cost_add(struct cost *cost, double us)
 {
     cost->count++;
     cost->sum_us += us;
+    cost->over += us > OVER_US;
     if (us <= cost->worst_us)
         return;
     cost->worst_us = us;
@@ -103,12 +109,17 @@ static void step_next(struct bench *bench, struct event *event, struct cost *cos
     cost_add(bench->starts > starts ? start : cost, one.sum_us);
 }
 
-static bool goes_on(const struct bench *bench)
+/* At once, or after a pause that the core makes when there is much to do. */
+static bool goes_on(struct bench *bench)
 {
-    for (size_t i = 0; i < bench->output.commands.count; i++)
-        if (bench->output.commands.items[i].kind == COMMAND_WAKE &&
-            bench->output.commands.items[i].at_ms <= bench->now_ms)
-            return true;
+    for (size_t i = 0; i < bench->output.commands.count; i++) {
+        const struct command *command = &bench->output.commands.items[i];
+        if (command->kind != COMMAND_WAKE || command->at_ms > bench->now_ms + PAUSE_MS)
+            continue;
+        if (command->at_ms > bench->now_ms)
+            bench->now_ms = command->at_ms;
+        return true;
+    }
     return false;
 }
 
@@ -328,13 +339,17 @@ static void bench_ports(struct bench *bench)
 struct shape {
     uint16_t groups;
     uint32_t tasks; /* of each group */
+    uint32_t gpu;   /* of each task */
     bool is_gang;
     const char *name;
 };
 
-static const struct shape many_groups = {GROUPS, GROUP_TASKS, true, "a gang of 256 groups of 78"};
-static const struct shape one_group = {1, 10000, true, "a gang of one group of 10,000"};
-static const struct shape no_gang = {2, 10000, false, "20,000 tasks without gang"};
+static const struct shape many_groups = {GROUPS, GROUP_TASKS, 1, true,
+                                         "a gang of 256 groups of 78"};
+static const struct shape one_group = {1, 10000, 1, true, "a gang of one group of 10,000"};
+static const struct shape all_gpus = {1, 10000, NODE_GPUS, true,
+                                      "a gang of one group of 10,000, each of 8 GPUs"};
+static const struct shape no_gang = {2, 10000, 1, false, "20,000 tasks without gang"};
 
 static uint64_t shape_tasks(const struct shape *shape)
 {
@@ -378,8 +393,8 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
 static void cost_print(const char *what, const struct cost *cost)
 {
     if (cost->count)
-        printf("%-50s %8" PRIu64 " %8.1f %8.1f %8" PRIu64 "\n", what, cost->count,
-               cost->sum_us / (double)cost->count, cost->worst_us, cost->worst_at);
+        printf("%-50s %8" PRIu64 " %8.1f %8.1f %8" PRIu64 " %8" PRIu64 "\n", what, cost->count,
+               cost->sum_us / (double)cost->count, cost->worst_us, cost->worst_at, cost->over);
 }
 
 /* What it preempts are the jobs that were submitted first: each of them has one task. */
@@ -432,7 +447,7 @@ static void bench_life(struct bench *bench, const struct shape *shape, bool is_f
     if (is_full)
         fill(bench, false);
     const uint64_t before = bench->starts, tasks = shape_tasks(shape);
-    struct plan plan = shape_plan(shape, 1);
+    struct plan plan = shape_plan(shape, shape->gpu);
     heap_cool();
     bench->starts = 0;
     submit(bench, &plan, &submission);
@@ -474,7 +489,7 @@ static void bench_give_up(struct bench *bench)
 {
     struct cost submission = {0}, search = {0}, stop = {0}, rest = {0};
     bench_begin(bench, false);
-    struct plan plan = shape_plan(&one_group, NODE_GPUS);
+    struct plan plan = shape_plan(&all_gpus, NODE_GPUS);
     plan.priority = 10;
     submit(bench, &plan, NULL);
     settle(bench, NULL);
@@ -484,11 +499,37 @@ static void bench_give_up(struct bench *bench)
     settle(bench, &search);
     step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}}, &stop);
     settle(bench, &rest);
-    printf("\n%s preempts another one, and gives up\n", one_group.name);
+    printf("\n%s preempts another one, and gives up\n", all_gpus.name);
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victim", &search);
     cost_print("it is stopped", &stop);
     cost_print("steps after that", &rest);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+/* A gang has told all that runs to end for it, and waits; then a node changes, so that its places
+ * are asked for again. */
+static void bench_node_change(struct bench *bench)
+{
+    struct cost search = {0}, change = {0}, steps = {0};
+    bench_begin(bench, false);
+    fill(bench, false);
+    const struct plan plan = shape_plan(&all_gpus, NODE_GPUS);
+    submit(bench, &plan, &search);
+    settle(bench, &search);
+    struct node_facts node = node_of("n7");
+    node.cpu -= 8;
+    heap_cool();
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
+    settle(bench, &steps);
+    node.is_healthy = false;
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
+    settle(bench, &steps);
+    printf("\n%s waits for its victims, and a node changes, and fails\n", all_gpus.name);
+    cost_print("steps until it has told them", &search);
+    cost_print("the node's changes", &change);
+    cost_print("steps after these", &steps);
     fflush(stdout);
     core_free(bench->core);
 }
@@ -561,14 +602,14 @@ static void bench_snapshots(struct bench *bench)
     while (ended < bench->nodes)
         end(bench, 1 + ended++, &ends);
     mirror_update(bench, &shown, &shown.after_all);
-    const struct plan plan = shape_plan(&one_group, NODE_GPUS);
+    const struct plan plan = shape_plan(&all_gpus, NODE_GPUS);
     submit(bench, &plan, NULL);
     settle(bench, NULL);
     mirror_update(bench, &shown, &shown.after_gang);
     end(bench, bench->starts, &ends);
     mirror_update(bench, &shown, &shown.after_task);
-    printf("\n%-50s %8s %8s %8s %8s\n", "snapshots for readers", "pieces", "mean", "worst",
-           "of them");
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "snapshots for readers", "pieces", "mean", "worst",
+           "of them", "over 1ms");
     cost_print("all of HiveD is copied", &shown.whole);
     cost_print("a mirror is made", &shown.first);
     cost_print("it is brought up to date after 10 ends", &shown.after_ends);
@@ -605,7 +646,8 @@ static void bench_cells(struct bench *bench)
     for (uint64_t i = 1; i <= ENDS; i++) /* what runs is known to the new cells */
         end(bench, i, &ends);
     cells_copy(bench, &copy);
-    printf("\n%-50s %8s %8s %8s %8s\n", "automatic cells", "events", "mean", "worst", "of them");
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "automatic cells", "events", "mean", "worst", "of them",
+           "over 1ms");
     cost_print("the nodes appear", &nodes);
     cost_print("steps in which their cells are made", &cells);
     cost_print("all are full, and a node loses a GPU", &change);
@@ -619,16 +661,90 @@ static void bench_cells(struct bench *bench)
     core_free(bench->core);
 }
 
+/* All nodes are full, and the configuration is read again: nothing but the policy has changed. */
+static void bench_policy(struct bench *bench, const char *policy)
+{
+    struct cost change = {0}, steps = {0};
+    struct core_config config;
+    bench_begin(bench, false);
+    fill(bench, false);
+    settle(bench, NULL);
+    core_config_default(&config);
+    config.port_last = 15999;
+    config.policy = policy;
+    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
+    settle(bench, &steps);
+    printf("\nthe policy becomes %s, and %u jobs run\n", policy, bench->nodes);
+    cost_print("the configuration is read", &change);
+    cost_print("steps after that", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+/* All nodes are full, every other job with a time limit. One job has waited for ten minutes, and
+ * room is held back for it; then one ahead of it starts, and one behind asks for a place. */
+static void bench_starving(struct bench *bench, const struct shape *shape)
+{
+    struct cost begin = {0}, steps = {0}, ends = {0}, ahead = {0}, behind = {0}, over = {0};
+    bench_begin(bench, false);
+    struct plan_role role = role_of(NODE_GPUS);
+    struct plan plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->nodes; i++) {
+        plan.time_limit_s = i % 2 ? 3600 + i : 0;
+        submit(bench, &plan, NULL);
+    }
+    struct plan starving = shape ? shape_plan(shape, shape->gpu) : plan;
+    starving.priority = 10;
+    submit(bench, &starving, NULL);
+    settle(bench, NULL);
+    bench->now_ms += STARVES_MS;
+    step(bench, &(struct event){.kind = EVENT_TIMER}, &begin);
+    settle(bench, &steps);
+    plan.priority = 100;
+    submit(bench, &plan, &ahead);
+    settle(bench, &ahead);
+    role.gpu = 1;
+    plan.priority = 10;
+    plan.time_limit_s = 60;
+    for (uint64_t i = 1; i <= STARVING_ENDS; i++) {
+        bench->now_ms += 2000;
+        end(bench, 2 * i, &ends);
+        settle(bench, &ends);
+        submit(bench, &plan, &behind);
+        settle(bench, &behind);
+    }
+    for (uint32_t i = 0; i < FREES; i++)
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &over);
+    printf("\na job starves: %s\n", shape ? shape->name : "one node");
+    cost_print("it begins to", &begin);
+    cost_print("steps after that", &steps);
+    cost_print("one ahead of it is submitted, and preempts", &ahead);
+    cost_print("ends of jobs, and steps after them", &ends);
+    cost_print("one behind it is submitted, and steps after it", &behind);
+    cost_print("steps in which shadows are freed", &over);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+static void starving_run(struct bench *bench)
+{
+    bench_starving(bench, NULL);
+    bench_starving(bench, &many_groups);
+    bench_starving(bench, &one_group);
+    bench_starving(bench, &all_gpus);
+}
+
 static void lives_run(struct bench *bench)
 {
-    const struct shape *shapes[] = {&many_groups, &one_group, &no_gang};
-    printf("\n%-50s %8s %8s %8s %8s\n", "the life of a large job", "events", "mean", "worst",
-           "of them");
+    const struct shape *shapes[] = {&many_groups, &one_group, &all_gpus, &no_gang};
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "the life of a large job", "events", "mean", "worst",
+           "of them", "over 1ms");
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         bench_life(bench, shapes[i], true);
         bench_life(bench, shapes[i], false);
     }
     bench_give_up(bench);
+    bench_node_change(bench);
 }
 
 static void waits_run(struct bench *bench)
@@ -645,7 +761,8 @@ static void waits_run(struct bench *bench)
 
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
-    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells or snapshots.\n";
+    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots or\n"
+    "starves.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -662,7 +779,7 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits", "lives", "cells", "snapshots"};
+    static const char *const all[] = {"waits", "lives", "cells", "snapshots", "starves"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -681,10 +798,14 @@ int main(int count, char **words)
         waits_run(&bench);
     if (!part || part == all[1])
         lives_run(&bench);
-    if (!part || part == all[2])
+    if (!part || part == all[2]) {
         bench_cells(&bench);
+        bench_policy(&bench, strcmp(bench.policy, "hived") != 0 ? "hived" : "best-fit");
+    }
     if (!part || part == all[3])
         bench_snapshots(&bench);
+    if (!part || part == all[4])
+        starving_run(&bench);
     output_release(&bench.output);
     return 0;
 }

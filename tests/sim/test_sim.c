@@ -21,7 +21,7 @@
 #include "base/random.h"
 #include "sim/sim.h"
 
-enum { WORLDS = 2000, EVENTS_MAX = 1000000 }; /* with small steps */
+enum { WORLDS = 2000, EVENTS_MAX = 2000000 }; /* with small steps */
 
 static char current[128]; /* said by abort_tell */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How the Kubernetes engine does at scale: a real API server and etcd, and kwok in the place of the kubelets.
 
-usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--beside N] [--follow]
+usage: bench_kubernetes.py [--nodes N] [--pods N] [--jobs N] [--beside N] [--follow] [--peers]
 
 Prints how fast pods come to run and go, what skepd asks of the API server for each, what memory and processor time that costs it and
 every other program, and how long it takes to adopt all of them after a kill; beside it, how fast the same cluster runs as many pods as
@@ -9,15 +9,19 @@ Jobs of Kubernetes, with its own job controller and its default scheduler. With 
 default scheduler takes long; 0: none. etcd writes to a folder of /tmp and without fsync, for both. The components are made by
 tests/system/kubernetes/build-components; where it has made an etcd, lists are the begin of a watch. What kubelets do for logs is
 played: each is asked for once, and the answer is the last line of an empty log; with --follow it goes on for as long as its pod runs,
-as that of a real one does. What has become of pods is told by one watch of their names,
+as that of a real one does. With --peers pods have addresses of their own (network: pod), and each task is told those of its job by a
+program in its pod, which is played as well; the API server hands its WebSocket on as it is, which those before 1.35 translate to SPDY
+otherwise. What has become of pods is told by one watch of their names,
 so that the measuring asks nothing of the API server.
 
 Variable: SKEPD.
 """
 import argparse
 import asyncio
+import base64
 import concurrent.futures
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -44,7 +48,8 @@ PATIENCE_S = 3600
 
 
 class Kubelets:
-    """One port at which every node's kubelet answers: each log is empty, and has ended, or `follow`s its pod."""
+    """One port at which every node's kubelet answers: each log is empty, and has ended, or `follow`s its pod. With
+    `peers` programs in pods end well, and `told` counts those that were told where the peers of their task are."""
 
     HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
     ALIVE = b"2\r\n#\n\r\n"  # no line of skep-init's: it is passed over
@@ -52,8 +57,9 @@ class Kubelets:
     ALIVE_S = 10
     ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n. 0 0 ebcea7 \n"  # with its sum: init/log_line.h
 
-    def __init__(self, directory, follow):
-        self.port, self.follow, self.ends = server_port(), follow, {}
+    def __init__(self, directory, follow, peers):
+        self.port, self.follow, self.peers, self.ends = server_port(), follow, peers, {}
+        self.told, self.changed = 0, threading.Condition()
         key, certificate = directory / "kubelets.key", directory / "kubelets.crt"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
                         "-subj", "/CN=kubelets"], check=True, capture_output=True)
@@ -80,9 +86,44 @@ class Kubelets:
                 await asyncio.wait_for(end.wait(), self.ALIVE_S)
         writer.write(self.END)
 
+    @staticmethod
+    async def message(reader):
+        """Of one input; b"": of something else."""
+        head = await reader.readexactly(2)
+        length = head[1] & 127
+        if length > 125:
+            length = int.from_bytes(await reader.readexactly(2 if length == 126 else 8), "big")
+        mask, payload = await reader.readexactly(4), await reader.readexactly(length)
+        masks = (mask * (length // 4 + 1))[:length]
+        payload = (int.from_bytes(payload, "big") ^ int.from_bytes(masks, "big")).to_bytes(length, "big")
+        return payload[1:] if payload[:1] == b"\0" else b""
+
+    async def program(self, request, reader, writer):
+        key = re.search(rb"sec-websocket-key: *(\S+)", request, re.IGNORECASE)[1]
+        accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept
+                     + b"\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n")
+        is_list, text = b"command=addresses" in request, b""
+        while is_list and not text.endswith(b"\n.\n"):
+            text += await self.message(reader)
+        end = b'\3{"status":"Success"}'
+        writer.write(bytes([0x82, len(end)]) + end + b"\x88\2\3\xe8")
+        await writer.drain()
+        writer.close()
+        with self.changed:
+            self.told += is_list
+            self.changed.notify_all()
+
+    def wait_told(self, count, what):
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.told >= count, PATIENCE_S), f"{self.told} tasks were told, not {count}\n{what()}"
+
     async def serve(self, reader, writer):
         try:
             while request := await reader.readuntil(b"\r\n\r\n"):
+                if request.split(b" ")[1].startswith(b"/exec/") and self.peers:
+                    await self.program(request, reader, writer)
+                    return
                 if self.follow:  # GET /containerLogs/NAMESPACE/POD/CONTAINER?…
                     await self.log(request.split(b"/")[3].decode(), writer)
                 else:
@@ -143,17 +184,19 @@ class Bench:
         self.options = options
         self.cluster = api.Cluster()
         self.kwok = Kwok(self.cluster)
-        self.kubelets = Kubelets(self.cluster.directory, options.follow)
+        self.kubelets = Kubelets(self.cluster.directory, options.follow, options.peers)
         self.skepd = self.running = self.there = None
         self.stopped = 0  # jobs
 
     def __enter__(self):
-        self.cluster.start("--disable-admission-plugins=TaintNodesByCondition,ServiceAccount", "--max-requests-inflight=2000")
+        gates = ["--feature-gates=TranslateStreamCloseWebsocketRequests=false"] if self.options.peers else []
+        self.cluster.start("--disable-admission-plugins=TaintNodesByCondition,ServiceAccount", "--max-requests-inflight=2000", *gates)
         kubeconfig, _ = self.cluster.grant()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(self.node_make, range(self.options.nodes)))
         self.skepd = server.Skepd(os.environ["SKEPD"], {
-            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": str(kubeconfig), "initImage": "registry.invalid/skep:1"}},
+            "engine": {"kind": "kubernetes", "kubernetes": {"kubeconfig": str(kubeconfig), "initImage": "registry.invalid/skep:1",
+                                                               "network": "pod" if self.options.peers else "host"}},
             "scheduling": {"policy": "spread", "portFirst": 15000, "portLast": 40000}})
         return self
 
@@ -288,6 +331,10 @@ class Bench:
         before, memory, cpu = self.requests(), self.memory_mib(), self.processor_s()
         passed = self.run_pods("j", jobs, pods)
         print(f"submit to Running                  {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}", flush=True)
+        if self.options.peers:
+            begin, told = time.monotonic(), self.kubelets.told
+            self.kubelets.wait_told(pods, self.skepd.tail)
+            print(f"all told where their peers are     {time.monotonic() - begin:8.1f} s later; {told} of them were told before all ran", flush=True)
         print(f"  processor time: {self.spent(cpu, pods)}")
         waits.until(lambda: self.figure("skep_commands_waiting") == 0, self.skepd.tail, PATIENCE_S)
         print(f"skepd's memory                     {self.memory_mib():8.1f} MiB, {(self.memory_mib() - memory) / pods * 10000:.1f} for 10,000 pods"
@@ -300,7 +347,7 @@ class Bench:
         print(f"stop until all have gone           {passed:8.1f} s, {pods / passed:.0f} pods/s; load average {os.getloadavg()[0]:.1f}")
         print(f"  processor time: {self.spent(cpu, pods)}")
         after = self.requests()
-        for key in (("POST", "pods"), ("POST", "secrets"), ("DELETE", "pods"), ("DELETE", "secrets"), ("GET", "pods"), ("CONNECT", "pods/log"),
+        for key in (("POST", "pods"), ("POST", "secrets"), ("DELETE", "pods"), ("DELETE", "secrets"), ("GET", "pods"), ("CONNECT", "pods/log"), ("CONNECT", "pods/exec"),
                     ("LIST", "pods"), ("LIST", "nodes")):
             count = after.get(key, 0) - before.get(key, 0)
             print(f"requests {key[0] + ' ' + key[1]:25} {count:8.0f}, {count / pods:.2f} a pod" + ("; kwok's one a pod among them" if key == ("DELETE", "pods") else ""), flush=True)
@@ -326,6 +373,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=20, help="of how many jobs (%(default)s)")
     parser.add_argument("--beside", type=int, help="how many pods are run as Jobs of Kubernetes, too (all; 0: none)")
     parser.add_argument("--follow", action="store_true", help="the logs go on for as long as their pods run")
+    parser.add_argument("--peers", action="store_true", help="tasks are told the addresses of their job's")
     options = parser.parse_args()
     api.need("kube-apiserver", "kwok", *([] if options.beside == 0 else ["kube-controller-manager", "kube-scheduler"]))
     with Bench(options) as bench:

@@ -102,6 +102,7 @@ static void test_event_codec(void **state)
         event.task.reason = "Pulling";
         event.task.message = "40 %";
         event.task.node = "n7";
+        event.task.address = "10.1.0.7";
         assert_event_survives(&event);
     }
     event = (struct event){.kind = EVENT_TASK_REFUSED};
@@ -109,6 +110,10 @@ static void test_event_codec(void **state)
     event.task.reason = "OutOfcpu";
     event.task.message = "4 < 8";
     assert_event_survives(&event);
+    for (int kind = EVENT_CLUSTER_CLOSE; kind <= EVENT_CLUSTER_OPEN; kind++) {
+        event = (struct event){.kind = (enum event_kind)kind, .cluster = {"vc1", "a course"}};
+        assert_event_survives(&event);
+    }
     event = (struct event){.kind = EVENT_TIMER};
     assert_event_survives(&event);
     struct core_config config;
@@ -125,7 +130,7 @@ static void test_event_codec(void **state)
 static void test_event_names(void **state)
 {
     (void)state;
-    for (int kind = EVENT_SUBMIT; kind <= EVENT_NODE_UNCORDON; kind++)
+    for (int kind = EVENT_SUBMIT; kind <= EVENT_CLUSTER_OPEN; kind++)
         assert_non_null(event_name((enum event_kind)kind));
     assert_string_equal(event_name(EVENT_SUBMIT), "submit");
     assert_string_equal(event_name(EVENT_TASK_EXITED), "task exited");
@@ -141,7 +146,7 @@ static void test_event_of_version_4(void **state)
     struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
     struct buf bytes = BUF_INIT;
     event_encode(&event, &bytes);
-    assert_int_equal(bytes.at[0], 8);
+    assert_int_equal(bytes.at[0], 9);
     bytes.at[0] = 4;
     struct arena arena;
     arena_init(&arena);
@@ -171,6 +176,28 @@ static void test_event_of_version_7(void **state)
     struct text old = {bytes.at, bytes.length - 1};
     assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
     assert_true(back.config->gangs_span_engines);
+    arena_release(&arena);
+    buf_release(&bytes);
+}
+
+/* Up to version 8 tasks had the address of their node. */
+static void test_event_of_version_8(void **state)
+{
+    (void)state;
+    struct event event = {.kind = EVENT_TASK_STARTED, .user = ""}, back;
+    event.task.attempt.v = 7;
+    event.task.node = "n7";
+    event.task.address = "10.1.0.7";
+    struct buf bytes = BUF_INIT;
+    event_encode(&event, &bytes);
+    bytes.at[0] = 8;
+    struct arena arena;
+    arena_init(&arena);
+    assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
+    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - strlen(event.task.address)};
+    assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
+    assert_string_equal(back.task.node, "n7");
+    assert_string_equal(back.task.address, "");
     arena_release(&arena);
     buf_release(&bytes);
 }
@@ -205,6 +232,6 @@ static void test_event_of_version_5(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_event_of_version_5), cmocka_unit_test(test_event_codec),
     cmocka_unit_test(test_event_names),        cmocka_unit_test(test_event_of_version_4),
-    cmocka_unit_test(test_event_of_version_7),
+    cmocka_unit_test(test_event_of_version_7), cmocka_unit_test(test_event_of_version_8),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* A large gang is placed in several steps: docs/rfc/0016-gangs-in-steps.md. Here each step takes it
  * one part, one victim or one release further.
  *
- * Covers: src/core/start.c, src/core/preempt.c, src/core/schedule.c
+ * Covers: src/core/start.c, src/core/part.c, src/core/preempt.c, src/core/schedule.c
  */
 #include "unit.h"
 #include "world.h"
@@ -80,14 +80,22 @@ static enum waiting_state state_of(const struct world *world, uint32_t job)
     return core_job_find(world->core, (struct job_id){job})->waiting;
 }
 
+/* Of the last step. */
+static size_t commands_of(const struct world *world, enum command_kind kind, uint32_t job)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < world_command_count(world, kind); i++)
+        count += world_command(world, kind, i)->job.v == job;
+    return count;
+}
+
 /* Steps until the pass has come to its end: how many commands of this kind they gave. */
 static size_t commands_until_end(struct world *world, enum command_kind kind, uint32_t job)
 {
     size_t count = 0;
     while (world_pass_step(world)) {
         check_places(world);
-        for (size_t i = 0; i < world_command_count(world, kind); i++)
-            count += world_command(world, kind, i)->job.v == job;
+        count += commands_of(world, kind, job);
     }
     return count;
 }
@@ -97,8 +105,7 @@ static uint32_t steps_until_created(struct world *world, uint32_t job, size_t ta
 {
     uint32_t steps = 0;
     for (size_t created = 0; created < tasks; steps++) {
-        for (size_t i = 0; i < world_command_count(world, COMMAND_CREATE); i++)
-            created += world_command(world, COMMAND_CREATE, i)->job.v == job;
+        created += commands_of(world, COMMAND_CREATE, job);
         if (created < tasks)
             assert_true(world_pass_step(world));
         check_places(world);
@@ -455,6 +462,124 @@ static void a_restart_between_steps_begins_anew(void **state)
     }
 }
 
+/* --- one large part, whose cells HiveD takes in pieces before the core knows of them --- */
+
+enum { LARGE_TASKS = NODES - 1, LARGE_STEPS = 14 };
+
+/* So many steps after its submission; false: it has begun to start. */
+static bool large_begin(struct world *world, uint32_t steps, uint32_t *gang)
+{
+    struct plan_role role = world_role("a", LARGE_TASKS, 1, GPUS);
+    struct plan plan = world_plan_of("gang", &role);
+    world_init(world, "hived");
+    world_keep(world);
+    for (unsigned i = 1; i <= NODES; i++)
+        node_add(world, i);
+    core_slice_set(world->core, 1);
+    world_timer(world, 1);
+    world_pass_end(world);
+    submit_parts_of(world, "runs", 10, 1, 1);
+    world_pass_end(world);
+    *gang = world_submit(world, &plan);
+    for (uint32_t i = 0; i < steps; i++)
+        world_pass_step(world);
+    return core_job_find(world->core, (struct job_id){*gang})->hold_count == 0 &&
+           state_of(world, *gang) == WAITING_PLACING;
+}
+
+static void a_large_part_that_is_stopped_leaves_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 0; steps < LARGE_STEPS; steps++) {
+        struct world world;
+        uint32_t gang;
+        const bool is_searched_for = large_begin(&world, steps, &gang);
+        assert_true(is_searched_for || steps > 6);
+        assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+        world_pass_end(&world);
+        if (is_searched_for) {
+            const uint32_t other = submit_parts(&world, "other", 10, LARGE_TASKS);
+            assert_int_equal(commands_until_end(&world, COMMAND_CREATE, other), LARGE_TASKS);
+        }
+        world_release(&world);
+    }
+}
+
+static void a_large_part_is_searched_for_anew_when_a_node_fails(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 0; steps < LARGE_STEPS; steps++) {
+        struct world world;
+        uint32_t gang;
+        if (large_begin(&world, steps, &gang)) {
+            world_exit(&world, 1, 0, 0); /* that of "runs" */
+            world_node_event(&world, EVENT_NODE_LOST, "n4");
+            assert_int_equal(commands_until_end(&world, COMMAND_CREATE, gang), LARGE_TASKS);
+            assert_string_not_equal(node_of(&world, gang, 0), "n4");
+        }
+        world_release(&world);
+    }
+}
+
+/* What ends meanwhile is free when the gang has its places. */
+static void ends_are_not_lost_while_a_large_part_is_placed(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 0; steps < LARGE_STEPS; steps++) {
+        struct world world;
+        uint32_t gang;
+        large_begin(&world, steps, &gang);
+        const size_t created = world_command_count(&world, COMMAND_CREATE);
+        world_exit(&world, 1, 0, 0);
+        const uint32_t other = submit_one(&world, "other", 10);
+        assert_int_equal(commands_until_end(&world, COMMAND_CREATE, other), 1);
+        assert_true(created == 0 || steps > 6);
+        assert_int_equal(state_of(&world, gang), WAITING_NOT);
+        world_release(&world);
+    }
+}
+
+static void a_copy_of_a_large_part_goes_on_alike(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 0; steps < LARGE_STEPS; steps++) {
+        struct world world, twin;
+        uint32_t gang;
+        large_begin(&world, steps, &gang);
+        twin = world;
+        twin.rows = NULL;
+        output_init(&twin.output);
+        twin.core = core_copy(world.core);
+        for (bool goes_on = true; goes_on;) {
+            goes_on = world_pass_step(&world);
+            assert_int_equal(world_pass_step(&twin), goes_on);
+            assert_int_equal(twin.output.trace.count, world.output.trace.count);
+            assert_true(core_hash(twin.core) == core_hash(world.core));
+            check_places(&twin);
+        }
+        assert_string_equal(node_of(&twin, gang, 0), node_of(&world, gang, 0));
+        core_free(twin.core);
+        output_release(&twin.output);
+        world_release(&world);
+    }
+}
+
+/* Nothing of it is in the rows. */
+static void a_large_part_begins_anew_after_a_restart(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 0; steps < LARGE_STEPS; steps++) {
+        struct world world;
+        uint32_t gang;
+        if (large_begin(&world, steps, &gang)) {
+            world_restart(&world); /* it starts at once: the slices are large again */
+            assert_int_equal(commands_of(&world, COMMAND_CREATE, gang), LARGE_TASKS);
+            check_places(&world);
+        }
+        world_release(&world);
+    }
+}
+
 /* A port is taken on a node: all is given back, and the next search does without that node. */
 static void a_port_conflict_searches_again(void **state)
 {
@@ -558,6 +683,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(another_placer_begins_anew),
     cmocka_unit_test(a_copy_goes_on_alike),
     cmocka_unit_test(a_restart_between_steps_begins_anew),
+    cmocka_unit_test(a_large_part_that_is_stopped_leaves_nothing),
+    cmocka_unit_test(a_large_part_is_searched_for_anew_when_a_node_fails),
+    cmocka_unit_test(ends_are_not_lost_while_a_large_part_is_placed),
+    cmocka_unit_test(a_copy_of_a_large_part_goes_on_alike),
+    cmocka_unit_test(a_large_part_begins_anew_after_a_restart),
     cmocka_unit_test(a_port_conflict_searches_again),
     cmocka_unit_test(a_port_conflict_at_the_end_of_a_search_has_a_bound),
     cmocka_unit_test(a_name_may_come_again_at_once),

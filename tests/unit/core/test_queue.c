@@ -20,6 +20,7 @@ struct entry {
 struct shape {
     struct queue_need need;
     bool is_blocked, was_tried, is_for_limit;
+    bool is_closed; /* no room is enough for it, and it is blocked until all are opened */
 };
 
 struct plain {
@@ -46,6 +47,8 @@ static uint32_t plain_first(const struct plain *plain, const struct queue *queue
 
 static bool plain_fits(const struct shape *shape, int32_t priority, const struct queue_room *room)
 {
+    if (room && shape->is_closed)
+        return false;
     return !room || !shape->was_tried || priority > room->lowest ||
            (shape->need.task_gpus <= room->free.task_gpus && shape->need.gpus <= room->free.gpus &&
             shape->need.cpus <= room->free.cpus);
@@ -112,7 +115,7 @@ static void compare(struct random *random, const struct plain *plain, const stru
 /* Nobody is in it any more. */
 static void shape_forget(struct shape *shape)
 {
-    shape->is_blocked = shape->was_tried = shape->is_for_limit = false;
+    shape->is_blocked = shape->was_tried = shape->is_for_limit = shape->is_closed = false;
 }
 
 static void put(struct random *random, struct plain *plain, struct queue *queue)
@@ -159,6 +162,7 @@ static void drain(const struct plain *now, const struct queue *queue)
     struct queue_item item;
     uint32_t class, left = 0;
     queue_unblock(copy);
+    queue_reopen(copy);
     for (uint32_t i = 0; i < SHAPES; i++)
         plain.shapes[i].is_blocked = false;
     for (uint32_t i = 0; i < SLOTS; i++)
@@ -198,10 +202,20 @@ static void the_next_is_the_first_that_fits(void **state)
             shape->is_for_limit = below(&random, 2);
             queue_block(queue, queue_class_of(queue, slot), "full", 7, shape->is_for_limit);
             shape->is_blocked = shape->was_tried = true;
+            shape->is_closed = false;
         } else if (action == 80) {
             queue_unblock(queue);
             for (uint32_t j = 0; j < SHAPES; j++)
-                plain.shapes[j].is_blocked = false;
+                plain.shapes[j].is_blocked &= plain.shapes[j].is_closed;
+        } else if (action > 90 && plain.entries[slot].is_in) {
+            struct shape *shape = &plain.shapes[plain.entries[slot].shape];
+            queue_close(queue, queue_class_of(queue, slot), "closed", 8);
+            shape->is_blocked = shape->was_tried = shape->is_closed = true;
+            shape->is_for_limit = false;
+        } else if (action == 84) {
+            queue_reopen(queue);
+            for (uint32_t j = 0; j < SHAPES; j++)
+                plain.shapes[j].is_blocked &= !plain.shapes[j].is_closed;
         } else if (action == 81) {
             queue_order_set(queue, queue_order_named(orders[below(&random, 3)]));
         } else if (action == 82) {
@@ -267,6 +281,40 @@ static void a_search_in_vain_is_cut(void **state)
         rounds++;
     }
     assert_in_range(rounds, 1, CLASSES);
+    queue_free(queue);
+}
+
+/* However many classes are closed, a search for another one passes them over. */
+static void closed_classes_cost_nothing(void **state)
+{
+    (void)state;
+    enum { CLASSES = 20000, WORK_MAX = 64 };
+    struct queue *queue = queue_new(queue_order_named("fifo"));
+    struct queue_item item;
+    uint32_t class, work = 0;
+    for (uint32_t i = 0; i < CLASSES; i++) {
+        item = (struct queue_item){.slot = i, .id = i + 1};
+        class = queue_push(queue, &item, &(struct queue_need){0},
+                           (struct text){(const char *)&i, sizeof i});
+        if (i != CLASSES / 2)
+            queue_close(queue, class, "closed", 1);
+    }
+    const struct queue_room room = {.free = {4, 4, 4}, .lowest = 1000};
+    for (int i = 0; i < 100; i++) {
+        queue_unblock(queue);
+        work = 0;
+        assert_true(queue_next(queue, NULL, i % 2 ? &room : NULL, &item, &class, &work));
+        assert_int_equal(item.slot, CLASSES / 2);
+        assert_in_range(work, 1, WORK_MAX);
+    }
+    queue_block(queue, class, "full", 2, false);
+    assert_false(queue_next(queue, NULL, NULL, &item, &class, &work));
+    assert_true(queue_is_blocked(queue, queue_class_of(queue, 0)));
+    queue_reopen(queue); /* all at once: they are found where no room is asked for */
+    assert_false(queue_is_blocked(queue, queue_class_of(queue, 0)));
+    assert_false(queue_next(queue, NULL, &room, &item, &class, &work));
+    assert_true(queue_next(queue, NULL, NULL, &item, &class, &work));
+    assert_int_equal(item.slot, 0);
     queue_free(queue);
 }
 
@@ -400,6 +448,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_next_is_the_first_that_fits),
     cmocka_unit_test(a_shorter_limit_opens_its_class),
     cmocka_unit_test(a_search_in_vain_is_cut),
+    cmocka_unit_test(closed_classes_cost_nothing),
     cmocka_unit_test(test_queue_random),
 };
 UNIT_FILE(tests, NULL, NULL);

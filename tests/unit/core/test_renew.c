@@ -257,14 +257,14 @@ static void the_last_one_is_freed_in_pieces(void **state)
     renewal_begin(&world);
     world_pass_end(&world);
     uint32_t steps = 0;
-    for (; world.core->past_placer; steps++)
+    for (; world.core->past_placers.count; steps++)
         world_timer(&world, 1);
     assert_in_range(steps, 2, 1000);
     world_release(&world);
     renewal_begin(&world);
-    while (!world.core->past_placer)
+    while (!world.core->past_placers.count)
         world_pass_step(&world);
-    assert_non_null(world.core->past_placer);
+    assert_int_equal(world.core->past_placers.count, 1);
     world.config.policy = "best-fit"; /* another one is freed while it is */
     world_configure(&world);
     world_release(&world);

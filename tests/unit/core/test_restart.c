@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "core/rows.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
@@ -53,6 +54,40 @@ static void victims_are_told_once(void **state)
         assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, high);
         world_release(&world);
     }
+}
+
+static void start_at(struct world *world, uint64_t attempt, const char *address)
+{
+    struct event event = {.kind = EVENT_TASK_STARTED,
+                          .task = {.attempt = {attempt}, .address = address}};
+    world_step(world, &event);
+}
+
+/* A task that has an address of its own keeps it, and the next one at its place does not have it.
+ */
+static void an_address_of_its_own_is_kept(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "first-fit");
+    const uint32_t job = submit(&world, "job", 10, 0, 0);
+    const char *of_node = mem_copy(world_task(&world, job, 0, 0)->address);
+    start_at(&world, 1, "10.1.0.7");
+    assert_string_equal(world_task(&world, job, 0, 0)->address, "10.1.0.7");
+    struct core *copy = core_copy(world.core);
+    core_free(copy);
+    world_restart(&world);
+    start_at(&world, 1, NULL);
+    assert_int_equal(world.output.records.count, 0);
+    start_at(&world, 1, "10.1.0.7"); /* who waits for it is told by the row */
+    assert_string_equal(world_task(&world, job, 0, 0)->address, "10.1.0.7");
+    world_exit(&world, 1, 0, 0);
+    assert_string_equal(world_task(&world, job, 0, 0)->address, "10.1.0.7");
+    const uint32_t next = submit(&world, "next", 10, 0, 0);
+    world_run(&world, 2);
+    assert_string_equal(world_task(&world, next, 0, 0)->address, of_node);
+    mem_free((char *)(uintptr_t)of_node);
+    world_release(&world);
 }
 
 /* The order in which groups were placed, not that of their numbers, says who keeps the cells when
@@ -173,6 +208,7 @@ static void what_passed_meanwhile_is_due_at_once(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_address_of_its_own_is_kept),
     cmocka_unit_test(victims_are_told_once),
     cmocka_unit_test(who_was_placed_first_keeps_its_cells),
     cmocka_unit_test(limits_run_on),

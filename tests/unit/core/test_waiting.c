@@ -44,6 +44,7 @@ static const char *const cause_names[WAITING_CAUSES] = {
     [WAITING_BY_TIME] = "time",
     [WAITING_BY_STARVATION] = "starvation",
     [WAITING_BY_RESERVATION_LOST] = "reservation lost",
+    [WAITING_BY_CLOSING] = "closed",
     [WAITING_BY_PLACER] = "placer",
 };
 

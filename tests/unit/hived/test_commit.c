@@ -22,6 +22,20 @@ static const char two_boxes[] =
 
 static const uint16_t all[] = {0, 1, 2, 3}, back[] = {3, 2, 1, 0};
 
+/* In pieces, which is the same as at once. */
+static struct hived *copy_of(const struct hived *hived)
+{
+    struct hived *copy = NULL;
+    uint32_t pieces = 0;
+    bool is_whole = false;
+    for (; !is_whole; pieces++) {
+        uint32_t cells = 1;
+        is_whole = hived_copy_some(hived, &copy, &cells);
+    }
+    assert_true(pieces > 1 || hived_is_pending(hived)); /* then no question may come between */
+    return copy;
+}
+
 /* A gang of two pods of two leaves, on one node. */
 struct gang {
     struct hived_member member;
@@ -185,7 +199,7 @@ static void lost_devices_keep_their_pods(void **state)
     assert_int_equal(indices[0], 2);
     assert_int_equal(hived_group_slot(world.hived, "g", 2, &node, indices, 2), 0);
     assert_int_equal(hived_group_slot(world.hived, "nobody", 0, &node, indices, 2), 0);
-    struct hived *copy = hived_copy(world.hived); /* with what was lost */
+    struct hived *copy = copy_of(world.hived); /* with what was lost */
     struct err err = {0};
     assert_int_equal(hived_check(copy, &err), 0);
     assert_true(hived_pod_end(copy, "g", 0) && hived_pod_end(copy, "g", 1));
@@ -277,7 +291,7 @@ static void the_second_recovered_comes_next(void **state)
     assert_int_equal(gang_commit(&world, &second), 0);
     assert_int_equal(gang_commit(&world, &third), 0);
     assert_int_equal(leaf_count(&world, "second"), 0);
-    struct hived *copy = hived_copy(world.hived);
+    struct hived *copy = copy_of(world.hived);
     hived_group_end(copy, "second"); /* it has nothing to give */
     hived_group_end(copy, "first");
     assert_int_equal(hived_check(copy, &err), 0);
@@ -320,7 +334,7 @@ static void the_second_recovered_is_preempted_next(void **state)
     assert_int_equal(result.kind, HIVED_PREEMPT);
     assert_string_equal(result.victims[0].group, "first");
     for (int way = 0; way < 2; way++) {
-        struct hived *copy = hived_copy(world.hived);
+        struct hived *copy = copy_of(world.hived);
         hived_group_end(copy, "first");
         assert_int_equal(hived_check(copy, &err), 0);
         assert_int_equal(hived_schedule(copy, &ask, &world.arena, &result, &err), 0);
@@ -358,7 +372,7 @@ static void victims_must_end_first(void **state)
         assert_int_equal(result.kind, HIVED_PREEMPT);
     }
     assert_int_equal(gang_commit(&world, &high), ERR_CONFLICT);
-    struct hived *copy = hived_copy(world.hived);
+    struct hived *copy = copy_of(world.hived);
     hived_group_end(copy, "low");
     assert_int_equal(hived_commit_gang(copy, &high.request, &high.placement, 0, &err), 0);
     assert_int_equal(hived_check(copy, &err), 0);
@@ -424,7 +438,7 @@ static void copies_have_the_decision(void **state)
     struct hived_result result;
     assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
     assert_int_equal(result.kind, HIVED_BIND); /* on b: lazy goes on as opportunistic */
-    struct hived *copy = hived_copy(world.hived), *idle = hived_copy(copy);
+    struct hived *copy = copy_of(world.hived), *idle = copy_of(copy);
     assert_int_equal(hived_commit_gang(copy, &high.request, &result.placement, 0, &err), 0);
     struct hived_group_view view;
     assert_true(hived_group_find(copy, "lazy", &view) && !view.has_virtual);
@@ -504,6 +518,49 @@ static void levels_of_slots(void **state)
     world_release(&world);
 }
 
+/* Pinned to one, shared by two, of a chain that one has for itself, cut in two, nobody's. */
+static void a_node_may_be_of_one_virtual_cluster(void **state)
+{
+    static const char text[] =
+        "physicalCluster:\n"
+        "  cellTypes:\n"
+        "    HALF: {childCellType: G, childCellNumber: 2}\n"
+        "    BOX: {childCellType: HALF, childCellNumber: 2, isNodeLevel: true}\n"
+        "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
+        "    OWN: {childCellType: H, childCellNumber: 2, isNodeLevel: true}\n"
+        "    NOT: {childCellType: I, childCellNumber: 2, isNodeLevel: true}\n"
+        "  physicalCells:\n"
+        "  - {cellType: DUO, pinnedCellId: p, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
+        "  - {cellType: DUO, cellChildren: [{cellAddress: c}, {cellAddress: d, cellChildren: ["
+        "{pinnedCellId: q}, {}]}]}\n"
+        "  - {cellType: DUO, cellChildren: [{cellAddress: g, cellChildren: [{pinnedCellId: r}, "
+        "{pinnedCellId: s}]}, {cellAddress: h, cellChildren: [{pinnedCellId: t}, "
+        "{pinnedCellId: u}]}]}\n"
+        "  - {cellType: OWN, cellAddress: e}\n"
+        "  - {cellType: NOT, cellAddress: f}\n"
+        "virtualClusters:\n"
+        "  red: {pinnedCells: [{pinnedCellId: p}, {pinnedCellId: r}, {pinnedCellId: t}], "
+        "virtualCells: [{cellType: DUO.BOX.HALF, cellNumber: 1}]}\n"
+        "  blue: {pinnedCells: [{pinnedCellId: q}, {pinnedCellId: s}], virtualCells: [{cellType: "
+        "DUO.BOX, cellNumber: 1}, {cellType: OWN, cellNumber: 1}]}\n"
+        "  green: {pinnedCells: [{pinnedCellId: u}]}\n";
+    static const struct {
+        const char *node, *owner;
+    } cases[] = {{"a", "red"}, {"b", "red"}, {"c", NULL}, {"d", NULL},    {"e", "blue"},
+                 {"f", NULL},  {"g", NULL},  {"h", NULL}, {"ghost", NULL}};
+    struct world world;
+    (void)state;
+    world_init(&world, text);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *owner = hived_node_owner(world.hived, cases[i].node);
+        if (cases[i].owner)
+            assert_string_equal(owner, cases[i].owner);
+        else
+            assert_null(owner);
+    }
+    world_release(&world);
+}
+
 static void unknown_names_are_nothing(void **state)
 {
     (void)state;
@@ -574,6 +631,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_have_the_decision),
     cmocka_unit_test(pins_are_told_apart),
     cmocka_unit_test(levels_of_slots),
+    cmocka_unit_test(a_node_may_be_of_one_virtual_cluster),
     cmocka_unit_test(unknown_names_are_nothing),
 };
 UNIT_FILE(tests, NULL, NULL);

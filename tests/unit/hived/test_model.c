@@ -25,6 +25,8 @@ struct sequence {
     unsigned event, next_group;
     struct hived *mirror;        /* of the world's cells, or of those before */
     struct random mirror_random; /* its own: the events of a seed are the same without it */
+    struct random piece_random;  /* the same for commits in pieces */
+    bool commits_whole;
     bool has_bad_nodes, has_changes;
     char story[16384]; /* what happened, for the report */
     size_t story_length;
@@ -111,6 +113,95 @@ static struct hived_request request_random(struct sequence *s, struct hived_memb
     return request;
 }
 
+static void event_copy(struct sequence *s)
+{
+    struct hived *copy = hived_copy(s->world.hived);
+    hived_free(s->world.hived);
+    s->world.hived = copy;
+}
+
+/* What readers see is what a whole copy shows, however small the pieces were and whatever happened
+ * between them. A decision that nobody has taken is not for readers. */
+static void mirror_check(struct sequence *s)
+{
+    if (s->mirror && !hived_mirror_is_of(s->mirror, s->world.hived)) {
+        hived_free(s->mirror);
+        s->mirror = NULL;
+    }
+    if (!s->mirror)
+        s->mirror = hived_mirror_new(s->world.hived);
+    const uint64_t pieces = random_below(&s->mirror_random, 4);
+    bool is_whole = false;
+    for (uint64_t i = 0; i < pieces; i++)
+        is_whole = hived_mirror_update(s->mirror, s->world.hived,
+                                       1 + (uint32_t)random_below(&s->mirror_random, 200));
+    if (!is_whole || hived_is_pending(s->world.hived))
+        return;
+    const char *text = world_mirror_differs(s->mirror, s->world.hived);
+    if (text)
+        wrong(s, text);
+}
+
+static bool somebody_preempts(const struct sequence *s)
+{
+    bool is_any = false;
+    for (unsigned i = 0; i < MODEL_GROUPS; i++)
+        is_any |= s->model.groups[i].is_live && s->model.groups[i].is_preempting;
+    return is_any;
+}
+
+/* What a gang has that has not all of its cells goes back, and nothing is left of it: all is as
+ * `before`, but that others may have lost what they had reserved. */
+static void commit_give_up(struct sequence *s, const char *group, struct hived *before)
+{
+    struct hived *h = hived_copy(s->world.hived);
+    struct err err;
+    while (!hived_group_end_some(h, group, 1 + (uint32_t)random_below(&s->piece_random, 3)))
+        if (hived_check(h, &err))
+            wrong(s, err.text);
+    if (hived_check(h, &err))
+        wrong(s, err.text);
+    if (!s->model.was_bad && !somebody_preempts(s) && world_mirror_differs(h, before))
+        wrong(s, "what is given up of a commit has left something");
+    hived_free(h);
+}
+
+/* Whatever sees the pieces: checks, readers, copies, of which one goes on instead. */
+static void piece_check(struct sequence *s)
+{
+    struct err err;
+    if (random_below(&s->piece_random, 4) == 0 && hived_check(s->world.hived, &err))
+        wrong(s, err.text);
+    if (random_below(&s->piece_random, 4) == 0)
+        mirror_check(s);
+    if (random_below(&s->piece_random, 16) == 0)
+        event_copy(s);
+}
+
+static void commit(struct sequence *s, const struct hived_request *request,
+                   const struct hived_placement *placement)
+{
+    struct hived *h = s->world.hived;
+    struct err err = {0};
+    if (s->commits_whole) {
+        if (hived_commit_gang(h, request, placement, 0, &err))
+            wrong(s, err.text);
+        return;
+    }
+    const bool gives_up = random_below(&s->piece_random, 8) == 0;
+    struct hived *before = gives_up ? hived_copy(h) : NULL;
+    for (bool is_whole = false; !is_whole;) {
+        if (hived_commit_some(s->world.hived, request, placement, 0,
+                              1 + (uint32_t)random_below(&s->piece_random, 6), &is_whole, &err))
+            wrong(s, err.text);
+        if (!is_whole && gives_up)
+            commit_give_up(s, request->group, before);
+        if (!is_whole)
+            piece_check(s);
+    }
+    hived_free(before);
+}
+
 static void ask(struct sequence *s, const struct hived_request *request, bool is_known,
                 const struct hived_scope *scope)
 {
@@ -141,8 +232,7 @@ static void ask(struct sequence *s, const struct hived_request *request, bool is
         wrong(s, text);
     struct model_group *known = model_find(&s->model, request->group);
     if (result.kind == HIVED_BIND && rnd(s, 10) < 9) {
-        if (hived_commit_gang(s->world.hived, request, &result.placement, 0, &err))
-            wrong(s, err.text);
+        commit(s, request, &result.placement);
         if (known)
             known->is_live = false;
         model_refresh(s);
@@ -294,35 +384,6 @@ static void event_reconfigure(struct sequence *s)
         hived_node_set(s->world.hived, s->model.cluster->nodes[i].name, !s->model.is_bad[i]);
 }
 
-static void event_copy(struct sequence *s)
-{
-    struct hived *copy = hived_copy(s->world.hived);
-    hived_free(s->world.hived);
-    s->world.hived = copy;
-}
-
-/* What readers see is what a whole copy shows, however small the pieces were and whatever happened
- * between them. A decision that nobody has taken is not for readers. */
-static void mirror_check(struct sequence *s)
-{
-    if (s->mirror && !hived_mirror_is_of(s->mirror, s->world.hived)) {
-        hived_free(s->mirror);
-        s->mirror = NULL;
-    }
-    if (!s->mirror)
-        s->mirror = hived_mirror_new(s->world.hived);
-    const uint64_t pieces = random_below(&s->mirror_random, 4);
-    bool is_whole = false;
-    for (uint64_t i = 0; i < pieces; i++)
-        is_whole = hived_mirror_update(s->mirror, s->world.hived,
-                                       1 + (uint32_t)random_below(&s->mirror_random, 200));
-    if (!is_whole || hived_is_pending(s->world.hived))
-        return;
-    const char *text = world_mirror_differs(s->mirror, s->world.hived);
-    if (text)
-        wrong(s, text);
-}
-
 static void event_run(struct sequence *s)
 {
     unsigned kind = rnd(s, 100);
@@ -340,13 +401,12 @@ static void event_run(struct sequence *s)
         event_reconfigure(s);
 }
 
-static void sequence_run(uint64_t seed)
+static void sequence_run(struct sequence *s, uint64_t seed, bool commits_whole)
 {
-    static struct sequence sequence;
-    struct sequence *s = &sequence;
     memset(s, 0, sizeof *s);
     s->seed = seed;
-    s->random.state = s->mirror_random.state = seed;
+    s->random.state = s->mirror_random.state = s->piece_random.state = seed;
+    s->commits_whole = commits_whole;
     s->model.cluster = &model_clusters[rnd(s, model_cluster_count)];
     s->model.knows_roots = true;
     s->has_bad_nodes = rnd(s, 2);
@@ -354,11 +414,38 @@ static void sequence_run(uint64_t seed)
     world_init(&s->world, s->model.cluster->yaml);
     for (s->event = 0; s->event < EVENTS; s->event++) {
         event_run(s);
+        if (commits_whole) {
+            model_refresh(s); /* the rest is checked with the pieces */
+            continue;
+        }
         mirror_check(s);
         step_check(s);
     }
+}
+
+static void sequence_end(struct sequence *s)
+{
     hived_free(s->mirror);
     world_release(&s->world);
+}
+
+enum { WHOLE_EVERY = 4 };
+
+/* Each gang takes its cells in pieces; of some sequences all decisions and the last state are
+ * compared with those of the same events where it takes them at once. */
+static void sequence_compare(uint64_t seed)
+{
+    static struct sequence pieces, whole;
+    sequence_run(&pieces, seed, false);
+    if (seed % WHOLE_EVERY == 0) {
+        sequence_run(&whole, seed, true);
+        if (strcmp(pieces.story, whole.story) != 0)
+            wrong(&pieces, "commits in pieces lead to other decisions");
+        if (world_mirror_differs(pieces.world.hived, whole.world.hived))
+            wrong(&pieces, "commits in pieces lead to another state");
+        sequence_end(&whole);
+    }
+    sequence_end(&pieces);
 }
 
 enum { REPORTED = 100000 };
@@ -371,7 +458,7 @@ static void sequences_agree_with_the_model(void **state)
     print_message("seeds %llu to %llu\n", (unsigned long long)first_seed,
                   (unsigned long long)(first_seed + sequence_count - 1));
     for (uint64_t i = 0; i < sequence_count; i++) {
-        sequence_run(first_seed + i);
+        sequence_compare(first_seed + i);
         if ((i + 1) % REPORTED == 0)
             print_message("%llu done\n", (unsigned long long)(i + 1));
     }

@@ -100,22 +100,33 @@ static void what_runs_is_recovered(void **state)
     bench_release(&bench);
 }
 
+/* So are those in pieces, of whatever size; checks may be asked between two of them. */
 static void copies_are_independent(void **state)
 {
     (void)state;
-    struct bench bench;
-    bench_init(&bench, NULL);
-    bench_node(&bench, 0, 16, 4, true);
-    struct placement_request request = bench_ask(&bench, "one", 1, 2, 1),
-                             more = bench_ask(&bench, "two", 1, 3, 1);
-    bench_place(&bench, &request, true);
-    struct bench other = {.placer = bench.placer->ops->copy(bench.placer)};
-    arena_init(&other.arena);
-    other.placer->ops->release_group(other.placer, "one");
-    assert_int_equal(bench_place(&other, &more, true).kind, PLACEMENT_BIND);
-    assert_int_equal(bench_place(&bench, &more, true).kind, PLACEMENT_WAIT);
-    bench_release(&other);
-    bench_release(&bench);
+    static const uint32_t sizes[] = {1, 2, 5, 20, UINT32_MAX};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        struct bench bench;
+        bench_init(&bench, NULL);
+        bench_node(&bench, 0, 16, 4, true);
+        struct placement_request request = bench_ask(&bench, "one", 1, 2, 1),
+                                 more = bench_ask(&bench, "two", 1, 3, 1),
+                                 check = bench_ask(&bench, "three", 1, 3, 1);
+        bench_place(&bench, &request, true);
+        struct bench other = {0};
+        uint32_t pieces = 1;
+        check.is_check = true;
+        for (; !bench.placer->ops->copy_some(bench.placer, &other.placer, sizes[i]); pieces++)
+            assert_int_equal(bench_place(&bench, &check, false).kind, PLACEMENT_BIND);
+        assert_true(pieces > 1 || sizes[i] > 5);
+        arena_init(&other.arena);
+        bench_check(&other);
+        other.placer->ops->release_group(other.placer, "one");
+        assert_int_equal(bench_place(&other, &more, true).kind, PLACEMENT_BIND);
+        assert_int_equal(bench_place(&bench, &more, true).kind, PLACEMENT_WAIT);
+        bench_release(&other);
+        bench_release(&bench);
+    }
 }
 
 static void victims_are_named(void **state)

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
 
-enum { NODES = 6, GPUS = 4, TASKS = 16, PIECES_MAX = 100 };
+enum { NODES = 6, GPUS = 4, TASKS = 16, PIECES_MAX = 200, CUTS = 40 };
 
 static void cluster_init(struct bench *bench)
 {
@@ -122,10 +123,27 @@ static void what_is_found_is_what_is_found_at_once(void **state)
     }
 }
 
+static void take_in(struct placer *placer, const struct placement_request *request,
+                    const struct placement_result *result)
+{
+    assert_int_equal(
+        placer->ops->commit(placer, request, result->slots, result->slot_count, false, NULL), 0);
+}
+
+/* What readers of the cells are shown. */
+static const char *cells_of(struct placer *placer, struct bench *bench)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    hived_inspect_cluster(placer_hived_state(placer), &out);
+    hived_inspect_groups(placer_hived_state(placer), &out);
+    return arena_copy(&bench->arena, buf_as_text(&out));
+}
+
+/* When it is bound, it has begun to take its cells at the later ones of these. */
 static void a_copy_goes_on_at_the_same_piece(void **state)
 {
     (void)state;
-    for (uint32_t cut = 1; cut < 12; cut++) {
+    for (uint32_t cut = 1; cut < CUTS; cut++) {
         struct bench bench;
         uint32_t left, left_of_copy;
         cluster_init(&bench);
@@ -135,12 +153,22 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
             result = place(bench.placer, &bench, &request);
         if (result.is_cut) {
-            struct placer *copy = bench.placer->ops->copy(bench.placer);
+            struct placer *first = bench.placer->ops->copy(bench.placer);
+            struct placer *copy = first->ops->copy(first);
             const struct placement_result other = search(copy, &bench, &request, &left_of_copy);
             result = search(bench.placer, &bench, &request, &left);
             results_equal(&result, &other);
             assert_int_equal(left, left_of_copy);
+            if (result.kind == PLACEMENT_BIND) {
+                take(&bench, &request, &result);
+                take_in(copy, &request, &other);
+                take_in(first, &request, &result); /* before its answer */
+                const char *cells = cells_of(bench.placer, &bench);
+                assert_string_equal(cells_of(copy, &bench), cells);
+                assert_string_equal(cells_of(first, &bench), cells);
+            }
             copy->ops->free(copy);
+            first->ops->free(first);
         }
         bench_release(&bench);
     }
@@ -177,35 +205,322 @@ static void seen(void *context, const char *group, size_t slot, struct node_id n
     *(uint32_t *)context += 1;
 }
 
+/* After so many pieces of a search for a gang while `busy` nodes are in use. */
+static void give_up_after(uint32_t cut, uint32_t busy)
+{
+    struct bench bench;
+    uint32_t count = 0;
+    struct err err = {0};
+    cluster_init(&bench);
+    small_jobs_run(&bench, busy);
+    const struct placement_request request = ask_large(&bench, 100);
+    const char *before = cells_of(bench.placer, &bench);
+    struct placement_result result = {.is_cut = true};
+    for (uint32_t i = 0; i < cut && result.is_cut; i++)
+        result = place(bench.placer, &bench, &request);
+    if (result.is_cut) {
+        const struct placement_visit visit = {seen, &count};
+        struct placer *copy = bench.placer->ops->copy(bench.placer);
+        copy->ops->forget(copy);
+        assert_string_equal(cells_of(copy, &bench), before);
+        copy->ops->free(copy);
+        bench.placer->ops->release_slot(bench.placer, "small0", 0);
+        assert_int_equal(bench.placer->ops->check(bench.placer, &visit, &err), 0);
+        assert_int_equal(count, busy - 1);
+        if (cut % 3 == 0)
+            bench.placer->ops->forget(bench.placer);
+        else if (cut % 3 == 1)
+            bench.placer->ops->cancel(bench.placer, "large");
+        else
+            assert_int_equal(bench_node(&bench, 0, 16, GPUS, false), 0);
+        assert_false(is_held(&bench, "large"));
+        assert_false(is_held(&bench, "small0"));
+    }
+    bench_release(&bench);
+}
+
 static void what_is_given_up_leaves_nothing(void **state)
 {
     (void)state;
-    for (uint32_t cut = 1; cut < 12; cut++) {
+    for (uint32_t cut = 1; cut < CUTS; cut++) {
+        give_up_after(cut, NODES);
+        give_up_after(cut, 2);
+    }
+}
+
+static uint32_t leaves_held(struct bench *bench, const char *group)
+{
+    uint32_t count = 0;
+    const char *node;
+    for (uint32_t i = 0; i < TASKS && is_held(bench, group); i++)
+        count += hived_group_slot(placer_hived_state(bench->placer), group, i, &node, NULL, 0);
+    return count;
+}
+
+/* The answer comes when it has all of them, and nothing is free meanwhile that was not before. */
+static void what_is_bound_takes_its_cells_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench, whole;
+    uint32_t has = 0, takings = 0, pieces = 0;
+    cluster_init(&bench);
+    cluster_init(&whole);
+    small_jobs_run(&bench, 2);
+    small_jobs_run(&whole, 2);
+    struct placement_request request = ask_large(&bench, 100);
+    struct placement_result result = {.is_cut = true};
+    for (; result.is_cut; pieces++) {
+        result = place(bench.placer, &bench, &request);
+        const uint32_t now = leaves_held(&bench, "large");
+        assert_true(now >= has && now <= has + 4);
+        takings += now > has;
+        has = now;
+        bench_check(&bench);
+        if (pieces == 5)
+            bench.placer->ops->release_slot(bench.placer, "small1", 0);
+        assert_true(is_held(&bench, "small1"));
+    }
+    assert_int_equal(has, TASKS);
+    assert_true(takings > 4);
+    take(&bench, &request, &result);
+    assert_false(is_held(&bench, "small1"));
+    request.slice = 0;
+    const struct placement_result other = place(whole.placer, &whole, &request);
+    take_in(whole.placer, &request, &other);
+    whole.placer->ops->release_slot(whole.placer, "small1", 0);
+    assert_string_equal(cells_of(whole.placer, &whole), cells_of(bench.placer, &bench));
+    bench.placer->ops->release_group(bench.placer, "large");
+    assert_false(is_held(&bench, "large"));
+    bench_release(&whole);
+    bench_release(&bench);
+}
+
+/* At once, and in pieces. */
+static void a_placer_can_be_freed_after_any_piece(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < CUTS; cut++) {
         struct bench bench;
-        uint32_t count = 0;
-        struct err err = {0};
         cluster_init(&bench);
-        small_jobs_run(&bench, NODES);
+        small_jobs_run(&bench, 2);
         const struct placement_request request = ask_large(&bench, 100);
+        for (uint32_t i = 0; i < cut; i++)
+            place(bench.placer, &bench, &request);
+        bench.placer->ops->release_slot(bench.placer, "small0", 0);
+        if (cut % 2) {
+            bench.placer->ops->free(bench.placer);
+        } else {
+            while (!placer_free_some(bench.placer, 1))
+                continue;
+        }
+        arena_release(&bench.arena);
+    }
+}
+
+/* More cells than so many pieces hold: the pieces are larger. */
+static void there_is_an_end_to_the_pieces(void **state)
+{
+    (void)state;
+    enum { MANY = 100, LEAST = 20, MOST = 150 };
+    struct bench bench;
+    uint32_t pieces;
+    bench_init(&bench, NULL);
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_int_equal(bench_node(&bench, i, 16, GPUS, true), 0);
+    struct placement_request request = bench_ask(&bench, "large", MANY, GPUS, 1);
+    request.slice = 1;
+    const struct placement_result result = search(bench.placer, &bench, &request, &pieces);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    assert_true(pieces > LEAST && pieces < MOST);
+    take(&bench, &request, &result);
+    bench_release(&bench);
+}
+
+/* No stage goes through all cells at once: with twice as many, a search has more pieces. */
+static uint32_t pieces_before_cells(uint32_t nodes, uint32_t busy)
+{
+    struct bench bench;
+    uint32_t pieces = 0;
+    bench_init(&bench, NULL);
+    for (uint32_t i = 0; i < nodes; i++)
+        assert_int_equal(bench_node(&bench, i, 16, GPUS, true), 0);
+    small_jobs_run(&bench, busy);
+    struct placement_request request = bench_ask(&bench, "large", nodes, GPUS, 1);
+    request.slice = 1;
+    request.priority = 100;
+    struct placement_result result = {.is_cut = true};
+    for (; result.is_cut && !is_held(&bench, "large"); pieces++) {
+        result = place(bench.placer, &bench, &request);
+        bench_check(&bench);
+    }
+    assert_true(result.is_cut);
+    bench_release(&bench);
+    return pieces;
+}
+
+static void every_stage_is_cut(void **state)
+{
+    (void)state;
+    enum { FEW = 8, MANY = 30, STAGES = 8 };
+    assert_true(pieces_before_cells(MANY, 0) > pieces_before_cells(FEW, 0) + STAGES);
+    assert_true(pieces_before_cells(MANY, MANY) > pieces_before_cells(FEW, FEW) + STAGES / 2);
+}
+
+/* A slice of them in each piece; the answer has all of them. */
+static void victims_are_named_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench;
+    cluster_init(&bench);
+    small_jobs_run(&bench, NODES);
+    struct placement_request request = bench_ask(&bench, "large", NODES, GPUS, 1);
+    request.slice = 2;
+    request.priority = 100;
+    const struct placement_result whole = place_at_once(&bench, request);
+    assert_int_equal(whole.victim_count, NODES);
+    struct placement_result result = {.is_cut = true};
+    size_t named = 0;
+    for (uint32_t pieces = 0; result.is_cut; pieces++) {
+        assert_true(pieces < PIECES_MAX);
+        result = place(bench.placer, &bench, &request);
+        assert_true(result.victim_count <= result.victim_first + request.slice);
+        if (result.victim_count)
+            assert_int_equal(result.victim_first, named);
+        named = result.victim_count;
+    }
+    assert_true(result.victim_first >= NODES - request.slice);
+    results_equal(&result, &whole);
+    bench_release(&bench);
+}
+
+/* It has preempted all small jobs, and they have ended: what it found then is taken in pieces. */
+static void preempted(struct bench *bench, struct placement_request *request)
+{
+    uint32_t pieces;
+    cluster_init(bench);
+    small_jobs_run(bench, NODES);
+    *request = bench_ask(bench, "large", NODES, GPUS, 1);
+    request->slice = 1;
+    request->priority = 100;
+    assert_int_equal(search(bench->placer, bench, request, &pieces).kind, PLACEMENT_PREEMPT);
+    for (uint32_t i = 0; i < NODES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "small%u", i);
+        bench->placer->ops->release_group(bench->placer, name);
+    }
+}
+
+static bool is_waiting(struct placer *placer)
+{
+    struct hived_group_view view;
+    return hived_group_find(placer_hived_state(placer), "large", &view) &&
+           view.state == HIVED_GROUP_PREEMPTING;
+}
+
+static void what_was_reserved_is_taken_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench, whole;
+    struct placement_request request;
+    preempted(&whole, &request);
+    preempted(&bench, &request);
+    uint32_t takings = 0;
+    struct placement_result result = {.is_cut = true};
+    while (result.is_cut) {
+        const char *before = cells_of(bench.placer, &bench);
+        result = place(bench.placer, &bench, &request);
+        takings += strcmp(before, cells_of(bench.placer, &bench)) != 0;
+        bench_check(&bench);
+    }
+    assert_true(takings > NODES / 2);
+    take(&bench, &request, &result);
+    request.slice = 0;
+    const struct placement_result other = place(whole.placer, &whole, &request);
+    take_in(whole.placer, &request, &other);
+    results_equal(&result, &other);
+    assert_string_equal(cells_of(whole.placer, &whole), cells_of(bench.placer, &bench));
+    bench_release(&whole);
+    bench_release(&bench);
+}
+
+/* Others have ended for it: what it gave up is reserved for it as before, in a copy as well. */
+static void what_was_reserved_is_reserved_again(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < CUTS; cut++) {
+        struct bench bench;
+        struct placement_request request;
+        uint32_t left, left_of_copy;
+        preempted(&bench, &request);
+        const char *before = cells_of(bench.placer, &bench);
         struct placement_result result = {.is_cut = true};
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
             result = place(bench.placer, &bench, &request);
         if (result.is_cut) {
-            const struct placement_visit visit = {seen, &count};
-            bench.placer->ops->release_slot(bench.placer, "small0", 0);
-            assert_int_equal(bench.placer->ops->check(bench.placer, &visit, &err), 0);
-            assert_int_equal(count, NODES - 1);
-            if (cut % 3 == 0)
+            struct placer *copy = bench.placer->ops->copy(bench.placer);
+            struct placer *other = copy->ops->copy(copy);
+            copy->ops->forget(copy);
+            assert_true(is_waiting(copy));
+            assert_string_equal(cells_of(copy, &bench), before);
+            result = search(other, &bench, &request, &left_of_copy);
+            struct placer *goes_on = bench.placer->ops->copy(bench.placer);
+            const struct placement_result same = search(goes_on, &bench, &request, &left);
+            results_equal(&result, &same);
+            assert_int_equal(left, left_of_copy);
+            if (cut % 2)
                 bench.placer->ops->forget(bench.placer);
-            else if (cut % 3 == 1)
-                bench.placer->ops->cancel(bench.placer, "large");
             else
-                assert_int_equal(bench_node(&bench, 0, 16, GPUS, false), 0);
+                assert_int_equal(bench_node(&bench, 0, 16, GPUS, true), 0);
+            bench_check(&bench);
+            assert_true(is_waiting(bench.placer));
+            assert_string_equal(cells_of(bench.placer, &bench), before);
+            bench.placer->ops->cancel(bench.placer, "large");
+            while (!bench.placer->ops->tidy(bench.placer, 1))
+                continue;
             assert_false(is_held(&bench, "large"));
-            assert_false(is_held(&bench, "small0"));
+            copy->ops->free(copy);
+            other->ops->free(other);
+            goes_on->ops->free(goes_on);
         }
         bench_release(&bench);
     }
+}
+
+/* They lose their guarantee with the commit, which must follow at once: it is not cut. */
+static void lazy_groups_are_displaced_at_once(void **state)
+{
+    (void)state;
+    static const char yaml[] =
+        "physicalCluster:\n"
+        "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
+        "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
+        "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: NODE, cellAddress: n1},\n"
+        "                  {cellType: NODE, cellAddress: n2}, {cellType: NODE, cellAddress: n3}]\n"
+        "virtualClusters:\n"
+        "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
+        "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
+    struct bench bench;
+    struct hived_group_view view;
+    uint32_t pieces;
+    bench_init(&bench, yaml);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(bench_node(&bench, i, 16, GPUS, true), 0);
+    struct placement_request lazy = bench_ask(&bench, "lazy", 2, GPUS, 1);
+    lazy.priority = 1;
+    lazy.is_lazy_preemptible = true;
+    assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
+    struct placement_request request = bench_ask(&bench, "large", 2 * GPUS, 1, 1);
+    request.slice = 1;
+    request.priority = 100;
+    const struct placement_result whole = place_at_once(&bench, request);
+    const struct placement_result result = search(bench.placer, &bench, &request, &pieces);
+    results_equal(&result, &whole);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    assert_int_equal(leaves_held(&bench, "large"), 0);
+    take(&bench, &request, &result);
+    assert_true(hived_group_find(placer_hived_state(bench.placer), "lazy", &view));
+    assert_true(view.is_lazy_preempted);
+    bench_release(&bench);
 }
 
 static void another_question_ends_it(void **state)
@@ -341,9 +656,17 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
     cmocka_unit_test(ends_count_when_the_search_is_over),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
+    cmocka_unit_test(what_is_bound_takes_its_cells_in_pieces),
+    cmocka_unit_test(a_placer_can_be_freed_after_any_piece),
+    cmocka_unit_test(there_is_an_end_to_the_pieces),
+    cmocka_unit_test(lazy_groups_are_displaced_at_once),
     cmocka_unit_test(another_question_ends_it),
     cmocka_unit_test(several_questions),
     cmocka_unit_test(a_preemption_stays_with_its_leaf_types),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
+    cmocka_unit_test(every_stage_is_cut),
+    cmocka_unit_test(victims_are_named_in_pieces),
+    cmocka_unit_test(what_was_reserved_is_taken_in_pieces),
+    cmocka_unit_test(what_was_reserved_is_reserved_again),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* The plain placers, at their own seam; and the invariants that every policy keeps.
  *
  * Covers: src/placement/placement.c, src/placement/simple_search.c,
- * src/placement/simple_check.c */
+ * src/placement/simple_check.c, src/placement/simple_copy.c */
 #include "unit.h"
 
 #include <stdio.h>
@@ -457,8 +457,11 @@ static void test_every_policy(void **state)
             else
                 group_run(placer, groups, at, &random);
             shadow_check(groups);
-            if (i % 500 == 0) { /* a copy goes on as the original would */
-                struct placer *copy = placer->ops->copy(placer);
+            if (i % 500 == 0) { /* a copy goes on as the original would, also one in pieces */
+                struct placer *copy = i % 1000 ? placer->ops->copy(placer) : NULL;
+                while (i % 1000 == 0 && !placer->ops->copy_some(
+                                            placer, &copy, 1 + (uint32_t)random_below(&random, 9)))
+                    ;
                 placer->ops->free(placer);
                 placer = copy;
             }

@@ -7,10 +7,11 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "placement/placement.h"
 #include "placement/simple.h"
 
-enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 40 };
+enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 60 };
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread"};
 
@@ -30,17 +31,22 @@ static int teardown(void **state)
     return 0;
 }
 
-static void node_set(struct placer *placer, uint32_t id, bool is_healthy)
+static void node_change(struct placer *placer, uint32_t id, bool is_healthy, uint32_t cpu)
 {
     char name[16];
     snprintf(name, sizeof name, "n%u", id);
     const struct node_facts node = {.name = name,
-                                    .cpu = 16,
+                                    .cpu = cpu,
                                     .memory_mib = 16384,
                                     .gpu_count = GPUS,
                                     .gpu_type = "V100",
                                     .is_healthy = is_healthy};
     assert_int_equal(placer->ops->node_set(placer, (struct node_id){id}, &node, NULL), 0);
+}
+
+static void node_set(struct placer *placer, uint32_t id, bool is_healthy)
+{
+    node_change(placer, id, is_healthy, 16);
 }
 
 static const struct placement_member large[] = {{TASKS - 4, 1, 64, 1, "", ""},
@@ -286,6 +292,212 @@ static void what_is_given_up_leaves_nothing(void **state)
     }
 }
 
+/* --- a group that waits is asked for again --- */
+
+/* It waits for the ends of four that run; a piece has one of them. */
+static struct placer *cluster_with_waiting(const char *policy, struct placement_request *request)
+{
+    uint32_t pieces;
+    struct placer *placer = cluster_of(policy, NODES);
+    *request = ask_large(100);
+    assert_int_equal(search(placer, request, &pieces).kind, PLACEMENT_PREEMPT);
+    request->slice = 1;
+    return placer;
+}
+
+static void who_is_left_is_named_in_pieces(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        uint32_t pieces;
+        struct placement_request request;
+        struct placer *placer = cluster_with_waiting(policies[p], &request);
+        const struct placement_result whole = place_at_once(placer, request);
+        assert_int_equal(whole.victim_count, TASKS / GPUS);
+        assert_true(place(placer, &request).is_cut);
+        struct placer *copy = placer->ops->copy(placer);
+        check(placer);
+        struct placement_result result = search(placer, &request, &pieces);
+        results_equal(&result, &whole);
+        assert_int_equal(pieces, TASKS / GPUS - 1);
+        result = search(copy, &request, &pieces);
+        results_equal(&result, &whole);
+        assert_int_equal(pieces, TASKS / GPUS - 1);
+        copy->ops->free(copy);
+        placer->ops->free(placer);
+    }
+}
+
+/* They end before their turn or after it; when all have, there is nobody to wait for. */
+static void who_ends_between_two_pieces_is_not_named(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 0; cut < TASKS / GPUS; cut++)
+        for (uint32_t ends = 1; ends <= TASKS / GPUS; ends++) {
+            uint32_t pieces;
+            struct placement_request request;
+            struct placer *placer = cluster_with_waiting(policies[cut % 3], &request);
+            const struct placement_result whole = place_at_once(placer, request);
+            for (uint32_t i = 0; i < cut; i++)
+                assert_true(place(placer, &request).is_cut);
+            for (uint32_t i = 0; i < ends; i++)
+                placer->ops->release_group(placer, whole.victims[TASKS / GPUS - 1 - i]);
+            check(placer);
+            struct placement_result result = search(placer, &request, &pieces);
+            if (result.kind == PLACEMENT_PREEMPT) {
+                assert_in_range(result.victim_count, 1, TASKS / GPUS);
+                for (size_t i = 0; i < result.victim_count; i++)
+                    placer->ops->release_group(placer, result.victims[i]);
+                result = search(placer, &request, &pieces);
+            }
+            take(placer, &request, &result);
+            check(placer);
+            placer->ops->free(placer);
+        }
+}
+
+/* One of its nodes fails: it is searched for anew. */
+static void its_node_fails_between_two_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 0; cut < TASKS / GPUS; cut++)
+        for (uint32_t node = 0; node < NODES; node++) {
+            uint32_t pieces;
+            struct placement_request request;
+            struct placer *placer = cluster_with_waiting(policies[cut % 3], &request);
+            for (uint32_t i = 0; i < cut; i++)
+                assert_true(place(placer, &request).is_cut);
+            node_set(placer, node, false);
+            struct placement_result result = search(placer, &request, &pieces);
+            assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+            assert_int_equal(result.victim_count, TASKS / GPUS);
+            for (size_t i = 0; i < result.victim_count; i++)
+                placer->ops->release_group(placer, result.victims[i]);
+            result = search(placer, &request, &pieces);
+            take(placer, &request, &result);
+            for (size_t i = 0; i < result.slot_count; i++)
+                assert_int_not_equal(result.slots[i].node.v, node);
+            check(placer);
+            placer->ops->free(placer);
+        }
+}
+
+/* All of its victims have ended, but a node has less than it had: it is searched for anew. */
+static void its_node_shrinks_between_two_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t node = 0; node < NODES; node++) {
+        uint32_t pieces;
+        struct placement_request request;
+        struct placer *placer = cluster_with_waiting(policies[node % 3], &request);
+        const struct placement_result whole = place_at_once(placer, request);
+        assert_true(place(placer, &request).is_cut);
+        node_change(placer, node, true, 1);
+        for (size_t i = 0; i < whole.victim_count; i++)
+            placer->ops->release_group(placer, whole.victims[i]);
+        struct placement_result result = search(placer, &request, &pieces);
+        for (size_t i = 0; result.kind == PLACEMENT_PREEMPT && i < result.victim_count; i++)
+            placer->ops->release_group(placer, result.victims[i]);
+        result = search(placer, &request, &pieces);
+        take(placer, &request, &result);
+        check(placer);
+        placer->ops->free(placer);
+    }
+}
+
+/* --- random clusters and gangs --- */
+
+enum { RANDOM_NODES = 9, RANDOM_GROUPS = 40, RANDOM_WORLDS = 600, RANDOM_PIECES_MAX = 5000 };
+
+static uint32_t below(struct random *random, uint32_t end)
+{
+    return (uint32_t)random_below(random, end);
+}
+
+/* What runs is of any priority and of two virtual clusters. */
+static struct placer *random_cluster(const char *policy, struct random *random)
+{
+    struct placer *placer = placer_simple_new(policy);
+    for (uint32_t i = 0; i < RANDOM_NODES; i++)
+        node_set(placer, i, below(random, 12) > 0);
+    for (uint32_t i = 0; i < RANDOM_GROUPS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "g%u", i);
+        const struct placement_member member = {
+            1 + below(random, 3), below(random, 6), 64, below(random, GPUS + 1), "", ""};
+        struct placement_request request = ask(name, &member, 1, (int32_t)below(random, 100) - 1);
+        request.virtual_cluster = below(random, 3) ? "default" : "other";
+        request.may_preempt = false;
+        const struct placement_result result = place(placer, &request);
+        if (result.kind == PLACEMENT_BIND)
+            take(placer, &request, &result);
+    }
+    return placer;
+}
+
+static void random_end(struct placer *placer, struct random *random)
+{
+    char name[16];
+    snprintf(name, sizeof name, "g%u", below(random, RANDOM_GROUPS));
+    if (below(random, 2))
+        placer->ops->release_group(placer, name);
+    else
+        placer->ops->release_slot(placer, name, below(random, 3));
+}
+
+/* Without ends it finds what it finds at once; with them what it promises holds. */
+static void random_search(uint64_t seed, bool has_ends)
+{
+    struct random random = {seed};
+    struct placer *placer = random_cluster(policies[seed % 3], &random);
+    struct placement_member members[3];
+    const uint32_t count = 1 + below(&random, COUNT_OF(members));
+    for (uint32_t i = 0; i < count; i++)
+        members[i] = (struct placement_member){2 + below(&random, 5),
+                                               below(&random, 5),
+                                               64,
+                                               below(&random, GPUS + 1),
+                                               below(&random, 4) ? "" : "V100",
+                                               below(&random, 6) ? "" : "node"};
+    struct placement_request request = ask("large", members, count, (int32_t)below(&random, 120));
+    request.slice = 1;
+    const struct placement_result whole = place_at_once(placer, request);
+    struct placement_result result = {.is_cut = true};
+    for (uint32_t pieces = 0; result.is_cut; pieces++) {
+        assert_true(pieces < RANDOM_PIECES_MAX);
+        result = place(placer, &request);
+        if (has_ends && below(&random, 4) == 0)
+            random_end(placer, &random);
+        if (below(&random, 4) == 0 && result.is_cut) {
+            struct placer *copy = placer->ops->copy(placer);
+            placer->ops->free(placer);
+            placer = copy;
+        }
+    }
+    if (!has_ends)
+        results_equal(&result, &whole);
+    check(placer);
+    for (size_t i = 0; result.kind == PLACEMENT_PREEMPT && i < result.victim_count; i++)
+        placer->ops->release_group(placer, result.victims[i]);
+    const bool is_waiting = result.kind == PLACEMENT_PREEMPT;
+    for (uint32_t pieces = 0; is_waiting && (result.is_cut || !pieces); pieces++)
+        result = place(placer, &request);
+    if (is_waiting || result.kind == PLACEMENT_BIND)
+        take(placer, &request, &result);
+    check(placer);
+    placer->ops->free(placer);
+}
+
+static void random_searches_in_pieces(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= RANDOM_WORLDS; seed++) {
+        random_search(seed, false);
+        random_search(seed, true);
+        arena_clear(&arena);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
@@ -293,5 +505,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ends_between_two_pieces),
     cmocka_unit_test(the_last_victim_ends_between_two_pieces),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
+    cmocka_unit_test(who_is_left_is_named_in_pieces),
+    cmocka_unit_test(who_ends_between_two_pieces_is_not_named),
+    cmocka_unit_test(its_node_fails_between_two_pieces),
+    cmocka_unit_test(its_node_shrinks_between_two_pieces),
+    cmocka_unit_test(random_searches_in_pieces),
 };
 UNIT_FILE(tests, setup, teardown);
