@@ -17,4 +17,9 @@ struct origin_pattern {
 /* ERR_INVALID. */
 int origin_pattern_parse(const char *pattern, struct origin_pattern *origin, struct err *err);
 
+/* Of "https://example.org:8443/a/b?c=d" the part before the path: an address of http or https,
+ * whose name is one of letters, digits, ".", "-" and "_" or an IPv6 address in brackets, and all of
+ * which is printable ASCII without spaces, quotes, "<", ">", "\", "," and ";". ERR_INVALID. */
+int web_origin_of(struct text uri, struct text *origin, struct err *err);
+
 #endif

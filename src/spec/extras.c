@@ -186,6 +186,7 @@ void spec_extensions_read(struct spec_reader *reader, const struct doc *extras)
     struct spec *spec = reader->spec;
     const struct doc *notify = doc_get(extras, "jobStatusChangeNotification");
     const struct doc *hang = doc_get(extras, "hang");
+    spec->notify_line = notify ? notify->place.line : 0;
     spec->notify =
         (struct spec_notifications){.running = doc_get_bool(notify, "running", false),
                                     .succeeded = doc_get_bool(notify, "succeeded", false),

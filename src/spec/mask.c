@@ -1,10 +1,19 @@
 /* The secrets block: taken apart for the launcher, masked in the text that is stored. */
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "doc/shape.h"
 #include "spec/read.h"
 
-#define MASK "\"******\""
+#define MASK_VALUE "******"
+#define MASK       "\"" MASK_VALUE "\""
+
+static bool is_mask(const struct doc *doc)
+{
+    return doc->kind == DOC_STRING && text_is(doc->as.string, MASK_VALUE);
+}
 
 static bool shared_find(const struct doc *doc, struct place *place)
 {
@@ -18,6 +27,64 @@ static bool shared_find(const struct doc *doc, struct place *place)
         if (shared_find(doc->as.map.entries[i].value, place))
             return true;
     return false;
+}
+
+/* What stands for a value that is masked in the file; `name` is the dotted one. */
+static const char *kept_value(struct spec_reader *reader, const char *name, const struct doc *doc)
+{
+    const struct spec_kept *kept = reader->kept;
+    if (!kept) {
+        reader_problem(reader, doc,
+                       "this is the mask of a stored copy: write the secret in again, or name the "
+                       "job that has it (skep submit --secrets-of JOB)",
+                       "secrets.%s", name);
+        return "";
+    }
+    for (size_t i = 0; i < kept->count; i++)
+        if (strcmp(kept->secrets[i].name, name) == 0)
+            return kept->secrets[i].value;
+    struct near near = {0};
+    for (size_t i = 0; i < kept->count; i++)
+        near_offer(&near, text_of(name), text_of(kept->secrets[i].name));
+    struct problem *problem = reader_problem(
+        reader, doc, arena_format(reader->scratch, "job %s has no secret of this name", kept->job),
+        "secrets.%s", name);
+    near_hint(&near, reader->problems, problem);
+    return "";
+}
+
+void spec_secrets_unmask(struct spec_reader *reader)
+{
+    const struct doc *secrets = doc_get(reader->root, "secrets");
+    if (!reader->kept || !secrets || !is_mask(secrets))
+        return;
+    struct doc *empty = ARENA_NEW(reader->scratch, struct doc);
+    struct doc *root = ARENA_NEW(reader->scratch, struct doc);
+    *empty = *secrets;
+    empty->kind = DOC_MAP;
+    memset(&empty->as, 0, sizeof empty->as);
+    *root = *reader->root;
+    root->as.map.by_key = NULL; /* it would name the mask */
+    root->as.map.entries =
+        ARENA_ARRAY(reader->scratch, struct doc_entry, reader->root->as.map.count);
+    for (size_t i = 0; i < root->as.map.count; i++) {
+        root->as.map.entries[i] = reader->root->as.map.entries[i];
+        if (root->as.map.entries[i].value == secrets)
+            root->as.map.entries[i].value = empty;
+    }
+    reader->root = root;
+    reader->has_all_kept = true;
+}
+
+/* Those that the mask of the whole block stands for. */
+static void kept_take(struct spec_reader *reader)
+{
+    const struct spec_kept *kept = reader->kept;
+    assert(kept->count <= SPEC_LIST_MAX && reader->secret_count == 0);
+    reader->secrets = ARENA_ARRAY(reader->scratch, struct spec_pair, kept->count);
+    for (size_t i = 0; i < kept->count; i++)
+        reader->secrets[i] = kept->secrets[i];
+    reader->secret_count = kept->count;
 }
 
 static void secret_add(struct spec_reader *reader, const char *name, const struct doc *doc)
@@ -34,7 +101,8 @@ static void secret_add(struct spec_reader *reader, const char *name, const struc
         reader_problem(reader, doc, "must not hold a NUL character", "%s", name);
     if (!reader->secrets)
         reader->secrets = ARENA_ARRAY(reader->scratch, struct spec_pair, SPEC_LIST_MAX);
-    const char *value = doc->kind == DOC_BOOL   ? (doc->as.boolean ? "true" : "false")
+    const char *value = is_mask(doc)            ? kept_value(reader, name + strlen("secrets."), doc)
+                        : doc->kind == DOC_BOOL ? (doc->as.boolean ? "true" : "false")
                         : doc->kind == DOC_NULL ? ""
                                                 : arena_copy(reader->scratch, doc->source);
     reader->secrets[reader->secret_count++] =
@@ -79,7 +147,15 @@ void spec_secrets_read(struct spec_reader *reader)
             reader, &found,
             "no anchors, aliases and merge keys here: they would show the value elsewhere",
             "secrets");
-    if (secrets->kind == DOC_MAP)
+    if (is_mask(secrets))
+        reader_warning(
+            reader, secrets,
+            "this is a stored copy: write the secrets in again, or name the job that has "
+            "them (skep submit --secrets-of JOB)",
+            "secrets");
+    if (reader->has_all_kept)
+        kept_take(reader);
+    else if (secrets->kind == DOC_MAP)
         secrets_walk(reader, "secrets", secrets);
     if (reader->secret_count > SPEC_LIST_MAX)
         reader->secret_count = SPEC_LIST_MAX;

@@ -228,7 +228,8 @@ static void plugin_read(struct spec_reader *reader, const struct doc *doc, size_
         return;
     struct template_scope scope = {.parameters = doc_get(reader->root, "parameters"),
                                    .secrets = reader->secrets,
-                                   .secret_count = reader->secret_count};
+                                   .secret_count = reader->secret_count,
+                                   .secrets_of = reader->has_all_kept ? reader->kept->job : NULL};
     cleanup_buf struct buf json = BUF_INIT;
     if (doc_to_json(parameters, SPEC_PARAMETERS_MAX, &json))
         reader_problem(reader, parameters, "longer than 65536 bytes", "%s", path);

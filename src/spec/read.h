@@ -18,7 +18,9 @@ struct spec_reader {
     const struct doc *root;
     const struct doc *raw; /* the root as it was read; `root` may be a copy with values put in */
     bool is_json;          /* that is what it was read as, with comments; else YAML */
-    struct spec_pair *secrets; /* in `scratch` */
+    const struct spec_kept *kept; /* NULL: masks stand for nothing */
+    bool has_all_kept;            /* the mask of the whole block stands for all of them */
+    struct spec_pair *secrets;    /* in `scratch` */
     size_t secret_count;
     size_t rendered_bytes;
     struct prerequisite *prerequisites; /* v2.c */
@@ -38,7 +40,12 @@ void spec_v2_extras_read(struct spec_reader *reader); /* after the roles */
 /* extras that both formats have: notifications, time limit, debug, hang */
 void spec_extensions_read(struct spec_reader *reader, const struct doc *extras);
 
-/* Flatten the secrets block; complains about anchors and aliases in it. */
+/* When the whole block is masked and there are kept secrets, `root` becomes a copy whose block is
+ * an empty map, and all of them are the file's. Before the shape is checked. */
+void spec_secrets_unmask(struct spec_reader *reader);
+
+/* Flatten the secrets block; complains about anchors and aliases in it, and about masks that stand
+ * for nothing. */
 void spec_secrets_read(struct spec_reader *reader);
 
 /* Append the source to `out` with the value of the top-level `secrets` masked. */
@@ -131,8 +138,10 @@ struct template_scope {
     const struct doc *parameters, *script, *output, *data; /* NULL: nothing of the kind */
     const struct spec_pair *secrets;                       /* only their names are used */
     size_t secret_count;
-    size_t secret_bytes; /* what the secrets will add, counted up */
-    bool is_json;        /* values are escaped as inside a JSON string */
+    const char *secrets_of; /* the job that all of them are kept of: no other one can be meant.
+                               NULL: they stand in the file */
+    size_t secret_bytes;    /* what the secrets will add, counted up */
+    bool is_json;           /* values are escaped as inside a JSON string */
     struct problems *problems;
     struct place place;
     const char *path;
@@ -142,6 +151,9 @@ struct template_scope {
  * ERR_TOO_BIG when `out`, with the secrets rendered, grows beyond `length_max`. */
 int template_render(struct template_scope *scope, struct text source, size_t length_max,
                     struct buf *out);
+
+/* Say of each `<% $secrets.x %>` that names none. */
+void template_secrets_check(struct template_scope *scope, struct text source);
 
 /* plugins.c */
 

@@ -279,6 +279,8 @@ static void read_all(struct spec_reader *reader, enum spec_format format)
     reader->raw = reader->root;
     if (format == SPEC_MARKET)
         reader->root = market_expand(reader, reader->raw);
+    if (format == SPEC_V2)
+        spec_secrets_unmask(reader);
     shape_check(spec_shape(format), reader->root, "", reader->problems);
     if (reader->root->kind != DOC_MAP)
         return;
@@ -326,7 +328,7 @@ int spec_read(struct text source, struct spec_reader *reader)
 int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
                struct problems *problems)
 {
-    struct spec_reader reader = {.scratch = scratch, .problems = problems};
+    struct spec_reader reader = {.scratch = scratch, .problems = problems, .kept = parsed->kept};
     parsed->spec = NULL;
     parsed->secrets = NULL;
     parsed->secret_count = 0;

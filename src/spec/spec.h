@@ -155,6 +155,7 @@ struct spec {
     bool wants_default_storages;
     bool wants_host_network;        /* extras.hostNetwork: else it is refused; not stored */
     uint32_t default_storages_line; /* of the file; not stored */
+    uint32_t notify_line;           /* of extras.jobStatusChangeNotification; likewise */
     struct spec_pair *envs;         /* v1 jobEnvs */
     size_t env_count;
     const char *code_dir, *data_dir, *output_dir, *auth_file; /* v1; "" when absent */
@@ -162,13 +163,23 @@ struct spec {
     const char *tag; /* extras.submitFrom, or "" */
 };
 
+/* The secrets of a job that was submitted before. In a file that is parsed with them the mask of a
+ * stored copy stands for them: that of the whole block for all, that of one for the one of the same
+ * name. */
+struct spec_kept {
+    const char *job; /* "user~name", for what is said */
+    const struct spec_pair *secrets;
+    size_t count;
+};
+
 /* What a parse gives. On errors `spec` is NULL. */
 struct spec_parsed {
+    const struct spec_kept *kept; /* on entry; NULL: a mask stands for nothing and is refused */
     struct spec *spec;
     struct buf *masked; /* not used when NULL on entry: receives the source with the secrets block
                            masked, the only text that may be stored or shown */
     struct spec_pair *secrets; /* values of the top-level secrets block, dotted names; in the arena
-                                  given to spec_parse, which the caller wipes */
+                                  given to spec_parse, which the caller wipes, or those of `kept` */
     size_t secret_count;
 };
 

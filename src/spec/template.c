@@ -171,15 +171,21 @@ static const char *secret_find(const struct spec_pair *secrets, size_t count, st
     return NULL;
 }
 
+/* As much of a reference as is shown. */
+static size_t inside_length(const struct template_reference *reference)
+{
+    enum { SHOWN = 64 };
+    return reference->inside.length < SHOWN ? reference->inside.length : SHOWN;
+}
+
 static void unresolved(const struct template_scope *scope,
                        const struct template_reference *reference, const struct near *near,
                        const char *why)
 {
-    struct problem *problem = problem_warn(
-        scope->problems, scope->place, scope->path, "<%% $%.*s%.*s %%> %s",
-        (int)(reference->root.length < 64 ? reference->root.length : 64), reference->root.at,
-        (int)(reference->inside.length < 64 ? reference->inside.length : 64), reference->inside.at,
-        why);
+    struct problem *problem =
+        problem_warn(scope->problems, scope->place, scope->path, "<%% $%.*s%.*s %%> %s",
+                     (int)(reference->root.length < 64 ? reference->root.length : 64),
+                     reference->root.at, (int)inside_length(reference), reference->inside.at, why);
     near_hint(near, scope->problems, problem);
 }
 
@@ -195,7 +201,24 @@ static void secret_check(struct template_scope *scope, const struct template_ref
     if (step_next(&inside, &step) && inside.length == 0)
         for (size_t i = 0; i < scope->secret_count; i++)
             near_offer(&near, step, text_of(scope->secrets[i].name));
-    unresolved(scope, reference, &near, "names no secret, it stays as it is");
+    if (!scope->secrets_of) {
+        unresolved(scope, reference, &near, "names no secret, it stays as it is");
+        return;
+    }
+    const size_t length = inside_length(reference);
+    struct problem *problem =
+        problem_add(scope->problems, scope->place, scope->path,
+                    "<%% $secrets%.*s %%>: job %s, whose secrets are taken, has none of this name",
+                    (int)length, reference->inside.at, scope->secrets_of);
+    near_hint(&near, scope->problems, problem);
+}
+
+void template_secrets_check(struct template_scope *scope, struct text source)
+{
+    struct template_reference reference;
+    for (size_t from = 0; reference_next(source, from, &reference); from = reference.end)
+        if (text_is(reference.root, "secrets"))
+            secret_check(scope, &reference);
 }
 
 /* False when the reference stays as it is. */

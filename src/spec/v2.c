@@ -94,7 +94,19 @@ static void prerequisites_read(struct spec_reader *reader)
 
 static const char *auth_text(struct spec_reader *reader, const struct doc *auth, const char *key)
 {
-    return reader_copy(reader, doc_get_text(auth, key, ""));
+    const struct doc *value = doc_get_kind(auth, key, DOC_STRING);
+    struct template_scope scope = {
+        .secrets = reader->secrets,
+        .secret_count = reader->secret_count,
+        .secrets_of = reader->has_all_kept ? reader->kept->job : NULL,
+        .problems = reader->problems,
+        .path = arena_format(reader->scratch, "prerequisites.auth.%s", key),
+    };
+    if (!value)
+        return "";
+    scope.place = value->place;
+    template_secrets_check(&scope, value->as.string);
+    return reader_copy(reader, value->as.string);
 }
 
 static uint32_t image_add(struct spec_reader *reader, const struct doc *image)
@@ -158,6 +170,7 @@ static struct template_scope role_scope(struct spec_reader *reader, const char *
         .data = role_names(reader, role, doc, "data"),
         .secrets = reader->secrets,
         .secret_count = reader->secret_count,
+        .secrets_of = reader->has_all_kept ? reader->kept->job : NULL,
         .problems = reader->problems,
     };
 }
@@ -433,9 +446,6 @@ void spec_v2_read(struct spec_reader *reader)
     spec->name = reader_copy(reader, doc_get_text(reader->root, "name", ""));
     spec->retry_count = (int32_t)doc_get_int(reader->root, "jobRetryCount", 0);
     spec->code_dir = spec->data_dir = spec->output_dir = spec->auth_file = "";
-    if (text_is(doc_get_text(reader->root, "secrets", ""), "******"))
-        reader_warning(reader, doc_get(reader->root, "secrets"),
-                       "this is a stored copy: write the secrets in again", "secrets");
     spec_secrets_read(reader);
     prerequisites_read(reader);
     defaults_read(reader);

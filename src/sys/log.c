@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "sys/log_file.h"
+#include "sys/log_ring.h"
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -95,6 +96,7 @@ void log_vline(enum log_level level, const char *part, const char *format, va_li
     /* nobody is there to hear that the log cannot be written */
     ssize_t written = write(fd, line.at, line.length);
     (void)written;
+    log_ring_add(level, (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000, part, text);
     struct log_keeper *kept = atomic_load(&log_kept);
     if (kept)
         log_file_write(kept, buf_as_text(&line));

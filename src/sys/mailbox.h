@@ -2,7 +2,7 @@
  *
  * Edge. Messages are the sender's structs with a `struct mail` as their first member; the mailbox
  * links them and never allocates. Any number of senders, one receiver. Requests from outside are
- * refused when `room` of them wait; what must not be lost (engine events) has a room of its own,
+ * refused when as many wait as may; what must not be lost (engine events) has a room of its own,
  * and waits when that is full: a flood of the one kind never closes the door to the other.
  */
 #ifndef SYS_MAILBOX_H

@@ -18,15 +18,20 @@ struct parse {
     int result;
 };
 
-static inline void parse_text(struct parse *parse, struct text source)
+static inline void parse_kept(struct parse *parse, struct text source, const struct spec_kept *kept)
 {
-    *parse = (struct parse){0};
+    *parse = (struct parse){.parsed.kept = kept};
     arena_init(&parse->scratch);
     problems_init(&parse->problems, &parse->scratch);
     parse->parsed.masked = &parse->masked;
     parse->result = spec_parse(source, &parse->scratch, &parse->parsed, &parse->problems);
     parse->spec = parse->parsed.spec;
     problems_print(&parse->problems, "job", &parse->report);
+}
+
+static inline void parse_text(struct parse *parse, struct text source)
+{
+    parse_kept(parse, source, NULL);
 }
 
 static inline void parse(struct parse *parse, const char *source)

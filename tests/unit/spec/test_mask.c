@@ -306,10 +306,96 @@ static void test_secrets_wrong(void **state)
     is_wrong(HELLO "secrets: {a: b}\nsecrets: {a: b}\n", "duplicate key \"secrets\"");
 }
 
+static const struct spec_pair kept_pairs[] = {{"a", "pw-a"}, {"b.0", "pw-b"}, {"c.x", "pw-c"}};
+static const struct spec_kept kept = {"ann~old", kept_pairs, COUNT_OF(kept_pairs)};
+
+/* What the file's secrets are: "NAME=VALUE …"; then what is said. */
+static void kept_gives(const char *source, const struct spec_kept *from, const char *secrets,
+                       const char *report)
+{
+    struct parse p;
+    cleanup_buf struct buf found = BUF_INIT;
+    parse_kept(&p, text_of(source), from);
+    for (size_t i = 0; i < p.parsed.secret_count; i++)
+        buf_format(&found, "%s%s=%s", i ? " " : "", p.parsed.secrets[i].name,
+                   p.parsed.secrets[i].value);
+    assert_string_equal(buf_cstr(&found), secrets);
+    assert_string_equal(buf_cstr(&p.report), report);
+    assert_null(strstr(buf_cstr(&p.masked), "pw-"));
+    assert_null(strstr(buf_cstr(&p.report), "pw-"));
+    if (p.spec)
+        assert_non_null(strstr(buf_cstr(&p.masked), "\"******\""));
+    parse_free(&p);
+}
+
+#define ASKING                                                                                     \
+    HEAD "taskRoles:\n  worker:\n    dockerImage: debian\n" RESOURCES                              \
+         "    commands:\n      - x <% $secrets.a %> <% $secrets.b[0] %>\n"
+
+static void test_kept(void **state)
+{
+    (void)state;
+    const char *all = "a=pw-a b.0=pw-b c.x=pw-c";
+    kept_gives(ASKING "secrets: \"******\"\n", &kept, all, "");
+    kept_gives("secrets:\n  '******'\n" ASKING, &kept, all, "");
+    kept_gives(ASKING "secrets:\n  a: '******'\n  b: [\"******\"]\n  n: new\n", &kept,
+               "a=pw-a b.0=pw-b n=new", "");
+    kept_gives(ASKING "secrets: {a: other, b: [x], c: {x: '******'}}\n", &kept,
+               "a=other b.0=x c.x=pw-c", "");
+    /* of a job without secrets nothing is taken */
+    const struct spec_kept none = {"ann~old", NULL, 0};
+    kept_gives(HELLO "secrets: \"******\"\n", &none, "", "");
+    /* a value that only looks like it */
+    kept_gives(HELLO "secrets: {a: '*****'}\n", &kept, "a=*****", "");
+}
+
+static void test_kept_missing(void **state)
+{
+    (void)state;
+    kept_gives(HELLO "secrets:\n  a: '******'\n  aa: '******'\n", &kept, "",
+               "job:14:7: secrets.aa: job ann~old has no secret of this name\n");
+    kept_gives(HELLO "secrets: {b: '******'}\n", &kept, "",
+               "job:12:14: secrets.b: job ann~old has no secret of this name\n");
+    /* all are taken: none that is named can be another one */
+    struct parse p;
+    parse_kept(&p,
+               TEXT(HEAD "taskRoles:\n  worker:\n    dockerImage: debian\n" RESOURCES
+                         "    commands:\n      - x <% $secrets.d %>\nsecrets: '******'\n"),
+               &kept);
+    assert_null(p.spec);
+    assert_non_null(strstr(buf_cstr(&p.report), "job:11:9: "));
+    assert_non_null(strstr(buf_cstr(&p.report), "<% $secrets.d %>: job ann~old, whose secrets are "
+                                                "taken, has none of this name"));
+    parse_free(&p);
+    /* nor in the login of a registry, nor in a plugin */
+    parse_kept(&p,
+               TEXT("protocolVersion: 2\nname: hello\ntype: job\nprerequisites:\n"
+                    "  - type: dockerimage\n    name: debian\n    uri: d\n"
+                    "    auth: {username: u, password: '<% $secrets.pass %>'}\n"
+                    "taskRoles:\n" WORKER "extras:\n  com.microsoft.pai.runtimeplugin:\n"
+                    "    - plugin: cmd\n      parameters: {preCommands: ['<% $secrets.q %>']}\n"
+                    "secrets: '******'\n"),
+               &kept);
+    assert_null(p.spec);
+    assert_non_null(strstr(buf_cstr(&p.report), "job:8:35: prerequisites.auth.password: "
+                                                "<% $secrets.pass %>: job ann~old"));
+    assert_non_null(strstr(buf_cstr(&p.report), "<% $secrets.q %>: job ann~old"));
+    parse_free(&p);
+}
+
+/* Without a job that has them. */
+static void test_masked_refused(void **state)
+{
+    (void)state;
+    is_wrong(HELLO "secrets: {a: '******'}\n",
+             "job:12:14: secrets.a: this is the mask of a stored copy: write the secret in again");
+    is_wrong(HELLO "secrets: {a: [x, '******']}\n", "secrets.a.1: this is the mask");
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_yaml),
-    cmocka_unit_test(test_json),
-    cmocka_unit_test(test_masks),
+    cmocka_unit_test(test_kept),           cmocka_unit_test(test_kept_missing),
+    cmocka_unit_test(test_masked_refused), cmocka_unit_test(test_yaml),
+    cmocka_unit_test(test_json),           cmocka_unit_test(test_masks),
     cmocka_unit_test(test_secrets_wrong),
 };
 UNIT_FILE(tests, NULL, NULL);
