@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct arena;
+
 struct storage {
     const char *name;
     /* on every machine; what stands behind it is mounted there already. "": it has a claim alone */
@@ -24,6 +26,10 @@ struct storage_list {
     const struct storage *items;
     size_t count;
 };
+
+/* All of it, in the arena. */
+struct storage_list storage_list_copy(struct storage_list storages, struct arena *arena);
+void storage_copy(const struct storage *storage, struct arena *arena, struct storage *copy);
 
 /* NULL: there is none of that name. */
 const struct storage *storage_find(struct storage_list storages, struct text name);

@@ -213,6 +213,7 @@ static int template_state(struct store *store, const char *id, struct arena *are
     add_bool(state, "isPublic", row.is_public);
     field_add(state, "status", arena_format(arena, "%d", (int)row.status), false);
     add_string(state, "reason", row.reason, arena);
+    add_bool(state, "official", row.is_official);
     return 0;
 }
 
@@ -247,6 +248,7 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_TEMPLATE_SET:
     case CHANGE_TEMPLATE_REMOVE:
     case CHANGE_TEMPLATE_REVIEW:
+    case CHANGE_TEMPLATE_OFFICIAL:
     case CHANGE_TEMPLATE_USE:
     case CHANGE_TEMPLATE_STAR:
         *kind = "template", *name = change->template.row.id;
@@ -264,6 +266,8 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_SUBMIT_KEY:
     case CHANGE_SUBMIT_KEYS_TRIM:
     case CHANGE_GPU_USE_TRIM:
+    case CHANGE_NOTICE_ADD:
+    case CHANGE_NOTICES_REMOVE:
     case CHANGE_RESEAL:
         return;
     }

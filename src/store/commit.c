@@ -65,6 +65,8 @@ static int write_record(struct store *store, const struct output *output, size_t
         return story_write(store, &record->story, err);
     case RECORD_NODE:
         return node_write(store, &record->node, err);
+    case RECORD_CLUSTER:
+        return cluster_write(store, &record->cluster, err);
     case RECORD_JOB_DELETED:
         return write_deleted(store, record->deleted, err);
     }
@@ -152,10 +154,16 @@ static int write_change(struct store *store, struct store_change *change, struct
         return template_remove(store, change, err);
     case CHANGE_TEMPLATE_REVIEW:
         return template_review(store, change, err);
+    case CHANGE_TEMPLATE_OFFICIAL:
+        return template_official(store, change, err);
     case CHANGE_TEMPLATE_USE:
         return template_use(store, change, err);
     case CHANGE_TEMPLATE_STAR:
         return template_star(store, change, err);
+    case CHANGE_NOTICE_ADD:
+        return notice_add(store, change, err);
+    case CHANGE_NOTICES_REMOVE:
+        return notices_remove(store, change, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;
@@ -269,6 +277,7 @@ static void news_records(struct store *store, const struct output *output)
             news_add(store->news, STORE_NEWS_JOB_REMOVED, record->deleted.v,
                      job_index_name(store->job_index, record->deleted));
             break;
+        case RECORD_CLUSTER: /* the jobs that are told of it are in records of their own */
         case RECORD_STORY:
             break;
         }

@@ -108,6 +108,9 @@ static bool sieve_passes(const struct sieve *sieve, const struct job_index_row *
     if (row->is_dead || !(sieve->states >> row->shown & 1) || !sieve->users[row->user] ||
         !sieve->virtual_clusters[row->virtual_cluster])
         return false;
+    if (row->submitted_ms < filter->since_ms ||
+        (filter->until_ms && row->submitted_ms >= filter->until_ms))
+        return false;
     if ((filter->priority_count || filter->wants_default_priority) &&
         !row_has_priority(row, filter))
         return false;
@@ -349,7 +352,8 @@ static bool filter_is_empty(const struct job_filter *filter)
 {
     return !filter->user_count && !filter->virtual_cluster_count && !filter->states &&
            !filter->keyword.length && !filter->tag_count && !filter->tag_not_count &&
-           !filter->priority_count && !filter->wants_default_priority;
+           !filter->priority_count && !filter->wants_default_priority && !filter->since_ms &&
+           !filter->until_ms;
 }
 
 /* How many rows stand before this one, be it there or not. */
@@ -366,6 +370,21 @@ static size_t rows_before(const struct job_index *jobs, struct job_id job)
     return low;
 }
 
+/* How many rows were submitted before that time; they stand in the order of their submission. */
+static size_t rows_submitted_before(const struct job_index *jobs, int64_t before_ms)
+{
+    assert(!jobs->is_shuffled);
+    size_t low = 0, high = jobs->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (job_index_row(jobs, middle)->submitted_ms < before_ms)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The newest first: rows stand in that order, backwards. Returns how many of `end` there are. */
 static size_t page_newest(const struct job_index *jobs, const struct sieve *sieve, size_t end,
                           struct match *matches, uint64_t *total)
@@ -374,10 +393,12 @@ static size_t page_newest(const struct job_index *jobs, const struct sieve *siev
     const struct ranking ranking = {jobs, filter->order, filter->is_descending};
     bool is_short = filter->skips_total || filter_is_empty(filter);
     size_t kept = 0, from = jobs->count;
+    const size_t first = filter->since_ms ? rows_submitted_before(jobs, filter->since_ms) : 0;
     *total = 0;
     if (filter->after && is_short)
         from = rows_before(jobs, filter->after->job);
-    for (size_t i = from; i-- > 0 && (kept < end || !is_short);) {
+    const size_t last = filter->until_ms ? rows_submitted_before(jobs, filter->until_ms) : from;
+    for (size_t i = from < last ? from : last; i-- > first && (kept < end || !is_short);) {
         const struct job_index_row *row = job_index_row(jobs, i);
         if (!sieve_passes(sieve, row))
             continue;

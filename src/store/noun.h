@@ -146,12 +146,15 @@ int audit_trim(struct store *store, const struct store_change *change, struct er
 int submit_key_add(struct store *store, const struct store_change *change, struct err *err);
 int submit_keys_trim(struct store *store, const struct store_change *change, struct err *err);
 int gpu_use_trim(struct store *store, int64_t before_ms, struct err *err);
+int notice_add(struct store *store, const struct store_change *change, struct err *err);
+int notices_remove(struct store *store, const struct store_change *change, struct err *err);
 int submit_keys_remove(struct store *store, const char *user, struct err *err);
 
 int template_add(struct store *store, struct store_change *change, struct err *err);
 int template_set(struct store *store, struct store_change *change, struct err *err);
 int template_remove(struct store *store, struct store_change *change, struct err *err);
 int template_review(struct store *store, struct store_change *change, struct err *err);
+int template_official(struct store *store, struct store_change *change, struct err *err);
 int template_use(struct store *store, struct store_change *change, struct err *err);
 int template_star(struct store *store, struct store_change *change, struct err *err);
 /* A user's own, and their stars. */
@@ -161,6 +164,15 @@ int templates_unshare(struct store *store, const char *group, struct err *err);
 /* 1: there is one of this id, 0: there is none. */
 int template_read(struct session *session, const char *id, struct arena *arena,
                   struct store_template *row, struct err *err);
+/* Names as a column keeps them: a line each, and each once. */
+void template_words_put(struct sql *sql, const struct store_names *names, struct buf *lines);
+struct store_names template_words_get(struct sql *sql, struct arena *arena);
+/* Keep what the row says as its newest version, and forget the oldest beyond the limit. */
+int template_version_add(struct store *store, const struct store_template *row, const char *editor,
+                         struct err *err);
+int template_versions_remove(struct store *store, const char *id, struct err *err);
+/* Those of all templates of an author. */
+int template_versions_remove_author(struct store *store, const char *author, struct err *err);
 
 /* What a change is about, field by field, as it is now; secrets are compared, never written. */
 struct audit_state {
@@ -192,6 +204,7 @@ int job_write(struct store *store, const struct job_record *job, const struct jo
 int task_write(struct store *store, const struct task_record *task, bool is_last, struct err *err);
 int story_write(struct store *store, const struct story_record *story, struct err *err);
 int node_write(struct store *store, const struct node_record *node, struct err *err);
+int cluster_write(struct store *store, const struct cluster_record *cluster, struct err *err);
 int events_write(struct store *store, const struct store_event *events, size_t count,
                  struct err *err);
 int events_trim(struct store *store, int64_t before_ms, struct err *err);

@@ -52,6 +52,7 @@ struct job_filter {
     const int32_t *priorities; /* of those whose file names one */
     size_t priority_count;
     bool wants_default_priority; /* or: those whose file names none */
+    int64_t since_ms, until_ms;  /* submitted then or later, and before then; 0: whenever */
     enum job_order order;
     bool is_descending; /* ties always: newest id first */
     uint64_t offset, limit;
@@ -170,6 +171,9 @@ struct task_filter {
     struct text keyword; /* is part of ROLE[INDEX], node, address, or of how it ended; empty: all */
     bool has_after;      /* only those behind … */
     struct task_ref after;
+    /* and what the caller sees in it; NULL: all */
+    bool (*passes)(const void *context, const struct task_record *task);
+    const void *context;
     uint64_t limit; /* at most */
 };
 int store_task_page(struct store_reader *reader, struct job_id job,
@@ -260,6 +264,14 @@ int store_nodes(struct store_reader *reader, struct arena *arena, struct store_n
 int store_nodes_page(struct store_reader *reader, struct text after, uint64_t most,
                      struct arena *arena, struct store_nodes *nodes, struct err *err);
 int store_node_count(struct store_reader *reader, int64_t *count, struct err *err);
+
+/* Virtual clusters of which nothing starts, by name. */
+struct store_clusters {
+    struct cluster_record *items;
+    size_t count;
+};
+int store_closed_clusters(struct store_reader *reader, struct arena *arena,
+                          struct store_clusters *clusters, struct err *err);
 
 int store_user(struct store_reader *reader, struct text name, struct arena *arena,
                struct store_user *user, struct err *err);
@@ -371,6 +383,41 @@ struct store_templates {
 int store_templates(struct store_reader *reader, const char *user, struct arena *arena,
                     struct store_templates *templates, struct err *err);
 
+/* Messages about changes of jobs that wait to be sent: the oldest ones, in order. */
+struct store_notice {
+    uint64_t number;    /* grows, never used again */
+    const char *target; /* "mail", or the address of a webhook */
+    struct notice notice;
+};
+struct store_notices {
+    struct store_notice *items;
+    size_t count;
+};
+int store_notices(struct store_reader *reader, uint64_t most, struct arena *arena,
+                  struct store_notices *notices, struct err *err);
+
+/* What a template said from one change to the next. Its name and whom it is shared with are no part
+ * of it. */
+struct store_template_version {
+    int64_t number; /* from 1; the largest is what the template says now */
+    const char *editor;
+    int64_t saved_ms;
+    const char *summary, *description, *protocol;
+    struct store_names categories, tags;
+};
+struct store_template_versions {
+    struct store_template_version *items;
+    size_t count;
+};
+/* Those of the template with this id that are kept, the newest first; description and protocol are
+ * "". */
+int store_template_versions(struct store_reader *reader, const char *id, struct arena *arena,
+                            struct store_template_versions *versions, struct err *err);
+/* ERR_NOT_FOUND: there is none of this number, or it is not kept any more. */
+int store_template_version(struct store_reader *reader, const char *id, int64_t number,
+                           struct arena *arena, struct store_template_version *version,
+                           struct err *err);
+
 /* Audit records, the newest first. */
 struct audit_filter {
     struct text user, subject;  /* "": all */
@@ -406,6 +453,7 @@ int store_setting(struct store_reader *reader, const char *key, struct arena *ar
 struct store_restore {
     void *context;
     int (*node)(void *context, const struct node_record *node, struct err *err);
+    int (*cluster)(void *context, const struct cluster_record *cluster, struct err *err);
     int (*job)(void *context, const struct job_record *job, struct text plan_bytes,
                struct err *err);
     int (*task)(void *context, const struct task_record *task, struct err *err);
@@ -414,8 +462,8 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err);
 /* The time of the last event that was stored; 0: none. */
 int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err *err);
-/* Nodes, then live jobs by id (and ended ones with held containers), then the tasks of their
- * current attempts. Ends with the first error of a visit. */
+/* Nodes, virtual clusters that are closed, then live jobs by id (and ended ones with held
+ * containers), then the tasks of their current attempts. Ends with the first error of a visit. */
 int store_restore(struct store_reader *reader, const struct store_restore *restore,
                   struct err *err);
 

@@ -254,6 +254,17 @@ static int restore_nodes(struct store_reader *reader, const struct store_restore
     return code;
 }
 
+static int restore_clusters(struct store_reader *reader, const struct store_restore *restore,
+                            struct arena *arena, struct err *err)
+{
+    assert(restore->cluster);
+    struct store_clusters clusters;
+    int code = store_closed_clusters(reader, arena, &clusters, err);
+    for (size_t i = 0; code == 0 && i < clusters.count; i++)
+        code = restore->cluster(restore->context, &clusters.items[i], err);
+    return code;
+}
+
 int store_restore(struct store_reader *reader, const struct store_restore *restore, struct err *err)
 {
     assert(reader->session.db);
@@ -263,6 +274,8 @@ int store_restore(struct store_reader *reader, const struct store_restore *resto
     cleanup_arena struct arena arena;
     arena_init(&arena);
     code = restore_nodes(reader, restore, &arena, err);
+    if (code == 0)
+        code = restore_clusters(reader, restore, &arena, err);
     if (code == 0)
         code = jobs_restore(reader, restore, &arena, err);
     if (code == 0)

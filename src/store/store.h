@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "core/barriers.h"
 #include "core/output.h"
+#include "model/notice.h"
 #include "model/quota.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,7 @@ enum {
     STORE_TEMPLATE_PROTOCOL_MAX = 256 << 10,
     STORE_TEMPLATE_WORDS_MAX = 20, /* tags, and categories, and groups, of one template */
     STORE_TEMPLATE_WORD_MAX = 64,
+    STORE_TEMPLATE_VERSIONS_MAX = 10, /* of one template, that of now among them */
 };
 
 /* Open (and migrate) the database under `directory`, which exists, or the one at the address.
@@ -209,6 +211,7 @@ struct store_template {
     enum template_status status;
     const char *reason;   /* why it was rejected */
     const char *reviewer; /* who approved or rejected it */
+    bool is_official;     /* an administrator says so; never unless it is approved */
     int64_t created_ms, updated_ms;
     int64_t use_count, used_ms, star_count; /* only read; as is … */
     bool is_starred;                        /* … by who reads it */
@@ -256,12 +259,17 @@ enum store_change_kind {
                               * ERR_TOO_BIG, ERR_NOT_FOUND author */
     CHANGE_TEMPLATE_SET,     /* all of it but author and status; ERR_NOT_FOUND, ERR_TOO_BIG,
                               * ERR_CONFLICT as above or since `template.seen_ms`. A template for
-                              * everyone is approved anew, unless `template.by_admin` */
+                              * everyone is approved anew, unless `template.by_admin`, and no more
+                              * official then. What it said before stays as a version */
     CHANGE_TEMPLATE_REMOVE,  /* ERR_NOT_FOUND */
     CHANGE_TEMPLATE_REVIEW,  /* status, reason, reviewer; ERR_NOT_FOUND. ERR_CONFLICT: it is not for
                               * everyone, or it was changed since `template.row.updated_ms` */
-    CHANGE_TEMPLATE_USE,     /* one more job was submitted from it; ERR_NOT_FOUND */
-    CHANGE_TEMPLATE_STAR,    /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
+    CHANGE_NOTICE_ADD,       /* a message waits to be sent */
+    CHANGE_NOTICES_REMOVE,   /* messages have been sent, or given up; idempotent */
+    CHANGE_TEMPLATE_OFFICIAL, /* or not; ERR_NOT_FOUND. ERR_CONFLICT: it is not approved, or it was
+                               * changed since `template.row.updated_ms` */
+    CHANGE_TEMPLATE_USE,      /* one more job was submitted from it; ERR_NOT_FOUND */
+    CHANGE_TEMPLATE_STAR,     /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -303,12 +311,20 @@ struct store_change {
         } quotas;
         struct {
             struct store_template row;
-            const char *user; /* STAR */
+            const char *user; /* STAR; ADD, SET: who writes it, NULL: its author */
             bool is_starred;  /* STAR */
             bool by_admin;    /* ADD, SET: nobody else needs to approve it */
             int64_t seen_ms;  /* SET: updated_ms of the row that was changed; 0: of any */
             int64_t now_ms;   /* USE */
         } template;
+        struct {
+            const char *target;
+            struct notice row;
+        } notice;
+        struct {
+            const uint64_t *numbers;
+            size_t count;
+        } sent;
         struct {
             int64_t before_ms; /* 0: however old */
             uint64_t most;     /* 0: any number */

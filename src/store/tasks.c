@@ -434,7 +434,8 @@ static bool task_passes(const struct task_filter *filter, const struct task_reco
     return is_behind && (!filter->states || (filter->states >> shown & 1)) &&
            is_among(task->role_name, filter->roles, filter->role_count) &&
            is_among(task->node, filter->nodes, filter->node_count) &&
-           (!filter->keyword.length || task_has(task, filter->keyword));
+           (!filter->keyword.length || task_has(task, filter->keyword)) &&
+           (!filter->passes || filter->passes(filter->context, task));
 }
 
 static void tasks_keep_passing(struct task_list *list, const struct task_filter *filter)
@@ -477,8 +478,8 @@ static bool planned_find(struct planned *planned, struct task_ref *task)
 /* Is each task wanted, so that no more rows are read than tasks are wanted? */
 static bool is_page_bound(const struct task_filter *filter)
 {
-    const bool is_each =
-        !filter->states && !filter->role_count && !filter->node_count && !filter->keyword.length;
+    const bool is_each = !filter->states && !filter->role_count && !filter->node_count &&
+                         !filter->keyword.length && !filter->passes;
     return is_each && filter->limit <= INT32_MAX;
 }
 

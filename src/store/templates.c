@@ -7,7 +7,7 @@
 #define HEAD(C)                                                                                                         \
     C(id)                                                                                                               \
     "," C(author) "," C(name) "," C(summary) "," C(categories) "," C(tags) "," C(shared_groups) "," C(is_public) "," C( \
-        status) "," C(reason) "," C(reviewer) "," C(use_count) "," C(used_ms) "," C(created_ms) "," C(updated_ms)
+        status) "," C(reason) "," C(reviewer) "," C(use_count) "," C(used_ms) "," C(created_ms) "," C(updated_ms) "," C(is_official)
 #define COLUMNS(C) HEAD(C) "," C(description) "," C(protocol)
 /* of `t`, with the number of stars, and whether one of them is by ?1 */
 #define T(column) "t." #column
@@ -19,9 +19,10 @@ static const char insert[] = INSERT_INTO("templates", COLUMNS);
 static const char update[] =
     "UPDATE templates SET name = ?2, summary = ?3, description = ?4, protocol = ?5, categories = "
     "?6, tags = ?7, shared_groups = ?8, is_public = ?9, status = ?10, reason = '', reviewer = ?11, "
-    "updated_ms = ?12 WHERE id = ?1";
-static const char review[] =
-    "UPDATE templates SET status = ?2, reason = ?3, reviewer = ?4 WHERE id = ?1";
+    "updated_ms = ?12, is_official = is_official * ?13 WHERE id = ?1";
+static const char review[] = "UPDATE templates SET status = ?2, reason = ?3, reviewer = ?4, "
+                             "is_official = is_official * ?5 WHERE id = ?1";
+static const char set_official[] = "UPDATE templates SET is_official = ?2 WHERE id = ?1";
 static const char use[] =
     "UPDATE templates SET use_count = use_count + 1, used_ms = ?2 WHERE id = ?1";
 static const char delete[] = "DELETE FROM templates WHERE id = ?";
@@ -58,18 +59,19 @@ static bool is_before(const struct store_names *names, size_t at)
     return false;
 }
 
-/* A line each, and each once. */
-static void words_put(struct buf *lines, const struct store_names *names)
+void template_words_put(struct sql *sql, const struct store_names *names, struct buf *lines)
 {
+    assert(lines->length == 0);
     for (size_t i = 0; i < names->count; i++) {
         if (is_before(names, i))
             continue;
         buf_string(lines, names->items[i]);
         buf_string(lines, "\n");
     }
+    sql_put_string(sql, buf_cstr(lines));
 }
 
-static struct store_names words_get(struct sql *sql, struct arena *arena)
+struct store_names template_words_get(struct sql *sql, struct arena *arena)
 {
     struct text rest = sql_text(sql, arena);
     size_t room = 0;
@@ -88,9 +90,9 @@ static void row_get(struct sql *sql, struct store_template *row, struct arena *a
     row->author = sql_string(sql, arena);
     row->name = sql_string(sql, arena);
     row->summary = sql_string(sql, arena);
-    row->categories = words_get(sql, arena);
-    row->tags = words_get(sql, arena);
-    row->groups = words_get(sql, arena);
+    row->categories = template_words_get(sql, arena);
+    row->tags = template_words_get(sql, arena);
+    row->groups = template_words_get(sql, arena);
     row->is_public = sql_bool(sql);
     row->status = (enum template_status)sql_int(sql);
     row->reason = sql_string(sql, arena);
@@ -99,6 +101,7 @@ static void row_get(struct sql *sql, struct store_template *row, struct arena *a
     row->used_ms = sql_int(sql);
     row->created_ms = sql_int(sql);
     row->updated_ms = sql_int(sql);
+    row->is_official = sql_bool(sql);
     row->description = sql_string(sql, arena);
     row->protocol = sql_string(sql, arena);
     row->star_count = sql_int(sql);
@@ -236,21 +239,23 @@ static const char *reviewer_of(const struct store_change *change)
     return status_of(change) == TEMPLATE_APPROVED && row->reviewer ? row->reviewer : "";
 }
 
+static const char *editor_of(const struct store_change *change)
+{
+    return change->template.user ? change->template.user : change->template.row.author;
+}
+
 static int row_insert(struct store *store, const struct store_change *change, struct err *err)
 {
     const struct store_template *row = &change->template.row;
     cleanup_buf struct buf categories = BUF_INIT, tags = BUF_INIT, groups = BUF_INIT;
     struct sql sql = sql_of(&store->session, insert);
-    words_put(&categories, &row->categories);
-    words_put(&tags, &row->tags);
-    words_put(&groups, &row->groups);
     sql_put_string(&sql, row->id);
     sql_put_string(&sql, row->author);
     sql_put_string(&sql, row->name);
     sql_put_string(&sql, row->summary);
-    sql_put_string(&sql, buf_cstr(&categories));
-    sql_put_string(&sql, buf_cstr(&tags));
-    sql_put_string(&sql, buf_cstr(&groups));
+    template_words_put(&sql, &row->categories, &categories);
+    template_words_put(&sql, &row->tags, &tags);
+    template_words_put(&sql, &row->groups, &groups);
     sql_put_int(&sql, row->is_public);
     sql_put_int(&sql, status_of(change));
     sql_put_string(&sql, "");
@@ -259,6 +264,7 @@ static int row_insert(struct store *store, const struct store_change *change, st
     sql_put_int(&sql, 0);
     sql_put_int(&sql, row->created_ms);
     sql_put_int(&sql, row->updated_ms);
+    sql_put_int(&sql, false); /* official */
     sql_put_string(&sql, row->description);
     sql_put_string(&sql, row->protocol);
     return sql_run(&sql, NULL, err);
@@ -272,7 +278,11 @@ int template_add(struct store *store, struct store_change *change, struct err *e
         code = room_check(store, change, err);
     if (code == 0 && change->code == 0)
         code = name_check(store, change, err);
-    return code == 0 && change->code == 0 ? row_insert(store, change, err) : code;
+    if (code == 0 && change->code == 0)
+        code = row_insert(store, change, err);
+    return code == 0 && change->code == 0
+               ? template_version_add(store, &change->template.row, editor_of(change), err)
+               : code;
 }
 
 static int row_update(struct store *store, const struct store_change *change, struct err *err)
@@ -280,22 +290,39 @@ static int row_update(struct store *store, const struct store_change *change, st
     const struct store_template *row = &change->template.row;
     cleanup_buf struct buf categories = BUF_INIT, tags = BUF_INIT, groups = BUF_INIT;
     struct sql sql = sql_of(&store->session, update);
-    words_put(&categories, &row->categories);
-    words_put(&tags, &row->tags);
-    words_put(&groups, &row->groups);
     sql_put_string(&sql, row->id);
     sql_put_string(&sql, row->name);
     sql_put_string(&sql, row->summary);
     sql_put_string(&sql, row->description);
     sql_put_string(&sql, row->protocol);
-    sql_put_string(&sql, buf_cstr(&categories));
-    sql_put_string(&sql, buf_cstr(&tags));
-    sql_put_string(&sql, buf_cstr(&groups));
+    template_words_put(&sql, &row->categories, &categories);
+    template_words_put(&sql, &row->tags, &tags);
+    template_words_put(&sql, &row->groups, &groups);
     sql_put_int(&sql, row->is_public);
     sql_put_int(&sql, status_of(change));
     sql_put_string(&sql, reviewer_of(change));
     sql_put_int(&sql, row->updated_ms);
+    sql_put_int(&sql, status_of(change) == TEMPLATE_APPROVED);
     return sql_run_one(&sql, err);
+}
+
+static bool is_same(const struct store_names *a, const struct store_names *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i], b->items[i]) != 0)
+            return false;
+    return true;
+}
+
+/* Does it say the same, whatever its name is and whoever sees it? */
+static bool says_the_same(const struct store_template *a, const struct store_template *b)
+{
+    assert(a->summary && a->description && a->protocol);
+    return strcmp(a->summary, b->summary) == 0 && strcmp(a->description, b->description) == 0 &&
+           strcmp(a->protocol, b->protocol) == 0 && is_same(&a->categories, &b->categories) &&
+           is_same(&a->tags, &b->tags);
 }
 
 /* The row as it is; change->code says when there is none. */
@@ -326,6 +353,8 @@ int template_set(struct store *store, struct store_change *change, struct err *e
         code = name_check(store, change, err);
     if (code == 0 && change->code == 0)
         code = row_update(store, change, err);
+    if (code == 0 && change->code == 0 && !says_the_same(&now, &change->template.row))
+        code = template_version_add(store, &change->template.row, editor_of(change), err);
     change->template.row.author = NULL; /* it was the arena's */
     return code;
 }
@@ -343,7 +372,8 @@ int template_remove(struct store *store, struct store_change *change, struct err
         return code;
     sql = sql_of(&store->session, delete_stars);
     sql_put_string(&sql, change->template.row.id);
-    return sql_run(&sql, NULL, err);
+    code = sql_run(&sql, NULL, err);
+    return code ? code : template_versions_remove(store, change->template.row.id, err);
 }
 
 int templates_remove(struct store *store, const char *user, struct err *err)
@@ -352,6 +382,8 @@ int templates_remove(struct store *store, const char *user, struct err *err)
     struct sql sql = sql_of(&store->session, delete_author_stars);
     sql_put_string(&sql, user);
     int code = sql_run(&sql, NULL, err);
+    if (code == 0)
+        code = template_versions_remove_author(store, user, err);
     if (code < 0)
         return code;
     sql = sql_of(&store->session, delete_author);
@@ -390,6 +422,27 @@ int template_review(struct store *store, struct store_change *change, struct err
     sql_put_int(&sql, asked->status);
     sql_put_string(&sql, asked->reason);
     sql_put_string(&sql, asked->reviewer);
+    sql_put_int(&sql, asked->status == TEMPLATE_APPROVED);
+    return sql_run_one(&sql, err);
+}
+
+int template_official(struct store *store, struct store_change *change, struct err *err)
+{
+    const struct store_template *asked = &change->template.row;
+    assert(change->kind == CHANGE_TEMPLATE_OFFICIAL);
+    struct store_template now = {0};
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    int code = row_find(store, change, &arena, &now, err);
+    if (code < 0 || change->code < 0)
+        return code;
+    if (asked->is_official && now.status != TEMPLATE_APPROVED)
+        return REFUSE(change, ERR_CONFLICT, "only what everyone sees can be official");
+    if (asked->updated_ms && asked->updated_ms != now.updated_ms)
+        return REFUSE(change, ERR_CONFLICT, "it was changed meanwhile: look at it again");
+    struct sql sql = sql_of(&store->session, set_official);
+    sql_put_string(&sql, asked->id);
+    sql_put_int(&sql, asked->is_official);
     return sql_run_one(&sql, err);
 }
 

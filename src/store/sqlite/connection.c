@@ -64,6 +64,7 @@ int sqlite_fail(sqlite3 *db, struct err *err, const char *what)
                         sqlite3_errmsg(db));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: /* another recovers the log of the database, and stands still */
         return err_fail(err, ERR_BUSY, "", "%s is in use by another program", path);
     default:
         break;

@@ -133,6 +133,41 @@ static void lists_are_in_order(void **state)
 }
 
 /* Every part of a name is found, and nothing else. */
+/* Between two times, in every order; a row of which is at each end. */
+static void dates(void **state)
+{
+    static const int64_t times[] = {0, 1, 999, 1000, 1001, 1250, 1499, 1500, 4000, 4001, 9000};
+    (void)state;
+    for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
+        struct job_index *jobs = index_of(5, is_shuffled);
+        struct job_page all, page;
+        struct arena arena;
+        arena_init(&arena);
+        job_index_list(jobs, &(struct job_filter){.limit = JOBS}, &arena, &all);
+        for (size_t a = 0; a < COUNT_OF(times); a++)
+            for (size_t b = 0; b < COUNT_OF(times); b++) {
+                uint64_t wanted = 0;
+                for (size_t i = 0; i < all.count; i++) {
+                    const int64_t at_ms = all.items[i].record.submitted_ms;
+                    wanted += at_ms >= times[a] && (!times[b] || at_ms < times[b]);
+                }
+                for (int order = 0; order < 3; order++) {
+                    const struct job_filter filter = {.since_ms = times[a],
+                                                      .until_ms = times[b],
+                                                      .order =
+                                                          order == 2 ? ORDER_NAME : ORDER_SUBMITTED,
+                                                      .is_descending = order == 0,
+                                                      .limit = a % 2 ? 10 : JOBS};
+                    job_index_list(jobs, &filter, &arena, &page);
+                    assert_int_equal(page.total, wanted);
+                    assert_int_equal(page.count, wanted < filter.limit ? wanted : filter.limit);
+                }
+            }
+        arena_release(&arena);
+        job_index_free(jobs);
+    }
+}
+
 static void keywords(void **state)
 {
     (void)state;
@@ -307,8 +342,12 @@ static void every_page_is_part_of_the_full_order(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(pages_agree), cmocka_unit_test(lists_are_in_order),
-    cmocka_unit_test(keywords),    WORLD(lists_filter),
-    WORLD(lists_order_and_page),   WORLD(every_page_is_part_of_the_full_order),
+    cmocka_unit_test(pages_agree),
+    cmocka_unit_test(lists_are_in_order),
+    cmocka_unit_test(dates),
+    cmocka_unit_test(keywords),
+    WORLD(lists_filter),
+    WORLD(lists_order_and_page),
+    WORLD(every_page_is_part_of_the_full_order),
 };
 UNIT_FILE(tests, NULL, NULL);

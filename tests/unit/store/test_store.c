@@ -20,7 +20,7 @@
 #include "store/store.h"
 #include "sys/file.h"
 
-static int seen_nodes, seen_jobs, seen_tasks;
+static int seen_nodes, seen_clusters, seen_jobs, seen_tasks;
 
 static int see_node(void *context, const struct node_record *node, struct err *err)
 {
@@ -34,6 +34,19 @@ static int see_node(void *context, const struct node_record *node, struct err *e
     assert_string_equal(node->closing.why, "a disk is replaced");
     assert_int_equal(node->closing.at_ms, 1234567890123);
     seen_nodes++;
+    return 0;
+}
+
+static int see_cluster(void *context, const struct cluster_record *cluster, struct err *err)
+{
+    (void)context;
+    (void)err;
+    assert_string_equal(cluster->name, "vc1");
+    assert_true(cluster->closing.is_closed);
+    assert_string_equal(cluster->closing.by, "alice");
+    assert_string_equal(cluster->closing.why, "a course");
+    assert_int_equal(cluster->closing.at_ms, 1234567890124);
+    seen_clusters++;
     return 0;
 }
 
@@ -62,7 +75,7 @@ static void a_restart_loads_what_lives(void **state)
     struct world *world = *state;
     static const uint16_t numa[] = {0, 1};
     struct job_record final = job_of(2, "alice", "old");
-    struct store_restore restore = {NULL, see_node, see_job, see_task};
+    struct store_restore restore = {NULL, see_node, see_cluster, see_job, see_task};
     struct job_id last_job;
     struct attempt_id last_attempt;
 
@@ -83,6 +96,8 @@ static void a_restart_loads_what_lives(void **state)
                                            .gpu_numa = numa},
                                  .closing = {true, "alice", "a disk is replaced", 1234567890123},
                                  .blame = 1.5}};
+    *ARRAY_ADD(&world->output.records) = (struct record){
+        .kind = RECORD_CLUSTER, .cluster = {"vc1", {true, "alice", "a course", 1234567890124}}};
     assert_int_equal(commit(world, NULL, 0), 0);
     add_deleted(world, 2);
     assert_int_equal(commit(world, NULL, 0), 0);
@@ -94,6 +109,7 @@ static void a_restart_loads_what_lives(void **state)
     assert_int_equal(last_attempt.v, 78);
     assert_int_equal(store_restore(world->reader, &restore, &world->err), 0);
     assert_int_equal(seen_nodes, 1);
+    assert_int_equal(seen_clusters, 1);
     assert_int_equal(seen_jobs, 1);
     assert_int_equal(seen_tasks, 1);
 }

@@ -1,0 +1,7 @@
+-- Virtual clusters of which nothing starts: who asked for that, why, and when (Unix ms). No row: it is open.
+CREATE TABLE cluster_closings (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    closed_by TEXT NOT NULL,
+    closed_why TEXT NOT NULL,
+    closed_ms BIGINT NOT NULL
+);
