@@ -1,0 +1,338 @@
+#include "notify/message.h"
+#include "base/buf.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "base/utc.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- addresses and headers --- */
+
+static bool is_address_char(char c)
+{
+    return c > ' ' && c < 0x7f && !strchr("\"(),:;<>@[\\]", c);
+}
+
+bool notify_address_is_good(struct text address)
+{
+    struct text domain = address, name = text_cut(&domain, '@');
+    if (address.length > NOTIFY_ADDRESS_MAX || !name.length || !domain.length)
+        return false;
+    for (size_t i = 0; i < name.length; i++)
+        if (!is_address_char(name.at[i]))
+            return false;
+    for (size_t i = 0; i < domain.length; i++)
+        if (!is_address_char(domain.at[i]))
+            return false;
+    return true;
+}
+
+static bool is_plain_line(struct text text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (text.at[i] < ' ' || text.at[i] > '~')
+            return false;
+    return text.length < 900; /* of a line of 998 */
+}
+
+/* Unstructured text: as it is, or as encoded words, of which none has more than 75 bytes. */
+static void header_write(struct buf *out, const char *name, struct text text)
+{
+    enum { WORD_BYTES = 18 }; /* thrice as long when all of them are coded */
+    buf_format(out, "%s: ", name);
+    if (is_plain_line(text)) {
+        buf_text(out, text);
+        buf_string(out, "\r\n");
+        return;
+    }
+    cleanup_buf struct buf clean = BUF_INIT;
+    printable_put(&clean, text);
+    const struct text all = buf_as_text(&clean);
+    for (size_t at = 0; at < all.length;) {
+        const size_t end = at + WORD_BYTES;
+        buf_string(out, at ? "\r\n =?UTF-8?Q?" : "=?UTF-8?Q?");
+        do {
+            const size_t length = text_utf8_length(all, at);
+            for (size_t i = 0; i < length; i++)
+                buf_format(out, "=%02X", (unsigned char)all.at[at + i]);
+            at += length;
+        } while (at < all.length && at + 4 <= end);
+        buf_string(out, "?=");
+    }
+    buf_string(out, "\r\n");
+}
+
+static void date_write(struct buf *out, int64_t now_ms)
+{
+    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const time_t seconds = (time_t)(now_ms / 1000);
+    struct tm at;
+    gmtime_r(&seconds, &at);
+    buf_format(out, "Date: %s, %02d %s %04d %02d:%02d:%02d +0000\r\n", days[at.tm_wday], at.tm_mday,
+               months[at.tm_mon], at.tm_year + 1900, at.tm_hour, at.tm_min, at.tm_sec);
+}
+
+/* --- quoted-printable --- */
+
+enum { LINE_MAX_BYTES = 76 };
+
+/* Newlines become CRLF; a space at the end of a line is coded, since relays may remove it. */
+static void quoted_write(struct buf *out, struct text text)
+{
+    size_t column = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.at[i];
+        if (c == '\n') {
+            buf_string(out, "\r\n");
+            column = 0;
+            continue;
+        }
+        const bool is_last = i + 1 == text.length || text.at[i + 1] == '\n';
+        const bool is_plain = (c > ' ' && c <= '~' && c != '=') || (c == ' ' && !is_last);
+        const size_t length = is_plain ? 1 : 3;
+        if (column + length >= LINE_MAX_BYTES) {
+            buf_string(out, "=\r\n");
+            column = 0;
+        }
+        if (is_plain)
+            buf_char(out, c);
+        else
+            buf_format(out, "=%02X", (unsigned char)c);
+        column += length;
+    }
+}
+
+/* --- the mail --- */
+
+static void identity_write(struct buf *out, const struct notice *notice)
+{
+    buf_format(out, "%" PRIu32 ".%" PRIu32 ".%s.%" PRId64, notice->job.v, notice->attempt,
+               notice_kind_name(notice->kind), notice->at_ms);
+}
+
+static void head_write(const struct notify_letter *letter, struct text subject, struct buf *out)
+{
+    assert(notify_address_is_good(text_of(letter->from)));
+    assert(notify_address_is_good(text_of(letter->to)));
+    buf_format(out, "From: Skep <%s>\r\nTo: <%s>\r\n", letter->from, letter->to);
+    header_write(out, "Subject", subject);
+    date_write(out, letter->now_ms);
+    buf_string(out, "Message-ID: <skep.");
+    if (letter->count == 0) {
+        buf_format(out, "trial.%" PRId64, letter->now_ms);
+    } else {
+        identity_write(out, letter->notices[0]);
+        if (letter->count > 1) {
+            buf_char(out, '-');
+            identity_write(out, letter->notices[letter->count - 1]);
+        }
+    }
+    buf_format(out, "%s>\r\n", strchr(letter->from, '@'));
+    buf_string(out, "Auto-Submitted: auto-generated\r\n"
+                    "MIME-Version: 1.0\r\n"
+                    "Content-Type: text/plain; charset=utf-8\r\n"
+                    "Content-Transfer-Encoding: quoted-printable\r\n\r\n");
+}
+
+static void url_write(struct buf *out, const char *portal_url, const struct notice *notice)
+{
+    buf_format(out, "%s/jobs/", portal_url);
+    const char *const parts[] = {notice->user, "~", notice->job_name};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        for (const char *c = parts[i]; *c; c++) {
+            const bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                                  (*c >= 'a' && *c <= 'z') || strchr("-._~", *c);
+            buf_format(out, is_plain ? "%c" : "%%%02X", (unsigned char)*c);
+        }
+}
+
+static bool has_end(const struct notice *notice)
+{
+    return notice->kind == NOTICE_FAILED || notice->kind == NOTICE_RETRIED ||
+           notice->kind == NOTICE_STOPPED;
+}
+
+static void notice_write(const struct notify_letter *letter, const struct notice *notice,
+                         struct buf *body)
+{
+    char at[UTC_SIZE];
+    buf_format(body, "Job:              %s~%s\n", notice->user, notice->job_name);
+    buf_format(body, "State:            %s\n", notice_state_name(notice->kind));
+    buf_format(body, "When:             %s\n", utc_text(notice->at_ms, at));
+    buf_format(body, "Virtual cluster:  %s\n", notice->virtual_cluster);
+    if (notice->attempt > 0)
+        buf_format(body, "Attempt:          %" PRIu32 "%s\n", notice->attempt,
+                   notice->kind == NOTICE_RETRIED ? ", which begins now" : "");
+    if (has_end(notice)) {
+        buf_format(body, "Exit code:        %" PRId32 "%s%s%s%s\n", notice->code,
+                   notice->phrase[0] ? " (" : "", notice->phrase, notice->phrase[0] ? ")" : "",
+                   notice->kind == NOTICE_RETRIED ? ", of the attempt before" : "");
+        if (notice->why[0])
+            buf_format(body, "Why:              %s\n", notice->why);
+    }
+    if (letter->portal_url) {
+        buf_string(body, "Page:             ");
+        url_write(body, letter->portal_url, notice);
+        buf_char(body, '\n');
+    }
+}
+
+static void body_write(const struct buf *body, struct buf *out)
+{
+    cleanup_buf struct buf clean = BUF_INIT;
+    printable_put(&clean, buf_as_text(body));
+    quoted_write(out, buf_as_text(&clean));
+}
+
+void notify_letter_write(const struct notify_letter *letter, struct buf *out)
+{
+    cleanup_buf struct buf subject = BUF_INIT, body = BUF_INIT;
+    assert(letter->count > 0);
+    buf_string(&subject, "[Skep] ");
+    if (letter->count == 1)
+        notice_title(letter->notices[0], &subject);
+    else
+        buf_format(&subject, "%zu changes of your jobs", letter->count);
+    for (size_t i = 0; i < letter->count; i++) {
+        if (letter->count > 1) {
+            notice_title(letter->notices[i], &body);
+            buf_string(&body, "\n\n");
+        }
+        notice_write(letter, letter->notices[i], &body);
+        buf_char(&body, '\n');
+    }
+    buf_string(&body, "You get this mail because the job's file asks for it "
+                      "(extras.jobStatusChangeNotification).\n");
+    head_write(letter, buf_as_text(&subject), out);
+    body_write(&body, out);
+}
+
+void notify_trial_write(const struct notify_letter *letter, struct buf *out)
+{
+    cleanup_buf struct buf body = BUF_INIT;
+    assert(letter->count == 0);
+    buf_string(&body, "An administrator of Skep has asked for this mail, to see whether messages "
+                      "about jobs arrive.\n");
+    if (letter->portal_url)
+        buf_format(&body, "Portal: %s/\n", letter->portal_url);
+    head_write(letter, TEXT("[Skep] a trial"), out);
+    body_write(&body, out);
+}
+
+/* --- the webhook --- */
+
+enum { LABELS = 8 };
+
+struct alert_labels {
+    const char *values[LABELS];
+    char attempt[12], code[12];
+};
+
+static const char *const label_names[LABELS] = {
+    "alertname", "severity", "job_name", "username", "state", "virtual_cluster", "attempt", "code"};
+
+static void labels_make(const struct notice *notice, struct buf *name, struct alert_labels *labels)
+{
+    const bool is_bad = notice->kind == NOTICE_FAILED || notice->kind == NOTICE_RETRIED;
+    buf_clear(name);
+    buf_format(name, "%s~%s", notice->user, notice->job_name);
+    snprintf(labels->attempt, sizeof labels->attempt, "%" PRIu32, notice->attempt);
+    snprintf(labels->code, sizeof labels->code, "%" PRId32, notice->code);
+    const char *const values[LABELS] = {"PAIJobStatusChange",
+                                        is_bad ? "warn" : "info",
+                                        buf_cstr(name),
+                                        notice->user,
+                                        notice_state_name(notice->kind),
+                                        notice->virtual_cluster,
+                                        labels->attempt,
+                                        labels->code};
+    memcpy(labels->values, values, sizeof values);
+}
+
+static void common_write(struct json_writer *json, const struct notify_alerts *alerts)
+{
+    cleanup_buf struct buf first_name = BUF_INIT, name = BUF_INIT;
+    struct alert_labels first, other;
+    bool is_common[LABELS];
+    memset(is_common, true, sizeof is_common);
+    labels_make(alerts->notices[0], &first_name, &first);
+    for (size_t i = 1; i < alerts->count; i++) {
+        labels_make(alerts->notices[i], &name, &other);
+        for (size_t k = 0; k < LABELS; k++)
+            is_common[k] = is_common[k] && strcmp(first.values[k], other.values[k]) == 0;
+    }
+    json_key(json, "commonLabels");
+    json_object(json);
+    for (size_t k = 0; k < LABELS; k++)
+        if (is_common[k])
+            json_key_string(json, label_names[k], first.values[k]);
+    json_object_end(json);
+}
+
+static void alert_write(struct json_writer *json, const struct notify_alerts *alerts,
+                        const struct notice *notice)
+{
+    cleanup_buf struct buf name = BUF_INIT, text = BUF_INIT;
+    struct alert_labels labels;
+    char at[UTC_SIZE], fingerprint[20];
+    labels_make(notice, &name, &labels);
+    json_object(json);
+    json_key_string(json, "status", "firing");
+    json_key(json, "labels");
+    json_object(json);
+    for (size_t k = 0; k < LABELS; k++)
+        json_key_string(json, label_names[k], labels.values[k]);
+    json_object_end(json);
+    json_key(json, "annotations");
+    json_object(json);
+    notice_title(notice, &text);
+    if (has_end(notice) && notice->why[0])
+        buf_format(&text, ": %s", notice->why);
+    json_key_text(json, "summary", buf_as_text(&text));
+    json_object_end(json);
+    json_key_string(json, "startsAt", utc_instant(notice->at_ms, at));
+    json_key_string(json, "endsAt", "0001-01-01T00:00:00Z");
+    buf_clear(&text);
+    if (alerts->portal_url)
+        url_write(&text, alerts->portal_url, notice);
+    json_key_text(json, "generatorURL", buf_as_text(&text));
+    buf_clear(&text);
+    identity_write(&text, notice);
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, text_hash(buf_as_text(&text), 0));
+    json_key_string(json, "fingerprint", fingerprint);
+    json_object_end(json);
+}
+
+void notify_alerts_write(const struct notify_alerts *alerts, struct buf *out)
+{
+    struct json_writer json;
+    assert(alerts->count > 0);
+    json_init(&json, out);
+    json_object(&json);
+    json_key_string(&json, "version", "4");
+    json_key_string(&json, "groupKey", "{}:{alertname=\"PAIJobStatusChange\"}");
+    json_key_int(&json, "truncatedAlerts", 0);
+    json_key_string(&json, "status", "firing");
+    json_key_string(&json, "receiver", "skep");
+    json_key(&json, "groupLabels");
+    json_object(&json);
+    json_key_string(&json, "alertname", "PAIJobStatusChange");
+    json_object_end(&json);
+    common_write(&json, alerts);
+    json_key(&json, "commonAnnotations");
+    json_object(&json);
+    json_object_end(&json);
+    json_key_string(&json, "externalURL", alerts->portal_url ? alerts->portal_url : "");
+    json_key(&json, "alerts");
+    json_array(&json);
+    for (size_t i = 0; i < alerts->count; i++)
+        alert_write(&json, alerts, alerts->notices[i]);
+    json_array_end(&json);
+    json_object_end(&json);
+}
