@@ -15,7 +15,7 @@
  *
  * reason (by the engine, before it sends SIGTERM; the task finds it through
  * $SKEP_STOP_REASON_FILE):
- *     reason preempted      preempted, stopped, hung, … : one word
+ *     reason preempted      preempted, stopped, hung, attempt completed, … : a few words
  *     grace_ms 30000        SIGKILL follows after that; 0 or absent: unknown
  */
 #ifndef INIT_EXIT_FILE_H
@@ -61,7 +61,7 @@ struct reason_file {
     uint32_t grace_ms;
 };
 
-/* Append; the reason is one word. */
+/* Append; the reason is a few words on one line, without a tab. */
 void reason_file_write(const struct reason_file *file, struct buf *out);
 void reason_file_read(struct text bytes, struct reason_file *file); /* what is not there: empty */
 

@@ -105,6 +105,12 @@ int fetch(struct init *init, int count, char **arguments);
 /* --- reason.c: `skep-init reason …`, likewise. */
 int reason(struct init *init, int count, char **arguments);
 
+/* --- addresses.c: `skep-init addresses …`, likewise. */
+int addresses(struct init *init, int count, char **arguments);
+/* Every task has an address of its own, and this is ours: the job's table gets those of all, for
+ * which the task's own skep-init waits. ERR_UNAVAILABLE: they have not come, end.code is set. */
+int addresses_setup(struct init *init, const char *own, struct err *err);
+
 /* --- main.c --- */
 int task_read(struct init *init, struct err *err); /* the task file */
 int job_read(struct init *init, struct err *err);  /* the job file */

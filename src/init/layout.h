@@ -8,17 +8,19 @@
  *   /skep/task       task_file.h, this task's own; holds secrets: mode 0400
  *   /skep/log        writable by the image's user: log segments
  *   /skep/run        writable by the image's user: exit report, stop reason
- *   /skep/network    the task's address where its job has a network of its own; else not there
- *   /dev/termination-log   in a pod: a file that kubelet mounts; gets what /skep/run/exit gets
- *   /skep/relay      empty; where it is, the container's own output gets all logs (log_line.h)
- *   /skep/door       read-only: sockets of the server, where the engine is on its machine
- *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
- *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
+ *   /skep/network    the task's address where its job, or the task itself, has a network of its
+ * own; else not there /skep/peers      empty; where it is, each task has an address of its own:
+ * those of the others come later, into /skep/run/addresses (address_file.h) /dev/termination-log in
+ * a pod: a file that kubelet mounts; gets what /skep/run/exit gets /skep/relay      empty; where it
+ * is, the container's own output gets all logs (log_line.h) /skep/door       read-only: sockets of
+ * the server, where the engine is on its machine /skep/private    in memory, of the image's user
+ * alone, gone with the container: what holds secrets (scripts of the commands, the job's ssh key);
+ * without it /skep/run
  *
  * `/skep/init enter …` starts a program beside the task's own (enter.c); `/skep/init beside …`
  * becomes one, where the engine cannot be at the other end of a socket (beside.c); `/skep/init
  * fetch …` tells what is missing of the logs (fetch.c); `/skep/init reason …` says why the task is
- * about to be ended (reason.c).
+ * about to be ended (reason.c); `/skep/init addresses …` where its peers are (addresses.c).
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -57,19 +59,25 @@ enum {
 /* `/skep/init reason /skep WORD GRACE_MS`: writes LAYOUT_REASON_NAME, where the engine cannot. */
 #define LAYOUT_REASON "reason"
 
+/* `/skep/init addresses /skep`: writes what comes by its standard input as LAYOUT_ADDRESSES_NAME,
+ * once. */
+#define LAYOUT_ADDRESSES "addresses"
+
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME     "job"
 #define LAYOUT_TASK_NAME    "task"
 #define LAYOUT_NETWORK_NAME "network"
+#define LAYOUT_PEERS_NAME   "peers"
 #define LAYOUT_RELAY_NAME   "relay"
 
 /* in /skep/door: the API, for what tasks ask */
 #define LAYOUT_DOOR_API_NAME "api"
 
 /* in /skep/run */
-#define LAYOUT_EXIT_NAME    "exit"    /* exit_file.h, written by skep-init before it ends */
-#define LAYOUT_REASON_NAME  "reason"  /* exit_file.h, written by the engine before SIGTERM */
-#define LAYOUT_STARTED_NAME "started" /* empty; made when the user's command is about to run */
+#define LAYOUT_EXIT_NAME      "exit"      /* exit_file.h, written by skep-init before it ends */
+#define LAYOUT_REASON_NAME    "reason"    /* exit_file.h, written by the engine before SIGTERM */
+#define LAYOUT_STARTED_NAME   "started"   /* empty; made when the user's command is about to run */
+#define LAYOUT_ADDRESSES_NAME "addresses" /* address_file.h, written by `skep-init addresses` */
 /* Beside /skep/relay: a pipe by which skep-init hears that its logs are fetched. */
 #define LAYOUT_TAKEN_NAME "taken"
 enum {

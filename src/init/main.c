@@ -5,6 +5,7 @@
  *        skep-init beside TERM [COMMAND…]        becomes one (beside.c)
  *        skep-init fetch ROOT OUT ERR ALL RUNTIME    what is missing of the logs (fetch.c)
  *        skep-init reason ROOT WORD GRACE_MS     why the task is about to be ended (reason.c)
+ *        skep-init addresses ROOT                where its peers are (addresses.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -236,6 +237,8 @@ int main(int argc, char **argv)
         return fetch(&init, argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], LAYOUT_REASON) == 0)
         return reason(&init, argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], LAYOUT_ADDRESSES) == 0)
+        return addresses(&init, argc - 2, argv + 2);
     init.root = argc > 1 ? argv[1] : "/skep";
     init.relay_fd = init.taken_fd = -1;
     if (begin(&init, &err) < 0) {

@@ -25,12 +25,12 @@ int reason(struct init *init, int count, char **arguments)
     int64_t grace_ms;
     cleanup_buf struct buf text = BUF_INIT;
     if (count != 3)
-        return fail("it needs a folder, a word, and a time in ms");
+        return fail("it needs a folder, a reason, and a time in ms");
     if (!text_to_int64(text_of(arguments[2]), &grace_ms) || grace_ms < 0 || grace_ms > GRACE_MAX_MS)
-        return fail("the third word is no time in ms");
+        return fail("the last is no time in ms");
     if (!arguments[1][0] || strlen(arguments[1]) >= sizeof file.reason ||
-        strpbrk(arguments[1], " \t\n"))
-        return fail("the second is no word");
+        strpbrk(arguments[1], "\t\n"))
+        return fail("the reason must be a few words on one line");
     snprintf(file.reason, sizeof file.reason, "%s", arguments[1]);
     file.grace_ms = (uint32_t)grace_ms;
     reason_file_write(&file, &text);

@@ -53,11 +53,11 @@ static void host_line(struct buf *lines, const char *address, const char *const 
     buf_char(lines, '\n');
 }
 
-/* Names for programs that know nothing of the variables: `ping worker-1`. The tasks on this node
- * share one address; by that alone mpirun takes all of them for this task, and starts here what it
- * should start there. So each has an address of the loopback as well: a task's own name leads to
- * both, that of another one only to its loopback address. */
-static void hosts_write(struct init *init, const struct job_file *job)
+/* Names for programs that know nothing of the variables: `ping worker-1`. Where the tasks on this
+ * node share one address (`has_aliases`), by that alone mpirun takes all of them for this task, and
+ * starts here what it should start there. So each has an address of the loopback as well: a task's
+ * own name leads to both, that of another one only to its loopback address. */
+static void hosts_write(struct init *init, const struct job_file *job, bool has_aliases)
 {
     cleanup_buf struct buf lines = BUF_INIT;
     for (size_t r = 0; r < job->role_count; r++)
@@ -69,12 +69,13 @@ static void hosts_write(struct init *init, const struct job_file *job)
             const uint32_t alias = TASKS_ADDRESS + (uint32_t)at;
             if (!task->address[0])
                 continue;
-            if (strcmp(task->node, init->self->node) == 0)
+            const bool is_shared = strcmp(task->address, init->self->address) == 0;
+            if (is_shared && has_aliases)
                 host_line(&lines,
                           arena_format(&init->arena, "127.%u.%u.%u", alias >> 16 & 255,
                                        alias >> 8 & 255, alias & 255),
                           names, count, i);
-            if (task == init->self || strcmp(task->node, init->self->node) != 0)
+            if (task == init->self || !is_shared)
                 host_line(&lines, task->address, names, count, i);
         }
     const char *path = arena_format(&init->arena, "%s/../etc/hosts", init->root);
@@ -86,7 +87,8 @@ static void hosts_write(struct init *init, const struct job_file *job)
 }
 
 /* Where the job has a network of its own on this machine, its tasks here reach each other at that
- * network's address; the node's, which the server knows, is for those outside. */
+ * network's address; the node's, which the server knows, is for those outside. Where each task has
+ * one, nothing is known before all run. */
 int setup_network(struct init *init, struct err *err)
 {
     char address[INET6_ADDRSTRLEN] = "";
@@ -98,6 +100,13 @@ int setup_network(struct init *init, struct err *err)
         return errno == ENOENT ? 0 : err_errno(err, errno, "cannot open %s", path);
     const bool is_read = fgets(address, sizeof address, file) != NULL;
     fclose(file);
+    address[strcspn(address, "\n")] = '\0';
+    if (access(arena_format(&init->arena, "%s/%s", init->root, LAYOUT_PEERS_NAME), F_OK) == 0) {
+        int code = addresses_setup(init, address, err);
+        if (code == 0 && !init->is_guest && !init->is_stopping)
+            hosts_write(init, job, false);
+        return code;
+    }
     if (!is_read || inet_pton(AF_INET, address, &parsed) != 1)
         return err_fail(err, ERR_CORRUPT, "", "%s is no address: \"%s\"", path, address);
     struct job_file_task *tasks = ARENA_ARRAY(&init->arena, struct job_file_task, job->task_count);
@@ -108,7 +117,7 @@ int setup_network(struct init *init, struct err *err)
     init->self = tasks + (init->self - job->tasks);
     job->tasks = tasks;
     if (!init->is_guest)
-        hosts_write(init, job);
+        hosts_write(init, job, true);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "init/address_file.h"
 #include "init/env.h"
 #include "init/exit_file.h"
 #include "init/job_file.h"
@@ -61,6 +62,18 @@ static void ends(struct text bytes)
     buf_release(&text);
 }
 
+static void addresses(struct text bytes, struct arena *arena)
+{
+    struct address_file file;
+    struct buf again = BUF_INIT;
+    if (address_file_read(bytes, arena, &file, NULL) < 0)
+        return;
+    assert(address_file_is_whole(bytes));
+    address_file_write(&file, &again);
+    assert(address_file_is_whole(buf_as_text(&again)));
+    buf_release(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena;
@@ -68,10 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct text bytes = {(const char *)data + 1, size - 1};
     arena_init(&arena);
-    if (data[0] % 3 == 0)
+    if (data[0] % 4 == 0)
         job(bytes, &arena);
-    else if (data[0] % 3 == 1)
+    else if (data[0] % 4 == 1)
         task(bytes, &arena);
+    else if (data[0] % 4 == 3)
+        addresses(bytes, &arena);
     else
         ends(bytes);
     arena_release(&arena);

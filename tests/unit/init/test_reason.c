@@ -36,6 +36,9 @@ static void the_file_is_as_the_engines_own(void **state)
     assert_int_equal(told("stopped", "10000"), 0);
     read_back(text);
     assert_string_equal(text, "reason stopped\ngrace_ms 10000\n");
+    assert_int_equal(told("time limit", "10000"), 0);
+    read_back(text);
+    assert_string_equal(text, "reason time limit\ngrace_ms 10000\n");
     assert_int_not_equal(access(in_folder("run/reason.new"), F_OK), 0);
 }
 
@@ -45,7 +48,7 @@ static void what_is_no_reason_is_not_written(void **state)
     assert_int_equal(told("stopped", "10000"), 1); /* there is no folder */
     folder_put("run/other", "");
     assert_int_equal(told("", "1"), 1);
-    assert_int_equal(told("two words", "1"), 1);
+    assert_int_equal(told("two\nlines", "1"), 1);
     assert_int_equal(
         told("a-word-that-has-more-letters-than-the-file-of-the-reason-has-room-for-it", "1"), 1);
     assert_int_equal(told("stopped", "soon"), 1);
