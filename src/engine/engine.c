@@ -16,6 +16,7 @@ int engine_need(const struct engine *engine, enum engine_capability capability, 
         [ENGINE_CAN_EXEC] = "start a program in a running task",
         [ENGINE_CAN_RESIZE] = "change the limits of a running task",
         [ENGINE_CAN_CONNECT] = "reach a port of a running task",
+        [ENGINE_CAN_TELL_ADDRESSES] = "give each task an address of its own",
     };
     assert((unsigned)capability < ENGINE_CAPABILITIES);
     if (engine->capabilities >> capability & 1)

@@ -83,6 +83,7 @@ struct engine_event {
     const struct node_facts *node;
     const struct exit_report *exit;
     const char *runs_on;          /* STARTED: the node that it runs on; NULL: the one asked for */
+    const char *address;          /* STARTED: the task's own; NULL: that of its node */
     const char *reason, *message; /* REFUSED: one word, "OutOfcpu", and a sentence for people */
 };
 
@@ -102,6 +103,8 @@ struct log_part {
 };
 
 struct engine_stats {
+    bool has_only_gpus; /* of what is not of GPUs nothing is known */
+    bool has_no_disk;   /* of what is read and written nothing is known */
     uint64_t cpu_ns, memory_bytes, io_read_bytes, io_write_bytes, pids;
     uint32_t gpu_count;   /* of its GPUs, those that are sampled: the rest is about them */
     uint32_t gpu_percent; /* mean use by the last sample */
@@ -174,7 +177,7 @@ struct engine_ops {
      * ERR_TOO_BIG, ERR_UNSUPPORTED: never; ERR_BUSY, ERR_UNAVAILABLE: as REFUSED, nothing has
      * changed. */
     int (*create)(struct engine *engine, const struct container *container, struct err *err);
-    /* `reason` is one word, told to the task before SIGTERM. is_held is for the server's own
+    /* `reason` is a few words, told to the task before SIGTERM. is_held is for the server's own
      * bookkeeping: files stay until forget in any case. An unknown attempt is ERR_NOT_FOUND. */
     int (*kill)(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
                 const char *reason, bool is_held, struct err *err);
@@ -212,27 +215,35 @@ struct engine_ops {
                 struct err *err);
     /* A connection to a port of a running task, on the task's own network; the caller's. The
      * descriptor does not block, and the connection may still be on its way: it becomes writable,
-     * and SO_ERROR says how it went. Never waits; by any thread. Errors as exec; ERR_UNAVAILABLE:
-     * nobody listens. */
+     * and SO_ERROR says how it went; or it ends before a byte has come. Never waits; by any
+     * thread. Errors as exec; ERR_UNAVAILABLE: nobody listens; ERR_BUSY: there are as many as there
+     * may be. */
     int (*connect)(struct engine *engine, struct attempt_id attempt, uint16_t port,
                    struct err *err);
     /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
      * waits for a driver. */
     void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
                  size_t *count);
+    /* Where tasks have addresses of their own: tasks of one job that run wait for those of their
+     * peers, and these are they (init/address_file.h). A task is told once, whatever the engine has
+     * to do for that; what it has been told before, or does not run any more, is passed over. NULL
+     * where the engine lacks ENGINE_CAN_TELL_ADDRESSES. Called by the launcher's thread. */
+    void (*tell_addresses)(struct engine *engine, const struct attempt_id *attempts, size_t count,
+                           struct text addresses);
 };
 
 /* What an engine may lack; a setting of what stands behind it can decide. */
 enum engine_capability {
-    ENGINE_CAN_LOG,           /* log_read, log_time */
-    ENGINE_CAN_FOLLOW,        /* log_watch */
-    ENGINE_CAN_STATS,         /* stats */
-    ENGINE_CAN_NODE_STATS,    /* node_stats */
-    ENGINE_CAN_SAMPLE_GPUS,   /* gpus */
-    ENGINE_CAN_EXACT_DEVICES, /* a task gets the GPUs of its indices, not just as many */
-    ENGINE_CAN_EXEC,          /* exec */
-    ENGINE_CAN_RESIZE,        /* no operation yet */
-    ENGINE_CAN_CONNECT,       /* connect */
+    ENGINE_CAN_LOG,            /* log_read, log_time */
+    ENGINE_CAN_FOLLOW,         /* log_watch */
+    ENGINE_CAN_STATS,          /* stats */
+    ENGINE_CAN_NODE_STATS,     /* node_stats */
+    ENGINE_CAN_SAMPLE_GPUS,    /* gpus */
+    ENGINE_CAN_EXACT_DEVICES,  /* a task gets the GPUs of its indices, not just as many */
+    ENGINE_CAN_EXEC,           /* exec */
+    ENGINE_CAN_RESIZE,         /* no operation yet */
+    ENGINE_CAN_CONNECT,        /* connect */
+    ENGINE_CAN_TELL_ADDRESSES, /* tell_addresses: STARTED has each task's own */
     ENGINE_CAPABILITIES,
 };
 #define ENGINE_CAN(capability) (1u << (capability))

@@ -45,6 +45,7 @@ void engine_event_translate(const struct engine_event *from, const struct exit_m
     to->task.reason = string_keep(arena, from->reason);
     to->task.message = string_keep(arena, from->message);
     to->task.node = string_keep(arena, from->runs_on);
+    to->task.address = string_keep(arena, from->address);
     if (!meaning)
         return;
     to->task.completion = meaning->completion;

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/utc.h"
 #include "doc/doc.h"
 #include "kube/access.h"
 #include "sys/process.h"
@@ -98,26 +98,6 @@ static struct text status_text(const struct doc *status, const char *key)
     return doc_get_text(status, key, "");
 }
 
-/* "2026-11-23T10:00:00Z", with parts of a second or another zone. 0: it is no time. */
-static int64_t instant_read(const char *text)
-{
-    struct tm at = {0};
-    int hours = 0, minutes = 0;
-    char sign;
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &at);
-    if (!rest)
-        return 0;
-    if (*rest == '.')
-        rest += 1 + strspn(rest + 1, "0123456789");
-    int64_t seconds = (int64_t)timegm(&at);
-    if (strcmp(rest, "Z") != 0) {
-        if (sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) != 3 || (sign != '+' && sign != '-'))
-            return 0;
-        seconds -= (sign == '+' ? 1 : -1) * (hours * 3600 + minutes * 60);
-    }
-    return seconds * 1000;
-}
-
 /* A token becomes a line of a request. */
 static bool token_is_good(struct text token)
 {
@@ -141,7 +121,8 @@ static int status_read(const struct kube_access *access, const struct doc *statu
                                err);
     if (!token_is_good(token))
         return credential_fail(access, "says a token with characters that none has", err);
-    if (expires.length > 0 && (credential->expires_ms = instant_read(expires.at)) == 0)
+    if (expires.length > 0 &&
+        (!utc_read(expires, &credential->expires_ms) || credential->expires_ms == 0))
         return credential_fail(access, "says an expirationTimestamp that is no time", err);
     if (token.length > 0)
         buf_format(&credential->header, "Authorization: Bearer %.*s", TEXT_ARG(token));

@@ -13,6 +13,8 @@ struct kube_right {
     const char *verbs;    /* apart by a space */
     bool is_of_cluster;   /* else of the namespace of the pods */
     bool is_for_claims;   /* needed with gpus: dra only, and in rights-dra.yaml */
+    bool is_for_metrics;  /* needed with nodeMetrics alone */
+    bool can_lack;        /* everything else works without it */
     const char *without;  /* what does not work without it: a sentence */
 };
 

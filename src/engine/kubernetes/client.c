@@ -218,6 +218,11 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
         kube_route_rest(transfer->easy);
         return transfer->is_cut ? 0 : length;
     }
+    if (transfer->call.part && status < 300) {
+        transfer->is_cut = !transfer->call.part(transfer->call.context, transfer->call.key,
+                                                (struct text){bytes, length});
+        return transfer->is_cut ? 0 : length;
+    }
     const size_t most = is_streamed ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
     transfer->is_cut = transfer->answer.length + length > most;
     if (transfer->is_cut)
@@ -396,11 +401,23 @@ static void running_remove(struct kube_client *client, struct transfer *transfer
 
 static bool is_passing_call(const struct transfer *transfer, const struct kube_answer *answer)
 {
-    if (is_stream(&transfer->call) || transfer->is_cut)
+    if (is_stream(&transfer->call) || transfer->call.part || transfer->is_cut)
         return false;
     return is_passing(answer->status) ||
            (answer->is_right_missing && !transfer->call.wants_refusals &&
             (transfer->call.is_lasting || transfer->tries < CLIENT_RIGHT_TRIES));
+}
+
+/* What its answer says of the API server, and of who asks. */
+static void server_judge(struct kube_client *client, struct transfer *transfer,
+                         const struct kube_answer *answer)
+{
+    const struct kube_call *call = &transfer->call;
+    if (!call->bytes && !answer->is_silent && !(transfer->is_cut && call->line))
+        watcher_tell(client, answer);
+    quiet_set(client, transfer->easy, answer->status);
+    if (answer->status == STATUS_UNAUTHORIZED)
+        kube_login_refused(client->login, transfer->credential);
 }
 
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
@@ -427,11 +444,8 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
      * anything has changed since it was started */
     answer.is_silent =
         code == CURLE_OPERATION_TIMEDOUT && transfer->call.line && status == STATUS_OK;
-    if (!transfer->call.bytes && !answer.is_silent && !(transfer->is_cut && transfer->call.line))
-        watcher_tell(client, &answer);
-    quiet_set(client, transfer->easy, answer.status);
-    if (answer.status == STATUS_UNAUTHORIZED)
-        kube_login_refused(client->login, transfer->credential);
+    if (!transfer->call.part)
+        server_judge(client, transfer, &answer);
     if (code == CURLE_PEER_FAILED_VERIFICATION)
         kube_login_distrusted(client->login);
     if (is_passing_call(transfer, &answer)) {

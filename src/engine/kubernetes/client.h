@@ -64,6 +64,10 @@ struct kube_call {
      * It can be silent for ever, as a kubelet that has rotated its file twice while it was read may
      * go on looking at the old one. */
     bool (*bytes)(void *context, uint64_t key, struct text bytes);
+    /* Bytes of a good answer as they come, of a server that the API server only stands before
+     * (metrics.k8s.io): a call that is told at once whatever comes of it. That the other server is
+     * away, knows nobody, or wants to be left alone says nothing of the API server. */
+    bool (*part)(void *context, uint64_t key, struct text bytes);
     void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
 };
 

@@ -12,7 +12,7 @@
 
 struct device_entry {
     char *pool, *name; /* NULL: no device has ever had this index */
-    char *model, *root;
+    char *model, *root, *uuid;
     bool is_offered; /* and not tainted */
 };
 
@@ -22,6 +22,7 @@ static void entry_release(struct device_entry *entry)
     mem_free(entry->name);
     mem_free(entry->model);
     mem_free(entry->root);
+    mem_free(entry->uuid);
     *entry = (struct device_entry){0};
 }
 
@@ -39,6 +40,16 @@ bool device_table_is_offered(const struct device_table *table, size_t index, con
     *pool = table->all.items[index].pool;
     *name = table->all.items[index].name;
     return table->all.items[index].is_offered;
+}
+
+bool device_table_find(const struct device_table *table, const char *uuid, uint16_t *index)
+{
+    for (size_t i = 0; uuid[0] && i < table->all.count; i++)
+        if (table->all.items[i].uuid && strcmp(table->all.items[i].uuid, uuid) == 0) {
+            *index = (uint16_t)i;
+            return true;
+        }
+    return false;
 }
 
 static struct device_entry *entry_find(const struct device_table *table, const char *pool,
@@ -81,6 +92,7 @@ static void entry_set(struct device_entry *entry, const struct slice_device *dev
     word_set(&entry->name, device->name);
     word_set(&entry->model, device->model);
     word_set(&entry->root, device->root);
+    word_set(&entry->uuid, device->uuid);
     entry->is_offered = !device->taint;
 }
 

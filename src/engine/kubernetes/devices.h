@@ -60,6 +60,8 @@ const char *device_table_facts(const struct device_table *table, const char *oth
 /* Is the device of an index offered now? *pool and *name: which it is; NULL: none has been. */
 bool device_table_is_offered(const struct device_table *table, size_t index, const char **pool,
                              const char **name);
+/* By its UUID. False: no device has told that it has this one. */
+bool device_table_find(const struct device_table *table, const char *uuid, uint16_t *index);
 void device_table_release(struct device_table *table);
 
 /* Append the line of these indices. ERR_UNAVAILABLE: one of them is not offered now. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/byte_flow.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -46,8 +47,7 @@ enum {
 
 struct way { /* what comes from the program, and its caller has not taken yet */
     int fd;  /* -1: nobody takes it */
-    struct buf bytes;
-    size_t taken;
+    struct byte_flow flow;
 };
 
 struct kube_exec {
@@ -61,6 +61,7 @@ struct kube_exec {
     int wake;           /* of the thread, by an operation */
     int input;          /* the first of `ours`, while something may come */
     struct way ways[2]; /* output, error */
+    bool is_held;       /* the connection has not been read, as its bytes were not taken */
     bool has_terminal;
     int code;             /* its exit code, once the server has told it; 137 until then */
     pthread_mutex_t lock; /* of what follows */
@@ -84,9 +85,23 @@ static void told(int fd)
 
 /* --- the connection --- */
 
+static size_t way_left(const struct way *way)
+{
+    return way->fd < 0 ? 0 : byte_flow_left(&way->flow);
+}
+
+static size_t bytes_left(const struct kube_exec *exec)
+{
+    return way_left(&exec->ways[0]) + way_left(&exec->ways[1]);
+}
+
 static ssize_t on_read(void *context, void *bytes, size_t size)
 {
-    return kube_upgrade_read(((struct kube_exec *)context)->upgrade, bytes, size);
+    struct kube_exec *exec = context;
+    exec->is_held = bytes_left(exec) >= WAITING_MAX;
+    if (exec->is_held)
+        return WEBSOCKET_LATER;
+    return kube_upgrade_read(exec->upgrade, bytes, size);
 }
 
 static ssize_t on_write(void *context, const void *bytes, size_t size)
@@ -126,7 +141,7 @@ static void on_message(void *context, bool is_text, struct text message)
         exec->code = code_of(bytes);
     else if (channel == CHANNEL_OUTPUT || channel == CHANNEL_ERROR)
         if (exec->ways[channel - CHANNEL_OUTPUT].fd >= 0)
-            buf_text(&exec->ways[channel - CHANNEL_OUTPUT].bytes, bytes);
+            buf_text(&exec->ways[channel - CHANNEL_OUTPUT].flow.bytes, bytes);
 }
 
 static void channel_send(struct kube_exec *exec, enum channel channel, struct text bytes)
@@ -153,26 +168,18 @@ static void size_send(struct kube_exec *exec)
 
 static void way_write(struct way *way)
 {
-    while (way->fd >= 0 && way->taken < way->bytes.length) {
-        const ssize_t written = send(way->fd, way->bytes.at + way->taken,
-                                     way->bytes.length - way->taken, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (way_left(way) > 0) {
+        const struct text front = byte_flow_front(&way->flow);
+        const ssize_t written = send(way->fd, front.at, front.length, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0 && errno == EAGAIN)
             return;
-        if (written < 0) {
+        if (written < 0)
             way->fd = -1; /* its owner closes it */
-            return;
-        }
-        way->taken += (size_t)written;
+        else
+            byte_flow_advance(&way->flow, (size_t)written);
     }
-    buf_clear(&way->bytes);
-    way->taken = 0;
-}
-
-static size_t way_left(const struct way *way)
-{
-    return way->fd < 0 ? 0 : way->bytes.length - way->taken;
 }
 
 static void input_read(struct kube_exec *exec)
@@ -193,22 +200,31 @@ static void input_read(struct kube_exec *exec)
 
 enum { WAIT_CONNECTION, WAIT_WAKE, WAIT_INPUT, WAIT_OUTPUT, WAIT_ERROR, WAITS };
 
-static void wait_for_any(struct kube_exec *exec)
+/* A descriptor of which nothing is wanted is left out: that its other side has gone would be told
+ * for ever. */
+static void waits_make(const struct kube_exec *exec, struct pollfd waits[WAITS])
 {
-    struct pollfd waits[WAITS];
+    const short connection = (short)((exec->is_held ? 0 : POLLIN) |
+                                     (websocket_is_behind(exec->websocket) ? POLLOUT : 0));
     for (size_t i = 0; i < WAITS; i++)
         waits[i] = (struct pollfd){.fd = -1};
-    const bool is_full = way_left(&exec->ways[0]) + way_left(&exec->ways[1]) > WAITING_MAX;
     waits[WAIT_WAKE] = (struct pollfd){.fd = exec->wake, .events = POLLIN};
-    waits[WAIT_CONNECTION].fd = kube_upgrade_fd(exec->upgrade);
-    waits[WAIT_CONNECTION].events =
-        (short)((is_full ? 0 : POLLIN) | (websocket_is_behind(exec->websocket) ? POLLOUT : 0));
+    if (connection)
+        waits[WAIT_CONNECTION] =
+            (struct pollfd){.fd = kube_upgrade_fd(exec->upgrade), .events = connection};
     if (exec->input >= 0 && websocket_queued(exec->websocket) < WAITING_MAX)
         waits[WAIT_INPUT] = (struct pollfd){.fd = exec->input, .events = POLLIN};
     for (int i = 0; i < 2; i++)
         if (way_left(&exec->ways[i]) > 0)
             waits[WAIT_OUTPUT + i] = (struct pollfd){.fd = exec->ways[i].fd, .events = POLLOUT};
-    if (poll(waits, WAITS, -1) <= 0)
+}
+
+/* Until something can be done; or only at what can be done now. */
+static void wait_for_any(struct kube_exec *exec, bool waits_for_it)
+{
+    struct pollfd waits[WAITS];
+    waits_make(exec, waits);
+    if (poll(waits, WAITS, waits_for_it ? -1 : 0) <= 0)
         return;
     uint64_t count;
     if (waits[WAIT_WAKE].revents && read(exec->wake, &count, sizeof count) < 0)
@@ -231,15 +247,16 @@ static void *exec_run(void *context)
     bool is_open = true;
     while (is_open && !is_ending(exec)) {
         size_send(exec);
-        if (way_left(&exec->ways[0]) + way_left(&exec->ways[1]) <= WAITING_MAX)
-            is_open = websocket_work(exec->websocket);
+        is_open = websocket_work(exec->websocket);
         for (size_t i = 0; i < 2; i++)
             way_write(&exec->ways[i]);
+        /* the connection may hold more, of which poll would not tell */
+        const bool can_read = exec->is_held && bytes_left(exec) < WAITING_MAX;
         if (is_open)
-            wait_for_any(exec);
+            wait_for_any(exec, !can_read);
     }
     /* what came last is the caller's, too */
-    while (way_left(&exec->ways[0]) + way_left(&exec->ways[1]) > 0 && !is_ending(exec)) {
+    while (bytes_left(exec) > 0 && !is_ending(exec)) {
         struct pollfd waits[] = {
             {.fd = exec->wake, .events = POLLIN},
             {.fd = way_left(&exec->ways[0]) ? exec->ways[0].fd : -1, .events = POLLOUT},
@@ -314,7 +331,7 @@ static void exec_release(struct kube_exec *exec)
     for (size_t i = 0; i < COUNT_OF(descriptors); i++)
         descriptor_close(descriptors[i]);
     for (size_t i = 0; i < COUNT_OF(exec->ways); i++)
-        buf_release(&exec->ways[i].bytes);
+        byte_flow_release(&exec->ways[i].flow);
     pthread_mutex_destroy(&exec->lock);
     mem_free(exec);
 }
@@ -403,8 +420,7 @@ static int exec_start(struct kube_exec *exec, const char *const *begin,
     return 0;
 }
 
-/* Whether it may be asked for. */
-static int task_check(struct kube *kube, struct attempt_id attempt, struct err *err)
+int kube_task_check(struct kube *kube, struct attempt_id attempt, struct err *err)
 {
     pthread_mutex_lock(&kube->lock);
     const struct kube_task *task = kube_task_find(kube, attempt);
@@ -450,6 +466,6 @@ int kube_exec(struct engine *engine, struct attempt_id attempt,
     struct kube *kube = (struct kube *)engine;
     const char *const begin[] = {LAYOUT_INIT, LAYOUT_BESIDE,
                                  request->has_terminal ? request->terminal : "-", NULL};
-    int code = task_check(kube, attempt, err);
+    int code = kube_task_check(kube, attempt, err);
     return code < 0 ? code : kube_exec_words(kube, attempt, begin, request, out, err);
 }

@@ -211,6 +211,7 @@ void follow_answered(void *context)
         log_info("engine", "kubernetes: the API server answers again");
         kube->is_unreachable = false;
         nodes_heard(kube);
+        kube_metrics_hurry(kube);
         nodes_tell(kube, &tells);
     }
     kube_leave(kube, &tells);

@@ -20,8 +20,4 @@ bool given_up_read(const char *directory, struct attempt_id attempt, struct buf 
                    struct buf *message);
 void given_up_drop(const char *directory, struct attempt_id attempt); /* if it was */
 
-/* All of them, in no order. */
-void given_up_each(const char *directory, void (*seen)(void *context, struct attempt_id attempt),
-                   void *context);
-
 #endif

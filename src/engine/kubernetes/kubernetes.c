@@ -1,13 +1,14 @@
 #include "engine/kubernetes/kubernetes.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "engine/kubernetes/forward.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_template.h"
@@ -35,12 +36,17 @@ static int unknown(struct attempt_id attempt, struct err *err)
 static void kube_free(struct engine *engine)
 {
     struct kube *kube = kube_of(engine);
+    kube_gpus_stop(kube);
     kube_fetches_end(kube); /* they ask by the client, and tell its thread */
     kube_reasons_end(kube);
+    kube_tellings_end(kube);
+    kube_forwards_free(kube->forwards);
     kube_client_free(kube->client);
+    kube_metrics_release(kube);
     logs_close(kube);
     tasks_free(kube);
     nodes_free(kube);
+    id_map_release(&kube->noted);
     pthread_cond_destroy(&kube->synced);
     pthread_mutex_destroy(&kube->lock);
     arena_wipe(&kube->arena); /* it has the token and the key */
@@ -96,10 +102,25 @@ static int kube_list(struct engine *engine, struct attempt_id **attempts, size_t
     return code;
 }
 
+/* Under the lock. */
+static int users_choose(struct kube *kube, const struct container *container, bool *has_own_users,
+                        struct err *err)
+{
+    const struct kube_node *node = kube_node_find(kube, container->node);
+    const bool can = node && node->is_there && node->has_own_users;
+    const char *cluster = container->virtual_cluster ? container->virtual_cluster : "";
+    *has_own_users = pod_network_has_own_users(&kube->settings.network, cluster, can);
+    if (kube->settings.network.users == KUBE_USERS_REQUIRED && !*has_own_users)
+        return err_fail(err, ERR_UNAVAILABLE, "",
+                        "node %.100s gives pods no user ids of their own now", container->node);
+    return 0;
+}
+
 static int kube_create(struct engine *engine, const struct container *container, struct err *err)
 {
     struct kube *kube = kube_of(engine);
     cleanup_buf struct buf devices = BUF_INIT;
+    bool has_own_users = false;
     const bool wants_claim = kube->settings.nodes.gpus == KUBE_GPUS_DRA &&
                              container->gpu_count > 0 && !container->is_gpu_simulated;
     int code = pod_check(container, &kube->settings, err);
@@ -115,10 +136,13 @@ static int kube_create(struct engine *engine, const struct container *container,
     if (!task && code == 0 && kube->is_unreachable)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the cluster cannot be reached: %.180s",
                         kube->trouble);
+    if (!task && code == 0)
+        code = users_choose(kube, container, &has_own_users, err);
     if (!task && code == 0 && wants_claim)
         code = nodes_pick(kube, container, &devices, err);
     if (!task && code == 0) {
         task = kube_task_add(kube, container->attempt, container->node);
+        task->has_own_users = has_own_users;
         task->devices = wants_claim ? mem_copy(buf_cstr(&devices)) : NULL;
         task_log_begin(kube, container->attempt, container->job);
         kube_task_begin(kube, task, container);
@@ -179,35 +203,17 @@ static int kube_forget(struct engine *engine, struct attempt_id attempt, struct 
     return code;
 }
 
-/* --- what it cannot do yet; the server asks for the capability first --- */
-
-static int cannot(struct engine *engine, enum engine_capability capability, struct err *err)
-{
-    int code = engine_need(engine, capability, err);
-    assert(code < 0);
-    return code;
-}
-
-static int kube_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
-                           struct err *err)
-{
-    (void)node, (void)stats;
-    return cannot(engine, ENGINE_CAN_NODE_STATS, err);
-}
-
 static int kube_connect(struct engine *engine, struct attempt_id attempt, uint16_t port,
                         struct err *err)
 {
-    (void)attempt, (void)port;
-    return cannot(engine, ENGINE_CAN_CONNECT, err);
-}
-
-static void kube_gpus_none(struct engine *engine, struct arena *arena,
-                           const struct engine_gpu **gpus, size_t *count)
-{
-    (void)engine, (void)arena;
-    *gpus = NULL;
-    *count = 0;
+    struct kube *kube = kube_of(engine);
+    char name[OBJECT_NAME_SIZE], pod[KUBE_PATH_SIZE];
+    int code = kube_task_check(kube, attempt, err);
+    if (code < 0)
+        return code;
+    object_name(name, kube->settings.instance, attempt);
+    snprintf(pod, sizeof pod, "/api/v1/namespaces/%s/pods/%s", kube->settings.space, name);
+    return kube_forward_open(kube->forwards, pod, port, err);
 }
 
 static const struct engine_ops kube_ops = {
@@ -224,7 +230,8 @@ static const struct engine_ops kube_ops = {
     .node_stats = kube_node_stats,
     .exec = kube_exec,
     .connect = kube_connect,
-    .gpus = kube_gpus_none,
+    .gpus = kube_gpus,
+    .tell_addresses = kube_tell_addresses,
 };
 
 /* --- made --- */
@@ -260,6 +267,16 @@ static void slices_make(struct kube *kube, const struct engine_kubernetes_config
     kube->follow_count = FOLLOWS;
 }
 
+static struct pod_network network_kept(struct kube *kube, const struct pod_network *from)
+{
+    struct pod_network network = *from;
+    const char **clusters = ARENA_ARRAY(&kube->arena, const char *, from->host_cluster_count);
+    for (size_t i = 0; i < from->host_cluster_count; i++)
+        clusters[i] = arena_copy(&kube->arena, text_of(from->host_clusters[i]));
+    network.host_clusters = clusters;
+    return network;
+}
+
 static int settings_make(struct kube *kube, const struct engine_kubernetes_config *config,
                          struct err *err)
 {
@@ -274,6 +291,7 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
         .service_account = setting(kube, config->service_account, ""),
         .infiniband_resource = setting(kube, config->infiniband_resource, ""),
         .log_mib = log_mib_of(config),
+        .network = network_kept(kube, &config->network),
         .device_class = setting(kube, config->device_class, KUBE_DEVICE_DRIVER),
         .nodes = {.gpus = config->gpus,
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
@@ -281,6 +299,10 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
                   .gpu_type_label = setting(kube, config->gpu_type_label, "nvidia.com/gpu.product"),
                   .taint = setting(kube, config->taint, ENGINE_KUBERNETES_TAINT)},
     };
+    if (settings->network.users == KUBE_USERS_REQUIRED)
+        settings->nodes.users_handler = settings->runtime_class;
+    if (pod_network_check(&settings->network, err) < 0)
+        return ERR_INVALID;
     if (config->gpus != KUBE_GPUS_DRA &&
         (config->device_driver || config->device_class || config->gpu_type_attribute))
         return err_fail(err, ERR_INVALID, "engine.kubernetes",
@@ -301,6 +323,8 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
     feed_init(&kube->follows[FOLLOW_PODS].feed,
               arena_format(&kube->arena, "/api/v1/namespaces/%s/pods", settings->space),
               arena_format(&kube->arena, "skep.internal%%2Finstance%%3D%s", settings->instance));
+    kube->gpu_metrics.port = config->gpu_metrics_port;
+    kube->gpu_metrics.path = setting(kube, config->gpu_metrics_path, KUBE_GPU_METRICS_PATH);
     kube->follow_count = FOLLOW_SLICES;
     if (config->gpus == KUBE_GPUS_DRA)
         slices_make(kube, config);
@@ -334,16 +358,21 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
 {
     struct kube *kube = mem_zero(1, sizeof *kube);
     kube->engine.ops = &kube_ops;
-    kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXEC);
+    kube->engine.capabilities = ENGINE_CAN(ENGINE_CAN_EXEC) | ENGINE_CAN(ENGINE_CAN_CONNECT);
     if (config->gpus != KUBE_GPUS_PLUGIN)
         kube->engine.capabilities |= ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
+    if (config->network.mode == KUBE_NETWORK_POD)
+        kube->engine.capabilities |= ENGINE_CAN(ENGINE_CAN_TELL_ADDRESSES);
     kube->logs.segment_bytes = config->log_segment_mib << 20;
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
     kube->late_ms = KUBE_LATE_MS;
+    kube->metrics.is_off = config->is_node_metrics_off;
+    kube->metrics.again_ms = KUBE_METRICS_AGAIN_MS;
     kube->node_lost_ms = 1000 * (config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);
     kube->sink = sink;
     watcher_init(&kube->logs.collector);
+    watcher_init(&kube->gpu_metrics.watcher);
     arena_init(&kube->arena);
     pthread_mutex_init(&kube->lock, NULL);
     clock_condition_init(&kube->synced);
@@ -361,11 +390,17 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
                                (struct kube_watcher){kube, follow_failed, follow_answered},
                                &kube->client, err);
     if (code == 0)
+        code =
+            kube_forwards_new(kube->client, &kube->access, KUBE_FORWARDS_MAX, &kube->forwards, err);
+    if (code == 0)
         code = logs_start(kube, err);
+    if (code == 0)
+        code = kube_gpus_start(kube, err);
     if (code < 0) {
         kube_free(&kube->engine);
         return code;
     }
+    kube_metrics_start(kube);
     follows_start(kube);
     *engine = &kube->engine;
     return 0;

@@ -8,6 +8,7 @@
 #define ENGINE_KUBERNETES_KUBERNETES_H
 #include "engine/engine.h"
 #include "engine/kubernetes/node_object.h"
+#include "engine/kubernetes/pod_network.h"
 
 struct err;
 
@@ -21,7 +22,8 @@ struct engine_kubernetes_config {
     const char *runtime_class, *priority_class, *service_account; /* NULL: none */
     const char *pod_template;        /* path of a part of a Pod that each pod gets; NULL: none */
     const char *infiniband_resource; /* an extended resource of the nodes that have it; NULL */
-    const char *taint;               /* NULL: ENGINE_KUBERNETES_TAINT */
+    struct pod_network network;
+    const char *taint;                         /* NULL: ENGINE_KUBERNETES_TAINT */
     const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
     enum kube_gpus gpus;
     const char *device_driver, *device_class; /* KUBE_GPUS_DRA; NULL: KUBE_DEVICE_DRIVER */
@@ -29,8 +31,15 @@ struct engine_kubernetes_config {
     const char *directory; /* for logs and what must outlive a restart; NULL: no logs are kept */
     uint64_t log_segment_mib, log_keep_mib; /* 0: as the local engine's */
     int64_t log_keep_s;
+    uint16_t gpu_metrics_port;    /* where DCGM's exporter is on each node; 0: it is not asked */
+    const char *gpu_metrics_path; /* NULL: KUBE_GPU_METRICS_PATH */
+    bool is_node_metrics_off;     /* the resource metrics API is not asked what nodes use */
     uint32_t node_lost_s; /* a node that is silent for so long is lost; 0: KUBE_NODE_LOST_S */
 };
+
+/* Those of dcgm-exporter. */
+#define KUBE_GPU_METRICS_PATH "/metrics"
+enum { KUBE_GPU_METRICS_PORT = 9400 };
 
 #define ENGINE_KUBERNETES_TAINT "skep.internal/dedicated"
 

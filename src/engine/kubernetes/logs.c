@@ -401,24 +401,32 @@ ssize_t kube_log_read(struct engine *engine, struct attempt_id attempt, enum log
     return got;
 }
 
+static bool is_use_known(const struct kube_task *task)
+{
+    return task->log.use_ms > 0 && clock_monotonic_ms() - task->log.use_ms < KUBE_USE_OLD_MS;
+}
+
 int kube_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
                struct err *err)
 {
     struct kube *kube = (struct kube *)engine;
     pthread_mutex_lock(&kube->lock);
     const struct kube_task *task = kube_task_find(kube, attempt);
-    const bool is_known = task && task->state == TASK_RUNS && task->log.use_ms > 0 &&
-                          clock_monotonic_ms() - task->log.use_ms < KUBE_USE_OLD_MS;
-    if (is_known)
+    const bool is_running = task && task->state == TASK_RUNS;
+    const bool has_use = is_running && is_use_known(task);
+    *stats = (struct engine_stats){.has_only_gpus = !has_use};
+    if (has_use)
         *stats = (struct engine_stats){.cpu_ns = task->log.use.cpu_ns,
                                        .memory_bytes = task->log.use.memory_bytes,
                                        .io_read_bytes = task->log.use.read_bytes,
                                        .io_write_bytes = task->log.use.written_bytes,
                                        .pids = task->log.use.pids};
+    const bool has_gpus = is_running && kube_task_gpus_add(kube, task, stats);
     pthread_mutex_unlock(&kube->lock);
-    return is_known ? 0
-                    : err_fail(err, ERR_NOT_FOUND, "", "what attempt %llu uses is not known now",
-                               (unsigned long long)attempt.v);
+    return has_use || has_gpus
+               ? 0
+               : err_fail(err, ERR_NOT_FOUND, "", "what attempt %llu uses is not known now",
+                          (unsigned long long)attempt.v);
 }
 
 int kube_log_time(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
@@ -497,6 +505,9 @@ int logs_open(struct kube *kube, const char *directory, struct err *err)
     kube->logs.directory = logs;
     kube->given_up = arena_format(&kube->arena, "%s/given-up", directory);
     kube->secret_notes = arena_format(&kube->arena, "%s/secrets", directory);
+    secrets_noted_read(kube);
+    if (kube->settings.network.mode == KUBE_NETWORK_POD)
+        kube->address_notes = arena_format(&kube->arena, "%s/addresses", directory);
     kube->logs.watch = log_watch_new(&why);
     if (!kube->logs.watch)
         log_warning("engine", "kubernetes: %s: who follows a log looks from time to time",

@@ -79,6 +79,13 @@ bool node_object_is_silent(const struct doc *node)
     return strcmp(object_string(ready_find(node), "status"), "Unknown") == 0;
 }
 
+bool node_object_has_own_users(const struct doc *node, const char *handler)
+{
+    const struct doc *list = doc_get_list(doc_get(node, "status"), "runtimeHandlers");
+    return doc_get_bool(object_at(entry_find(list, "name", handler), "features"), "userNamespaces",
+                        false);
+}
+
 /* Why it takes no pods; "": it does. */
 static const char *trouble_of(const struct doc *node, const struct node_rules *rules,
                               struct arena *arena)
@@ -97,6 +104,8 @@ static const char *trouble_of(const struct doc *node, const struct node_rules *r
     if (taint)
         return arena_format(arena, "it has the taint %.150s:%.40s", object_string(taint, "key"),
                             object_string(taint, "effect"));
+    if (rules->users_handler && !node_object_has_own_users(node, rules->users_handler))
+        return "its runtime gives pods no user ids of their own (userNamespaces: required)";
     return "";
 }
 

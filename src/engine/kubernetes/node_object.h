@@ -25,6 +25,9 @@ struct node_rules {
     const char *gpu_count_label; /* the same where no plugin tells it, with KUBE_GPUS_ENV */
     const char *gpu_type_label;  /* "nvidia.com/gpu.product": the SKU */
     const char *taint;           /* by its key; pods of Skep tolerate it. "": none */
+    /* of the runtime that must give pods user ids of their own, "": the default one; NULL: it need
+     * not */
+    const char *users_handler;
 };
 
 enum { NODE_OBJECT_GPUS_MAX = 4096 };
@@ -38,6 +41,10 @@ int node_object_read(const struct doc *node, const struct node_rules *rules, str
 /* Does its kubelet offer any of this extended resource? One that is not offered at all is passed
  * over by the kubelet: the pod would start without it. */
 bool node_object_offers(const struct doc *node, const char *resource);
+
+/* Does its runtime, by the name of the handler ("": the default one), give pods user ids of their
+ * own? Kubelets tell it since Kubernetes 1.31. */
+bool node_object_has_own_users(const struct doc *node, const char *handler);
 
 /* Its kubelet has told nothing for so long that the cluster does not know whether it is ready. */
 bool node_object_is_silent(const struct doc *node);

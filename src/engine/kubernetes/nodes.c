@@ -51,7 +51,7 @@ static bool facts_are_same(const struct node_facts *a, const struct node_facts *
            strcmp(a->reason, b->reason) == 0 && strcmp(a->address, b->address) == 0;
 }
 
-static struct kube_node *node_find(struct kube *kube, const char *name)
+struct kube_node *kube_node_find(struct kube *kube, const char *name)
 {
     uint32_t at = text_map_get(&kube->node_names, text_of(name));
     return at == MAP_NONE ? NULL : &kube->nodes.items[at];
@@ -59,7 +59,7 @@ static struct kube_node *node_find(struct kube *kube, const char *name)
 
 bool node_has_infiniband(struct kube *kube, const char *name)
 {
-    const struct kube_node *node = node_find(kube, name);
+    const struct kube_node *node = kube_node_find(kube, name);
     return node && node->is_there && node->has_infiniband;
 }
 
@@ -75,7 +75,7 @@ static void node_lose(struct kube *kube, struct kube_node *node, struct tells *t
 /* Its entry, which is made when nobody has told of it yet. */
 static struct kube_node *node_of(struct kube *kube, const char *name)
 {
-    struct kube_node *node = node_find(kube, name);
+    struct kube_node *node = kube_node_find(kube, name);
     if (node)
         return node;
     node = ARRAY_ADD(&kube->nodes);
@@ -319,7 +319,7 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     struct node_facts facts;
     struct err err;
     if (is_removed) {
-        struct kube_node *node = node_find(kube, object_string(object, "metadata.name"));
+        struct kube_node *node = kube_node_find(kube, object_string(object, "metadata.name"));
         if (node)
             node_lose(kube, node, tells);
         return;
@@ -340,6 +340,7 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     node_take(kube, &facts, mark, is_news, tells);
     node->has_infiniband = kube->settings.infiniband_resource[0] &&
                            node_object_offers(object, kube->settings.infiniband_resource);
+    node->has_own_users = node_object_has_own_users(object, kube->settings.runtime_class);
     silence_note(kube, node, node_object_is_silent(object));
 }
 
@@ -388,7 +389,7 @@ void nodes_devices_known(struct kube *kube, struct tells *tells)
 int nodes_pick(struct kube *kube, const struct container *container, struct buf *out,
                struct err *err)
 {
-    const struct kube_node *node = node_find(kube, container->node);
+    const struct kube_node *node = kube_node_find(kube, container->node);
     if (!node || !node->is_there)
         return err_fail(err, ERR_UNAVAILABLE, "", "the cluster has no node %.100s now",
                         container->node);
@@ -419,6 +420,7 @@ void nodes_free(struct kube *kube)
         mem_free(kube->nodes.items[i].gpu_label);
         mem_free(kube->nodes.items[i].devices_trouble);
         device_table_release(&kube->nodes.items[i].devices);
+        gpu_table_release(&kube->nodes.items[i].gpus);
     }
     slices_release(&kube->slices);
     ARRAY_FREE(&kube->nodes);

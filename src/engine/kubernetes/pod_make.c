@@ -22,6 +22,9 @@
     "set -e; cp -f /usr/lib/skep/skep-init /skep/init; chmod 0755 /skep/init; "                    \
     "mkdir -p /skep/log /skep/run /skep/private; : >/skep/job; : >/skep/task; : >/skep/relay"
 
+/* Each task has an address of its own, which its kubelet knows now; those of others come later. */
+#define BRING_ADDRESS "; printf %s \"$" POD_ADDRESS_VARIABLE "\" >/skep/network; : >/skep/peers"
+
 /* --- what can be made --- */
 
 static bool image_is_remote(const char *image)
@@ -262,7 +265,9 @@ static void rights_write(struct json_writer *json, bool wants_infiniband)
 static void containers_write(struct json_writer *json, const struct container *container,
                              const struct pod_settings *settings, bool has_claim)
 {
-    static const char *const bring[] = {"/bin/sh", "-c", BRING_COMMAND};
+    const bool has_address = settings->network.mode == KUBE_NETWORK_POD;
+    const char *const bring[] = {"/bin/sh", "-c",
+                                 has_address ? BRING_COMMAND BRING_ADDRESS : BRING_COMMAND};
     static const char *const init[] = {LAYOUT_INIT};
     json_key(json, "initContainers");
     json_array(json);
@@ -270,6 +275,11 @@ static void containers_write(struct json_writer *json, const struct container *c
     json_key_string(json, "name", POD_CONTAINER_INIT);
     json_key_string(json, "image", settings->init_image);
     json_key_strings(json, "command", bring, COUNT_OF(bring));
+    if (has_address) {
+        json_key(json, "env");
+        json_raw(json, TEXT("[{\"name\":\"" POD_ADDRESS_VARIABLE "\",\"valueFrom\":{\"fieldRef\":"
+                            "{\"fieldPath\":\"status.podIP\"}}}]"));
+    }
     resources_write(json, container, settings, false); /* no more than the task: it comes after */
     pod_program_mount_write(json);
     rights_write(json, false);
@@ -323,6 +333,19 @@ static void claim_name(struct json_writer *json, const char *claim)
     json_array_end(json);
 }
 
+static void network_write(struct json_writer *json, const struct container *container,
+                          const struct pod_settings *settings)
+{
+    const char *cluster = container->virtual_cluster ? container->virtual_cluster : "";
+    assert(!settings->has_own_users || !pod_network_is_host(&settings->network, cluster));
+    if (pod_network_is_host(&settings->network, cluster)) {
+        json_key_bool(json, "hostNetwork", true);
+        json_key_string(json, "dnsPolicy", "ClusterFirstWithHostNet");
+    }
+    if (settings->has_own_users)
+        json_key_bool(json, "hostUsers", false);
+}
+
 static void plain_write(const struct container *container, const struct pod_settings *settings,
                         const char *devices, struct buf *out)
 {
@@ -338,8 +361,7 @@ static void plain_write(const struct container *container, const struct pod_sett
     json_object(&json);
     json_key_string(&json, "nodeName", container->node);
     json_key_string(&json, "restartPolicy", "Never");
-    json_key_bool(&json, "hostNetwork", true); /* peers are told the node's address and ports */
-    json_key_string(&json, "dnsPolicy", "ClusterFirstWithHostNet");
+    network_write(&json, container, settings);
     json_key_bool(&json, "automountServiceAccountToken", false);
     json_key_bool(&json, "enableServiceLinks", false);
     json_key_int(&json, "terminationGracePeriodSeconds", POD_GRACE_S);

@@ -6,6 +6,7 @@
 #ifndef ENGINE_KUBERNETES_POD_MAKE_H
 #define ENGINE_KUBERNETES_POD_MAKE_H
 #include "engine/kubernetes/node_object.h"
+#include "engine/kubernetes/pod_network.h"
 
 struct buf;
 struct container;
@@ -23,6 +24,8 @@ struct pod_settings {
         log_mib; /* of the volume with its logs' segments: a pod with more is evicted; 0: any */
     const char *device_class; /* of the claims, with KUBE_GPUS_DRA */
     struct node_rules nodes;
+    struct pod_network network;
+    bool has_own_users; /* of this one pod: its user ids are nobody's on the node */
 };
 
 enum { POD_GRACE_S = 30, POD_SECRET_MAX = 1 << 20 };

@@ -17,6 +17,9 @@ struct doc;
 #define POD_CONTAINER_TASK "task"
 #define POD_CONTAINER_INIT "skep"
 
+/* A variable of the latter: the address of the pod. */
+#define POD_ADDRESS_VARIABLE "SKEP_POD_ADDRESS"
+
 /* The reason of a pod that waits for its volumes or its sandbox. */
 #define POD_UNPREPARED "PodNotPrepared"
 
@@ -38,8 +41,9 @@ enum { POD_PATIENCE_MS = 5 * 60 * 1000 };
 
 struct pod_object {
     const char *name, *uid, *version, *node;
-    bool is_deleting; /* it has a deletionTimestamp */
-    bool has_started; /* the task's container runs, or has run */
+    const char *address; /* "": its sandbox has not been made, or that is not told yet */
+    bool is_deleting;    /* it has a deletionTimestamp */
+    bool has_started;    /* the task's container runs, or has run */
     enum pod_stage stage;
     enum pod_patience patience;   /* WAITING */
     const char *reason, *message; /* WAITING, REFUSED */

@@ -113,7 +113,8 @@ static bool mount_is_skeps(const struct doc *item)
 
 static bool variable_is_skeps(const struct doc *item)
 {
-    return strcmp(object_string(item, "name"), "NVIDIA_VISIBLE_DEVICES") == 0;
+    const char *name = object_string(item, "name");
+    return strcmp(name, "NVIDIA_VISIBLE_DEVICES") == 0 || strcmp(name, POD_ADDRESS_VARIABLE) == 0;
 }
 
 static bool claim_is_skeps(const struct doc *item)
@@ -167,6 +168,7 @@ static int spec_check(const struct doc *spec, struct err *err)
     static const char *const refused[] = {"nodeName",
                                           "restartPolicy",
                                           "hostNetwork",
+                                          "hostUsers",
                                           "ephemeralContainers",
                                           "schedulerName",
                                           "nodeSelector",

@@ -8,16 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/kubernetes/given_up.h"
+#include "engine/kubernetes/attempt_files.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
-
-enum { PATH_MAX_OWN = 440 };
-
-static void path_of(const char *directory, struct attempt_id attempt, char path[PATH_MAX_OWN])
-{
-    snprintf(path, PATH_MAX_OWN, "%.400s/%" PRIu64, directory, attempt.v);
-}
 
 static int note_open(const char *path)
 {
@@ -26,10 +19,10 @@ static int note_open(const char *path)
 
 void secret_note_put(const char *directory, struct attempt_id attempt)
 {
-    char path[PATH_MAX_OWN];
+    char path[ATTEMPT_FILE_PATH_MAX];
     if (!directory)
         return;
-    path_of(directory, attempt, path);
+    attempt_file_path(directory, attempt, path);
     cleanup_close int fd = note_open(path);
     if (fd < 0 && errno == ENOENT && mkdir(directory, 0700) == 0)
         fd = note_open(path);
@@ -42,10 +35,10 @@ void secret_note_put(const char *directory, struct attempt_id attempt)
 
 void secret_note_drop(const char *directory, struct attempt_id attempt)
 {
-    char path[PATH_MAX_OWN];
+    char path[ATTEMPT_FILE_PATH_MAX];
     if (!directory)
         return;
-    path_of(directory, attempt, path);
+    attempt_file_path(directory, attempt, path);
     if (unlink(path) < 0 && errno != ENOENT)
         log_warning("engine", "kubernetes: %s cannot be removed: %s", path, strerror(errno));
 }
@@ -54,5 +47,5 @@ void secret_note_each(const char *directory, void (*seen)(void *context, struct 
                       void *context)
 {
     if (directory)
-        given_up_each(directory, seen, context);
+        attempt_files_each(directory, seen, context);
 }

@@ -6,6 +6,17 @@
 
 enum { STATUS_OK = 200, STATUS_ACCEPTED = 202, STATUS_NOT_FOUND = 404 };
 
+static void noted_add(void *context, struct attempt_id attempt)
+{
+    struct kube *kube = context;
+    id_map_set(&kube->noted, attempt.v, 0);
+}
+
+void secrets_noted_read(struct kube *kube)
+{
+    secret_note_each(kube->secret_notes, noted_add, kube);
+}
+
 static bool was_there(const struct kube_answer *answer)
 {
     return answer->status == STATUS_OK || answer->status == STATUS_ACCEPTED;

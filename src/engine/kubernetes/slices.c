@@ -125,6 +125,7 @@ static void device_take(const struct slices *slices, const struct doc *device, s
         .name = arena_copy(arena, text_of(object_string(device, "name"))),
         .model = model_of(slices, device, arena),
         .root = arena_copy(arena, text_of(attribute(slices, device, PCIE_ROOT, arena))),
+        .uuid = arena_copy(arena, text_of(attribute(slices, device, "uuid", arena))),
         .taint = taint_of(device, arena),
     };
 }

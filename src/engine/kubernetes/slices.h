@@ -32,6 +32,7 @@ struct slice_device {
     const char *pool, *name;
     const char *model; /* "": not told; blanks are "-", as labels of nodes have them */
     const char *root;  /* the PCIe root that it is below; "": not told */
+    const char *uuid;  /* as the driver of the GPU itself names it; "": not told */
     const char *taint; /* its driver's word that it must not be used; NULL: none */
 };
 

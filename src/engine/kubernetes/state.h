@@ -12,7 +12,11 @@
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/devices.h"
 #include "engine/kubernetes/feed.h"
+#include "engine/kubernetes/gpu_table.h"
+#include "engine/kubernetes/list_cut.h"
 #include "engine/kubernetes/log_store.h"
+#include "engine/kubernetes/node_metrics.h"
+#include "engine/kubernetes/pod_gpus.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_order.h"
 #include "engine/kubernetes/slices.h"
@@ -22,6 +26,7 @@
 
 enum {
     KUBE_UID_SIZE = 64,
+    KUBE_ADDRESS_SIZE = 64,
     KUBE_PATH_SIZE = 400,
     KUBE_UNREACHABLE_MS = 10 * 1000,
     KUBE_LOG_STREAMS_MAX = 2000,      /* at a time; the other logs wait for one to end */
@@ -38,7 +43,20 @@ enum {
     KUBE_REASONS_MAX = 16,          /* tasks that are told why they end, at a time */
     KUBE_REASON_MS = 3 * 1000,      /* they end without having heard it after that */
     KUBE_REASON_SIZE = 64,
-    KUBE_CLAIM_AGAIN_MS = 10 * 1000, /* likewise at the claim of a pod that is not prepared */
+    KUBE_TELLINGS_MAX = 16,             /* tasks that are told where their peers are, at a time */
+    KUBE_TELL_MS = 30 * 1000,           /* it is tried again after that */
+    KUBE_CLAIM_AGAIN_MS = 10 * 1000,    /* likewise at the claim of a pod that is not prepared */
+    KUBE_GPU_LOOK_MS = 1000,            /* between two looks at which exporters are to be asked */
+    KUBE_GPU_AGAIN_MS = 10 * 1000,      /* between two answers of one */
+    KUBE_GPU_FAILED_MAX_MS = 60 * 1000, /* the same of one that fails */
+    KUBE_GPU_CONNECT_MS = 2 * 1000,
+    KUBE_GPU_ANSWER_MS = 5 * 1000,     /* all of it */
+    KUBE_GPU_BYTES_MAX = 4 << 20,      /* likewise */
+    KUBE_GPU_ASKS_MAX = 64,            /* at a time */
+    KUBE_METRICS_AGAIN_MS = 10 * 1000, /* between two lists of what nodes use */
+    KUBE_METRICS_LOOKS = 10,           /* in that time, at whether one is due */
+    KUBE_METRICS_PAUSE_MAX = 30,       /* times as long, where they fail */
+    KUBE_METRICS_PAGES_MAX = 1000,     /* of a list */
     /* What a skepd that was killed had asked for is not carried out any more: an API server ends
      * each request after a minute (--request-timeout). */
     KUBE_LATE_MS = 2 * 60 * 1000,
@@ -49,6 +67,8 @@ enum {
 /* Why an attempt is refused: the namespace has a quota; skepd may not make it. */
 #define KUBE_QUOTA "QuotaExceeded"
 #define KUBE_RIGHT "RightMissing"
+/* The API server has made a pod without the user ids that it was asked for. */
+#define KUBE_USERS "UserNamespaceMissing"
 
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
@@ -74,6 +94,14 @@ struct kube_claim {
     bool is_watched; /* a timer will look at it */
 };
 
+/* Where its peers are: addresses.c. */
+struct kube_task_addresses {
+    struct kube_addresses *list; /* that it is to be told; NULL: none, or it has been */
+    bool is_asked;               /* it waits for its turn, has it, or waits for the next one */
+    bool are_told;
+    uint32_t failures; /* in a row */
+};
+
 /* docs/rfc/0017-kubernetes-engine.md, "A pod as a task" */
 enum task_state {
     TASK_SECRET_ASKED,
@@ -92,8 +120,10 @@ struct kube_task {
     enum task_state state;
     char uid[KUBE_UID_SIZE]; /* of its pod; "" not known yet, or none was made */
     char *node;
-    struct pod_order *order; /* until its pod has been taken; NULL */
-    char *devices;           /* as devices.h writes them; NULL: it has no claim */
+    struct pod_order *order;         /* until its pod has been taken; NULL */
+    char *devices;                   /* as devices.h writes them; NULL: it has no claim */
+    bool has_own_users;              /* its pod is asked for with user ids of its own */
+    char address[KUBE_ADDRESS_SIZE]; /* of its pod, with KUBE_NETWORK_POD; "": not known yet */
     struct kube_claim claim;
     bool is_kill_wanted; /* Skep has asked, or gives it up: the end is ours */
     uint32_t grace_ms;
@@ -114,12 +144,15 @@ struct kube_task {
     struct exit_report exit;     /* ENDED; its strings are the two below */
     char *end_reason, *end_text; /* ENDED */
     unsigned deletes;            /* FORGOTTEN: not answered yet; with is_lost its pod, too */
+    struct kube_task_addresses addresses;
     struct kube_log log;
+    struct pod_gpus *gpus; /* since its container runs, where GPUs are asked for figures; NULL */
 };
 
 /* docs/rfc/0017-kubernetes-engine.md, "When a node is lost" */
 struct kube_node {
     struct node_facts facts;     /* a copy; of one that was never there the name alone */
+    bool has_own_users;          /* its runtime gives pods user ids of their own */
     bool has_infiniband;         /* it offers what settings.infiniband_resource names */
     char *gpu_label;             /* KUBE_GPUS_DRA: the type of those of which no slice tells it */
     struct device_table devices; /* likewise */
@@ -132,6 +165,11 @@ struct kube_node {
     uint32_t refusals;          /* of devices, in a row */
     bool is_held;               /* for these */
     char *refusal;              /* the last one's words; NULL */
+    struct gpu_table gpus;      /* as its exporter tells */
+    bool has_gpu_users, had_gpu_users; /* some task has GPUs there; or had when it was asked last */
+    uint32_t gpu_failures;             /* of that, in a row */
+    int64_t gpu_due_ms;                /* it is not asked before */
+    struct node_use use;               /* as the resource metrics API tells */
 };
 
 /* Follows one kind of objects. */
@@ -164,6 +202,16 @@ struct kube_reason {
     uint32_t grace_ms;
 };
 
+/* A task that is being told where its peers are. */
+struct kube_telling {
+    struct kube *kube;
+    struct attempt_id attempt; /* 0: the turn is free */
+    pthread_t thread;
+    struct kube_addresses *list; /* the turn's own share */
+    bool is_told;                /* the thread's, until it has ended */
+    char trouble[200];           /* likewise; otherwise: why not */
+};
+
 struct kube {
     struct engine engine;
     struct engine_sink sink;
@@ -171,6 +219,7 @@ struct kube {
     struct kube_access access;
     struct pod_settings settings;
     struct kube_client *client;
+    struct kube_forwards *forwards;
     pthread_mutex_t lock;
     pthread_cond_t synced; /* a list is complete, or an attempt has ended */
     bool is_listed;        /* from then on attempts are told of */
@@ -183,9 +232,11 @@ struct kube {
     struct slices slices;
     bool are_devices_known; /* KUBE_GPUS_DRA: nodes are not told before */
     uint64_t chance;
-    const char *given_up;     /* the folder of given_up.h; NULL: there is none */
-    const char *secret_notes; /* that of secret_note.h; likewise */
-    uint32_t late_ms;         /* KUBE_LATE_MS; tests have less */
+    const char *given_up;      /* the folder of given_up.h; NULL: there is none */
+    const char *secret_notes;  /* that of secret_note.h; likewise */
+    struct id_map noted;       /* attempts with one at the open, until the first list is complete */
+    const char *address_notes; /* of attempts that know where their peers are; NULL */
+    uint32_t late_ms;          /* KUBE_LATE_MS; tests have less */
     struct {
         const char *directory; /* NULL: no logs are kept */
         uint64_t segment_bytes, room_bytes;
@@ -198,8 +249,34 @@ struct kube {
         bool is_ending;
         struct watcher collector;
     } logs;
+    struct {
+        const char *path;
+        uint16_t port; /* 0: nobody is asked */
+        CURLM *multi;  /* its thread's; may be woken by any */
+        struct watcher watcher;
+    } gpu_metrics;
+    struct {
+        bool is_off;
+        uint32_t again_ms; /* KUBE_METRICS_AGAIN_MS; tests have less */
+        /* the client's thread alone */
+        struct feed feed; /* of pages; only its path and its place in the list count */
+        struct list_cut cut;
+        uint32_t pages;
+        int64_t begun_ms, due_ms;
+        uint32_t failures;   /* in a row */
+        int said_status;     /* what the log says of the last failure; -1: nothing is wrong */
+        size_t untold;       /* nodes of this list of which it says nothing that can be read */
+        bool is_untold_said; /* the log says so */
+    } metrics;
     struct kube_reason reasons[KUBE_REASONS_MAX];
-    bool has_reasons;         /* some task may wait for its turn */
+    bool has_reasons; /* some task may wait for its turn */
+    struct {
+        struct kube_telling turns[KUBE_TELLINGS_MAX];
+        struct { /* in their order; some may not be wanted any more */
+            struct attempt_id *items;
+            size_t count, room;
+        } waiting;
+    } tellings;
     struct pod_shares shares; /* of the orders */
     struct id_map attempts;
     struct {
@@ -277,6 +354,8 @@ void task_claim_watch(struct kube *kube, struct kube_task *task);
 
 /* --- secrets.c; under the lock --- */
 
+/* At the open: which attempts have a note, so that pods that are adopted need no other. */
+void secrets_noted_read(struct kube *kube);
 /* Of an attempt that is being forgotten: it is one of its `deletes`. */
 void secret_delete(struct kube *kube, const struct kube_task *task);
 /* Of one that nobody waits for, and then its note; it lasts until it is allowed. */
@@ -289,6 +368,21 @@ void secret_delete_late(struct kube *kube, struct attempt_id attempt, uint32_t d
 bool task_reason_tell(struct kube *kube, struct kube_task *task, const char *reason);
 /* After kube_fetches_end, by which they end; not under the lock. */
 void kube_reasons_end(struct kube *kube);
+
+/* --- addresses.c --- */
+
+/* engine_ops */
+void kube_tell_addresses(struct engine *engine, const struct attempt_id *attempts, size_t count,
+                         struct text text);
+/* Under the lock. What its pod says of its own: true: it has one, or needs none. */
+bool task_address_take(const struct kube *kube, struct kube_task *task, const char *address);
+/* Under the lock: it was there before; it ends; it is forgotten; the first list is complete. */
+void task_addresses_adopt(const struct kube *kube, struct kube_task *task);
+void task_addresses_drop(struct kube_task *task);
+void task_addresses_forget(const struct kube *kube, struct attempt_id attempt);
+void addresses_left(struct kube *kube);
+/* As kube_reasons_end. */
+void kube_tellings_end(struct kube *kube);
 
 /* --- patience.c; under the lock --- */
 
@@ -311,7 +405,8 @@ void nodes_release(struct kube *kube, const char *name, struct tells *tells);
 /* A pod was refused for want of a working device; one runs. */
 void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
 void nodes_took(struct kube *kube, const char *name);
-bool node_has_infiniband(struct kube *kube, const char *name); /* now */
+bool node_has_infiniband(struct kube *kube, const char *name);         /* now */
+struct kube_node *kube_node_find(struct kube *kube, const char *name); /* NULL: there is none */
 /* KUBE_GPUS_DRA. A slice has been seen; those that the list has not have gone; slices and pods are
  * known for the first time. */
 void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
@@ -352,6 +447,37 @@ int kube_log_time(struct engine *engine, struct attempt_id attempt, enum log_str
 int kube_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                    struct err *err);
 
+/* --- gpu_ask.c: asks the exporters of the nodes --- */
+
+/* ERR_INVALID: no such path; ERR_UNAVAILABLE: no thread. */
+int kube_gpus_start(struct kube *kube, struct err *err);
+void kube_gpus_stop(struct kube *kube); /* waits for its thread */
+
+/* --- gpu_use.c: what they have told --- */
+
+/* Under the lock. Its container runs: which GPUs it has. */
+void kube_task_gpus_note(struct kube *kube, struct kube_task *task, const struct doc *pod);
+/* Under the lock. Add them to what it uses; false: nothing is known of them now. */
+bool kube_task_gpus_add(struct kube *kube, const struct kube_task *task,
+                        struct engine_stats *stats);
+/* The same of a node. */
+void kube_node_gpus_add(const struct kube *kube, const struct kube_node *node,
+                        struct engine_stats *stats);
+/* engine_ops */
+void kube_gpus(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
+               size_t *count);
+
+/* --- node_ask.c: asks the resource metrics API --- */
+
+/* The list is asked for from now on, and what comes of it is on the client's thread. */
+void kube_metrics_start(struct kube *kube);
+void kube_metrics_release(struct kube *kube); /* the client has ended */
+/* On the client's thread: the API server answers again, so it is asked soon. */
+void kube_metrics_hurry(struct kube *kube);
+/* engine_ops */
+int kube_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
+                    struct err *err);
+
 /* --- fetch.c; under the lock --- */
 
 /* False: no turn is free. `done` is called on the client's thread when it has ended. */
@@ -363,6 +489,11 @@ int kube_fetches_open(struct kube *kube, struct err *err); /* before anything el
 void kube_fetches_end(struct kube *kube); /* waits for all; takes the lock itself */
 
 /* --- exec.c --- */
+
+/* Whether the task runs, so that a program, or a connection, may be asked of its pod. Takes the
+ * lock. ERR_NOT_FOUND: there is no such attempt; ERR_CONFLICT: it does not run, or is being ended.
+ */
+int kube_task_check(struct kube *kube, struct attempt_id attempt, struct err *err);
 
 /* Starts a program in a pod: `begin`, then what is asked for; waits as kube_exec. It does not look
  * whether the task runs. */

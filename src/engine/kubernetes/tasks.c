@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "engine/kubernetes/attempt_files.h"
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
@@ -54,6 +55,7 @@ static void order_drop(struct kube *kube, struct kube_task *task)
 static void task_free(struct kube *kube, struct kube_task *task)
 {
     order_drop(kube, task);
+    task_addresses_drop(task);
     mem_free(task->node);
     mem_free(task->devices);
     mem_free(task->waits_for);
@@ -62,6 +64,7 @@ static void task_free(struct kube *kube, struct kube_task *task)
     mem_free(task->end_reason);
     mem_free(task->end_text);
     log_store_task_free(task->log.store);
+    pod_gpus_free(task->gpus);
     mem_free(task);
 }
 
@@ -112,7 +115,8 @@ static void started_tell(const struct kube_task *task, struct tells *tells)
 {
     tells_add(tells, &(struct engine_event){.kind = ENGINE_STARTED,
                                             .attempt = task->attempt,
-                                            .runs_on = task->node[0] ? task->node : NULL});
+                                            .runs_on = task->node[0] ? task->node : NULL,
+                                            .address = task->address[0] ? task->address : NULL});
 }
 
 void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
@@ -181,7 +185,8 @@ static void ended_early(struct kube *kube, struct kube_task *task, const char *r
 static bool is_operators(const struct kube_task *task)
 {
     return task->gives_up && !task->is_started_told &&
-           (strcmp(task->gives_up, KUBE_QUOTA) == 0 || strcmp(task->gives_up, KUBE_RIGHT) == 0);
+           (strcmp(task->gives_up, KUBE_QUOTA) == 0 || strcmp(task->gives_up, KUBE_RIGHT) == 0 ||
+            strcmp(task->gives_up, KUBE_USERS) == 0);
 }
 
 static void given_up_refused(struct kube *kube, struct kube_task *task, struct tells *tells)
@@ -206,7 +211,7 @@ static void write_refused(struct kube *kube, struct kube_task *task,
         ended_early(kube, task, "CreationError", message, tells);
 }
 
-static void pod_kill(struct kube *kube, const struct kube_task *task)
+void kube_task_end(struct kube *kube, const struct kube_task *task)
 {
     ask_delete(kube, task, "pods", (task->grace_ms + 999) / 1000, ask_deleted);
 }
@@ -215,6 +220,18 @@ static bool is_label_ours(const struct kube *kube, const struct kube_task *task,
                           const struct doc *object)
 {
     return object_attempt(object, kube->settings.instance).v == task->attempt.v;
+}
+
+/* An API server whose gate is off drops the field without a word: nothing runs so. */
+static void users_check(struct kube *kube, struct kube_task *task, const struct doc *object,
+                        struct tells *tells)
+{
+    if (kube->settings.network.users == KUBE_USERS_REQUIRED && task->state == TASK_WAITS &&
+        doc_get_bool(doc_get(object, "spec"), "hostUsers", true))
+        kube_task_give_up(kube, task, KUBE_USERS,
+                          "the API server made its pod without hostUsers: false, which "
+                          "userNamespaces: required asks for",
+                          tells);
 }
 
 /* The pod is there, and it is ours. */
@@ -229,7 +246,8 @@ static void pod_taken(struct kube *kube, struct kube_task *task, const struct do
     order_drop(kube, task);
     preparing(kube, task, tells);
     if (task->is_kill_wanted)
-        pod_kill(kube, task);
+        kube_task_end(kube, task);
+    users_check(kube, task, object, tells);
     task_claim_ask(kube, task, tells);
 }
 
@@ -319,8 +337,10 @@ static bool pod_body(void *context, uint64_t key, struct buf *body)
     pthread_mutex_lock(&kube->lock);
     const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     const bool is_wanted = task && task->state == TASK_POD_ASKED && task->order;
+    struct pod_settings settings = kube->settings;
+    settings.has_own_users = is_wanted && task->has_own_users;
     if (is_wanted)
-        pod_write(&task->order->container, &kube->settings, task->devices, body);
+        pod_write(&task->order->container, &settings, task->devices, body);
     pthread_mutex_unlock(&kube->lock);
     return is_wanted;
 }
@@ -389,11 +409,6 @@ void kube_task_begin(struct kube *kube, struct kube_task *task, const struct con
     kube_client_send(kube->client, &call, 0);
 }
 
-void kube_task_end(struct kube *kube, const struct kube_task *task)
-{
-    pod_kill(kube, task);
-}
-
 void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms,
                     const char *reason)
 {
@@ -403,7 +418,7 @@ void kube_task_kill(struct kube *kube, struct kube_task *task, uint32_t grace_ms
     task->is_kill_wanted = true;
     task->grace_ms = grace_ms;
     if (task->uid[0] && !(grace_ms > 0 && task_reason_tell(kube, task, reason)))
-        pod_kill(kube, task);
+        kube_task_end(kube, task);
 }
 
 static void give_up_note(struct kube_task *task, const char *reason, const char *message,
@@ -443,6 +458,7 @@ void kube_task_forget(struct kube *kube, struct kube_task *task)
     /* without grace the object of a pod goes whether or not it runs */
     const uint32_t grace_s = task->state == TASK_ENDED && !task->is_lost ? 0 : POD_GRACE_S;
     task->state = TASK_FORGOTTEN;
+    task_addresses_forget(kube, task->attempt);
     task_log_leave(kube, task);
     if (kube->given_up && !task->is_lost)
         given_up_drop(kube->given_up, task->attempt);
@@ -640,7 +656,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     if (!task->uid[0]) {
         snprintf(task->uid, sizeof task->uid, "%s", pod.uid);
         if (task->is_kill_wanted)
-            pod_kill(kube, task);
+            kube_task_end(kube, task);
     }
     if (strcmp(task->uid, pod.uid) != 0)
         return;
@@ -656,15 +672,19 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
         return;
     }
     preparing(kube, task, tells);
+    const bool has_address = task_address_take(kube, task, pod.address);
     if (task->is_started_told)
         pod_object_had_started(&pod);
     switch (pod.stage) {
     case POD_WAITING:
         task_waits(kube, task, &pod, tells);
+        users_check(kube, task, object, tells);
         return;
     case POD_RUNNING:
-        if (pod.has_started)
+        if (pod.has_started && has_address) {
             started(kube, task, tells);
+            kube_task_gpus_note(kube, task, object);
+        }
         return;
     case POD_ENDED:
     case POD_REFUSED:
@@ -692,7 +712,9 @@ void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
             task->devices = mem_copy(object_note(object, OBJECT_NOTE_DEVICES));
         task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
         given_up_take(kube, task);
-        secret_note_put(kube->secret_notes, attempt);
+        task_addresses_adopt(kube, task);
+        if (id_map_get(&kube->noted, attempt.v) == MAP_NONE)
+            secret_note_put(kube->secret_notes, attempt);
     }
     task->mark = mark;
     pod_seen(kube, task, object, is_removed, tells);
@@ -729,7 +751,7 @@ void tasks_given_up(struct kube *kube, struct tells *tells)
 {
     struct note_sweep sweep = {kube, tells};
     if (kube->given_up)
-        given_up_each(kube->given_up, given_up_seen, &sweep);
+        attempt_files_each(kube->given_up, given_up_seen, &sweep);
 }
 
 /* Whatever had become of its pod has gone while no skepd was there to see it. */
@@ -743,7 +765,9 @@ static void left_seen(void *context, struct attempt_id attempt)
 void tasks_left(struct kube *kube, struct tells *tells)
 {
     struct note_sweep sweep = {kube, tells};
+    addresses_left(kube);
     secret_note_each(kube->secret_notes, left_seen, &sweep);
+    id_map_release(&kube->noted);
 }
 
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)

@@ -29,6 +29,7 @@ void tells_add(struct tells *tells, const struct engine_event *event)
     own->reason = kept(tells, event->reason);
     own->message = kept(tells, event->message);
     own->runs_on = kept(tells, event->runs_on);
+    own->address = kept(tells, event->address);
     if (event->node) {
         struct node_facts *node = ARENA_NEW(&tells->arena, struct node_facts);
         *node = node_facts_keep(&tells->arena, event->node);

@@ -213,8 +213,10 @@ class Cluster:
                                             "restartCount": 0}]
         self.merge(f"/api/v1/namespaces/{self.NAMESPACE}/pods/{name}/status", {"status": status})
 
-    def play_running(self, name):
+    def play_running(self, name, address=None):
         self.play(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+        if address:
+            self.merge(f"/api/v1/namespaces/{self.NAMESPACE}/pods/{name}/status", {"status": {"podIP": address, "podIPs": [{"ip": address}]}})
 
     def play_end(self, name, code=0, **more):
         self.play(name, "Failed" if code else "Succeeded", {"running": None, "terminated": {"exitCode": code, "reason": "Error" if code else "Completed",

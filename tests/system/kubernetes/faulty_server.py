@@ -3,7 +3,9 @@
 It knows what the engine uses of the API: LIST by pages, WATCH from a version, POST, GET, DELETE and PUT of a status. Each fault is one of FAULTS, put in
 front of the next request (or event) that it fits, once.
 """
+import base64
 import contextlib
+import hashlib
 import http.server
 import json
 import re
@@ -12,6 +14,8 @@ import socketserver
 import sys
 import threading
 import urllib.parse
+
+from metrics_server import API, listing
 
 FAULTS = {
     "list-410": "the next list is answered 410",
@@ -30,6 +34,9 @@ FAULTS = {
     "401": "the next request is answered 401",
     "quota": "the next claim is refused for a quota of its namespace",
     "refused": "the next status of a claim is refused for good",
+    "exec-500": "the next program in a pod is answered 500",
+    "exec-fails": "the next program in a pod reads its input and ends with 1",
+    "exec-cut": "the connection of the next program in a pod is closed when it has read its input, without a word of its end",
 }
 
 
@@ -47,12 +54,18 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.objects = {"nodes": {}, "pods": {}, "secrets": {}, "resourceslices": {}, "resourceclaims": {}}
         self.hold = None  # (method, kind): the next such write is carried out and not answered until this is None; `held` says that it was
         self.held = False
-        self.forbids = None  # (method, kind): such writes are answered 403 until this is None
+        self.forbids = None  # (method, kind): such writes, or ("GET", "portforward"), are answered 403 until this is None
+        self.listens = {}  # {port of a task: the address of what the test has there}
         self.keeps_pods = False  # as when their kubelet is silent: a pod that is deleted stays until the test removes it
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
         self.faults, self.requests = [], []
+        self.knows_users = True  # hostUsers; else the field is dropped, as by a server whose gate is off
+        self.runs_programs = False  # in pods: 404 otherwise
+        self.programs = []  # (pod, words, input) of each that has read its input
         self.answered = []  # the writes among them whose answer has been sent
+        self.metrics_asked = []
+        self.metrics = None  # what nodes use, as metrics-server says it; None: nobody serves that
         self.token = None  # what must be presented
         self.is_stopping = False
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -136,9 +149,10 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         with self.changed:
             self.history.clear()
 
-    def node(self, name, is_ready=True):
+    def node(self, name, is_ready=True, address="10.0.0.1", gpus=0):
+        offered = {"nvidia.com/gpu": str(gpus)} if gpus else {}
         self.put("nodes", {"kind": "Node", "metadata": {"name": name}, "spec": {}, "status": {
-            "allocatable": {"cpu": "8", "memory": "8Gi"}, "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "allocatable": {"cpu": "8", "memory": "8Gi"} | offered, "addresses": [{"type": "InternalIP", "address": address}],
             "conditions": [{"type": "Ready", "status": "True" if is_ready else "Unknown", "reason": "x", "message": "stopped"}]}})
 
     def slice(self, node, devices, name=None, generation=1, count=1, driver="gpu.nvidia.com"):
@@ -155,14 +169,15 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
             {"name": "task", "state": {"waiting": {"reason": "ContainerCreating"}}}]}
         self.put("pods", pod)
 
-    def status(self, name, phase, state=None):
+    def status(self, name, phase, state=None, address=None):
         with self.changed:
             pod = json.loads(json.dumps(self.objects["pods"][name]))
-        pod["status"] = {"phase": phase} | ({"containerStatuses": [{"name": "task", "state": state}]} if state else {})
+        known = address or pod.get("status", {}).get("podIP")
+        pod["status"] = {"phase": phase} | ({"containerStatuses": [{"name": "task", "state": state}]} if state else {}) | ({"podIP": known} if known else {})
         self.put("pods", pod)
 
-    def run(self, name):
-        self.status(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+    def run(self, name, address=None):
+        self.status(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, address)
 
     def end(self, name, code=0):
         self.status(name, "Failed" if code else "Succeeded", {"terminated": {"exitCode": code}})
@@ -197,6 +212,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                              r"(nodes|pods|secrets|resourceslices|resourceclaims)(?:/([^/]+))?(?:/status)?", url.path)
         length = int(self.headers.get("Content-Length") or 0)
         self.body = json.loads(self.rfile.read(length)) if length else None
+        if url.path == f"{API}/nodes":
+            self.tell_metrics()
+            return None
         with self.server.changed:
             self.server.requests.append(f"{self.command} {self.path}")
             self.server.changed.notify_all()
@@ -207,7 +225,113 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         return found[2], found[3]
 
+    def frame(self, payload, opcode=2):
+        """To the client."""
+        length = bytes([len(payload)]) if len(payload) < 126 else bytes([126]) + len(payload).to_bytes(2, "big")
+        self.wfile.write(bytes([0x80 | opcode]) + length + payload)
+        self.wfile.flush()
+
+    def upgrade(self, protocol):
+        """The answer to a client that asks for a WebSocket."""
+        key = base64.b64encode(hashlib.sha1(f"{self.headers['Sec-WebSocket-Key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
+        self.send_response(101)
+        for name, value in (("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", key), ("Sec-WebSocket-Protocol", protocol)):
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+
+    def message(self):
+        """Of the client, whose frames are masked; None: it has closed."""
+        head = self.rfile.read(2)
+        if len(head) < 2 or head[0] & 15 == 8:
+            return None
+        length = head[1] & 127
+        if length > 125:
+            length = int.from_bytes(self.rfile.read(2 if length == 126 else 8), "big")
+        mask = self.rfile.read(4)
+        return bytes(byte ^ mask[i % 4] for i, byte in enumerate(self.rfile.read(length)))
+
+    def program(self, pod, words):
+        """Programs in pods, which read their input to the line that is "."."""
+        server = self.server
+        with server.changed:
+            server.requests.append(f"{self.command} {self.path}")
+            server.changed.notify_all()
+            is_refused = not server.runs_programs or pod not in server.objects["pods"]
+        if is_refused or self.is_hit("exec-500"):
+            self.fail(404 if is_refused else 500)
+            return
+        self.upgrade("v5.channel.k8s.io")
+        text = b""
+        while text != b".\n" and not text.endswith(b"\n.\n"):
+            message = self.message()
+            if message is None:
+                return
+            text += message[1:] if message[:1] == b"\0" else b""
+        with server.changed:
+            server.programs.append((pod, words, text.decode()))
+            fault = next((f for f in ("exec-fails", "exec-cut") if server.hit(f)), None)
+            server.changed.notify_all()
+        if fault == "exec-cut":
+            return
+        if fault:
+            self.frame(b"\2it cannot be written\n")
+            self.frame(b'\3{"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"1"}]}}')
+        else:
+            self.frame(b'\3{"status":"Success"}')
+        self.frame(b"\3\xe8", 8)
+
+    def carry(self, task):
+        """What the task sends; then the connection is closed."""
+        with contextlib.suppress(OSError):
+            while part := task.recv(32 << 10):
+                self.frame(b"\0" + part)
+            self.frame(b"\3\xe8", 8)
+
+    def forward(self, pod, port):
+        """A connection to a port of a pod, which is one of this machine."""
+        server = self.server
+        with server.changed:
+            server.requests.append(f"{self.command} {self.path}")
+            server.changed.notify_all()
+            is_stranger = server.token and self.headers.get("Authorization") != f"Bearer {server.token}"
+            is_forbidden, is_there = server.forbids == ("GET", "portforward"), pod in server.objects["pods"]
+            address = server.listens.get(port)
+        if is_stranger or is_forbidden or not is_there:
+            self.fail(401 if is_stranger else 403 if is_forbidden else 404)
+            return
+        self.upgrade(self.headers["Sec-WebSocket-Protocol"])
+        for channel in b"\0", b"\1":
+            self.frame(channel + port.to_bytes(2, "little"))
+        if not address:
+            self.frame(f"\1error forwarding port {port} to pod {pod}, uid : dial tcp4 127.0.0.1:{port}: connect: connection refused".encode())
+            self.frame(b"\3\xe8", 8)
+            return
+        with socket.create_connection(address) as task:
+            carrier = threading.Thread(target=self.carry, args=(task,))
+            carrier.start()
+            while (message := self.message()) is not None:
+                task.sendall(message[1:])
+            task.shutdown(socket.SHUT_RDWR)
+            carrier.join()
+
+    def tell_metrics(self):
+        """As a server behind this one: its requests and its faults are not among those of the API server."""
+        with self.server.changed:
+            self.server.metrics_asked.append(self.path)
+            items = self.server.metrics
+        self.fail(404) if items is None else self.answer(200, listing(items()))
+
     def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        wanted = re.fullmatch(r"/api/v1/namespaces/[^/]+/pods/([^/]+)/exec", url.path)
+        if wanted:
+            self.program(wanted[1], [value for name, value in urllib.parse.parse_qsl(url.query) if name == "command"])
+            return
+        wanted = re.fullmatch(r"/api/v1/namespaces/[^/]+/pods/([^/]+)/portforward", url.path)
+        if wanted:
+            self.forward(wanted[1], int(urllib.parse.parse_qs(url.query)["ports"][0]))
+            return
         target = self.prepare()
         if not target:
             return
@@ -323,6 +447,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not target or self.write_fault(target[0]):
             return
         kind, name = target[0], self.body["metadata"]["name"]
+        if kind == "pods" and not self.server.knows_users:
+            self.body["spec"].pop("hostUsers", None)
         with self.server.changed:
             is_there = name in self.server.objects[kind]
         if is_there:

@@ -10,6 +10,8 @@ import tempfile
 
 from nodes import Nodes, run
 import skepd as server
+import waits
+from waits import PATIENCE_S
 
 
 def write_blob(layout, data):
@@ -53,9 +55,9 @@ def push_folder(images, root, name):
 class Installation:
     """`programs`: skepd, skep, skep-init and make-image. The engine has exactly the rights of deploy/kubernetes/rights.yaml."""
 
-    def __init__(self, programs, count, kubelet_settings=None, has_driver=False):
+    def __init__(self, programs, count, kubelet_settings=None, has_driver=False, **more):
         self.programs = programs
-        self.nodes = Nodes(count, kubelet_settings, has_driver)
+        self.nodes = Nodes(count, kubelet_settings, has_driver, **more)
         self.cluster = self.nodes.cluster
         self.skepd = None
         self.kubeconfig = None
@@ -66,6 +68,17 @@ class Installation:
             subprocess.run([self.programs[3], *self.programs[:3], image], check=True)
             self.nodes.start(image)
         self.kubeconfig, _ = self.cluster.grant()
+
+    def claim_make(self, name, folder):
+        """A claim of tasks that is bound to a folder of the nodes; needs the controller persistentvolume-binder-controller."""
+        amount = {"storage": "1Gi"}
+        self.cluster.create("/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {
+            "capacity": amount, "accessModes": ["ReadWriteMany"], "storageClassName": "", "hostPath": {"path": str(folder)},
+            "claimRef": {"namespace": "skep-jobs", "name": name}}})
+        claims = "/api/v1/namespaces/skep-jobs/persistentvolumeclaims"
+        self.cluster.create(claims, {"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name, "resources": {"requests": amount}}})
+        waits.until(lambda: self.cluster.call("GET", f"{claims}/{name}")["status"].get("phase") == "Bound", f"the claim {name} is bound", PATIENCE_S)
 
     def configuration(self, scheduling=None, **kubernetes):
         return {

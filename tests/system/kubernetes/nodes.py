@@ -1,10 +1,14 @@
 """Nodes with a real kubelet and a real containerd, each in a network namespace of its own, behind one bridge.
 
+With a pod network each node has a bridge of its own in its namespace, which the CNI plugins of Debian make, and a range of addresses for its pods;
+the nodes and this machine have routes to all of them. All of that ends with the namespaces and the bridge.
+
 Everything a node starts stands in the node's own control groups, and a guard waits for the end of the test, so nothing of it
 outlives the test, however that ends. A kubelet sets some parameters of the machine's kernel: they are put back.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -22,8 +26,10 @@ CONTROLLERS = ["cpu", "cpuset", "memory", "pids"]  # that a kubelet does not do 
 CONTROLLERS_IF_THERE = ["hugetlb"]
 PARAMETERS = [pathlib.Path("/proc/sys", name) for name in (
     "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")]
+PARAMETERS_KEPT = pathlib.Path("/run/skep-test-kernel-parameters")  # what they were before kubelets came
 PROGRAMS = {"containerd": "containerd", "runc": "runc", "ip": "iproute2", "nsenter": "util-linux", "umoci": "umoci", "skopeo": "skopeo",
             "docker-registry": "docker-registry", "busybox": "busybox-static", "openssl": "openssl"}
+CNI_PLUGINS = pathlib.Path("/usr/lib/cni")  # where Debian's containernetworking-plugins are
 
 
 CDI_RUNTIME = """#!{python}
@@ -56,11 +62,13 @@ def skip(why):
     sys.exit(cluster.SKIPPED)
 
 
-def need():
+def need(has_pod_network=False):
     """Skips the test where no node can be made, and says what is missing."""
     if os.geteuid() != 0:
         skip("a kubelet needs root")
     missing = [f"{program} (Debian's {package})" for program, package in PROGRAMS.items() if not shutil.which(program)]
+    if has_pod_network and not all((CNI_PLUGINS / name).exists() for name in ("bridge", "host-local", "loopback")):
+        missing.append("the CNI plugins (Debian's containernetworking-plugins)")
     if missing:
         skip(f"not here: {', '.join(missing)}")
     if "overlay" not in pathlib.Path("/proc/filesystems").read_text():
@@ -86,6 +94,26 @@ def parameters_read():
 def parameters_write(values):
     for path, value in zip(PARAMETERS, values):
         path.write_text(value)
+
+
+def parameters_keep():
+    """Until the file that is returned is closed others know that kubelets run here. The first of all that run notes what stood there before."""
+    file = open(PARAMETERS_KEPT, "a+")
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate(0)
+        file.write(json.dumps(parameters_read()))
+        file.flush()
+    fcntl.flock(file, fcntl.LOCK_SH)
+    return file
+
+
+def parameters_restore():
+    """As the first found them, by the last of those that have run beside each other."""
+    with open(PARAMETERS_KEPT, "a+") as file, contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.seek(0)
+        parameters_write(json.load(file))
 
 
 def hierarchies():
@@ -166,16 +194,26 @@ def unmount_below(folder):
             subprocess.run(["umount", "--lazy", path], capture_output=True)  # another may have taken it along
 
 
-def remains_remove(bridge, directory, groups, parameters):
+def results_remove(group):
+    """What the library of CNI remembers of the pods that were not ended: that is in one folder of the machine, whoever calls it."""
+    folder = pathlib.Path("/var/lib/cni/results")
+    for path in folder.glob(f"{group}-*-eth0"):
+        pod = path.name.removeprefix(f"{group}-").removesuffix("-eth0")
+        (folder / f"cni-loopback-{pod}-lo").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def remains_remove(bridge, directory, groups):
     """All that nodes leave on the machine, as far as it is there."""
     for group in groups:
         group_remove(group)
     unmount_below(os.path.realpath(directory))
     for group in groups:
         subprocess.run(["ip", "netns", "delete", group], capture_output=True)
+        results_remove(group)
     subprocess.run(["ip", "link", "delete", bridge], capture_output=True)
     shutil.rmtree(directory, ignore_errors=True)
-    parameters_write(parameters)
+    parameters_restore()
 
 
 class Guard:
@@ -192,10 +230,10 @@ class Guard:
 
 
 def bridge_make():
-    """A bridge that nobody else has: what it and all that belongs to it are called, and its subnet."""
+    """A bridge that nobody else has: what it and all that belongs to it are called, its subnet, and the one of the pods behind it."""
     for number in range(250):
         if subprocess.run(["ip", "link", "add", f"kt{number}br", "type", "bridge"], capture_output=True).returncode == 0:
-            return f"kt{number}", f"10.203.{number}"
+            return f"kt{number}", f"10.203.{number}", f"10.204.{number}"
     raise AssertionError("no bridge can be made")
 
 
@@ -248,8 +286,10 @@ class Node:
     def __init__(self, nodes, number):
         self.nodes, self.name = nodes, f"n{number}"
         self.address = f"{nodes.subnet}.{10 + number}"
+        self.pod_range = f"{nodes.pod_subnet}.{32 * number}/27"
         self.group = f"{nodes.prefix}-{self.name}"
         self.directory = nodes.directory / self.name
+        self.has_new_runtime = number <= nodes.new_runtimes
         self.processes = {}
 
     def start(self):
@@ -268,6 +308,12 @@ class Node:
         for command in (["address", "add", f"{self.address}/24", "dev", inside], ["link", "set", inside, "up"], ["link", "set", "lo", "up"],
                         ["route", "add", "default", "via", self.nodes.address]):
             run("ip", "-n", space, *command)
+        if self.nodes.has_pod_network:
+            run("nsenter", f"--net=/run/netns/{space}", "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+            run("ip", "route", "add", self.pod_range, "via", self.address)
+            for other in self.nodes:
+                if other is not self:
+                    run("ip", "-n", space, "route", "add", other.pod_range, "via", other.address)
 
     def run(self, name, *command):
         with open(self.directory / f"{name}.log", "ab") as log:
@@ -279,12 +325,17 @@ class Node:
         return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
 
     def start_containerd(self):
-        config, registry = self.directory / "containerd.toml", self.nodes.images.address
-        # every pod is in its node's network; the kubelet wants to see a network for the others all the same
-        networks = self.directory / "networks"
+        config = self.directory / "containerd.toml"
+        networks, plugins = self.directory / "networks", CNI_PLUGINS if self.nodes.has_pod_network else self.directory / "networks"
         networks.mkdir()
-        (networks / "none.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}))
-        config.write_text(f"""
+        (networks / "pods.conflist").write_text(json.dumps({"cniVersion": "0.4.0", "name": self.group, "plugins": [self.network_plugin()]}))
+        config.write_text(self.runtime_settings_new(networks, plugins) if self.has_new_runtime else self.runtime_settings(networks, plugins))
+        self.run("containerd", self.program("containerd"), "--config", config)
+        waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
+
+    def runtime_settings(self, networks, plugins):
+        registry = self.nodes.images.address
+        return f"""
 version = 2
 root = "{self.directory}/containerd"
 state = "{self.directory}/containerd-run"
@@ -296,9 +347,10 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
   sandbox_image = "{self.nodes.images.name('pause')}"
   restrict_oom_score_adj = true
   disable_apparmor = true
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     conf_dir = "{networks}"
-    bin_dir = "{networks}"
+    bin_dir = "{plugins}"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
@@ -310,9 +362,51 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     endpoint = ["http://{registry}"]
   [plugins."io.containerd.grpc.v1.cri".registry.mirrors."{self.nodes.images.closed_address}"]
     endpoint = ["http://{self.nodes.images.closed_address}"]
-""")
-        self.run("containerd", "containerd", "--config", config)
-        waits.until(self.socket().exists, lambda: f"containerd is not ready:\n{self.tail('containerd')}", 60)
+"""
+
+    def runtime_settings_new(self, networks, plugins):
+        """Those of a containerd of version 2, which has other names for most of them."""
+        hosts, images, runtime = self.directory / "hosts", "plugins.'io.containerd.cri.v1.images'", "plugins.'io.containerd.cri.v1.runtime'"
+        for registry, server in ((self.nodes.images.address,) * 2, ("docker.io", self.nodes.images.address), (self.nodes.images.closed_address,) * 2):
+            (hosts / registry).mkdir(parents=True)
+            (hosts / registry / "hosts.toml").write_text(f'[host."http://{server}"]\n  capabilities = ["pull", "resolve"]\n')
+        return f"""
+version = 3
+root = "{self.directory}/containerd"
+state = "{self.directory}/containerd-run"
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
+[grpc]
+  address = "{self.socket()}"
+[{images}.pinned_images]
+  sandbox = "{self.nodes.images.name('pause')}"
+[{images}.registry]
+  config_path = "{hosts}"
+[{runtime}]
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  netns_mounts_under_state_dir = true
+[{runtime}.cni]
+  conf_dir = "{networks}"
+  bin_dirs = ["{plugins}"]
+[{runtime}.containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  runtime_path = "{self.program("containerd-shim-runc-v2")}"
+[{runtime}.containerd.runtimes.runc.options]
+  SystemdCgroup = false
+  BinaryName = "{self.program("runc")}"
+"""
+
+    def program(self, name):
+        """Debian's, or the one that build-components has made."""
+        return str(self.nodes.cluster.components / name) if self.has_new_runtime else name
+
+    def network_plugin(self):
+        """What puts pods into a network. Without a pod network all are in their node's; the kubelet wants to see one for the others all the same."""
+        if not self.nodes.has_pod_network:
+            return {"type": "none"}
+        return {"type": "bridge", "bridge": "pods", "isGateway": True, "ipam": {
+            "type": "host-local", "dataDir": str(self.directory / "addresses"), "ranges": [[{"subnet": self.pod_range}]],
+            "routes": [{"dst": "0.0.0.0/0"}]}}
 
     def runtime(self):
         """runc for nodes with a DRA driver. containerd 1.6 passes over the CDI devices that a kubelet names (1.7 knows them): what the
@@ -399,19 +493,24 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
 class Nodes:
     """The cluster's nodes n1, n2, …; the API server listens at the bridge's address."""
 
-    def __init__(self, count, kubelet_settings=None, has_driver=False):
-        """`has_driver`: start_driver will be called for its nodes."""
-        need()
-        self.has_driver = has_driver
-        cluster.need("kube-apiserver", "kubelet")
-        self.prefix, self.subnet = bridge_make()
+    def __init__(self, count, kubelet_settings=None, has_driver=False, has_pod_network=False, new_runtimes=0):
+        """`has_driver`: start_driver will be called for its nodes. `has_pod_network`: pods that do not ask for their node's network have
+        addresses of their own. `new_runtimes`: so many nodes, from n1 on, have the containerd and the runc of build-components, which
+        can give a pod a user namespace; the others have Debian's."""
+        need(has_pod_network)
+        self.has_driver, self.has_pod_network, self.new_runtimes = has_driver, has_pod_network, new_runtimes
+        cluster.need("kube-apiserver", "kubelet", *(("containerd", "runc") if new_runtimes else ()))
+        self.prefix, self.subnet, self.pod_subnet = bridge_make()
         self.bridge, self.address = f"{self.prefix}br", f"{self.subnet}.1"
         self.cluster = cluster.Cluster(self.address)
         self.directory = self.cluster.directory
+        if new_runtimes:
+            self.directory.chmod(0o711)  # root of a pod with a user namespace is not root here, and its files stand below
         self.kubelet_settings = kubelet_settings or {}
         self.images = Images(self.directory, self.address)
         self.nodes = [Node(self, 1 + each) for each in range(count)]
-        self.remains = self.bridge, str(self.directory), [node.group for node in self.nodes], parameters_read()
+        self.remains = self.bridge, str(self.directory), [node.group for node in self.nodes]
+        self.parameters = parameters_keep()
         self.guard = Guard(*self.remains)
         with open(self.directory / "tokens", "a") as tokens:
             for node in self.nodes:
@@ -455,6 +554,7 @@ class Nodes:
         self.images.stop()
         for name in list(self.cluster.processes):
             self.cluster.stop_one(name, signal.SIGKILL)
+        self.parameters.close()
         remains_remove(*self.remains)
         self.guard.dismiss()
 

@@ -2,7 +2,7 @@
 
 The engine has exactly the rights of deploy/kubernetes/rights.yaml.
 Covers: src/engine/kubernetes/client.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
-src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
+src/engine/kubernetes/node_ask.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c
 """
 import signal
 import sys
@@ -11,6 +11,7 @@ import unittest
 import yaml
 
 from cluster import Cluster, Refused
+from metrics_server import MetricsServer
 import skepd as server
 import waits
 
@@ -27,6 +28,7 @@ class Api(unittest.TestCase):
             for name in ("n1", "n2"):
                 cls.cluster.add_node(name, labels={"skep": "yes"}, taints=[{"key": "skep.internal/dedicated", "effect": "NoSchedule"}])
             cls.cluster.add_node("other")
+            cls.metrics = MetricsServer(cls.cluster, {"n1": ("1500m", "3Gi", {"skep": "yes"}), "other": ("9", "9Gi", {})})
             cls.skepd = server.Skepd(SKEPD, {
                 "engine": {"kind": "kubernetes", "kubernetes": {
                     "kubeconfig": str(kubeconfig), "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1",
@@ -44,6 +46,7 @@ class Api(unittest.TestCase):
     def tearDownClass(cls):
         code, tail = cls.skepd.stop(), cls.skepd.tail()
         cls.skepd.remove()
+        cls.metrics.stop()
         cls.cluster.stop()
         assert code == 0, tail
 
@@ -67,6 +70,15 @@ class Api(unittest.TestCase):
         nodes = {node["name"]: node for node in self.skepd.call("GET", "/api/v2/nodes")["data"]}
         self.assertEqual(sorted(nodes), ["n1", "n2"])
         self.assertEqual(nodes["n1"]["state"], "READY", nodes)
+
+    def test_what_a_node_uses_is_told_by_the_cluster(self):
+        """By the aggregation layer, from a server behind it, with the right of the manifest."""
+        def use(node):
+            return self.skepd.call("GET", f"/api/v2/nodes/{node}/use?resolution=recent")["use"]
+        waits.until(lambda: "memory" in use("n1"), lambda: f"it is not told: {use('n1')}\n{self.skepd.tail()}", 120)
+        self.assertAlmostEqual(use("n1")["memory"]["most"], 3 << 30, delta=2 << 20)
+        self.assertEqual(use("n2"), {})
+        self.assertIn({"labelSelector": "skep=yes", "limit": "500"}, self.metrics.asked)
 
     def test_a_job_of_two_tasks(self):
         name = self.submit("two", instances=2)

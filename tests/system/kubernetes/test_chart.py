@@ -65,6 +65,20 @@ class Chart(unittest.TestCase):
         del wanted["Namespace", None, "skep"]  # which whoever installs it makes
         self.assertEqual(self.draw(), wanted)
 
+    def test_the_level_of_the_tasks_follows_their_network(self):
+        def level(config, **jobs):
+            labels = self.draw({"config": config, "jobs": jobs})["Namespace", None, "skep-jobs"]["metadata"]["labels"]
+            return labels["pod-security.kubernetes.io/enforce"]
+
+        pods = {"kubernetes": {"network": "pod"}}
+        self.assertEqual(level({}), "privileged")
+        self.assertEqual(level({"engine": pods}), "baseline")
+        self.assertEqual(level({"engine": {"kubernetes": {"network": "pod", "hostNetwork": ["hpc"]}}}), "privileged")
+        self.assertEqual(level({"engine": pods}, podSecurity="privileged"), "privileged")
+        one, other = {"name": "a", "kind": "kubernetes"} | pods, {"name": "b", "kind": "local"}
+        self.assertEqual(level({"engines": [one, other]}), "baseline")
+        self.assertEqual(level({"engines": [one, other | {"kind": "kubernetes"}]}), "privileged")
+
     def test_rights_to_claims_come_with_them(self):
         wanted = set(manifests("rights-dra.yaml"))
         engine = {"kubernetes": {"gpus": "dra"}}

@@ -12,6 +12,7 @@ import unittest
 import yaml
 
 from cluster import Cluster, Refused
+from metrics_server import MetricsServer
 import skepd as server
 import waits
 
@@ -68,7 +69,12 @@ class Check(unittest.TestCase):
         self.assertEqual(self.state(found, "nodes"), "missing")
         self.assertEqual(self.state(found, "storage class"), "less")
         rights = {name: row for name, row in found.items() if name.startswith("right ")}
-        self.assertEqual({row["state"] for row in rights.values()}, {"missing"})
+        spare = {"right nodes.metrics.k8s.io", "right pods/portforward"}  # tasks run without them
+        self.assertEqual({name for name, row in rights.items() if row["state"] != "missing"}, spare)
+        for name in spare:
+            self.assertEqual(self.state(found, name), "less")
+            self.assertIn("rights.yaml", rights[name]["meaning"])
+        self.assertEqual((self.state(found, "node metrics"), found["node metrics"]["found"]), ("less", "there is no metrics.k8s.io/v1beta1"))
         self.assertIn("get list watch create delete", rights["right pods"]["found"])
 
     def test_2_what_skep_makes_is_enough(self):
@@ -82,10 +88,18 @@ class Check(unittest.TestCase):
         cluster.add_node("n1", {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4"}, labels={"skep": "yes"}, taints=[TAINT])
         cluster.create("/apis/storage.k8s.io/v1/storageclasses", {
             "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "none"})
+        metrics = MetricsServer(cluster, {"n1": ("1", "1Gi", {"skep": "yes"}), "n2": ("1", "1Gi", {})})
+        self.addCleanup(metrics.stop)
         found = self.check("--account", "skep/skep", "--node-selector", "skep=yes")
         good = {name for name, row in found.items() if row["state"] == "good"}
-        self.assertLessEqual({"pods", "nodes", "own nodes", "GPUs", "storage class", "WatchList", "right pods", "right pods/log", "right pods/exec",
-                              "right secrets", "right nodes"}, good, found)
+        self.assertLessEqual({"pods", "nodes", "own nodes", "GPUs", "storage class", "WatchList", "right pods", "right pods/log", "right pods/exec", "right pods/portforward",
+                              "right secrets", "right nodes", "right nodes.metrics.k8s.io", "node metrics"}, good, found)
+        self.assertEqual(found["node metrics"]["found"], "of 1 node")
+        self.assertEqual(self.check("--node-selector", "skep=no")["node metrics"]["found"], "of no node")
+        metrics.nodes = None
+        found = self.check()
+        self.assertEqual(self.state(found, "node metrics"), "less")
+        self.assertIn("see that metrics-server runs", found["node metrics"]["meaning"])
         self.assertIn("4 on 1 of 1 nodes", found["GPUs"]["found"])
         self.assertEqual(self.state(found, "kubelets"), "missing")  # nobody listens there
         self.assertIn("10250", found["kubelets"]["meaning"])
@@ -113,6 +127,12 @@ class Check(unittest.TestCase):
         found = self.check(code=1)
         self.assertEqual(self.state(found, "pods"), "missing")
         self.assertIn("enforce=privileged", found["pods"]["meaning"])
+        found = self.check("--network", "pod", "--node-selector", "skep=yes")
+        self.assertEqual(self.state(found, "pods"), "good", found["pods"])
+        self.assertIn("userNamespaces is off", found["hostUsers"]["found"])
+        self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+        found = self.check("--network", "pod", code=1)
+        self.assertIn("enforce=baseline", found["pods"]["meaning"])
         self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}})
 
         found = self.check("--runtime-class", "nvidia", "--gpus", "env", "--node-selector", "other=yes", code=1)
@@ -131,8 +151,10 @@ class Check(unittest.TestCase):
         config = self.folder / "skepd.yaml"
         for driver, state in (("other.test", "missing"), ("gpu.skep.test", "missing")):
             config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
-                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "initImage": "x", "gpus": "dra", "deviceDriver": driver, "deviceClass": "gpus"}}}))
+                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "initImage": "x", "gpus": "dra", "deviceDriver": driver, "deviceClass": "gpus",
+                "nodeMetrics": "off"}}}))
             found = self.check("--config", str(config), code=1)
+            self.assertEqual({"node metrics", "right nodes.metrics.k8s.io"} & found.keys(), set())
             self.assertEqual(self.state(found, "device class"), state)
             self.assertEqual(self.state(found, "GPUs"), "good" if driver == "other.test" else "missing", found)
         self.cluster.create("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpus"}, "spec": {}})
@@ -163,6 +185,25 @@ class Check(unittest.TestCase):
             done = subprocess.run([SKEP, "kube", "check", *words], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertTrue(done.stderr.startswith("skep: "), done.stderr)
+
+    def test_6_user_namespaces(self):
+        config = self.folder / "skepd.yaml"
+        status = "/api/v1/nodes/n1/status"
+
+        def found(users):
+            config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
+                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "nodeSelector": "skep=yes", "initImage": "x", "network": "pod",
+                "userNamespaces": users}}}))
+            return self.check("--config", str(config))
+
+        self.assertNotIn("user namespaces", found("off"))
+        self.assertEqual(self.state(found("auto"), "user namespaces"), "less")
+        self.assertEqual(self.state(found("required"), "user namespaces"), "missing")
+        self.assertEqual(self.state(found("required"), "hostUsers"), "good")
+        self.cluster.merge(status, {"status": {"runtimeHandlers": [{"name": "", "features": {"userNamespaces": True}}]}})
+        for users in ("auto", "required"):
+            row = found(users)["user namespaces"]
+            self.assertEqual((row["state"], row["found"]), ("good", "the runtime of 1 of 1 nodes has them"))
 
     def server_state(self, user, cluster=None, **environment):
         """Of the API server, with a kubeconfig that has this user."""
@@ -250,6 +291,33 @@ class Check(unittest.TestCase):
         self.cluster.play_running(pod)
         self.cluster.play_end(pod)
         self.assertEqual(skepd.wait_final(["admin~second"], 120)["admin~second"], "SUCCEEDED", skepd.tail())
+
+
+    def test_9_pods_in_the_pod_network_need_no_privileges(self):
+        """The API server lets in what the engine makes, with and without user ids of its own."""
+        space = "/api/v1/namespaces/skep-jobs"
+        self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}})
+        self.addCleanup(lambda: self.cluster.merge(space, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}))
+        self.cluster.merge("/api/v1/nodes/n1/status", {"status": {"runtimeHandlers": [{"name": "", "features": {"userNamespaces": True}}]}})
+        for users in ("off", "required"):
+            with self.subTest(users=users):
+                skepd = server.Skepd(SKEPD, {"engine": {"kind": "kubernetes", "kubernetes": {
+                    "kubeconfig": str(self.admin), "namespace": "skep-jobs", "nodeSelector": "skep=yes", "initImage": "registry.invalid/skep:1",
+                    "instance": f"net-{users}", "network": "pod", "userNamespaces": users}}})
+                self.addCleanup(skepd.remove)
+                skepd.start()
+                self.addCleanup(skepd.stop)
+                skepd.login()
+                skepd.submit(server.job_file("job", {"main": (1, "true", {})}, "registry.invalid/task:1", {}))
+                (pod,) = self.cluster.wait_pods(1)
+                spec = self.cluster.call("GET", f"{space}/pods/{pod}")["spec"]
+                self.assertNotIn("hostNetwork", spec)
+                self.assertEqual(spec.get("hostUsers"), False if users == "required" else None)
+                self.cluster.play_running(pod, "10.1.0.7")
+                self.cluster.play_end(pod)
+                self.assertEqual(skepd.wait_final(["admin~job"], 120)["admin~job"], "SUCCEEDED", skepd.tail())
+                self.cluster.wait_pods(0)
+                skepd.stop()
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Claims(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         api.need("kube-apiserver", "kubelet", "dra-driver")
-        cls.place = installation.Installation(PROGRAMS, 2, has_driver=True)
+        cls.place = installation.Installation(PROGRAMS, 2, {"syncFrequency": "10s"}, has_driver=True)  # how soon a pod that could not be prepared is tried again
         cls.addClassCleanup(cls.place.stop)
         cls.cluster, cls.nodes = cls.place.cluster, cls.place.nodes
         cls.place.start_nodes()

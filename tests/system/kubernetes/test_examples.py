@@ -3,6 +3,7 @@
 Three nodes; tasks of one job are spread over them. The same jobs and the same expectations as of the local engine (tests/system/init/examples.py),
 and the jobs of tests/system/init/jobs. Images are built once into SKEP_TEST_IMAGES, and named as in the job files: the nodes take this test's registry
 for Docker Hub.
+SKEP_TEST_NETWORK: `pod` gives each task's pod an address of its own; `host`, the default, does not. SKEP_TEST_EXAMPLES: the names of those to run.
 Covers: src/engine/kubernetes/pod_make.c, src/init/ssh.c, src/init/barrier.c
 """
 import os
@@ -41,7 +42,8 @@ class Examples(unittest.TestCase):
             nodes.skip("mmdebstrap is not installed (tools/install-deps)")
         wanted = os.environ.get("SKEP_TEST_EXAMPLES", "").split()
         cls.jobs = [folder for folder in jobs() if not wanted or folder.name in wanted]
-        cls.place = installation.Installation(PROGRAMS, 3)
+        network = os.environ.get("SKEP_TEST_NETWORK", "host")
+        cls.place = installation.Installation(PROGRAMS, 3, has_pod_network=network == "pod")
         cls.addClassCleanup(cls.place.stop)
         folder = tempfile.TemporaryDirectory(prefix="skep-examples-")
         cls.addClassCleanup(folder.cleanup)
@@ -50,7 +52,7 @@ class Examples(unittest.TestCase):
         cls.place.start_nodes()
         for name in needed:
             installation.push_folder(cls.place.nodes.images, (images / "skep" / name).resolve(), f"skep/{name}:latest")
-        cls.place.start_skepd()
+        cls.place.start_skepd(network=network)
         cls.client = examples.Client(PROGRAMS[1], cls.place.environment())
 
     def test_each(self):
@@ -72,8 +74,8 @@ class Examples(unittest.TestCase):
     def on_one_node(self):
         """What is wrong when several tasks of the last job have not been spread."""
         roles = self.place.skepd.job(f"admin~{self.names()[0]}")["taskRoles"]
-        addresses = [task["containerIp"] for role in roles.values() for task in role["taskStatuses"]]
-        return [f"all tasks on {addresses[0]}"] if len(addresses) > 1 and len(set(addresses)) == 1 else []
+        found = [task["containerNodeName"] for role in roles.values() for task in role["taskStatuses"]]
+        return [f"all tasks on {found[0]}"] if len(found) > 1 and len(set(found)) == 1 else []
 
 
 if __name__ == "__main__":

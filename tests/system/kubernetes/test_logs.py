@@ -64,18 +64,28 @@ class Logs(unittest.TestCase):
                 at = next((i for i, (a, b) in enumerate(zip(got, wanted)) if a != b), min(len(got), len(wanted)))
                 self.fail(f"{stream}: {len(got)} of {len(wanted)} bytes; at {at}: {got[at - 40:at + 40]!r}, not {wanted[at - 40:at + 40]!r}\n{self.trouble()}")
 
-    def test_a_task_that_prints_as_fast_as_it_can(self):
+    def test_three_logs_at_a_time(self):
+        """One task prints as fast as it can, one goes on for a while, and one is stopped while it prints."""
         begin = time.monotonic()
-        name = self.submit("fast", f"seq 1 {LINES}")
-        self.finish(name)
+        fast = self.submit("fast", f"seq 1 {LINES}")
+        slow = self.submit("slow", f"for i in 1 2 3 4; do seq $((i * {LINES} / 4 - {LINES} / 4 + 1)) $((i * {LINES} / 4)); sleep 4; done")
+        stopped = self.submit("stopped", "seq 1 1000000000")
+        self.wait_log(stopped, 5_000_000)
+        self.skepd.act(stopped, "STOP")
+        self.finish(stopped, "STOPPED")
+        self.finish(fast)
         print(f"{LINES} lines: {time.monotonic() - begin:.1f} s from submission to end", flush=True)
-        self.cluster.wait_pods(0)
-        self.check(name)
+        self.finish(slow)
+        self.cluster.wait_pods(0, PATIENCE_S)
+        self.check(fast)
+        self.check(slow)
+        self.check_stopped(stopped)
 
-    def test_a_log_that_goes_on_is_whole_all_the_time(self):
-        name = self.submit("slow", f"for i in 1 2 3 4; do seq $((i * {LINES} / 4 - {LINES} / 4 + 1)) $((i * {LINES} / 4)); sleep 4; done")
-        self.finish(name)
-        self.check(name)
+    def check_stopped(self, name):
+        got = self.log(name)
+        last = int(got.rsplit("\n", 2)[-2])
+        self.assertGreater(last, 600_000)
+        self.assertEqual(got[:got.rindex("\n") + 1], "".join(f"{number}\n" for number in range(1, last + 1)))
 
     def test_skepd_is_killed_in_the_middle(self):
         name = self.submit("killed", f"seq 1 {LINES}")
@@ -94,16 +104,6 @@ class Logs(unittest.TestCase):
         node.wait_ready()
         self.finish(name)
         self.check(name)
-
-    def test_a_task_that_is_stopped_while_it_prints(self):
-        name = self.submit("stopped", f"seq 1 1000000000")
-        self.wait_log(name, 5_000_000)
-        self.skepd.act(name, "STOP")
-        self.finish(name, "STOPPED")
-        last = int(self.log(name).rsplit("\n", 2)[-2])
-        self.assertGreater(last, 600_000)
-        got = self.log(name)
-        self.assertEqual(got[:got.rindex("\n") + 1], "".join(f"{number}\n" for number in range(1, last + 1)))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 The image that MAKE-IMAGE (deploy/image/make-image) makes of the three programs brings skep-init into the pods, and the tasks run in it, too.
 The engine has exactly the rights of deploy/kubernetes/rights.yaml.
-Covers: src/engine/kubernetes/ask.c, src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c, src/engine/kubernetes/kubernetes.c,
-src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
+Covers: src/engine/kubernetes/ask.c, src/engine/kubernetes/client.c, src/engine/kubernetes/exec.c, src/engine/kubernetes/follow.c,
+src/engine/kubernetes/forward.c, src/engine/kubernetes/kubernetes.c, src/engine/kubernetes/logs.c, src/engine/kubernetes/nodes.c, src/engine/kubernetes/tasks.c, src/engine/kubernetes/tells.c,
 src/engine/kubernetes/upgrade.c, src/init/beside.c
 """
 import subprocess
@@ -14,9 +14,11 @@ import yaml
 
 from installation import Installation
 import skepd as server
+from task_ports import server_port
 from terminal import Terminal
 import waits
 from waits import PATIENCE_S
+from web_port import assert_served, PORTS, SERVE
 
 SKEPD, SKEP, INIT, MAKE_IMAGE = (sys.argv.pop(1) for _ in range(4)) if __name__ == "__main__" else ("", "", "", "")
 
@@ -28,7 +30,8 @@ class Pods(unittest.TestCase):
         cls.nodes, cls.cluster = cls.installation.nodes, cls.installation.cluster
         cls.addClassCleanup(cls.installation.stop)
         cls.installation.start_nodes()
-        cls.installation.start_skepd()
+        cls.relay = server_port()
+        cls.installation.start_skepd(more={"api": {"webPorts": {"listen": f"127.0.0.1:{cls.relay}"}}})
         cls.skepd = cls.installation.skepd
 
     def tearDown(self):
@@ -105,6 +108,13 @@ class Pods(unittest.TestCase):
         self.skepd.act(name, "STOP")
         self.finish(name, "STOPPED")
         self.assertNotEqual(self.skep("exec", "box", "--", "true").returncode, 0)
+
+    def test_a_web_port(self):
+        name = self.submit("served", SERVE, **PORTS)
+        self.wait_state(name, "RUNNING")
+        assert_served(self, self.skepd, self.relay, name, self.trouble)
+        self.skepd.act(name, "STOP")
+        self.finish(name, "STOPPED")
 
     def test_what_a_task_uses(self):
         name = self.submit("busy", "while :; do :; done")

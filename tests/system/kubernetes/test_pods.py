@@ -50,7 +50,7 @@ class Pods(unittest.TestCase):
             folder.mkdir()
             folder.chmod(0o777)  # the image's user is not root
             if name != "open":
-                cls.claim(name, folder)
+                cls.place.claim_make(name, folder)
         (cls.folders["corpus"] / "words").write_text("one two\n")
         cls.make("namespaces/skep-jobs/configmaps", {"metadata": {"name": "words"}, "data": {"first": "of a map\n"}})
         cls.make("runtimeclasses", {"metadata": {"name": "plain"}, "handler": "runc"}, "/apis/node.k8s.io/v1")
@@ -69,17 +69,6 @@ class Pods(unittest.TestCase):
     @classmethod
     def make(cls, what, body, base="/api/v1"):
         return cls.cluster.create(f"{base}/{what}", body)
-
-    @classmethod
-    def claim(cls, name, folder):
-        amount = {"storage": "1Gi"}
-        cls.make("persistentvolumes", {"metadata": {"name": name}, "spec": {
-            "capacity": amount, "accessModes": ["ReadWriteMany"], "storageClassName": "", "hostPath": {"path": str(folder)},
-            "claimRef": {"namespace": "skep-jobs", "name": name}}})
-        cls.make("namespaces/skep-jobs/persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
-            "accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name, "resources": {"requests": amount}}})
-        path = f"/api/v1/namespaces/skep-jobs/persistentvolumeclaims/{name}"
-        waits.until(lambda: cls.cluster.call("GET", path)["status"].get("phase") == "Bound", f"the claim {name} is bound", PATIENCE_S)
 
     def tearDown(self):
         for job in self.skepd.jobs():  # what a test that failed has left would fail the others
@@ -102,7 +91,7 @@ class Pods(unittest.TestCase):
 
     def test_a_task_reads_why_it_is_ended(self):
         """Before SIGTERM, in the file that a task on one machine reads as well."""
-        name = self.submit("why", "trap 'cat $SKEP_STOP_REASON_FILE; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+        name = self.submit("why", "trap 'cat $SKEP_STOP_REASON_FILE; exit 0' TERM; sleep 100000 & echo ready; wait")
         log = lambda: self.skepd.call("GET", f"/api/v2/jobs/{name}/logs?index=0")
         waits.until(lambda: self.skepd.job(name)["jobStatus"]["state"] == "RUNNING" and "ready" in str(log()),
                     lambda: f"{self.skepd.job(name)}\n{self.place.trouble()}", PATIENCE_S)

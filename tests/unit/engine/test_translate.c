@@ -73,6 +73,7 @@ static void tasks_keep_their_words(void **state)
                                                       .attempt = {7},
                                                       .reason = "Pulling",
                                                       .runs_on = i ? "n7" : NULL,
+                                                      .address = i ? "10.1.0.7" : NULL,
                                                       .message = i ? "40 %" : NULL},
                                NULL, &arena, &event);
         assert_int_equal(event.kind, kinds[i].to);
@@ -80,6 +81,7 @@ static void tasks_keep_their_words(void **state)
         assert_string_equal(event.task.reason, "Pulling");
         assert_string_equal(event.task.message, i ? "40 %" : "");
         assert_string_equal(event.task.node, i ? "n7" : "");
+        assert_string_equal(event.task.address, i ? "10.1.0.7" : "");
     }
     arena_release(&arena);
 }
@@ -113,7 +115,8 @@ static void what_an_engine_lacks_is_named(void **state)
     assert_int_equal(engine_need(&engine, ENGINE_CAN_LOG, &err), 0);
     for (int i = ENGINE_CAN_FOLLOW; i < ENGINE_CAPABILITIES; i++)
         assert_int_equal(engine_need(&engine, (enum engine_capability)i, &err), ERR_UNSUPPORTED);
-    assert_string_equal(err.text, "the engine \"fake\" cannot reach a port of a running task");
+    assert_string_equal(err.text,
+                        "the engine \"fake\" cannot give each task an address of its own");
     engine.name = "kube-a";
     assert_int_equal(engine_need(&engine, ENGINE_CAN_EXEC, &err), ERR_UNSUPPORTED);
     assert_string_equal(err.text, "the engine \"kube-a\" cannot start a program in a running task");

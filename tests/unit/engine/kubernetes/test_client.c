@@ -18,17 +18,15 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/kubernetes/client.h"
-#include "kube/access.h"
+#include "played.h"
 #include "sys/clock.h"
 
 #undef curl_easy_setopt /* a macro that checks types */
 
-enum { LIMIT_S = 30, REQUEST_MAX = 4096, CALLS = CLIENT_CALLS_MAX + 8 };
+enum { CALLS = CLIENT_CALLS_MAX + 8 };
 
 static struct {
-    int listener;
-    char server[64];
-    struct kube_access access;
+    struct played server;
     struct kube_client *client;
     sem_t has_failed, has_answered, is_done, has_line;
     atomic_int dones;
@@ -71,37 +69,22 @@ static void happens(sem_t *what)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LIMIT_S;
+    until.tv_sec += PLAYED_LIMIT_S;
     assert_int_equal(sem_timedwait(what, &until), 0);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
     struct err err;
-    world.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(world.listener, (struct sockaddr *)&address, length) < 0 ||
-        listen(world.listener, 2 * CALLS) < 0 ||
-        getsockname(world.listener, (struct sockaddr *)&address, &length) < 0)
+    if (played_open(&world.server, 2 * CALLS) < 0)
         return -1;
-    snprintf(world.server, sizeof world.server, "http://127.0.0.1:%u", ntohs(address.sin_port));
-    world.access = (struct kube_access){.server = world.server,
-                                        .server_name = "",
-                                        .proxy = "",
-                                        .token = "",
-                                        .token_path = "",
-                                        .certificate_path = "",
-                                        .key_path = "",
-                                        .ca_path = "",
-                                        .path = ""};
     atomic_store(&world.dones, 0);
     sem_init(&world.has_failed, 0, 0);
     sem_init(&world.has_answered, 0, 0);
     sem_init(&world.is_done, 0, 0);
     sem_init(&world.has_line, 0, 0);
-    return kube_client_new(&world.access, (struct kube_watcher){NULL, failed, answered},
+    return kube_client_new(&world.server.access, (struct kube_watcher){NULL, failed, answered},
                            &world.client, &err);
 }
 
@@ -113,30 +96,13 @@ static int teardown(void **state)
     sem_destroy(&world.has_answered);
     sem_destroy(&world.is_done);
     sem_destroy(&world.has_line);
-    return close(world.listener);
-}
-
-/* The next connection, its request read up to `end`; what was read is in `request`. */
-static int request_take_to(const char *end, char request[REQUEST_MAX])
-{
-    const struct timeval limit = {.tv_sec = LIMIT_S};
-    size_t length = 0;
-    int fd = accept(world.listener, NULL, NULL);
-    assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
-    do {
-        ssize_t got = read(fd, request + length, REQUEST_MAX - 1 - length);
-        assert_true(got > 0);
-        length += (size_t)got;
-        request[length] = '\0';
-    } while (!strstr(request, end));
-    return fd;
+    return played_close(&world.server);
 }
 
 static int request_take(void)
 {
-    char request[REQUEST_MAX];
-    return request_take_to("\r\n\r\n", request);
+    char request[PLAYED_REQUEST_MAX];
+    return played_take(&world.server, "\r\n\r\n", request);
 }
 
 static void say(int fd, const char *text)
@@ -215,14 +181,14 @@ static void a_body_is_sent_as_json(void **state)
 {
     (void)state;
     static const char body[] = "{\"kind\":\"Pod\"}";
-    char request[REQUEST_MAX];
+    char request[PLAYED_REQUEST_MAX];
     kube_client_send(world.client,
                      &(struct kube_call){.method = "POST",
                                          .path = path_of("/pods"),
                                          .body = path_of(body),
                                          .done = nothing_done},
                      0);
-    int fd = request_take_to(body, request);
+    int fd = played_take(&world.server, body, request);
     assert_int_equal(strncmp(request, "POST /pods HTTP", 15), 0);
     assert_non_null(strstr(request, "\r\nContent-Type: application/json\r\n"));
     assert_non_null(strstr(request, "\r\nContent-Length: 14\r\n"));
@@ -324,7 +290,7 @@ static bool once_written(void *context, uint64_t key, struct buf *body)
 static void what_is_not_wanted_any_more_is_not_tried_again(void **state)
 {
     (void)state;
-    char request[REQUEST_MAX];
+    char request[PLAYED_REQUEST_MAX];
     sem_t is_dropped;
     sem_init(&is_dropped, 0, 0);
     kube_client_send(world.client,
@@ -334,14 +300,14 @@ static void what_is_not_wanted_any_more_is_not_tried_again(void **state)
                                          .context = &is_dropped,
                                          .done = done},
                      0);
-    int fd = request_take_to("\r\n\r\n{}", request);
+    int fd = played_take(&world.server, "\r\n\r\n{}", request);
     say(fd, "HTTP/1.1 504 Gateway Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     happens(&is_dropped);
     close(fd);
     kube_client_send(
         world.client,
         &(struct kube_call){.method = "GET", .path = path_of("/next"), .done = nothing_done}, 0);
-    fd = request_take_to("\r\n\r\n", request);
+    fd = played_take(&world.server, "\r\n\r\n", request);
     assert_int_equal(strncmp(request, "GET /next ", 10), 0);
     say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     happens(&world.has_answered);
@@ -412,7 +378,7 @@ static void watch_send(const char *path)
 static void a_watch_that_waited_for_a_pause_begins_after_it(void **state)
 {
     (void)state;
-    char request[REQUEST_MAX], answer[100];
+    char request[PLAYED_REQUEST_MAX], answer[100];
     kube_client_send(
         world.client,
         &(struct kube_call){.method = "GET", .path = path_of("/late"), .done = late_done}, 0);
@@ -428,10 +394,10 @@ static void a_watch_that_waited_for_a_pause_begins_after_it(void **state)
     do { /* the connection of either may be taken for it */
         struct pollfd ready[] = {{.fd = fd, .events = POLLIN},
                                  {.fd = late, .events = POLLIN},
-                                 {.fd = world.listener, .events = POLLIN}};
-        assert_in_range(poll(ready, COUNT_OF(ready), LIMIT_S * 1000), 1, COUNT_OF(ready));
+                                 {.fd = world.server.listener, .events = POLLIN}};
+        assert_in_range(poll(ready, COUNT_OF(ready), PLAYED_LIMIT_S * 1000), 1, COUNT_OF(ready));
         int from = ready[0].revents ? fd : ready[1].revents ? late : -1;
-        int own = from < 0 ? accept(world.listener, NULL, NULL) : -1;
+        int own = from < 0 ? accept(world.server.listener, NULL, NULL) : -1;
         ssize_t got = read(from < 0 ? own : from, request, sizeof request - 1);
         assert_true(got > 0);
         request[got] = '\0';
@@ -480,11 +446,13 @@ static void streams_that_do_not_open_hold_up_no_calls(void **state)
     kube_client_free(world.client);
     struct sockaddr_in address;
     socklen_t length = sizeof address;
-    assert_int_equal(getsockname(world.listener, (struct sockaddr *)&address, &length), 0);
-    snprintf(world.server, sizeof world.server, "https://127.0.0.1:%u", ntohs(address.sin_port));
-    world.access.is_unchecked = true;
-    assert_int_equal(kube_client_new(&world.access, (struct kube_watcher){NULL, failed, answered},
-                                     &world.client, NULL),
+    assert_int_equal(getsockname(world.server.listener, (struct sockaddr *)&address, &length), 0);
+    snprintf(world.server.server, sizeof world.server.server, "https://127.0.0.1:%u",
+             ntohs(address.sin_port));
+    world.server.access.is_unchecked = true;
+    assert_int_equal(kube_client_new(&world.server.access,
+                                     (struct kube_watcher){NULL, failed, answered}, &world.client,
+                                     NULL),
                      0);
     for (int i = 0; i < 3 * CLIENT_OPENING_MAX; i++)
         kube_client_send(
@@ -493,11 +461,11 @@ static void streams_that_do_not_open_hold_up_no_calls(void **state)
                 .method = "GET", .path = path_of("/log"), .bytes = bytes, .done = nothing_done},
             0);
     for (int i = 0; i < CLIENT_OPENING_MAX; i++)
-        fds[i] = accept(world.listener, NULL, NULL);
+        fds[i] = accept(world.server.listener, NULL, NULL);
     kube_client_send(
         world.client,
         &(struct kube_call){.method = "GET", .path = path_of("/pods"), .done = nothing_done}, 0);
-    fds[CLIENT_OPENING_MAX] = accept(world.listener, NULL, NULL);
+    fds[CLIENT_OPENING_MAX] = accept(world.server.listener, NULL, NULL);
     for (int i = 0; i <= CLIENT_OPENING_MAX; i++) {
         assert_true(fds[i] >= 0);
         close(fds[i]);

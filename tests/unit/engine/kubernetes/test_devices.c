@@ -32,6 +32,7 @@ static void offer(struct device_table *table, const char *names, const char *use
             .name = arena_format(&arena, "%c", is_tainted ? names[i] - 'a' + 'A' : names[i]),
             .model = "V100",
             .root = i < 2 ? "r0" : "r1",
+            .uuid = names[i] == 'C' ? "" : arena_format(&arena, "GPU-%c", names[i]),
             .taint = is_tainted ? "broken:NoExecute" : NULL};
     }
     assert_int_equal(device_table_update(table, devices, count, is_in, used, &err), 0);
@@ -125,6 +126,24 @@ static void facts_are_of_all_devices(void **state)
     device_table_release(&table);
 }
 
+static void a_device_is_found_by_its_uuid(void **state)
+{
+    (void)state;
+    struct device_table table = {0};
+    struct device_pick pick;
+    uint16_t index = 7;
+    assert_true(device_pick_read("gpu.test 0=p/X", &arena, &pick));
+    device_table_hold(&table, &pick); /* of which no slice tells */
+    offer(&table, "ABC", "0");
+    assert_string_equal(shown(&table), "xABC");
+    assert_true(device_table_find(&table, "GPU-B", &index));
+    assert_int_equal(index, 2);
+    assert_false(device_table_find(&table, "GPU-C", &index));
+    assert_false(device_table_find(&table, "", &index)); /* C has told none */
+    assert_int_equal(index, 2);
+    device_table_release(&table);
+}
+
 static void models_and_places_that_are_not_told(void **state)
 {
     (void)state;
@@ -132,7 +151,7 @@ static void models_and_places_that_are_not_told(void **state)
     struct node_facts facts = {0};
     struct device_pick pick;
     struct err err;
-    struct slice_device devices[] = {{"p", "A", "", "", NULL}, {"p", "B", "", "", NULL}};
+    struct slice_device devices[] = {{"p", "A", "", "", "", NULL}, {"p", "B", "", "", "", NULL}};
     assert_true(device_pick_read("gpu.test 2=p/B", &arena, &pick));
     device_table_hold(&table, &pick);
     assert_int_equal(device_table_update(&table, devices, 2, is_in, "2", &err), 0);
@@ -191,6 +210,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_new_device_takes_the_place_of_one_that_has_gone),
     cmocka_unit_test(what_attempts_have_stays_after_a_restart),
     cmocka_unit_test(facts_are_of_all_devices),
+    cmocka_unit_test(a_device_is_found_by_its_uuid),
     cmocka_unit_test(models_and_places_that_are_not_told),
     cmocka_unit_test(what_an_attempt_has_is_one_line),
 };

@@ -1,4 +1,6 @@
-/* Why attempts were given up, on disk. */
+/* Why attempts were given up, on disk.
+ *
+ * Covers: src/engine/kubernetes/given_up.c, src/engine/kubernetes/attempt_files.c */
 #include "unit.h"
 
 #include <dirent.h>
@@ -7,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "engine/kubernetes/attempt_files.h"
 #include "engine/kubernetes/given_up.h"
 #include "folder.h"
 #include "sys/cleanup.h"
@@ -68,12 +71,12 @@ static void all_are_named(void **state)
     (void)state;
     uint64_t sum = 0;
     const char *folder = in_folder("given-up");
-    given_up_each(folder, count, &sum);
+    attempt_files_each(folder, count, &sum);
     assert_int_equal(sum, 0);
     assert_int_equal(given_up_put(folder, (struct attempt_id){7}, "a", "", NULL), 0);
     assert_int_equal(given_up_put(folder, (struct attempt_id){30}, "b", "", NULL), 0);
     folder_put("given-up/7.new", "of a skepd that was killed");
-    given_up_each(folder, count, &sum);
+    attempt_files_each(folder, count, &sum);
     assert_int_equal(sum, 37);
 }
 

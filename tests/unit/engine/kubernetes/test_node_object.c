@@ -57,6 +57,39 @@ static void a_node_offers_what_is_allocatable(void **state)
     assert_false(facts.is_gpu_simulated);
 }
 
+/* As kubelets tell it since 1.31, by the name of the handler. */
+static void a_runtime_that_gives_user_ids(void **state)
+{
+    static const char can[] = "{\"name\":\"%s\",\"features\":{\"userNamespaces\":%s}}";
+    static const struct {
+        const char *name, *value; /* of its features; NULL: it tells none */
+        bool is_told;
+    } handlers[] = {{NULL, NULL, false},
+                    {NULL, NULL, true},
+                    {"", "false", true},
+                    {"kata", "true", true},
+                    {"", "true", true}};
+    struct node_rules required = rules;
+    (void)state;
+    required.users_handler = "";
+    for (size_t i = 0; i < COUNT_OF(handlers); i++) {
+        struct node_facts facts;
+        const char *one =
+            handlers[i].name ? arena_format(&arena, can, handlers[i].name, handlers[i].value) : "";
+        const char *list =
+            handlers[i].is_told ? arena_format(&arena, "\"runtimeHandlers\":[%s],", one) : "";
+        const char *text = arena_format(
+            &arena, "{\"kind\":\"Node\"," META "," SPEC ",\"status\":{%s" READY "}}", list);
+        assert_int_equal(node_object_has_own_users(json(text), ""), i == 4);
+        assert_int_equal(node_object_has_own_users(json(text), "kata"), i == 3);
+        assert_int_equal(read_as(text, &rules, &facts, NULL), 0);
+        assert_true(facts.is_healthy);
+        assert_int_equal(read_as(text, &required, &facts, NULL), 0);
+        assert_int_equal(facts.is_healthy, i == 4);
+        assert_int_equal(strstr(facts.reason, "no user ids of their own") != NULL, i != 4);
+    }
+}
+
 static void a_node_without_gpus_has_no_type(void **state)
 {
     (void)state;
@@ -199,6 +232,7 @@ static void one_whose_kubelet_tells_nothing_is_silent(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_whose_kubelet_tells_nothing_is_silent),
     cmocka_unit_test(a_node_offers_what_is_allocatable),
+    cmocka_unit_test(a_runtime_that_gives_user_ids),
     cmocka_unit_test(a_node_without_gpus_has_no_type),
     cmocka_unit_test(with_env_the_label_counts),
     cmocka_unit_test(with_claims_slices_count),

@@ -91,6 +91,54 @@ static void a_pod_has_its_place_and_its_name(void **state)
     assert_string_equal(object_string(toleration, "key"), "skep.internal/dedicated");
 }
 
+static const struct doc *variable_of(const struct doc *container, const char *name)
+{
+    const struct doc *list = object_at(container, "env");
+    for (size_t i = 0; i < doc_count(list); i++)
+        if (strcmp(object_string(list->as.list.items[i], "name"), name) == 0)
+            return list->as.list.items[i];
+    return NULL;
+}
+
+static const char *bring_of(const struct doc *pod)
+{
+    const struct doc *words = object_at(first(pod, "spec.initContainers"), "command");
+    assert_int_equal(doc_count(words), 3);
+    return words->as.list.items[2]->as.string.at;
+}
+
+/* In the cluster's network a pod brings its own address along. */
+static void a_pod_is_in_one_network(void **state)
+{
+    static const char *const lab[] = {"lab"};
+    struct container container = container_plain();
+    struct pod_settings other = settings;
+    (void)state;
+    const struct doc *pod = pod_of(&container, &settings);
+    assert_string_equal(object_string(pod, "spec.dnsPolicy"), "ClusterFirstWithHostNet");
+    assert_null(object_at(pod, "spec.hostUsers"));
+    assert_null(strstr(bring_of(pod), "/skep/network"));
+    assert_null(variable_of(first(pod, "spec.initContainers"), "SKEP_POD_ADDRESS"));
+
+    other.network = (struct pod_network){
+        .mode = KUBE_NETWORK_POD, .host_clusters = lab, .host_cluster_count = 1};
+    pod = pod_of(&container, &other);
+    assert_null(object_at(pod, "spec.hostNetwork"));
+    assert_null(object_at(pod, "spec.dnsPolicy"));
+    assert_non_null(strstr(bring_of(pod), "\"$SKEP_POD_ADDRESS\" >/skep/network; : >/skep/peers"));
+    const struct doc *address = variable_of(first(pod, "spec.initContainers"), "SKEP_POD_ADDRESS");
+    assert_string_equal(object_string(address, "valueFrom.fieldRef.fieldPath"), "status.podIP");
+    other.has_own_users = true;
+    assert_false(object_at(pod_of(&container, &other), "spec.hostUsers")->as.boolean);
+
+    /* a right of its virtual cluster: its address is told in the same way */
+    other.has_own_users = false;
+    container.virtual_cluster = "lab";
+    pod = pod_of(&container, &other);
+    assert_true(object_at(pod, "spec.hostNetwork")->as.boolean);
+    assert_non_null(strstr(bring_of(pod), "/skep/peers"));
+}
+
 static void a_container_has_its_limits(void **state)
 {
     (void)state;
@@ -330,6 +378,7 @@ static void a_storage_is_not_where_the_operator_mounts_something(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_storage_is_not_where_the_operator_mounts_something),
     cmocka_unit_test(a_pod_has_its_place_and_its_name),
+    cmocka_unit_test(a_pod_is_in_one_network),
     cmocka_unit_test(a_container_has_its_limits),
     cmocka_unit_test(gpus_are_asked_for_as_configured),
     cmocka_unit_test(a_claim_is_named_by_its_pod),

@@ -57,7 +57,9 @@ static void a_pod_waits_runs_and_ends(void **state)
     assert_int_equal(out.stage, POD_WAITING);
     assert_false(out.has_started);
     assert_string_equal(out.reason, "PodInitializing");
-    out = seen("\"phase\":\"Running\"," TASK(RUNNING));
+    assert_string_equal(out.address, "");
+    out = seen("\"phase\":\"Running\",\"podIP\":\"10.1.0.7\"," TASK(RUNNING));
+    assert_string_equal(out.address, "10.1.0.7");
     assert_int_equal(out.stage, POD_RUNNING);
     assert_true(out.has_started);
     /* its container has ended, but kubelet has not said yet that the pod is over */

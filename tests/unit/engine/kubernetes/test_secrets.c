@@ -1,7 +1,6 @@
 /* The end of an attempt's secret, at an API server that the test plays. */
 #include "unit.h"
 
-#include <arpa/inet.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,57 +13,26 @@
 #include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
 #include "folder.h"
-
-enum { REQUEST_MAX = 4096 };
+#include "played.h"
 
 static struct {
-    int listener, connection;
-    char server[64];
-    struct kube_access access;
+    struct played server;
+    int connection;
     struct kube kube;
 } world;
 
-static void nothing_failed(void *context, const char *trouble, int64_t for_ms)
-{
-    (void)context, (void)trouble, (void)for_ms;
-}
-
-static void nothing_answered(void *context)
-{
-    (void)context;
-}
-
 static int setup(void **state)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
     struct err err;
-    if (folder_setup(state) != 0)
+    if (folder_setup(state) != 0 || played_open(&world.server, 8) != 0)
         return -1;
-    world.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     world.connection = -1;
-    if (bind(world.listener, (struct sockaddr *)&address, length) < 0 ||
-        listen(world.listener, 8) < 0 ||
-        getsockname(world.listener, (struct sockaddr *)&address, &length) < 0)
-        return -1;
-    snprintf(world.server, sizeof world.server, "http://127.0.0.1:%u", ntohs(address.sin_port));
-    world.access = (struct kube_access){.server = world.server,
-                                        .server_name = "",
-                                        .proxy = "",
-                                        .token = "",
-                                        .token_path = "",
-                                        .certificate_path = "",
-                                        .key_path = "",
-                                        .ca_path = "",
-                                        .path = ""};
     world.kube = (struct kube){.lock = PTHREAD_MUTEX_INITIALIZER,
                                .settings = {.space = "default", .instance = "one"},
                                .is_listed = true,
                                .late_ms = 1,
                                .secret_notes = in_folder("secrets")};
-    return kube_client_new(&world.access,
-                           (struct kube_watcher){NULL, nothing_failed, nothing_answered},
-                           &world.kube.client, &err);
+    return kube_client_new(&world.server.access, UNWATCHED, &world.kube.client, &err);
 }
 
 static int teardown(void **state)
@@ -73,18 +41,18 @@ static int teardown(void **state)
     tasks_free(&world.kube);
     if (world.connection >= 0)
         close(world.connection);
-    close(world.listener);
+    played_close(&world.server);
     return folder_teardown(state);
 }
 
 /* The next request; a connection that is kept is used again. */
 static void asked(const char *line)
 {
-    char request[REQUEST_MAX];
+    char request[PLAYED_REQUEST_MAX];
     size_t length = 0, rest = 0;
     const char *head = NULL;
     if (world.connection < 0)
-        world.connection = accept(world.listener, NULL, NULL);
+        world.connection = accept(world.server.listener, NULL, NULL);
     assert_true(world.connection >= 0);
     while (!head || length < (size_t)(head + 4 - request) + rest) {
         ssize_t got = read(world.connection, request + length, sizeof request - 1 - length);

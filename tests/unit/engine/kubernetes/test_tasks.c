@@ -8,8 +8,10 @@
 #include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
+#include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
 #include "folder.h"
+#include "played.h"
 #include "sys/clock.h"
 
 enum { NOTHING = -1 };
@@ -75,6 +77,24 @@ static void an_end_is_told_with_its_log(void **state)
     assert_int_equal(told(&task), ENGINE_REFUSED);
 }
 
+/* In the cluster's network a task is told of when its address is known, and that is one. */
+static void an_address_is_taken_that_is_one(void **state)
+{
+    struct kube kube = {0};
+    struct kube_task task = {0};
+    (void)state;
+    assert_true(task_address_take(&kube, &task, "10.0.0.1"));
+    assert_string_equal(task.address, "");
+    kube.settings.network.mode = KUBE_NETWORK_POD;
+    assert_false(task_address_take(&kube, &task, ""));
+    assert_false(task_address_take(&kube, &task, "no address"));
+    assert_true(task_address_take(&kube, &task, "10.1.0.7"));
+    assert_true(task_address_take(&kube, &task, ""));
+    assert_string_equal(task.address, "10.1.0.7");
+    assert_true(task_address_take(&kube, &task, "fd00::7"));
+    assert_string_equal(task.address, "fd00::7");
+}
+
 static void nothing_is_told_of_a_forgotten_one(void **state)
 {
     char node[] = "n1";
@@ -91,16 +111,6 @@ static void nothing_is_told_of_a_forgotten_one(void **state)
 
 /* --- a log whose kubelet cannot be reached --- */
 
-static void nothing_failed(void *context, const char *trouble, int64_t for_ms)
-{
-    (void)context, (void)trouble, (void)for_ms;
-}
-
-static void nothing_answered(void *context)
-{
-    (void)context;
-}
-
 /* Until so many requests have failed, and it is asked for again at: when. With the lock. */
 static int64_t pause_await(struct kube *kube, const struct kube_task *task, uint32_t failures)
 {
@@ -115,26 +125,14 @@ static int64_t pause_await(struct kube *kube, const struct kube_task *task, uint
 /* The pause grows while the task runs; its end cuts it short, and waits for no long one. */
 static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
 {
-    const struct kube_access access = {.server = "http://127.0.0.1:1", /* nobody listens there */
-                                       .server_name = "",
-                                       .proxy = "",
-                                       .token = "",
-                                       .token_path = "",
-                                       .certificate_path = "",
-                                       .key_path = "",
-                                       .ca_path = "",
-                                       .path = ""};
+    const struct kube_access access = access_to("http://127.0.0.1:1"); /* nobody listens there */
     const int64_t begin_ms = clock_monotonic_ms();
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .settings = {.space = "default", .instance = "one"},
                         .is_listed = true};
     (void)state;
     kube.logs.directory = "/nowhere";
-    assert_int_equal(kube_client_new(&access,
-                                     (struct kube_watcher){.failed = nothing_failed,
-                                                           .answered = nothing_answered},
-                                     &kube.client, NULL),
-                     0);
+    assert_int_equal(kube_client_new(&access, UNWATCHED, &kube.client, NULL), 0);
     pthread_mutex_lock(&kube.lock);
     struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
     task->state = TASK_RUNS;
@@ -150,6 +148,31 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
     assert_int_equal(kube.logs.streams, 0);
     pthread_mutex_unlock(&kube.lock);
     kube_client_free(kube.client);
+    tasks_free(&kube);
+    pthread_mutex_destroy(&kube.lock);
+}
+
+/* --- programs and connections in its pod --- */
+
+static void only_a_task_that_runs_is_reached(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const struct attempt_id attempt = {7};
+    (void)state;
+    assert_int_equal(kube_task_check(&kube, attempt, NULL), ERR_NOT_FOUND);
+    pthread_mutex_lock(&kube.lock);
+    struct kube_task *task = kube_task_add(&kube, attempt, "n1");
+    pthread_mutex_unlock(&kube.lock);
+    for (enum task_state at = TASK_SECRET_ASKED; at <= TASK_FORGOTTEN; at++) {
+        task->state = at;
+        assert_int_equal(kube_task_check(&kube, attempt, NULL), at == TASK_RUNS ? 0
+                                                                : at == TASK_FORGOTTEN
+                                                                    ? ERR_NOT_FOUND
+                                                                    : ERR_CONFLICT);
+    }
+    task->state = TASK_RUNS;
+    task->is_kill_wanted = true;
+    assert_int_equal(kube_task_check(&kube, attempt, NULL), ERR_CONFLICT);
     tasks_free(&kube);
     pthread_mutex_destroy(&kube.lock);
 }
@@ -178,6 +201,51 @@ static void what_a_pod_is_made_of_goes_when_it_is_there(void **state)
     tasks_seen(&kube, pod, false, 1, &tells);
     assert_int_equal(task->state, TASK_WAITS);
     assert_null(task->order);
+    kube_leave(&kube, &tells);
+    tasks_free(&kube);
+    pthread_mutex_destroy(&kube.lock);
+}
+
+/* --- pods that were there before --- */
+
+static void adopt(struct kube *kube, uint64_t attempt, struct tells *tells)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells->arena);
+    const char *text = arena_format(
+        &tells->arena,
+        "{\"metadata\": {\"uid\": \"u\", \"labels\": {\"skep.internal/instance\": \"one\", "
+        "\"skep.internal/attempt\": \"%llu\"}}, \"spec\": {\"nodeName\": \"n1\"}, \"status\": "
+        "{\"phase\": \"Pending\"}}",
+        (unsigned long long)attempt);
+    tasks_seen(kube, doc_parse(text_of(text), DOC_JSON, &tells->arena, &problems), false, 1, tells);
+    assert_int_equal(kube_task_find(kube, (struct attempt_id){attempt})->state, TASK_WAITS);
+}
+
+static void attempt_sum(void *context, struct attempt_id attempt)
+{
+    *(uint64_t *)context += attempt.v;
+}
+
+/* Thousands are adopted at once: what is noted is not noted again. */
+static void an_adopted_pod_has_a_note_of_its_secret(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"}};
+    struct tells tells;
+    uint64_t noted = 0;
+    (void)state;
+    kube.secret_notes = in_folder("secrets");
+    secret_note_put(kube.secret_notes, (struct attempt_id){7});
+    secrets_noted_read(&kube);
+    secret_note_drop(kube.secret_notes, (struct attempt_id){7}); /* a second one would be seen */
+    kube_enter(&kube, &tells);
+    adopt(&kube, 7, &tells);
+    adopt(&kube, 30, &tells);
+    secret_note_each(kube.secret_notes, attempt_sum, &noted);
+    assert_int_equal(noted, 30);
+    tasks_left(&kube, &tells);
+    assert_int_equal(id_map_get(&kube.noted, 7), MAP_NONE);
     kube_leave(&kube, &tells);
     tasks_free(&kube);
     pthread_mutex_destroy(&kube.lock);
@@ -257,6 +325,8 @@ static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **sta
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(an_adopted_pod_has_a_note_of_its_secret, folder_setup,
+                                    folder_teardown),
     cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
                                     folder_teardown),
     cmocka_unit_test_setup_teardown(what_the_operator_must_mend_is_no_failure_whoever_sees_it,
@@ -264,7 +334,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
     cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
     cmocka_unit_test(an_end_is_told_with_its_log),
+    cmocka_unit_test(an_address_is_taken_that_is_one),
     cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
+    cmocka_unit_test(only_a_task_that_runs_is_reached),
     cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,11 +1,9 @@
 /* The handshake of WebSocket with an API server that the test plays. */
 #include "unit.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -13,19 +11,7 @@
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/upgrade.h"
 #include "folder.h"
-#include "kube/access.h"
-
-enum { LIMIT_S = 30, REQUEST_MAX = 4096 };
-
-static void failed(void *context, const char *trouble, int64_t for_ms)
-{
-    (void)context, (void)trouble, (void)for_ms;
-}
-
-static void answered(void *context)
-{
-    (void)context;
-}
+#include "played.h"
 
 struct opening {
     const struct kube_client *client;
@@ -53,35 +39,13 @@ static void token_write(const char *path, const char *token)
 }
 
 /* Takes one request, which has this line, and answers. */
-static void request_answer(int listener, const char *line, const char *answer)
+static void request_answer(const struct played *server, const char *line, const char *answer)
 {
-    const struct timeval limit = {.tv_sec = LIMIT_S};
-    char request[REQUEST_MAX] = "";
-    size_t length = 0;
-    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
-    int fd = accept(listener, NULL, NULL);
-    assert_true(fd >= 0);
-    while (!strstr(request, "\r\n\r\n")) {
-        ssize_t got = read(fd, request + length, REQUEST_MAX - 1 - length);
-        assert_true(got > 0);
-        length += (size_t)got;
-        request[length] = '\0';
-    }
+    char request[PLAYED_REQUEST_MAX];
+    int fd = played_take(server, "\r\n\r\n", request);
     assert_non_null(strstr(request, line));
     assert_int_equal(write(fd, answer, strlen(answer)), (ssize_t)strlen(answer));
     close(fd);
-}
-
-static int listener_make(char *server, size_t size)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
-    assert_int_equal(listen(listener, 4), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    snprintf(server, size, "http://127.0.0.1:%u", ntohs(address.sin_port));
-    return listener;
 }
 
 /* Nothing else may be asked for minutes, so that a token which has been renewed in its file is
@@ -92,8 +56,8 @@ static void a_token_that_is_refused_is_read_again(void **state)
         "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     static const char absence[] =
         "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    char server[64], path[300];
-    const int listener = listener_make(server, sizeof server);
+    char path[300];
+    struct played server;
     struct opening opening = {0};
     struct kube_client *client;
     pthread_t thread;
@@ -102,33 +66,23 @@ static void a_token_that_is_refused_is_read_again(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s", in_folder("token"));
     token_write(path, "old");
-    const struct kube_access access = {.server = server,
-                                       .server_name = "",
-                                       .proxy = "",
-                                       .token = "",
-                                       .token_path = path,
-                                       .certificate_path = "",
-                                       .key_path = "",
-                                       .ca_path = "",
-                                       .path = ""};
-    assert_int_equal(kube_client_new(&access,
-                                     (struct kube_watcher){.failed = failed, .answered = answered},
-                                     &client, NULL),
-                     0);
+    assert_int_equal(played_open(&server, 4), 0);
+    server.access.token_path = path;
+    assert_int_equal(kube_client_new(&server.access, UNWATCHED, &client, NULL), 0);
     cleanup_buf struct buf header = BUF_INIT;
     assert_int_equal(kube_client_easy(client, "/", &header, &number, &easy, NULL), 0);
     assert_string_equal(buf_cstr(&header), "Authorization: Bearer old");
     curl_easy_cleanup(easy);
     token_write(path, "new");
     opening.client = client;
-    opening.access = &access;
+    opening.access = &server.access;
     assert_int_equal(pthread_create(&thread, NULL, open_run, &opening), 0);
-    request_answer(listener, "\r\nAuthorization: Bearer old\r\n", refusal);
-    request_answer(listener, "\r\nAuthorization: Bearer new\r\n", absence);
+    request_answer(&server, "\r\nAuthorization: Bearer old\r\n", refusal);
+    request_answer(&server, "\r\nAuthorization: Bearer new\r\n", absence);
     pthread_join(thread, NULL);
     assert_int_equal(opening.code, ERR_NOT_FOUND);
     kube_client_free(client);
-    close(listener);
+    played_close(&server);
 }
 
 static const struct CMUnitTest tests[] = {
