@@ -43,6 +43,8 @@ static const struct {
     [AUTH_REVOKE] = {"auth.revoke", BY_OWNER, RANK_SESSION},
     [AUTH_READ_TEMPLATE] = {"auth.read-template", BY_OWNER | BY_ADMIN | BY_SHARE, RANK_READ},
     [AUTH_EDIT_TEMPLATE] = {"auth.edit-template", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
+    /* no admin: a job of their own could print what it was given */
+    [AUTH_REUSE_SECRETS] = {"auth.reuse-secrets", BY_OWNER, RANK_SUBMIT},
 };
 
 static const struct {
@@ -172,6 +174,11 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
     case AUTH_EDIT_TEMPLATE:
         return err_fail(err, ERR_FORBIDDEN, "", "%s is not the author of the template %s~%s",
                         caller->user, subject->owner, subject->name);
+    case AUTH_REUSE_SECRETS:
+        return err_fail(err, ERR_FORBIDDEN, "secretsOf",
+                        "the secrets of job %s~%s are for jobs of %s alone: who gave them to a job "
+                        "of their own, an admin too, could read them there",
+                        subject->owner, subject->name, subject->owner);
     }
     assert(false && "a right that everybody has is not refused");
     return ERR_FORBIDDEN;

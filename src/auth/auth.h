@@ -32,8 +32,9 @@ enum auth_right {
     AUTH_REVOKE,      /* to revoke a token of the subject's owner */
     AUTH_READ_TEMPLATE, /* to see a template, and to begin jobs from it */
     AUTH_EDIT_TEMPLATE, /* to change or remove it */
+    AUTH_REUSE_SECRETS, /* to submit a job that takes its secrets from the subject, a job */
 };
-enum { AUTH_RIGHT_COUNT = AUTH_EDIT_TEMPLATE + 1 };
+enum { AUTH_RIGHT_COUNT = AUTH_REUSE_SECRETS + 1 };
 
 /* What an application token is good for; each but the first is named when the token is made.
  * Stored: never change one. */

@@ -29,12 +29,13 @@ static const char *type_of(struct text name)
     return "application/octet-stream";
 }
 
-/* "/assets/NAME" → "assets/NAME", every other path is a page. */
+/* "/assets/NAME" → "assets/NAME", the frame of a plugin is a page of its own, every other path is
+ * one of the portal. */
 static struct text file_of(struct text path)
 {
     if (text_starts(path, TEXT("/assets/")))
         return (struct text){path.at + 1, path.length - 1};
-    return TEXT("index.html");
+    return text_is(path, "/plugin-frame.html") ? TEXT("plugin-frame.html") : TEXT("index.html");
 }
 
 bool portal_is_built_in(void)

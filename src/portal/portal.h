@@ -1,9 +1,10 @@
 /* portal.h — the files of the web portal: those built into this program, or those of a folder.
  *
  * Edge. A path that names a page ("/", "/jobs/alice~train") gives index.html, which knows all
- * pages; the rest ("/assets/NAME") gives the file of that name. Built-in files carry what was made
- * of them at build time: compressed copies and an entity tag. Their names under /assets hold a hash
- * of their content, so that a browser may keep them for ever.
+ * pages; "/plugin-frame.html" is the one in which a plugin runs; the rest ("/assets/NAME") gives
+ * the file of that name. Built-in files carry what was made of them at build time: compressed
+ * copies and an entity tag. Their names under /assets hold a hash of their content, so that a
+ * browser may keep them for ever.
  */
 #ifndef PORTAL_PORTAL_H
 #define PORTAL_PORTAL_H

@@ -35,6 +35,11 @@ static int take_node(void *context, const struct node_record *node, struct err *
     return core_restore_node(context, node, err);
 }
 
+static int take_cluster(void *context, const struct cluster_record *cluster, struct err *err)
+{
+    return core_restore_cluster(context, cluster, err);
+}
+
 static int take_job(void *context, const struct job_record *job, struct text plan_bytes,
                     struct err *err)
 {
@@ -53,7 +58,7 @@ static int rows_hash(struct store_reader *reader, const struct core_config *conf
     cleanup_core struct core *core = core_new(config, err);
     if (!core)
         return err->code;
-    struct store_restore restore = {core, take_node, take_job, take_task};
+    struct store_restore restore = {core, take_node, take_cluster, take_job, take_task};
     cleanup_output struct output output;
     output_init(&output);
     struct job_id last_job;

@@ -40,8 +40,9 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
 {
     struct core_thread *core = &server->core;
     size_t passed = barrier_change_count(server->barriers);
+    const size_t notices = notices_change_count(server->notices);
     struct store_change *changes =
-        arena_array(&core->scratch, core->batch_count + passed + 1, sizeof *changes);
+        arena_array(&core->scratch, core->batch_count + passed + notices + 1, sizeof *changes);
     *count = 0;
     for (size_t i = 0; i < core->batch_count; i++) {
         struct server_mail *mail = core->batch[i];
@@ -53,6 +54,8 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
     }
     barrier_changes(server->barriers, changes + *count);
     *count += passed;
+    notices_changes(server->notices, changes + *count);
+    *count += notices;
     batch_outcomes(core);
     for (size_t i = 0; i < core->batch_count; i++) {
         const struct server_mail *mail = core->batch[i];
@@ -74,16 +77,23 @@ int batch_commit(struct server *server, struct err *err)
         at += core->events[i].body.length;
     }
     batch_barriers(server);
+    int code =
+        notices_take(server->notices, &server->config->notify, server->config->core.debug_hold_s,
+                     core->output.records.items, core->output.records.count, err);
+    if (code < 0)
+        return code;
     batch.changes = batch_changes(server, &batch.change_count);
     if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
         return 0;
-    int code = store_commit(server->store, &batch, err);
+    code = store_commit(server->store, &batch, err);
     histogram_add(&server->metrics.commit, clock_monotonic_us() - begin_us);
     if (code < 0)
         return code;
     for (size_t i = 0, c = 0; i < core->batch_count; i++)
         if (core->batch[i]->has_change)
             core->batch[i]->change.code = batch.changes[c++].code;
+    if (notices_committed(server->notices))
+        notify_watch_wake(server->notify_watch);
     atomic_fetch_add(&server->metrics.batches, 1);
     atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);
     return 0;
@@ -239,6 +249,7 @@ void batch_carry_out(struct server *server)
     batch_commands(server);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     use_watch_take(server->use_watch, core->output.records.items, core->output.records.count);
+    alert_watch_take(server->alert_watch, core->output.records.items, core->output.records.count);
     batch_forget(server); /* first: who has an answer may count on what came before it */
     batch_revoke(server);
     batch_answer(server);

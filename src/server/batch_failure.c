@@ -84,6 +84,9 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
              (event->kind >= EVENT_NODE_CORDON && event->kind <= EVENT_NODE_UNCORDON))
         snprintf(what, sizeof what, "event %s of node %.100s", event_name(event->kind),
                  event->node.name);
+    else if (event->kind == EVENT_CLUSTER_CLOSE || event->kind == EVENT_CLUSTER_OPEN)
+        snprintf(what, sizeof what, "event %s of %.100s", event_name(event->kind),
+                 event->cluster.name);
     else
         snprintf(what, sizeof what, "event %s of job %u by %.60s", event_name(event->kind),
                  event->job.v, event->user[0] ? event->user : "the platform");

@@ -13,7 +13,9 @@
 #include "engine/kubernetes/kubernetes.h"
 #include "engine/local/local.h"
 #include "model/image.h"
+#include "model/portal_plugin.h"
 #include "model/storage.h"
+#include "server/config_notify.h"
 #include "sys/log.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,6 +74,8 @@ struct server_config {
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
     const char *web_listen, *web_origin; /* of web ports; both NULL: none */
+    bool has_files;                      /* of storages, by the API */
+    uint32_t upload_max_mib;
     bool has_oidc;
     struct api_oidc oidc; /* when there is one */
     bool has_ldap;
@@ -92,7 +96,11 @@ struct server_config {
     struct retention_config retention;
     uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */
     struct storage_list storages;
-    struct offered_images images;  /* prepared ones, which the portal offers */
+    struct offered_images images; /* prepared ones, which the portal offers */
+    const char *manual_url;       /* of the operator's own, in the portal's help; NULL: none */
+    const char *feedback_url;     /* likewise: where people say what is wrong */
+    struct portal_plugins plugins;
+    struct notify_config notify;
     struct engine_config *engines; /* at least one */
     size_t engine_count;
 };

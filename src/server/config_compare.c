@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "doc/doc.h"
 #include "server/config.h"
+#include "server/config_plugins.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -159,20 +160,6 @@ static void engines_note(const struct server_config *old, const struct server_co
         }
 }
 
-static bool storages_differ(const struct storage_list *old, const struct storage_list *now)
-{
-    bool is_different = old->count != now->count;
-    for (size_t i = 0; !is_different && i < now->count; i++) {
-        const struct storage *a = &old->items[i], *b = &now->items[i];
-        is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||
-                       strcmp(a->claim, b->claim) != 0 || strcmp(a->type, b->type) != 0 ||
-                       strcmp(a->server, b->server) != 0 || strcmp(a->path, b->path) != 0 ||
-                       a->is_shared != b->is_shared || a->is_read_only != b->is_read_only ||
-                       a->is_root_squashed != b->is_root_squashed;
-    }
-    return is_different;
-}
-
 static bool images_differ(const struct offered_images *old, const struct offered_images *now)
 {
     bool is_different = old->count != now->count;
@@ -207,6 +194,8 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(texts_differ(old->web_listen, now->web_listen) ||
                 texts_differ(old->web_origin, now->web_origin),
             "api.webPorts", keys);
+    note_if(old->has_files != now->has_files, "api.files", keys);
+    note_if(old->upload_max_mib != now->upload_max_mib, "api.uploadMaxMB", keys);
     note_if(oidc_differs(old, now), "api.oidc", keys);
     note_if(ldap_differs(old, now), "api.ldap", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
@@ -214,8 +203,10 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
     note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
-    note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
     note_if(images_differ(&old->images, &now->images), "portal.images", keys);
+    note_if(texts_differ(old->manual_url, now->manual_url), "portal.manualUrl", keys);
+    note_if(texts_differ(old->feedback_url, now->feedback_url), "portal.feedbackUrl", keys);
+    note_if(config_plugins_differ(&old->plugins, &now->plugins), "portal.plugins", keys);
     engines_note(old, now, keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
     note_if(old->core.port_first != now->core.port_first ||

@@ -1,9 +1,12 @@
 /* config_settings.c — server_config_settings of config.h: what is in force, key by key. */
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/origin.h"
 #include "doc/doc.h"
 #include "doc/shape.h"
+#include "model/notice.h"
 #include "server/config.h"
 #include "server/config_shape.h"
 #include <assert.h>
@@ -198,6 +201,8 @@ static void api_rows(const struct section *top, const struct server_config *conf
     const struct section web_ports = section_in(&api, "webPorts", "api.webPorts.");
     row_text(&web_ports, "listen", config->web_listen);
     row_text(&web_ports, "origin", config->web_origin);
+    row_bool(&api, "files", config->has_files);
+    row_size(&api, "uploadMaxMB", config->upload_max_mib);
     row_list(&api, "origins", config->origins, config->origin_count);
     row_size(&api, "threads", config->threads);
     row_int(&api, "requestsMax", config->requests_max);
@@ -266,9 +271,10 @@ static void storage_rows(const struct section *top, const struct storage_list *s
     }
 }
 
-static void image_offer_rows(const struct section *top, const struct offered_images *images)
+static void portal_rows(const struct section *top, const struct server_config *config)
 {
     const struct section portal = section_in(top, "portal", "portal.");
+    const struct offered_images *images = &config->images;
     const struct doc *list = doc_get_list(portal.doc, "images");
     for (size_t i = 0; i < images->count; i++) {
         char path[40];
@@ -278,6 +284,26 @@ static void image_offer_rows(const struct section *top, const struct offered_ima
         row_text(&rows, "name", images->items[i].name);
         row_text(&rows, "uri", images->items[i].uri);
         row_text(&rows, "about", images->items[i].about);
+    }
+    row_text(&portal, "manualUrl", config->manual_url);
+    row_text(&portal, "feedbackUrl", config->feedback_url);
+}
+
+static void plugin_rows(const struct section *top, const struct portal_plugins *plugins)
+{
+    const struct section portal = section_in(top, "portal", "portal.");
+    const struct doc *list = doc_get_list(portal.doc, "plugins");
+    for (size_t i = 0; i < plugins->count; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "portal.plugins[%zu].", i);
+        const struct section rows = {top->json, list->as.list.items[i],
+                                     field_find(portal.shape, "plugins")->shape, path};
+        row_text(&rows, "id", plugins->items[i].id);
+        row_text(&rows, "title", plugins->items[i].title);
+        row_text(&rows, "uri", plugins->items[i].uri);
+        row_list(&rows, "origins", plugins->items[i].origins, plugins->items[i].origin_count);
+        row_text(&rows, "scope", plugins->items[i].scope);
+        row_text(&rows, "config", plugins->items[i].config_json);
     }
 }
 
@@ -378,6 +404,10 @@ static void kubernetes_rows(const struct section *engine,
     row_text(&rows, "serviceAccount", config->service_account);
     row_text(&rows, "podTemplate", config->pod_template);
     row_text(&rows, "infinibandResource", config->infiniband_resource);
+    row_text(&rows, "network", config_kubernetes_networks[config->network.mode]);
+    row_list(&rows, "hostNetwork", config->network.host_clusters,
+             config->network.host_cluster_count);
+    row_text(&rows, "userNamespaces", config_kubernetes_users[config->network.users]);
     row_text(&rows, "taint", config->taint ? config->taint : ENGINE_KUBERNETES_TAINT);
     row_text(&rows, "gpus", config_kubernetes_gpus[config->gpus]);
     row_text(&rows, "gpuResource", config->gpu_resource);
@@ -385,6 +415,12 @@ static void kubernetes_rows(const struct section *engine,
     row_text(&rows, "deviceDriver", config->device_driver);
     row_text(&rows, "deviceClass", config->device_class);
     row_text(&rows, "gpuTypeAttribute", config->gpu_type_attribute);
+    const struct section metrics = engine_section(&rows, "gpuMetrics", arena);
+    row_size(&metrics, "port", config->gpu_metrics_port);
+    row_text(&metrics, "path",
+             config->gpu_metrics_port && !config->gpu_metrics_path ? KUBE_GPU_METRICS_PATH
+                                                                   : config->gpu_metrics_path);
+    row_text(&rows, "nodeMetrics", config_node_metrics[config->is_node_metrics_off]);
     row_int(&rows, "nodeLostSeconds", config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);
 }
 
@@ -401,6 +437,53 @@ static void fake_rows(const struct section *engine, const struct fake_config *co
     row_int(&rows, "exitCode", (uint64_t)config->exit_code);
     row_int(&rows, "loseEveryMilliseconds", config->lose_every_ms);
     row_text(&rows, "log", config->log);
+}
+
+/* The path of a webhook's address may be its secret. */
+static const char *hook_mask(const char *url, struct arena *arena)
+{
+    struct text origin;
+    struct err err;
+    if (web_origin_of(text_of(url), &origin, &err) < 0)
+        return "******";
+    return origin.length == strlen(url) ? url
+                                        : arena_format(arena, "%.*s/******", TEXT_ARG(origin));
+}
+
+static void notify_rows(const struct section *top, const struct notify_config *config)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    const struct section rows = section_in(top, "notifications", "notifications.");
+    row_text(&rows, "portalUrl", config->portal_url);
+    row_int(&rows, "keepHours", config->keep_hours);
+    if (config->has_smtp) {
+        const struct section smtp = section_in(&rows, "smtp", "notifications.smtp.");
+        row_text(&smtp, "url", config->smtp.url);
+        row_text(&smtp, "from", config->smtp.from);
+        row_bool(&smtp, "startTls", config->smtp.starts_tls);
+        row_text(&smtp, "user", config->smtp.user);
+        row_text(&smtp, "passwordFile", config->smtp.password_file);
+        row_text(&smtp, "caFile", config->smtp.ca_file);
+    }
+    const struct doc *list = doc_get_list(rows.doc, "webhooks");
+    for (size_t i = 0; i < config->hook_count; i++) {
+        const struct notify_hook_config *hook = &config->hooks[i];
+        const char *events[NOTICE_KINDS];
+        size_t event_count = 0;
+        for (int kind = 0; kind < NOTICE_KINDS; kind++)
+            if (hook->events & NOTICE_BIT(kind))
+                events[event_count++] = notice_kind_name((enum notice_kind)kind);
+        char path[48];
+        snprintf(path, sizeof path, "notifications.webhooks[%zu].", i);
+        const struct section item = {top->json, list->as.list.items[i],
+                                     field_find(rows.shape, "webhooks")->shape, path};
+        row_text(&item, "name", hook->name);
+        row_text(&item, "url", hook_mask(hook->url, &arena));
+        row_text(&item, "tokenFile", hook->token_file);
+        row_text(&item, "caFile", hook->ca_file);
+        row_list(&item, "events", events, event_count);
+    }
 }
 
 /* Of its own kind only: nothing of the others is used. */
@@ -461,7 +544,9 @@ static void top_rows(const struct section *top, const struct server_config *conf
     scheduling_rows(top, config);
     retention_rows(top, &config->retention);
     storage_rows(top, &config->storages);
-    image_offer_rows(top, &config->images);
+    portal_rows(top, config);
+    plugin_rows(top, &config->plugins);
+    notify_rows(top, &config->notify);
     engines_rows(top, config);
 }
 

@@ -2,6 +2,8 @@
 #include "base/memory.h"
 #include "doc/shape.h"
 #include "engine/local/id_ranges.h"
+#include "model/portal_plugin.h"
+#include "server/config_notify.h"
 #include "server/engines.h"
 
 enum { STORAGES_MAX = 256, IMAGES_MAX = 100, SECONDS_MAX = 20 * 365 * 86400 };
@@ -21,8 +23,12 @@ static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-"
 static const struct shape_pattern claim_name = {"a-z0-9", "a-z0-9.\\-",
                                                 "small letters, digits, - and ."};
 const char *const config_engine_kinds[] = {"local", "fake", "kubernetes", NULL};
+const char *const config_kubernetes_networks[] = {"host", "pod", NULL};
+const char *const config_kubernetes_users[] = {"off", "auto", "required", NULL};
 const char *const config_kubernetes_gpus[] = {"device-plugin", "env", "dra", NULL};
+const char *const config_node_metrics[] = {"auto", "off", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
+const char *const config_plugin_scopes[] = {"submit", "read", "usual", NULL};
 const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit", NULL};
 
 #define INT(key, low, high, text)                                                                  \
@@ -63,6 +69,10 @@ const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit
     {                                                                                              \
         .name = (key), .kind = FIELD_MAP_LIST, .min = 1, .max = (most), .shape = (of),             \
         .help = (text)                                                                             \
+    }
+#define FREE_MAP(key, text)                                                                        \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_FREE_MAP, .help = (text)                                      \
     }
 #define SHAPE(list)                                                                                \
     {                                                                                              \
@@ -139,6 +149,8 @@ static const struct field api_fields[] = {
     MAP("oidc", &oidc_shape, "Login by OpenID Connect."),
     MAP("ldap", &ldap_shape, "Login by the passwords of an LDAP directory."),
     MAP("webPorts", &web_ports_shape, "Notebooks and other web pages that tasks serve."),
+    BOOL("files", "Users read and write files of storages through the API."),
+    INT("uploadMaxMB", 1, 1 << 30, "MiB of one file that is uploaded."),
     STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
@@ -269,6 +281,12 @@ static const struct field rights_fields[] = {
 };
 static const struct shape rights_shape = SHAPE(rights_fields);
 
+static const struct field gpu_metrics_fields[] = {
+    INT("port", 1, 65535, "Where the exporter listens on each node."),
+    STRING("path", "What is asked for there."),
+};
+static const struct shape gpu_metrics_shape = SHAPE(gpu_metrics_fields);
+
 static const struct field kubernetes_fields[] = {
     STRING("kubeconfig", "Path of the file that says where the cluster is, or of several with : "
                          "between them; none in a pod of it."),
@@ -284,6 +302,14 @@ static const struct field kubernetes_fields[] = {
     STRING("podTemplate", "Path of a part of a Pod, which is merged into every pod."),
     STRING("infinibandResource",
            "The extended resource that a pod with InfiniBand asks for, rdma/hca for example."),
+    CHOICE("network", config_kubernetes_networks,
+           "host: the pods are in the network of their nodes; pod: in the cluster's, each with an "
+           "address of its own."),
+    STRINGS("hostNetwork", "With network: pod, virtual clusters whose tasks are in the network of "
+                           "their nodes all the same; \"*\": all."),
+    CHOICE("userNamespaces", config_kubernetes_users,
+           "With network: pod. auto: root of a task is nobody on the node, where the node's "
+           "runtime can; required: other nodes get no tasks; off: it is root of the node."),
     STRING("taint", "Key of the taint that keeps other pods from Skep's nodes."),
     CHOICE("gpus", config_kubernetes_gpus,
            "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them; dra: a "
@@ -293,6 +319,12 @@ static const struct field kubernetes_fields[] = {
     STRING("deviceDriver", "The DRA driver whose devices are the GPUs."),
     STRING("deviceClass", "The DeviceClass that the claims name."),
     STRING("gpuTypeAttribute", "The attribute of a device that has the type of the GPU."),
+    MAP("gpuMetrics", &gpu_metrics_shape,
+        "DCGM's exporter on the nodes, which tells how their GPUs are used; not asked when not "
+        "given."),
+    CHOICE("nodeMetrics", config_node_metrics,
+           "auto: the resource metrics API is asked what nodes use, where there is one; off: it is "
+           "not."),
     INT("nodeLostSeconds", 1, 86400,
         "The tasks of a node that is silent for so long are tried again elsewhere."),
 };
@@ -351,10 +383,48 @@ static const struct field offered_image_fields[] = {
     STRING("about", "What it is for, or what is in it."),
 };
 static const struct shape offered_image_shape = SHAPE(offered_image_fields);
+static const struct field plugin_fields[] = {
+    STRING("id", "What a job file names in extras.submitFrom, so that its copy begins there."),
+    REQUIRED("title", NULL, "What the bar of the portal calls it."),
+    REQUIRED("uri", NULL, "Address of its script, which defines the element pai-plugin."),
+    STRINGS("origins", "Other origins that it loads from and talks to."),
+    CHOICE("scope", config_plugin_scopes, "What the token that it gets is good for."),
+    FREE_MAP("config", "For the script, which reads it."),
+};
+static const struct shape plugin_shape = SHAPE(plugin_fields);
 static const struct field portal_fields[] = {
+    MAP_LIST("plugins", &plugin_shape, PORTAL_PLUGINS_MAX, "Pages of others."),
     MAP_LIST("images", &offered_image_shape, IMAGES_MAX, "Prepared images for new jobs."),
+    STRING("manualUrl", "https://…: a manual of your own, which the help leads to."),
+    STRING("feedbackUrl", "https://…: where people say what is wrong, likewise."),
 };
 static const struct shape portal_shape = SHAPE(portal_fields);
+
+static const struct field smtp_fields[] = {
+    REQUIRED("url", NULL, "smtps://HOST[:PORT], or smtp://HOST[:PORT]."),
+    REQUIRED("from", NULL, "Address of the sender."),
+    BOOL("startTls", "smtp: TLS begins by STARTTLS; false: none."),
+    STRING("user", "Who logs in; nobody when not given."),
+    STRING("passwordFile", "File with the password."),
+    STRING("caFile", "PEM file of the authorities to trust; the system's when not given."),
+};
+static const struct shape smtp_shape = SHAPE(smtp_fields);
+static const struct field webhook_fields[] = {
+    REQUIRED("name", &storage_name, "What it is called in messages."),
+    REQUIRED("url", NULL, "To which is posted, https or http."),
+    STRING("tokenFile", "File with the token that is shown there, as Bearer."),
+    STRING("caFile", "PEM file of the authorities to trust; the system's when not given."),
+    STRINGS("events", "running, succeeded, stopped, failed, retried: these changes of all jobs; "
+                      "not given: those that the jobs ask for."),
+};
+static const struct shape webhook_shape = SHAPE(webhook_fields);
+static const struct field notifications_fields[] = {
+    STRING("portalUrl", "Address of the portal as users open it, for links."),
+    INT("keepHours", 1, 24 * 30, "A message that could not be sent for so long is dropped."),
+    MAP("smtp", &smtp_shape, "The mail server."),
+    MAP_LIST("webhooks", &webhook_shape, NOTIFY_HOOKS_MAX, "Receivers of Alertmanager's webhooks."),
+};
+static const struct shape notifications_shape = SHAPE(notifications_fields);
 
 static const struct field top_fields[] = {
     STRING("dataDirectory", "Where everything is kept."),
@@ -368,6 +438,7 @@ static const struct field top_fields[] = {
     MAP("retention", &retention_shape, "How long history is kept."),
     MAP_LIST("storages", &storage_shape, STORAGES_MAX, "Folders that jobs can have mounted."),
     MAP("portal", &portal_shape, "What the web portal offers."),
+    MAP("notifications", &notifications_shape, "Messages about changes of jobs."),
     MAP("engine", &engine_shape, "What runs the containers."),
     MAP_LIST("engines", &engine_shape, ENGINES_MAX,
              "Several of them, each with its machines, instead of engine."),

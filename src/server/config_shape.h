@@ -23,7 +23,11 @@ extern const char *const config_tls_client_modes[]; /* enum tls_client_mode */
 extern const char *const config_storage_types[];
 extern const char *const config_engine_kinds[];
 extern const char *const config_kubernetes_gpus[];
+extern const char *const config_node_metrics[];
+extern const char *const config_kubernetes_networks[]; /* of enum kube_network */
+extern const char *const config_kubernetes_users[];    /* of enum kube_users */
 extern const char *const config_orders[];
+extern const char *const config_plugin_scopes[];
 extern const char *const config_policies[];
 
 #endif

@@ -3,7 +3,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/peers.h"
 #include "doc/doc.h"
+#include "init/address_file.h"
 #include "init/job_file.h"
 #include "init/layout.h"
 #include "init/task_file.h"
@@ -239,6 +241,32 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
             return row->attempt.v == attempt.v ? row : NULL;
     }
     return NULL;
+}
+
+/* Some task of it may have been given a table with others, also when it has one task now. */
+static bool has_peers(const struct launch_job *launch)
+{
+    uint64_t instances = 0;
+    for (size_t i = 0; i < launch->spec->role_count; i++)
+        instances += launch->spec->roles[i].instances;
+    return launch->tasks.count > 1 || instances > 1;
+}
+
+bool launch_job_peers(const struct launch_job *launch, struct arena *arena, struct buf *out)
+{
+    const struct task_record *tasks = launch->tasks.items;
+    const size_t count = launch->tasks.count;
+    if (!has_peers(launch) ||
+        !peers_may_be_told(tasks, count, launch->attempt, launch->spec->is_gang))
+        return false;
+    struct address_file_task *known = ARENA_ARRAY(arena, struct address_file_task, count);
+    struct address_file file = {.tasks = known};
+    for (size_t i = 0; i < count; i++)
+        if (peer_is_known(&tasks[i], launch->attempt) && !strpbrk(tasks[i].address, " \n"))
+            known[file.count++] = (struct address_file_task){tasks[i].task.role,
+                                                             tasks[i].task.index, tasks[i].address};
+    address_file_write(&file, out);
+    return true;
 }
 
 static const char *rendered(const char *value, const struct spec_pair *secrets, size_t count,

@@ -47,6 +47,10 @@ void launch_job_release(struct launch_job *launch);
 const struct task_record *launch_job_task(const struct launch_job *launch, struct task_ref task,
                                           struct attempt_id attempt);
 
+/* What those of its tasks that run may be told of their peers' addresses (init/address_file.h).
+ * False: nothing yet, or it has one task alone. */
+bool launch_job_peers(const struct launch_job *launch, struct arena *arena, struct buf *out);
+
 struct container_keys {
     const struct key_file *sealing; /* of the secrets */
     const uint8_t *master_key;      /* the barrier's token is derived from it */

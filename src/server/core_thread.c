@@ -148,11 +148,13 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
         log_error("server", "the exit rules stay as they were: %s", err.text);
     hang_watch_configure(server->hang_watch, config->hang_after_s);
     use_watch_configure(server->use_watch, config->retention.use_mib << 20);
+    notify_watch_configure(server->notify_watch, &config->notify);
     mail->is_done = true;
     /* freed with the mail; the engines borrow the first */
     mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
     server_settings_keep(server);
+    server_storages_keep(server);
     server->core.upkeep_at_ms = clock_monotonic_ms(); /* retention may have changed */
 }
 
@@ -182,6 +184,7 @@ int core_thread_renew(struct server *server, struct err *err)
     atomic_fetch_add(&server->core.version, 1);
     core_free(server->core.core);
     server->core.core = NULL;
+    notices_clear(server->notices); /* it has run ahead of the rows, too */
     int code = server_restore(server, err);
     if (code < 0)
         return code;

@@ -54,8 +54,9 @@ static void check_fill(struct server *server, uint8_t engine, struct service_che
                           health.is_open ? "" : "not open; ", health.nodes,
                           health.nodes == 1 ? "" : "s", health.healthy);
     if (health.held)
-        length += snprintf(check->text + length, sizeof check->text - (size_t)length,
-                           ", %zu commands wait for it", health.held);
+        length +=
+            snprintf(check->text + length, sizeof check->text - (size_t)length,
+                     ", %zu command%s for it", health.held, health.held == 1 ? " waits" : "s wait");
     if (health.trouble[0])
         snprintf(check->text + length, sizeof check->text - (size_t)length, ": %.120s",
                  health.trouble);

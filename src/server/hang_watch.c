@@ -17,6 +17,7 @@ struct watched_task {
     struct attempt_id attempt;
     uint8_t engine;
     uint64_t gpu_busy_ms; /* at the last sample */
+    int64_t first_ms;     /* of the first sample; 0: there was none */
 };
 
 struct watched_job {
@@ -51,6 +52,10 @@ struct hang_watch {
         struct change *items;
         size_t count, room;
     } changes;
+    struct {
+        struct hang_job *items;
+        size_t count, room;
+    } still;
 
     /* the thread's own */
     uint32_t seen_generation;
@@ -235,8 +240,8 @@ static bool task_sample(struct hang_watch *watch, struct watched_task *task, int
     if (!engine)
         return false;
     struct engine_stats stats;
-    if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0)
-        return false; /* it has just ended: the record comes */
+    if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0 || stats.has_only_gpus)
+        return false; /* it has just ended: the record comes; or half of its use is not known */
     char byte;
     if (engine_need(engine, ENGINE_CAN_LOG, &err) < 0 ||
         engine->ops->log_read(engine, task->attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
@@ -273,8 +278,11 @@ static void job_sample(struct hang_watch *watch, struct watched_job *job)
     int64_t now_ms = clock_monotonic_ms();
     for (size_t i = 0; i < job->tasks.count; i++) {
         struct hang_sample sample;
-        if (task_sample(watch, &job->tasks.items[i], now_ms, &sample))
-            hang_track_sample(&job->tracks.items[i], &sample);
+        if (!task_sample(watch, &job->tasks.items[i], now_ms, &sample))
+            continue;
+        if (job->tasks.items[i].first_ms == 0)
+            job->tasks.items[i].first_ms = now_ms;
+        hang_track_sample(&job->tracks.items[i], &sample);
     }
     for (size_t i = 0; i < job->tasks.count; i++) {
         enum hang_verdict verdict =
@@ -284,13 +292,48 @@ static void job_sample(struct hang_watch *watch, struct watched_job *job)
     }
 }
 
+/* What is told of a job's tasks. */
+static struct hang_job job_still(const struct watched_job *job)
+{
+    struct hang_job still = {.id = job->id, .tasks = (uint32_t)job->tasks.count};
+    for (size_t i = 0; i < job->tracks.count; i++) {
+        const struct hang_track *track = &job->tracks.items[i];
+        if (track->told == HANG_NO) {
+            still.is_undecided |=
+                job->after_s > 0 && track->moved_ms == job->tasks.items[i].first_ms;
+            continue;
+        }
+        still.idle++;
+        if (still.since_ms == 0 || track->moved_ms < still.since_ms)
+            still.since_ms = track->moved_ms;
+    }
+    return still;
+}
+
 static void idle_count(struct hang_watch *watch)
 {
     uint64_t idle = 0;
-    for (size_t i = 0; i < watch->jobs.count; i++)
-        for (size_t k = 0; k < watch->jobs.items[i].tracks.count; k++)
-            idle += watch->jobs.items[i].tracks.items[k].told != HANG_NO;
+    pthread_mutex_lock(&watch->watcher.lock);
+    watch->still.count = 0;
+    for (size_t i = 0; i < watch->jobs.count; i++) {
+        const struct hang_job still = job_still(&watch->jobs.items[i]);
+        if (still.idle > 0 || still.is_undecided)
+            *ARRAY_ADD(&watch->still) = still;
+        idle += still.idle;
+    }
+    pthread_mutex_unlock(&watch->watcher.lock);
     atomic_store(&watch->idle_count, idle);
+}
+
+const struct hang_job *hang_watch_jobs(struct hang_watch *watch, struct arena *arena, size_t *count)
+{
+    pthread_mutex_lock(&watch->watcher.lock);
+    *count = watch->still.count;
+    struct hang_job *jobs = ARENA_ARRAY(arena, struct hang_job, *count + 1);
+    for (size_t i = 0; i < *count; i++)
+        jobs[i] = watch->still.items[i];
+    pthread_mutex_unlock(&watch->watcher.lock);
+    return jobs;
 }
 
 static void jobs_sample(struct hang_watch *watch)
@@ -376,6 +419,7 @@ void hang_watch_free(struct hang_watch *watch)
         job_drop(watch, (uint32_t)watch->jobs.count - 1);
     ARRAY_FREE(&watch->jobs);
     ARRAY_FREE(&watch->changes);
+    ARRAY_FREE(&watch->still);
     id_map_release(&watch->by_id);
     store_reader_close(watch->reader);
     watcher_release(&watch->watcher);

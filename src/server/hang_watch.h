@@ -12,6 +12,7 @@
 #include "core/output.h"
 #include <stdint.h>
 
+struct arena;
 struct err;
 struct hang_watch;
 struct server;
@@ -30,5 +31,16 @@ void hang_watch_free(struct hang_watch *watch);
 
 /* Tasks that stand still now, for the metrics. */
 uint64_t hang_watch_idle_count(struct hang_watch *watch);
+
+/* Jobs of which a running task stands still, or may do so since before the watch began, as of the
+ * last sample; in the arena. Any thread. */
+struct hang_job {
+    struct job_id id;
+    uint32_t idle, tasks; /* that stand still; that run */
+    int64_t since_ms;     /* monotonic: the first of them; 0: none does */
+    bool is_undecided;    /* a task has not been seen moving, nor for long enough not to */
+};
+const struct hang_job *hang_watch_jobs(struct hang_watch *watch, struct arena *arena,
+                                       size_t *count);
 
 #endif

@@ -51,8 +51,9 @@ static void store_text(struct server *server, char *text, size_t size)
 static void engine_text(struct server *server, uint64_t nodes, char *text, size_t size)
 {
     cleanup_buf struct buf words = BUF_INIT;
-    buf_format(&words, "%llu nodes, %zu commands wait", (unsigned long long)nodes,
-               launcher_count(server->launcher));
+    const size_t commands = launcher_count(server->launcher);
+    buf_format(&words, "%llu node%s, %zu command%s", (unsigned long long)nodes,
+               nodes == 1 ? "" : "s", commands, commands == 1 ? " waits" : "s wait");
     pthread_mutex_lock(&server->state_lock);
     for (size_t i = 0; i < server->engines.count; i++)
         if (server->engines.items[i].trouble[0])
@@ -75,7 +76,8 @@ size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MA
     struct core_counts counts;
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
-    snprintf(text, sizeof text, "%zu of %zu requests wait", waiting, room);
+    snprintf(text, sizeof text, "%zu of %zu requests wait%s", waiting, room,
+             waiting == 1 ? "s" : "");
     check_fill(&checks[1], "core", server_is_alive(server) && waiting < room, text);
     engine_text(server, counts.nodes, text, sizeof text);
     check_fill(&checks[2], "engine", counts.nodes > 0, text);
@@ -189,6 +191,7 @@ void server_metrics(void *context, struct buf *out)
                  hang_watch_idle_count(server->hang_watch));
     metric_write(out, "skep_barrier_requests_held", "gauge",
                  "Tasks that wait for others at a barrier.", barrier_held_count(server->barriers));
+    notify_metrics_write(server->notify_watch, out);
     metric_write(out, "skep_purged_jobs_total", "counter", "Old jobs removed.",
                  atomic_load(&metrics->purged_jobs));
     histogram_write(&metrics->request, "skep_request_seconds",

@@ -79,7 +79,9 @@ enum network_mode job_network_mode(const struct server *server, const struct eng
 static bool is_given(const struct server *server, const struct engine_config *engine,
                      const struct store_accounts *accounts, const char *cluster)
 {
-    if (engine->kind != ENGINE_KIND_LOCAL) /* pods have what their cluster gives them */
+    if (engine->kind == ENGINE_KIND_KUBERNETES)
+        return pod_network_is_host(&engine->kubernetes.network, cluster);
+    if (engine->kind != ENGINE_KIND_LOCAL)
         return true;
     const enum network_mode mode = job_network_mode(server, engine);
     const unsigned rights = rights_of(engine->local.rights, cluster);
@@ -116,9 +118,11 @@ int job_network_check(struct server *server, struct store_reader *reader, const 
         if (!is_given(server, &config->engines[i], &accounts, cluster))
             return err_fail(err, ERR_FORBIDDEN, path,
                             "needs the machine's network, and virtual cluster %.60s has not the "
-                            "right hostNetwork: ask the operator to name it in "
-                            "engine.rights.hostNetwork",
-                            cluster);
+                            "right hostNetwork: ask the operator to name it in %s",
+                            cluster,
+                            config->engines[i].kind == ENGINE_KIND_KUBERNETES
+                                ? "engine.kubernetes.hostNetwork"
+                                : "engine.rights.hostNetwork");
     return code;
 }
 

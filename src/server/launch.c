@@ -2,6 +2,7 @@
 #include "server/launch.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/peers.h"
 #include "init/layout.h"
 #include "server/container.h"
 #include "server/state.h"
@@ -11,13 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORPHAN_GRACE_MS = 10000, LAUNCH_URL_SIZE = 100 };
+enum { ORPHAN_GRACE_MS = 10000, LAUNCH_URL_SIZE = 100, COMPLETE_MAX = 10000 };
 
 struct launch_mail {
     struct mail mail;
     enum command_kind kind;
     uint8_t engine;  /* ENGINE_NONE: the node's is not configured */
     bool is_opening; /* no command: from now on the engine takes some */
+    bool is_peers;   /* likewise: tasks of the job may be told where their peers are … */
+    bool is_end;     /* … as one of this attempt of it has ended */
+    uint32_t job_attempt;
     bool is_orphan, is_held;
     struct job_id job;
     struct task_ref task;
@@ -37,7 +41,14 @@ struct launcher {
     } waiting[ENGINES_MAX];
     bool is_open[ENGINES_MAX];
     struct store_reader *reader;
-    struct launch_job job; /* of the last create in this round; .job.v == 0: none */
+    struct launch_job job; /* that was read last in this round; .job.v == 0: none */
+    struct {               /* whose tasks were told last in this round, with those rows */
+        struct job_id job;
+        uint8_t engine;
+    } told;
+    /* jobs whose ends change nothing any more: the attempt whose tasks have been told */
+    struct id_map complete;
+    size_t complete_count; /* since it was empty */
     struct arena arena;
 };
 
@@ -61,8 +72,39 @@ static void launcher_post(struct launcher *launcher, const struct launch_mail *w
         mem_free(mail); /* ending: the next server does it */
 }
 
+/* Has its engine tasks that must be told where their peers are? */
+static bool engine_tells(struct server *server, uint8_t number)
+{
+    const struct engine *engine =
+        number == ENGINE_NONE ? NULL : atomic_load(&server->engines.items[number].engine);
+    return engine && engine->capabilities & ENGINE_CAN(ENGINE_CAN_TELL_ADDRESSES);
+}
+
+/* Tasks of a job have begun, or ended: others may have waited for that. */
+static void peers_take(struct launcher *launcher, const struct output *output)
+{
+    struct launch_mail mail = {.is_peers = true, .engine = ENGINE_NONE};
+    for (size_t i = 0; i < output->records.count; i++) {
+        const struct task_record *task = &output->records.items[i].task;
+        if (output->records.items[i].kind != RECORD_TASK || !peer_is_news(task))
+            continue;
+        const uint8_t engine = engine_of_node(launcher->server, task->node);
+        const bool is_end = task->state == LIFE_COMPLETED;
+        const bool is_same =
+            engine == mail.engine && mail.job.v == task->job.v && mail.is_end == is_end;
+        if (is_same || !engine_tells(launcher->server, engine))
+            continue;
+        mail.engine = engine;
+        mail.job = task->job;
+        mail.is_end = is_end;
+        mail.job_attempt = task->job_attempt;
+        launcher_post(launcher, &mail);
+    }
+}
+
 void launcher_take(struct launcher *launcher, const struct output *output)
 {
+    peers_take(launcher, output);
     for (size_t i = 0; i < output->commands.count; i++) {
         const struct command *command = &output->commands.items[i];
         struct launch_mail mail = {.kind = command->kind,
@@ -161,6 +203,20 @@ static void api_url(struct server *server, char url[LAUNCH_URL_SIZE])
         snprintf(url, LAUNCH_URL_SIZE, "http://%.*s:%u", TEXT_ARG(host), port);
 }
 
+/* What the round has read of it is good: all of the round's mails were posted before. */
+static int job_load(struct launcher *launcher, struct job_id job, struct err *err)
+{
+    struct server *server = launcher->server;
+    const struct launch_places places = {.space = &server->space};
+    if (launcher->job.job.v == job.v)
+        return 0;
+    launch_job_release(&launcher->job);
+    int code = launch_job_load(launcher->reader, job, &places, &launcher->job, err);
+    if (code == 0) /* those of this moment: what runs keeps what it was given */
+        launcher->job.places.storages = server_storages(server, &launcher->job.arena);
+    return code;
+}
+
 static int create(struct launcher *launcher, const struct launch_mail *mail, struct err *err)
 {
     struct server *server = launcher->server;
@@ -172,7 +228,6 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
                                   .epoch_key = epoch_key,
                                   .api_url = url};
     struct store_epoch epoch = store_epoch_of(server->store, mail->job);
-    const struct launch_places places = {&server->space, server->service.storages};
     int code = 0;
     if (!engine)
         return err->code;
@@ -183,10 +238,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
         keys.api_url = own->kubernetes.api_url ? own->kubernetes.api_url : "";
         keys.has_claims = true;
     }
-    if (launcher->job.job.v != mail->job.v) {
-        launch_job_release(&launcher->job);
-        code = launch_job_load(launcher->reader, mail->job, &places, &launcher->job, err);
-    }
+    code = job_load(launcher, mail->job, err);
     if (code < 0)
         return code;
     const struct task_record *task;
@@ -259,8 +311,62 @@ static void run_forget(struct launcher *launcher, const struct launch_mail *mail
                     (unsigned long long)mail->attempt.v, err.text);
 }
 
+/* By this round's rows; or for good: an end in a gang that has begun, or where nobody waits for
+ * others. */
+static bool peers_are_told(const struct launcher *launcher, const struct launch_mail *mail)
+{
+    if (launcher->told.job.v == mail->job.v && launcher->told.engine == mail->engine)
+        return true;
+    return mail->is_end && id_map_get(&launcher->complete, mail->job.v) == mail->job_attempt;
+}
+
+static void peers_note(struct launcher *launcher, const struct launch_job *job)
+{
+    if (launcher->complete_count++ >= COMPLETE_MAX) { /* their ends are looked at again */
+        id_map_release(&launcher->complete);
+        launcher->complete_count = 1;
+    }
+    id_map_set(&launcher->complete, job->job.v, job->attempt);
+}
+
+static void run_peers(struct launcher *launcher, const struct launch_mail *mail)
+{
+    struct err err;
+    cleanup_buf struct buf text = BUF_INIT;
+    struct server *server = launcher->server;
+    struct engine *engine = engine_asked(launcher, mail, &err);
+    struct launch_job *job = &launcher->job;
+    if (!engine || peers_are_told(launcher, mail))
+        return;
+    const int code = job_load(launcher, mail->job, &err);
+    if (code < 0) { /* it may have been deleted meanwhile */
+        if (code != ERR_NOT_FOUND)
+            log_error("launch", "tasks of job %u are not told where their peers are: %s",
+                      mail->job.v, err.text);
+        return;
+    }
+    launcher->told.job = mail->job;
+    launcher->told.engine = mail->engine;
+    struct attempt_id *attempts =
+        ARENA_ARRAY(&launcher->arena, struct attempt_id, job->tasks.count);
+    size_t count = 0;
+    for (size_t i = 0; i < job->tasks.count; i++)
+        if (peer_runs(&job->tasks.items[i], job->attempt) &&
+            engine_of_node(server, job->tasks.items[i].node) == mail->engine)
+            attempts[count++] = job->tasks.items[i].attempt;
+    if (count > 0 && launch_job_peers(job, &launcher->arena, &text)) {
+        engine->ops->tell_addresses(engine, attempts, count, buf_as_text(&text));
+        peers_note(launcher, job);
+    }
+    arena_clear(&launcher->arena);
+}
+
 static void run(struct launcher *launcher, const struct launch_mail *mail)
 {
+    if (mail->is_peers) {
+        run_peers(launcher, mail);
+        return;
+    }
     switch (mail->kind) {
     case COMMAND_CREATE:
         run_create(launcher, mail);
@@ -318,6 +424,7 @@ static void *launcher_run(void *argument)
         mails_run(launcher, mails);
         /* by the next round places may have changed */
         launch_job_release(&launcher->job);
+        launcher->told.job.v = 0;
     }
     return NULL;
 }
@@ -357,6 +464,7 @@ void launcher_free(struct launcher *launcher)
     mailbox_release(&launcher->mailbox);
     launch_job_release(&launcher->job);
     store_reader_close(launcher->reader);
+    id_map_release(&launcher->complete);
     arena_release(&launcher->arena);
     mem_free(launcher);
 }

@@ -4,13 +4,17 @@
 #include "base/err.h"
 #include "server/audit.h"
 #include "server/end_watch.h"
+#include "server/notify_watch.h"
 #include "server/server.h"
 #include "store/sqlite/backup.h"
 #include "store/store.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/ids.h"
 #include "sys/log.h"
 #include "sys/log_file.h"
+#include "sys/log_ring.h"
 #include "sys/process.h"
 #include "sys/secret.h"
 #include <errno.h>
@@ -31,7 +35,7 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
-    const char *backup_path, *restore_path, *portal_folder;
+    const char *backup_path, *restore_path, *portal_folder, *notify_address;
     bool is_check, is_audit, is_rotation, accepts_loss, replaces;
 };
 
@@ -41,7 +45,7 @@ static void usage(FILE *out)
         "usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
         "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
         "             [--rotate-key] [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
-        "             [--portal-dir DIR]\n"
+        "             [--portal-dir DIR] [--notify-test ADDRESS]\n"
         "             [--version] [--help]\n"
         "\n"
         "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
@@ -64,6 +68,8 @@ static void usage(FILE *out)
         "  --replace             with --restore: put the database away that is there\n"
         "  --portal-dir DIR      serve the portal's files from there instead of the built-in\n"
         "                        ones; for its development\n"
+        "  --notify-test ADDRESS send a mail there by notifications.smtp of the configuration, to\n"
+        "                        see whether it arrives, and end\n"
         "  --check               read the configuration, check the database, and end\n"
         "\n"
         "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
@@ -81,6 +87,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"password-file", required_argument, NULL, 'p'},
         {"reset-password", required_argument, NULL, 'r'},
         {"portal-dir", required_argument, NULL, 'w'},
+        {"notify-test", required_argument, NULL, 'n'},
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
         {"rotate-key", no_argument, NULL, 'K'},
@@ -109,6 +116,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'r':
             options->reset_user = optarg;
+            break;
+        case 'n':
+            options->notify_address = optarg;
             break;
         case 'k':
             options->is_check = true;
@@ -301,6 +311,27 @@ static struct log_keeper *log_begin(struct server_config *config)
     return file;
 }
 
+/* As the local engine shows storages to its tasks, and leaves room on their disks. */
+static struct api_files files_of(const struct server_config *config)
+{
+    enum { RESERVE_MIB = 1024 }; /* as the local engine's */
+    struct api_files files = {.is_on = config->has_files,
+                              .upload_max = (uint64_t)config->upload_max_mib << 20,
+                              .reserve = (uint64_t)RESERVE_MIB << 20,
+                              .nobody = ID_RANGES_FIRST};
+    for (size_t i = 0; i < config->engine_count; i++) {
+        const struct engine_config *engine = &config->engines[i];
+        if (engine->kind != ENGINE_KIND_LOCAL)
+            continue;
+        if (engine->local.disk_reserve_mib)
+            files.reserve = (uint64_t)engine->local.disk_reserve_mib << 20;
+        if (engine->local.first_id)
+            files.nobody = engine->local.first_id;
+        break;
+    }
+    return files;
+}
+
 static int run(const struct options *options, struct server_config *config, const sigset_t *signals)
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
@@ -337,6 +368,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .proxies = first->proxies,
         .proxy_count = first->proxy_count,
         .hsts_s = first->hsts_s,
+        .files = files_of(first),
         .web_listen = first->web_listen,
         .web_origin = first->web_origin,
         .threads = first->threads,
@@ -346,6 +378,9 @@ static int run(const struct options *options, struct server_config *config, cons
         .is_log_shared = first->is_log_shared,
         .is_v1_read_open = first->is_v1_read_open,
         .images = first->images,
+        .manual_url = first->manual_url,
+        .feedback_url = first->feedback_url,
+        .plugins = first->plugins,
         .portal_folder = options->portal_folder,
     };
     server_start(server);
@@ -403,6 +438,18 @@ static int reset_password(const struct options *options, struct server_config *c
                  options->reset_user);
     server_config_free(config);
     return code < 0 ? exit_status_of(code) : 0;
+}
+
+static int notify_test(const struct options *options, struct server_config *config)
+{
+    struct err err;
+    const int code = notify_try(&config->notify, text_of(options->notify_address), &err);
+    if (code < 0)
+        log_error("notify", "%s", err.text);
+    else
+        printf("a mail to %s was taken by %s\n", options->notify_address, config->notify.smtp.url);
+    server_config_free(config);
+    return code < 0 ? EXIT_FAILURE : 0;
 }
 
 static int rotate_key(struct server_config *config)
@@ -558,8 +605,13 @@ int main(int argc, char **argv)
         return audit(config);
     if (options.is_rotation)
         return rotate_key(config);
+    if (options.notify_address)
+        return notify_test(&options, config);
     if (options.reset_user)
         return reset_password(&options, config);
     protect_from_oom();
-    return run(&options, config, &signals);
+    log_ring_start(clock_unix_ms());
+    const int status = run(&options, config, &signals);
+    log_ring_stop();
+    return status;
 }

@@ -50,6 +50,12 @@ static int restore_node(void *context, const struct node_record *node, struct er
     return core_restore_node(server->core.core, node, err);
 }
 
+static int restore_cluster(void *context, const struct cluster_record *cluster, struct err *err)
+{
+    struct server *server = context;
+    return core_restore_cluster(server->core.core, cluster, err);
+}
+
 static int restore_job(void *context, const struct job_record *job, struct text plan_bytes,
                        struct err *err)
 {
@@ -107,7 +113,8 @@ static int restore_task(void *context, const struct task_record *task, struct er
 
 static int restore_rows(struct server *server, struct err *err)
 {
-    struct store_restore restore = {server, restore_node, restore_job, restore_task};
+    struct store_restore restore = {server, restore_node, restore_cluster, restore_job,
+                                    restore_task};
     struct core_thread *core = &server->core;
     struct job_id last_job;
     struct attempt_id last_attempt;

@@ -72,8 +72,10 @@ static int server_open(struct server *server, const struct server_teller *teller
                                &server->store, err);
     if (code == 0)
         code = store_reader_open(server->store, &server->core.reader, err);
-    if (code == 0)
+    if (code == 0) {
         server->barriers = barrier_table_new(server->core.reader);
+        server->notices = notice_book_new(server->core.reader);
+    }
     if (code == 0)
         code = server_keys(server, err);
     if (code == 0)
@@ -121,6 +123,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     server->space.fd = -1;
     atomic_store(&server->is_writable, true);
     pthread_rwlock_init(&server->rules_lock, NULL);
+    arena_init(&server->storages.arena);
     pthread_mutex_init(&server->watch_lock, NULL);
     engines_init(server);
     pthread_mutex_init(&server->state_lock, NULL);
@@ -135,6 +138,8 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     server->launcher = launcher_new(server);
     server->hang_watch = hang_watch_new(server);
     server->use_watch = use_watch_new(server);
+    server->alert_watch = alert_watch_new(server);
+    server->notify_watch = notify_watch_new(server);
     int code = server_open(server, teller, err);
     server_service_init(server);
     if (code == 0)
@@ -143,6 +148,10 @@ int server_new(struct server_config *config, const struct server_teller *teller,
         code = hang_watch_start(server->hang_watch, err);
     if (code == 0)
         code = use_watch_start(server->use_watch, err);
+    if (code == 0)
+        code = alert_watch_start(server->alert_watch, err);
+    if (code == 0)
+        code = notify_watch_start(server->notify_watch, err);
     if (code == 0)
         code = engines_keep(server, err);
     if (code < 0) {
@@ -193,6 +202,8 @@ void server_drain(struct server *server)
 void server_stop(struct server *server)
 {
     server_drain(server);
+    alert_watch_stop(server->alert_watch);
+    notify_watch_stop(server->notify_watch);
     engines_stop(server);
     hang_watch_stop(server->hang_watch);
     use_watch_stop(server->use_watch);
@@ -231,9 +242,12 @@ void server_free(struct server *server)
     }
     mailbox_release(&server->mailbox);
     launcher_free(server->launcher);
+    alert_watch_free(server->alert_watch);
+    notify_watch_free(server->notify_watch);
     hang_watch_free(server->hang_watch);
     use_watch_free(server->use_watch);
     barrier_table_free(server->barriers);
+    notice_book_free(server->notices);
     server_free_core(&server->core);
     reader_pool_release(&server->readers);
     store_close(server->store);
@@ -241,6 +255,7 @@ void server_free(struct server *server)
     exit_rules_free(server->rules);
     mem_free(server->rules_path);
     buf_release(&server->settings);
+    arena_release(&server->storages.arena);
     mem_free(server->listen);
     free(server->door);
     for (size_t i = 0; i < server->nodes.count; i++)

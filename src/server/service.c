@@ -6,6 +6,7 @@
 #include "core/plan.h"
 #include "server/container.h"
 #include "server/job_network.h"
+#include "server/kept_secrets.h"
 #include "server/state.h"
 #include "server/storage.h"
 #include "spec/spec.h"
@@ -69,8 +70,8 @@ static int check_storages(struct server *server, const char *user, struct spec *
     struct store_reader *reader = server->service.reader_get(server, err);
     if (!reader)
         return ERR_UNAVAILABLE;
-    int code =
-        storage_submit_check(server->service.storages, reader, user, spec, problems, arena, err);
+    int code = storage_submit_check(server_storages(server, arena), reader, user, spec, problems,
+                                    arena, err);
     server->service.reader_put(server, reader);
     return code;
 }
@@ -110,6 +111,7 @@ static struct server_mail *mail_of_submission(struct server *server, const char 
                                    parsed->masked->length};
     submit->has_priority = parsed->spec->has_priority;
     submit->format = (uint8_t)parsed->spec->format;
+    submit->notices = (uint8_t)notices_of_file(parsed->spec);
     return mail;
 }
 
@@ -143,15 +145,18 @@ static bool change_grows(enum store_change_kind kind)
 }
 
 /* Read a job file and check everything that can be checked off the core thread. */
-static int submission_read(struct server *server, const char *user, struct text source,
+static int submission_read(struct server *server, const struct service_submission *submission,
                            struct problems *problems, struct server_mail **mail, struct err *err)
 {
+    const char *user = submission->user;
     cleanup_buf struct buf masked = BUF_INIT;
-    struct spec_parsed parsed = {.masked = &masked};
-    int code = 0;
+    struct spec_kept kept;
+    struct spec_parsed parsed = {.masked = &masked, .kept = submission->secrets_of ? &kept : NULL};
     cleanup_arena struct arena scratch;
     arena_init(&scratch);
-    if (spec_parse(source, &scratch, &parsed, problems) < 0)
+    int code =
+        submission->secrets_of ? kept_secrets_read(server, submission, &scratch, &kept, err) : 0;
+    if (code == 0 && spec_parse(submission->source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
                         problems->error_count == 1 ? "" : "s");
     if (code == 0)
@@ -160,6 +165,8 @@ static int submission_read(struct server *server, const char *user, struct text 
         code = check_storages(server, user, parsed.spec, problems, &scratch, err);
     if (code == 0)
         code = check_network(server, parsed.spec, err);
+    if (code == 0)
+        code = notify_submit_check(server, user, parsed.spec, problems, &scratch, err);
     if (code == 0)
         *mail = mail_of_submission(server, user, &parsed);
     spec_free(parsed.spec);
@@ -221,7 +228,12 @@ static void key_attach(struct server *server, struct server_mail *mail,
     key->user = arena_copy(&mail->arena, text_of(submission->user));
     key->key = arena_copy(&mail->arena, submission->key);
     key->job_name = arena_copy(&mail->arena, text_of(mail->event.submit.plan->name));
-    secret_digest(digest_key, submission->source, key->digest);
+    cleanup_buf struct buf named = BUF_INIT; /* a file with other secrets is another one */
+    if (submission->secrets_of) {
+        buf_format(&named, "%u\n", submission->secrets_job.v);
+        buf_text(&named, submission->source);
+    }
+    secret_digest(digest_key, named.length ? buf_as_text(&named) : submission->source, key->digest);
     secret_wipe(digest_key, sizeof digest_key);
     mail->submit_key = key;
 }
@@ -236,7 +248,7 @@ static int service_submit(void *context, const struct service_submission *submis
     int code;
     if (server_room(server, err) < 0)
         return err->code;
-    code = submission_read(server, submission->user, submission->source, problems, &mail, err);
+    code = submission_read(server, submission, problems, &mail, err);
     if (code < 0)
         return code;
     assert(mail);
@@ -252,12 +264,12 @@ static int service_submit(void *context, const struct service_submission *submis
 }
 
 /* As many parameters as the port's. NOLINTNEXTLINE(readability-function-size) */
-static int service_trial(void *context, const char *user, struct text source,
+static int service_trial(void *context, const struct service_submission *submission,
                          struct problems *problems, struct arena *arena, struct core_trial *trial,
                          struct service_reply reply, struct err *err)
 {
     struct server_mail *mail = NULL;
-    int code = submission_read(context, user, source, problems, &mail, err);
+    int code = submission_read(context, submission, problems, &mail, err);
     if (code < 0)
         return code;
     assert(mail);
@@ -316,6 +328,21 @@ static int service_node_act(void *context, enum service_node_action action, cons
     mail->event.node.name = arena_copy(&mail->arena, text_of(node));
     mail->event.node.reason = arena_copy(&mail->arena, reason);
     mail->event.node.gpu_type = mail->event.node.address = "";
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
+static int service_cluster_act(void *context, enum service_cluster_action action, const char *user,
+                               const char *cluster, struct text reason, struct service_reply reply,
+                               struct err *err)
+{
+    static const enum event_kind kinds[] = {
+        [SERVICE_CLUSTER_CLOSE] = EVENT_CLUSTER_CLOSE,
+        [SERVICE_CLUSTER_OPEN] = EVENT_CLUSTER_OPEN,
+    };
+    struct server_mail *mail = mail_event(kinds[action], user);
+    mail->event.cluster.name = arena_copy(&mail->arena, text_of(cluster));
+    mail->event.cluster.reason = arena_copy(&mail->arena, reason);
     mail->reply = reply;
     return service_post(context, mail, err);
 }
@@ -414,9 +441,11 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         to->setting.value = (struct text){arena_copy(&mail->arena, from->setting.value),
                                           from->setting.value.length};
         return;
-    case CHANGE_ATTEMPT_END: /* the engine's thread makes it, beside the exit */
-    case CHANGE_SUBMIT_KEY:  /* admission.c does, beside the submission */
-    case CHANGE_RESEAL:      /* only while no server runs */
+    case CHANGE_ATTEMPT_END:    /* the engine's thread makes it, beside the exit */
+    case CHANGE_SUBMIT_KEY:     /* admission.c does, beside the submission */
+    case CHANGE_RESEAL:         /* only while no server runs */
+    case CHANGE_NOTICE_ADD:     /* notices.c makes it, beside the records */
+    case CHANGE_NOTICES_REMOVE: /* notify_watch.c does */
         break;
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:
@@ -434,6 +463,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_TEMPLATE_SET:
     case CHANGE_TEMPLATE_REMOVE:
     case CHANGE_TEMPLATE_REVIEW:
+    case CHANGE_TEMPLATE_OFFICIAL:
     case CHANGE_TEMPLATE_USE:
     case CHANGE_TEMPLATE_STAR:
         template_copy(mail, &from->template.row);
@@ -601,6 +631,23 @@ static void service_note(void *context, struct attempt_id attempt, const char *r
     server_post_fact(context, mail);
 }
 
+static int gpu_compare(const void *a, const void *b)
+{
+    const struct engine_gpu *x = a, *y = b;
+    const int by_node = strcmp(x->node, y->node);
+    return by_node ? by_node : (int)x->index - (int)y->index;
+}
+
+/* An engine mostly tells them so. */
+static void gpus_sort(struct engine_gpu *gpus, size_t count)
+{
+    size_t sorted = 1;
+    while (sorted < count && gpu_compare(&gpus[sorted - 1], &gpus[sorted]) <= 0)
+        sorted++;
+    if (sorted < count)
+        qsort(gpus, count, sizeof *gpus, gpu_compare);
+}
+
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count)
 {
     struct server *server = context;
@@ -621,8 +668,15 @@ void server_gpus(void *context, struct arena *arena, const struct engine_gpu **g
     struct engine_gpu *list = ARENA_ARRAY(arena, struct engine_gpu, all.count + 1);
     if (all.count)
         memcpy(list, all.items, all.count * sizeof *list);
+    gpus_sort(list, all.count);
     *gpus = list;
     *count = all.count;
+}
+
+static int service_alerts(void *context, struct arena *arena, struct alert **alerts, size_t *count,
+                          struct err *err)
+{
+    return alert_watch_list(((struct server *)context)->alert_watch, arena, alerts, count, err);
 }
 
 static void service_ssh_keys(void *context, struct job_id job, const char *comment,
@@ -716,12 +770,12 @@ static void service_settings(void *context, struct buf *out)
 void server_service_init(struct server *server)
 {
     server_settings_keep(server);
+    server_storages_keep(server);
     pthread_mutex_init(&server->readers.lock, NULL);
     server->service = (struct service){
         .context = server,
         .store = server->store,
         .token_key = server->token_key,
-        .storages = server->engines.config->storages,
         .submit = service_submit,
         .submits_used = service_submits_used,
         .trial = service_trial,
@@ -729,6 +783,7 @@ void server_service_init(struct server *server)
         .scale = service_scale,
         .change = service_change,
         .node_act = service_node_act,
+        .cluster_act = service_cluster_act,
         .barrier = service_barrier,
         .reader_get = service_reader_get,
         .reader_put = service_reader_put,
@@ -738,10 +793,13 @@ void server_service_init(struct server *server)
         .log_time = service_log_time,
         .log_watch = service_log_watch,
         .use = service_use,
+        .storages = server_storages,
+        .storage = server_storage,
         .exec = service_exec,
         .connect = service_connect,
         .note = service_note,
         .gpus = server_gpus,
+        .alerts = service_alerts,
         .ssh_keys = service_ssh_keys,
         .watch = service_watch,
         .unwatch = service_unwatch,

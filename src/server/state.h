@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "doc/problem.h"
 #include "exits/rules.h"
+#include "server/alert_watch.h"
 #include "server/barrier.h"
 #include "server/clock.h"
 #include "server/engines.h"
@@ -18,6 +19,8 @@
 #include "server/launch.h"
 #include "server/mail.h"
 #include "server/metrics.h"
+#include "server/notices.h"
+#include "server/notify_watch.h"
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/use_watch.h"
@@ -96,7 +99,10 @@ struct server {
     struct launcher *launcher;
     struct hang_watch *hang_watch;
     struct use_watch *use_watch;
+    struct alert_watch *alert_watch;
+    struct notify_watch *notify_watch;
     struct barrier_table *barriers; /* the core thread's */
+    struct notice_book *notices;    /* likewise */
     _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;
     struct reader_pool readers;
@@ -113,6 +119,10 @@ struct server {
     struct exit_rules *rules;
     char *rules_path;    /* the operator's file, "" when there is none */
     struct buf settings; /* server_config_settings */
+    struct {
+        struct arena arena; /* replaced as a whole */
+        struct storage_list list;
+    } storages;
 
     pthread_mutex_t watch_lock;
     struct service_watch *watches;
@@ -182,6 +192,10 @@ int server_rules_load(struct server *server, const char *path, struct err *err);
 void server_service_init(struct server *server);
 /* The configuration has changed: what service.settings answers does, too. */
 void server_settings_keep(struct server *server);
+/* storage_list.c: those of service.h, and what tells that the configuration has others. */
+struct storage_list server_storages(void *context, struct arena *arena);
+const struct storage *server_storage(void *context, struct text name, struct arena *arena);
+void server_storages_keep(struct server *server);
 void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
 /* Tokens of this user may have gone. */

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "files/tree.h"
 #include "spec/spec.h"
 #include "store/read.h"
 #include "sys/cleanup.h"
@@ -76,20 +77,6 @@ static int compare(const void *a, const void *b)
     return length < other ? -1 : length > other;
 }
 
-/* The folder of the user, made when it is not there; a link is none. */
-static int user_folder(const struct storage *storage, int directory, const char *user,
-                       struct err *err)
-{
-    /* its image may run as whoever it likes */
-    if (mkdirat(directory, user, 0777) == 0 && fchmodat(directory, user, 0777, 0) < 0)
-        return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
-    cleanup_close int folder =
-        openat(directory, user, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0)
-        return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
-    return 0;
-}
-
 static bool is_folder_name(const char *user)
 {
     return strcmp(user, ".") != 0 && strcmp(user, "..") != 0;
@@ -108,7 +95,8 @@ static int source_make(const struct storage *storage, const char *user, struct a
     if (directory < 0)
         return err_errno(err, errno, "storage %s: %s", storage->name, storage->directory);
     if (!storage->is_shared) {
-        code = user_folder(storage, directory, user, err);
+        cleanup_close int folder = files_user_folder(storage, directory, user, err);
+        code = folder < 0 ? folder : 0;
         *source = arena_format(arena, "%s/%s", storage->directory, user);
     }
     return code;

@@ -262,21 +262,30 @@ static uint64_t rate(uint64_t before, uint64_t now, int64_t passed_us, uint64_t 
     return (uint64_t)((double)(now - before) * (double)scale / (double)passed_us);
 }
 
+static bool has_disk(const struct engine_stats *stats)
+{
+    return !stats->has_only_gpus && !stats->has_no_disk;
+}
+
 void use_values(const struct engine_stats *before, const struct engine_stats *now,
                 int64_t passed_us, uint64_t values[USE_FIELDS])
 {
     for (size_t i = 0; i < USE_FIELDS; i++)
         values[i] = USE_UNKNOWN;
-    values[USE_MEMORY] = now->memory_bytes;
+    if (!now->has_only_gpus)
+        values[USE_MEMORY] = now->memory_bytes;
     if (now->gpu_count > 0)
         values[USE_GPU_MEMORY] = now->gpu_memory_bytes;
     if (now->gpu_power_mw > 0)
         values[USE_GPU_POWER] = now->gpu_power_mw;
     if (!before || passed_us <= 0)
         return;
-    values[USE_CPU] = rate(before->cpu_ns, now->cpu_ns, passed_us, 1);
-    values[USE_READ] = rate(before->io_read_bytes, now->io_read_bytes, passed_us, 1000000);
-    values[USE_WRITTEN] = rate(before->io_write_bytes, now->io_write_bytes, passed_us, 1000000);
+    if (!now->has_only_gpus && !before->has_only_gpus)
+        values[USE_CPU] = rate(before->cpu_ns, now->cpu_ns, passed_us, 1);
+    if (has_disk(before) && has_disk(now)) {
+        values[USE_READ] = rate(before->io_read_bytes, now->io_read_bytes, passed_us, 1000000);
+        values[USE_WRITTEN] = rate(before->io_write_bytes, now->io_write_bytes, passed_us, 1000000);
+    }
     if (now->gpu_count > 0)
         values[USE_GPU] = rate(before->gpu_busy_ms, now->gpu_busy_ms, passed_us, 1000000);
     if (now->network_tasks > 0 && before->network_tasks > 0) { /* to each an equal part */

@@ -7,7 +7,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 source = (root / "src/server/config_shape.c").read_text()
 page = (root / "docs/operator/configuration.md").read_text()
-keys = set(re.findall(r"\b(?:INT|STRING|NAMED|REQUIRED|STRINGS|CHOICE|BOOL|MAP|MAP_LIST)\(\s*\"(\w+)\"", source))
+keys = set(re.findall(r"\b(?:INT|STRING|NAMED|REQUIRED|STRINGS|CHOICE|BOOL|MAP|MAP_LIST|FREE_MAP)\(\s*\"(\w+)\"", source))
 sections = {m for heading in re.findall(r"^#+ `([\w.]+)`$", page, re.M) for m in heading.split(".")}
 rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.M)
 documented = {key for row in rows for key in re.findall(r"`(\w+)`", row)} | sections

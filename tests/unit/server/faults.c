@@ -3,6 +3,8 @@
 #include "../store/memory.h"
 #include "base/err.h"
 #include "store/read.h"
+#include "sys/log.h"
+#include "world.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -167,4 +169,12 @@ void faults_clear(void)
     pthread_mutex_lock(&faults.lock);
     faults.wall_ms = faults.boot_ms = 0;
     pthread_mutex_unlock(&faults.lock);
+}
+
+int teardown_faults(void **state)
+{
+    faults_clear();
+    int code = teardown(state);
+    log_to(2);
+    return code;
 }

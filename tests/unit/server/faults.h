@@ -1,13 +1,17 @@
 /* faults.h — faults at the server's edges, by script.
  *
  * The linker puts these between the server and the real store (`--wrap`, see meson.build): what is
- * not told to fail goes through. Any thread. faults_clear at the end of each test.
+ * not told to fail goes through. Any thread. At the end of each test teardown_faults, or
+ * faults_clear.
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
 #include <stdint.h>
 
 void faults_clear(void);
+/* Without them the test's world (world.h) ends, and the log goes on where the test had silenced it.
+ */
+int teardown_faults(void **state);
 
 /* The next commit waits; what is posted meanwhile is one round. Await: it has come. */
 void commits_hold(void);

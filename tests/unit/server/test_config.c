@@ -1,6 +1,7 @@
 /* The configuration of the server: every key, and what is wrong with its place and a hint.
  *
- * Covers: src/server/config_compare.c, src/server/config_shape.c */
+ * Covers: src/server/config_compare.c, src/server/config_shape.c, src/server/config_signon.c,
+ * src/server/config_values.c */
 #include "folder.h"
 #include "unit.h"
 
@@ -294,6 +295,28 @@ static void a_cluster_is_read(void **state)
     assert_string_equal(cluster->gpu_resource, "g");
     assert_string_equal(cluster->gpu_type_label, "l");
     assert_int_equal(cluster->gpus, KUBE_GPUS_ENV);
+    assert_int_equal(cluster->network.mode, KUBE_NETWORK_HOST);
+    assert_int_equal(cluster->network.users, KUBE_USERS_OFF);
+    server_config_free(config);
+    buf_release(&report);
+}
+
+static void a_cluster_whose_pods_have_addresses_is_read(void **state)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    struct err err;
+    (void)state;
+    assert_int_equal(
+        read_config("engine:\n  kind: kubernetes\n  kubernetes: {initImage: i, network: "
+                    "pod, userNamespaces: auto, hostNetwork: [hpc]}\n",
+                    &config, &report, &err),
+        0);
+    const struct pod_network *network = &config->engines[0].kubernetes.network;
+    assert_int_equal(network->mode, KUBE_NETWORK_POD);
+    assert_int_equal(network->users, KUBE_USERS_AUTO);
+    assert_int_equal(network->host_cluster_count, 1);
+    assert_string_equal(network->host_clusters[0], "hpc");
     server_config_free(config);
     buf_release(&report);
 }
@@ -313,8 +336,59 @@ static void a_cluster_with_claims_is_read(void **state)
     assert_string_equal(cluster->device_driver, "d");
     assert_string_equal(cluster->device_class, "c");
     assert_string_equal(cluster->gpu_type_attribute, "a");
+    assert_int_equal(cluster->gpu_metrics_port, 0);
     server_config_free(config);
     buf_release(&report);
+}
+
+static void exporters_of_gpus_are_asked_where_the_operator_says_so(void **state)
+{
+    static const struct {
+        const char *value, *path;
+        int port;
+    } cases[] = {{"{}", NULL, 9400}, {"{port: 9401, path: /gpus}", "/gpus", 9401}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct server_config *config;
+        struct buf report = BUF_INIT;
+        struct err err;
+        char text[200];
+        snprintf(text, sizeof text,
+                 "engine:\n  kind: kubernetes\n  kubernetes: {initImage: i, gpuMetrics: %s}\n",
+                 cases[i].value);
+        assert_int_equal(read_config(text, &config, &report, &err), 0);
+        const struct engine_kubernetes_config *cluster = &config->engines[0].kubernetes;
+        assert_int_equal(cluster->gpu_metrics_port, cases[i].port);
+        if (cases[i].path)
+            assert_string_equal(cluster->gpu_metrics_path, cases[i].path);
+        else
+            assert_null(cluster->gpu_metrics_path);
+        server_config_free(config);
+        buf_release(&report);
+    }
+}
+
+static void a_cluster_is_asked_what_its_nodes_use_unless_that_is_off(void **state)
+{
+    static const struct {
+        const char *value;
+        bool is_off;
+    } cases[] = {{"{initImage: i}", false},
+                 {"{initImage: i, nodeMetrics: auto}", false},
+                 {"{initImage: i, nodeMetrics: \"off\"}", true}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct server_config *config;
+        struct buf report = BUF_INIT;
+        struct err err;
+        char text[200];
+        snprintf(text, sizeof text, "engine:\n  kind: kubernetes\n  kubernetes: %s\n",
+                 cases[i].value);
+        assert_int_equal(read_config(text, &config, &report, &err), 0);
+        assert_int_equal(config->engines[0].kubernetes.is_node_metrics_off, cases[i].is_off);
+        server_config_free(config);
+        buf_release(&report);
+    }
 }
 
 static void engines_that_collide_are_told_with_their_lines(void **state)
@@ -340,6 +414,11 @@ static void engines_that_collide_are_told_with_their_lines(void **state)
          "c.yaml:4:12: engine: pidsMax says how"},
         {"engine: {kubernetes: {initImage: i}}\n",
          "c.yaml:1:22: engine.kubernetes: the engine's kind is local"},
+        {"engine: {kind: kubernetes, kubernetes: {initImage: i, userNamespaces: auto}}\n",
+         "c.yaml:1:40: engine.kubernetes.userNamespaces: a pod in its node's network"},
+        {"engines:\n- {kind: kubernetes, kubernetes: {initImage: i, network: pod}}\n- {kind: "
+         "local}\nscheduling: {gangsSpanEngines: true}\n",
+         "c.yaml:2:3: engines.kubernetes.network: with scheduling.gangsSpanEngines"},
         {"engines: []\n", "c.yaml:1:10: engines"},
         {"engines:\n- {kind: fke}\n", "c.yaml:2:10: engines[0].kind"},
     };
@@ -444,7 +523,7 @@ static void storages_are_named_once(void **state)
     assert_true(config->storages.items[1].is_root_squashed);
     assert_int_equal(read_config("# none\n", &other, &report, &err), 0);
     server_config_compare(config, other, &keys);
-    assert_string_equal(buf_cstr(&keys), "storages");
+    assert_string_equal(buf_cstr(&keys), ""); /* a reload takes effect */
     buf_clear(&keys);
     server_config_compare(config, config, &keys);
     assert_string_equal(buf_cstr(&keys), "");
@@ -510,6 +589,35 @@ static void prepared_images_are_named_once(void **state)
     assert_int_equal(read_config("portal: {images: [{name: a}]}\n", &config, &report, &err),
                      ERR_INVALID);
     assert_int_equal(read_config("portal: {image: []}\n", &config, &report, &err), ERR_INVALID);
+    buf_release(&report);
+    buf_release(&keys);
+}
+
+static void links_of_the_portal_lead_to_pages(void **state)
+{
+    static const char GOOD[] =
+        "portal: {manualUrl: 'https://wiki.test/', feedbackUrl: 'http://tracker.test/new?a=b'}\n";
+    struct server_config *config, *other;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    assert_int_equal(read_config(GOOD, &config, &report, &err), 0);
+    assert_string_equal(config->manual_url, "https://wiki.test/");
+    assert_string_equal(config->feedback_url, "http://tracker.test/new?a=b");
+    assert_int_equal(read_config("# none\n", &other, &report, &err), 0);
+    assert_null(other->manual_url);
+    assert_null(other->feedback_url);
+    server_config_compare(config, other, &keys);
+    assert_string_equal(buf_cstr(&keys), "portal.manualUrl, portal.feedbackUrl");
+    server_config_free(other);
+    server_config_free(config);
+    assert_int_equal(
+        read_config("portal: {feedbackUrl: 'javascript:alert(1)'}\n", &config, &report, &err),
+        ERR_INVALID);
+    assert_non_null(strstr(buf_cstr(&report), "portal.feedbackUrl"));
+    assert_int_equal(read_config("portal: {manualUrl: wiki}\n", &config, &report, &err),
+                     ERR_INVALID);
     buf_release(&report);
     buf_release(&keys);
 }
@@ -672,12 +780,16 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(several_engines_are_read),
     cmocka_unit_test(a_change_of_engines_is_told_key_by_key),
     cmocka_unit_test(a_cluster_is_read),
+    cmocka_unit_test(a_cluster_whose_pods_have_addresses_is_read),
     cmocka_unit_test(a_cluster_with_claims_is_read),
+    cmocka_unit_test(exporters_of_gpus_are_asked_where_the_operator_says_so),
+    cmocka_unit_test(a_cluster_is_asked_what_its_nodes_use_unless_that_is_off),
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(web_ports_have_an_origin),
     cmocka_unit_test(the_cells_are_checked),
     cmocka_unit_test(storages_are_named_once),
     cmocka_unit_test(prepared_images_are_named_once),
+    cmocka_unit_test(links_of_the_portal_lead_to_pages),
     cmocka_unit_test(an_empty_file_gives_the_defaults),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

@@ -104,7 +104,9 @@ static const char everything[] =
     "api: {oidc: {issuer: 'https://i', clientId: c, publicUrl: 'https://p'},\n"
     "  ldap: {url: 'ldaps://h', base: b}}\n"
     "storages: [{name: s, directory: /s}]\n"
-    "portal: {images: [{name: i, uri: u}]}\n"
+    "notifications: {smtp: {url: 'smtps://h', from: a@b}, webhooks: [{name: n, url: "
+    "'https://h'}]}\n"
+    "portal: {images: [{name: i, uri: u}], plugins: [{title: t, uri: 'http://h/p.js'}]}\n"
     "engines: [{kind: local}, {kind: kubernetes, kubernetes: {initImage: i}}, {kind: fake}]\n";
 
 static void every_key_is_told(void **state)
@@ -148,7 +150,7 @@ static void every_key_is_told(void **state)
         if (&config_shape.fields[i] != engine)
             others[count++] = config_shape.fields[i];
     assert_shape(&told, &(struct shape){.fields = others, .count = count}, "");
-    assert_row(&told, "engines[1].kubernetes.initImage", "file", 5);
+    assert_row(&told, "engines[1].kubernetes.initImage", "file", 6);
     told_release(&told);
     server_config_free(config);
 }

@@ -28,14 +28,6 @@ static int setup_quiet(void **state)
     return code;
 }
 
-static int teardown_clear(void **state)
-{
-    faults_clear();
-    int code = teardown(state);
-    log_to(2);
-    return code;
-}
-
 /* Requests whose answers are waited for later. */
 static void ask_act(struct world *world, struct wait *wait, enum service_action action,
                     struct job_id job)
@@ -740,7 +732,7 @@ static void what_is_asked_is_copied(void **state)
     world->service->reader_put(world->service->context, rows);
 }
 
-#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_clear)
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_faults)
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_deleted_in_a_round_is_not_started_in_it),
     WORLD(a_job_stopped_in_a_round_is_started_in_it),

@@ -2,6 +2,8 @@
 #include "unit.h"
 #include "world.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,6 +31,39 @@ static void readiness_and_metrics_speak(void **state)
     assert_int_equal(submit(world, job_text(world, "b", ""), &job), ERR_UNAVAILABLE);
     count = world->service->ready(world->service->context, checks);
     assert_false(checks[count - 1].is_ok);
+}
+
+static const char *check_text(const struct world *world, const char *name, char text[256])
+{
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    const size_t count = world->service->ready(world->service->context, checks);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(checks[i].name, name) == 0) {
+            snprintf(text, 256, "%s", checks[i].text);
+            return text;
+        }
+    fail_msg("no check %s", name);
+    return NULL;
+}
+
+/* Whatever the numbers are. */
+static void readiness_speaks_in_sentences(void **state)
+{
+    struct world *world = *state;
+    char text[256];
+
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        world_stop(world);
+        world->engine = nodes == 1 ? "nodes: 1" : "nodes: 2";
+        world_start(world);
+        metric_await(world, "skep_nodes", (uint64_t)nodes);
+        while (strstr(check_text(world, "engine", text), ", 1 command waits"))
+            sched_yield(); /* of the beginning */
+        assert_string_equal(check_text(world, "engine", text),
+                            nodes == 1 ? "1 node, 0 commands wait" : "2 nodes, 0 commands wait");
+    }
+    assert_non_null(strstr(check_text(world, "core", text), "0 of "));
+    assert_non_null(strstr(text, " requests wait"));
 }
 
 /* What the core counts, of a job whose tasks run and of one that waits. */
@@ -60,6 +95,7 @@ static void the_use_of_the_cluster_is_measured(void **state)
 
 static const struct CMUnitTest tests[] = {
     WORLD(readiness_and_metrics_speak),
+    WORLD(readiness_speaks_in_sentences),
     WORLD(the_use_of_the_cluster_is_measured),
 };
 UNIT_FILE(tests, world_begin, NULL);

@@ -187,8 +187,30 @@ static void accounts_elsewhere_are_several(void **state)
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+/* By the Kubernetes engine's own key, which the error names. */
+static void a_job_is_refused_what_its_pods_would_not_get(void **state)
+{
+    struct world *world = *state;
+    struct machine machine;
+    struct spec spec = {.virtual_cluster = "default", .wants_host_network = true};
+    machine_make(&machine, world, NETWORK_MODE_HOST, false);
+    machine.engines[0] = (struct engine_config){.kind = ENGINE_KIND_KUBERNETES};
+    assert_int_equal(check(&machine, world, &spec), 0);
+    struct pod_network *network = &machine.engines[0].kubernetes.network;
+    network->mode = KUBE_NETWORK_POD;
+    assert_int_equal(check(&machine, world, &spec), ERR_FORBIDDEN);
+    assert_non_null(strstr(world->err.text, "engine.kubernetes.hostNetwork"));
+    network->host_clusters = hpc;
+    network->host_cluster_count = COUNT_OF(hpc);
+    assert_int_equal(check(&machine, world, &spec), ERR_FORBIDDEN);
+    spec.virtual_cluster = "hpc";
+    assert_int_equal(check(&machine, world, &spec), 0);
+    mem_free(machine.server);
+}
+
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_is_refused_what_it_would_not_get),
+    WORLD(a_job_is_refused_what_its_pods_would_not_get),
     WORLD(the_refusal_says_how_to_get_it),
     WORLD(people_are_told_whose_it_is),
     WORLD(a_machine_without_them_says_so),

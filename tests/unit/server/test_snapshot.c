@@ -21,14 +21,6 @@ static int setup_cells(void **state)
     return code;
 }
 
-static int teardown_clear(void **state)
-{
-    faults_clear();
-    int code = teardown(state);
-    log_to(2);
-    return code;
-}
-
 static void snapshot_ask(struct world *world, struct wait *wait, struct service_snapshot *snapshot)
 {
     struct service_reply reply = wait_init(wait);
@@ -226,7 +218,7 @@ static void the_end_answers_those_who_wait(void **state)
     snapshot_release(&snapshot);
 }
 
-#define CELLS_TEST(test) cmocka_unit_test_setup_teardown(test, setup_cells, teardown_clear)
+#define CELLS_TEST(test) cmocka_unit_test_setup_teardown(test, setup_cells, teardown_faults)
 
 static const struct CMUnitTest tests[] = {
     CELLS_TEST(it_shows_what_was_answered),

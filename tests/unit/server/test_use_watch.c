@@ -51,6 +51,22 @@ static void test_values(void **state)
     assert_true(values[USE_CPU] == USE_UNKNOWN);
     use_values(NULL, &now, 0, values);
     assert_true(values[USE_CPU] == USE_UNKNOWN && values[USE_MEMORY] == 77);
+    before = (struct engine_stats){.has_only_gpus = true, .gpu_busy_ms = 100};
+    use_values(&before, &now, 10000000, values); /* the rest was not known before */
+    assert_true(values[USE_CPU] == USE_UNKNOWN && values[USE_READ] == USE_UNKNOWN);
+    assert_true(values[USE_MEMORY] == 77 && values[USE_GPU] == 500);
+    for (int i = 0; i < 2; i++) { /* of disks nothing is known now, or was before */
+        before = (struct engine_stats){.has_no_disk = i == 1};
+        now.has_no_disk = i == 0;
+        use_values(&before, &now, 10000000, values);
+        assert_true(values[USE_CPU] != USE_UNKNOWN && values[USE_MEMORY] == 77);
+        assert_true(values[USE_READ] == USE_UNKNOWN && values[USE_WRITTEN] == USE_UNKNOWN);
+    }
+    before = (struct engine_stats){.has_only_gpus = true, .gpu_busy_ms = 100};
+    now.has_only_gpus = true;
+    use_values(&before, &now, 10000000, values);
+    assert_true(values[USE_CPU] == USE_UNKNOWN && values[USE_WRITTEN] == USE_UNKNOWN);
+    assert_true(values[USE_MEMORY] == USE_UNKNOWN && values[USE_GPU] == 500);
 }
 
 /* ---- files ---- */

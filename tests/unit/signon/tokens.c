@@ -14,6 +14,16 @@ static const char *encoded(struct arena *arena, const void *bytes, size_t length
     return sodium_bin2base64(text, size, bytes, length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
+/* The octet string of a coordinate has its full size (RFC 7518, 6.2.1.2); GnuTLS leaves out the
+ * zeros at the front that one key in 128 has. */
+static const char *coordinate(struct arena *arena, const gnutls_datum_t *number)
+{
+    unsigned char bytes[32] = {0};
+    assert_in_range(number->size, 1, sizeof bytes);
+    memcpy(bytes + sizeof bytes - number->size, number->data, number->size);
+    return encoded(arena, bytes, sizeof bytes);
+}
+
 gnutls_privkey_t tokens_key(gnutls_pk_algorithm_t kind, unsigned bits)
 {
     gnutls_privkey_t key;
@@ -36,7 +46,8 @@ const char *tokens_jwk(struct arena *arena, gnutls_privkey_t key, const char *mo
     json = arena_format(arena,
                         is_rsa ? "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"%s}"
                                : "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"%s\",\"y\":\"%s\"%s}",
-                        encoded(arena, a.data, a.size), encoded(arena, b.data, b.size), more);
+                        is_rsa ? encoded(arena, a.data, a.size) : coordinate(arena, &a),
+                        is_rsa ? encoded(arena, b.data, b.size) : coordinate(arena, &b), more);
     gnutls_free(a.data);
     gnutls_free(b.data);
     return json;

@@ -1,0 +1,621 @@
+#include "server/notify_watch.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/rate.h"
+#include "doc/problem.h"
+#include "model/notice.h"
+#include "notify/message.h"
+#include "notify/send.h"
+#include "server/config_notify.h"
+#include "server/notify_pauses.h"
+#include "server/state.h"
+#include "signon/secret_file.h"
+#include "spec/spec.h"
+#include "sys/cleanup.h"
+#include "sys/clock.h"
+#include "sys/secret.h"
+#include "sys/watcher.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SECRET_MAX = 4096,
+    IDLE_MS = 600 * 1000,        /* a round at least so often: messages grow old */
+    NOTIFY_AGAIN_MS = 15 * 1000, /* between two looks whether a user may get a mail again */
+};
+#define MAILS_PERIOD_US ((int64_t)NOTIFY_MAILS_AT_ONCE * NOTIFY_MAIL_EVERY_MS * 1000)
+
+/* A configuration, shared by who uses it just now. */
+struct notify_settings {
+    struct arena arena;
+    struct notify_config config;
+};
+
+struct row_numbers {
+    uint64_t *items;
+    size_t count, room;
+};
+
+struct notify_watch {
+    struct server *server;
+    struct watcher watcher;
+    bool has_news;                /* under the watcher's lock */
+    struct notify_settings *next; /* likewise: not NULL: the configuration has changed */
+    atomic_bool is_ending;
+    _Atomic bool tells, is_by_mail_alone;
+    _Atomic uint64_t sent, dropped, waiting, away;
+
+    /* the thread's own */
+    struct notify_settings *settings;
+    struct store_reader *reader;
+    struct notify_pauses pauses;
+    struct rate_table mails;    /* to users */
+    struct id_map done;         /* rows that are removed, which the table may still have */
+    struct row_numbers removed; /* since the last mail to the core thread */
+    int64_t due_ms;             /* of the next round, monotonic */
+};
+
+static struct notify_settings *settings_of(const struct notify_config *config)
+{
+    struct notify_settings *settings = mem_zero(1, sizeof *settings);
+    arena_init(&settings->arena);
+    config_notify_copy(&settings->config, config, &settings->arena);
+    return settings;
+}
+
+static void settings_free(struct notify_settings *settings)
+{
+    if (!settings)
+        return;
+    arena_release(&settings->arena);
+    mem_free(settings);
+}
+
+struct notify_watch *notify_watch_new(struct server *server)
+{
+    struct notify_watch *watch = mem_zero(1, sizeof *watch);
+    watch->server = server;
+    watch->has_news = true; /* what has waited since the last time */
+    secret_random(&watch->mails.map.seed, sizeof watch->mails.map.seed);
+    watch->pauses.places.seed = watch->mails.map.seed;
+    watcher_init(&watch->watcher);
+    notify_watch_configure(watch, &server->config->notify);
+    return watch;
+}
+
+void notify_watch_configure(struct notify_watch *watch, const struct notify_config *config)
+{
+    struct notify_settings *settings = settings_of(config);
+    bool has_hook = false;
+    for (size_t i = 0; i < config->hook_count; i++)
+        has_hook = has_hook || !config->hooks[i].has_events;
+    atomic_store(&watch->tells, config_notify_tells_users(config));
+    atomic_store(&watch->is_by_mail_alone, config->has_smtp && !has_hook);
+    pthread_mutex_lock(&watch->watcher.lock);
+    settings_free(watch->next);
+    watch->next = settings;
+    watch->has_news = true;
+    watcher_wake(&watch->watcher);
+    pthread_mutex_unlock(&watch->watcher.lock);
+}
+
+static const char *address_of(struct store_reader *reader, const char *user, struct arena *arena)
+{
+    struct store_user row;
+    struct err err;
+    return store_user(reader, text_of(user), arena, &row, &err) < 0 ? "" : row.email;
+}
+
+int notify_submit_check(struct server *server, const char *user, const struct spec *spec,
+                        struct problems *problems, struct arena *arena, struct err *err)
+{
+    static const char path[] = "extras.jobStatusChangeNotification";
+    const struct place place = {.line = spec->notify_line, .column = 1};
+    if (notices_asked(spec) == 0)
+        return 0;
+    if (!atomic_load(&server->notify_watch->tells)) {
+        problem_warn(problems, place, path,
+                     "no message can be sent here: the administrators "
+                     "have set up neither a mail server nor a webhook");
+        return 0;
+    }
+    const bool is_by_mail_alone = atomic_load(&server->notify_watch->is_by_mail_alone);
+    struct store_reader *reader = is_by_mail_alone ? server->service.reader_get(server, err) : NULL;
+    if (is_by_mail_alone && !reader)
+        return ERR_UNAVAILABLE;
+    if (reader && !notify_address_is_good(text_of(address_of(reader, user, arena))))
+        problem_warn(problems, place, path,
+                     "no message can be sent to you: your account has no mail address that can be "
+                     "used");
+    server->service.reader_put(server, reader);
+    return 0;
+}
+
+void notify_watch_wake(struct notify_watch *watch)
+{
+    pthread_mutex_lock(&watch->watcher.lock);
+    watch->has_news = true;
+    watcher_wake(&watch->watcher);
+    pthread_mutex_unlock(&watch->watcher.lock);
+}
+
+/* --- targets that are away --- */
+
+static void due_by(struct notify_watch *watch, int64_t at_ms)
+{
+    if (at_ms < watch->due_ms)
+        watch->due_ms = at_ms;
+}
+
+static void away_count(struct notify_watch *watch)
+{
+    atomic_store(&watch->away, watch->pauses.target_count);
+}
+
+static void pause_begin(struct notify_watch *watch, const char *name, bool is_target,
+                        const char *why)
+{
+    if (atomic_load(&watch->is_ending)) /* given up by ourselves */
+        return;
+    if (notify_pause_begin(&watch->pauses, name, is_target, clock_monotonic_ms()))
+        log_warning("notify", "%s: messages wait: %s", name, why);
+    away_count(watch);
+}
+
+static void pause_end(struct notify_watch *watch, const char *name)
+{
+    if (notify_pause_end(&watch->pauses, name))
+        log_info("notify", "%s: messages are taken again", name);
+    away_count(watch);
+}
+
+static bool is_paused(struct notify_watch *watch, const char *name)
+{
+    int64_t until_ms;
+    if (!notify_pause_is_on(&watch->pauses, name, clock_monotonic_ms(), &until_ms))
+        return false;
+    due_by(watch, until_ms);
+    return true;
+}
+
+/* --- what is done with rows --- */
+
+static void row_remove(struct notify_watch *watch, uint64_t number)
+{
+    id_map_set(&watch->done, number, 1);
+    *ARRAY_ADD(&watch->removed) = number;
+}
+
+static void rows_tell(struct notify_watch *watch)
+{
+    if (watch->removed.count == 0)
+        return;
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+    uint64_t *numbers = ARENA_ARRAY(&mail->arena, uint64_t, watch->removed.count);
+    memcpy(numbers, watch->removed.items, watch->removed.count * sizeof *numbers);
+    mail->change = (struct store_change){.kind = CHANGE_NOTICES_REMOVE,
+                                         .sent = {numbers, watch->removed.count}};
+    watch->removed.count = 0;
+    server_post_fact(watch->server, mail);
+}
+
+/* Those of a target (and a user, when not NULL) that are not done, from `*at` on, at most
+ * NOTIFY_TOGETHER_MAX. */
+struct pile {
+    const struct store_notice *rows[NOTIFY_TOGETHER_MAX];
+    const struct notice *notices[NOTIFY_TOGETHER_MAX];
+    size_t count;
+};
+
+static void pile_make(const struct notify_watch *watch, const struct store_notices *all,
+                      const char *target, const char *user, struct pile *pile)
+{
+    pile->count = 0;
+    for (size_t i = 0; i < all->count && pile->count < NOTIFY_TOGETHER_MAX; i++) {
+        const struct store_notice *row = &all->items[i];
+        if (id_map_get(&watch->done, row->number) != MAP_NONE || strcmp(row->target, target) != 0 ||
+            (user && strcmp(row->notice.user, user) != 0))
+            continue;
+        pile->rows[pile->count] = row;
+        pile->notices[pile->count++] = &row->notice;
+    }
+}
+
+static void pile_remove(struct notify_watch *watch, const struct pile *pile, bool is_sent)
+{
+    for (size_t i = 0; i < pile->count; i++)
+        row_remove(watch, pile->rows[i]->number);
+    atomic_fetch_add(is_sent ? &watch->sent : &watch->dropped, pile->count);
+}
+
+/* What has come of a pile that was sent to `target`, or by way of it to the user who is paused by
+ * the name `to`. True: the target may be asked for more. */
+static bool pile_settle(struct notify_watch *watch, const struct pile *pile, const char *target,
+                        const char *to, enum notify_result result, const char *why)
+{
+    if (result == NOTIFY_AWAY) {
+        pause_begin(watch, target, true, why);
+        return false;
+    }
+    pause_end(watch, target);
+    if (result == NOTIFY_LATER) {
+        pause_begin(watch, to, strcmp(target, to) == 0, why);
+        is_paused(watch, to); /* until when */
+        return true;
+    }
+    pause_end(watch, to);
+    if (result == NOTIFY_REFUSED)
+        log_warning("notify", "%s: a message about %s~%s%s is refused: %s", target,
+                    pile->notices[0]->user, pile->notices[0]->job_name,
+                    pile->count > 1 ? " and others" : "", why);
+    pile_remove(watch, pile, result == NOTIFY_TAKEN);
+    return true;
+}
+
+/* --- mail --- */
+
+/* Wiped and freed by the caller; *secret NULL: there is none. */
+static int secret_get(const char *path, const char *key, char **secret, struct err *err)
+{
+    *secret = NULL;
+    return path ? secret_file_read(path, key, SECRET_MAX, secret, err) : 0;
+}
+
+static void secret_drop(char *secret)
+{
+    if (secret)
+        secret_wipe(secret, strlen(secret));
+    mem_free(secret);
+}
+
+static enum notify_result mail_send(const struct notify_config *config, const char *to,
+                                    struct text message, const atomic_bool *is_ending,
+                                    char why[NOTIFY_WHY_SIZE])
+{
+    const struct notify_smtp_config *from = &config->smtp;
+    char *password;
+    struct err err;
+    if (secret_get(from->password_file, "notifications.smtp.passwordFile", &password, &err) < 0) {
+        snprintf(why, NOTIFY_WHY_SIZE, "%.200s", err.text);
+        return NOTIFY_AWAY;
+    }
+    const struct notify_smtp smtp = {.url = from->url,
+                                     .is_plain = !from->starts_tls,
+                                     .user = from->user,
+                                     .password = password,
+                                     .ca_file = from->ca_file,
+                                     .from = from->from};
+    const enum notify_result result = notify_mail(&smtp, to, message, is_ending, why);
+    secret_drop(password);
+    return result;
+}
+
+/* 1: there is an address; 0: there is none, nor may there be a user; < 0: that is not known. */
+static int address_find(struct notify_watch *watch, const char *user, struct arena *arena,
+                        const char **address, struct err *err)
+{
+    struct store_user row;
+    int code = store_user(watch->reader, text_of(user), arena, &row, err);
+    if (code == ERR_NOT_FOUND)
+        return 0;
+    if (code < 0)
+        return code;
+    *address = row.email;
+    return !row.is_inactive && notify_address_is_good(text_of(row.email));
+}
+
+/* One mail to a user at most, with what waits for them. False: the mail server is away. */
+static bool user_mail(struct notify_watch *watch, const struct store_notices *all, const char *user,
+                      struct arena *arena)
+{
+    const struct notify_config *config = &watch->settings->config;
+    struct pile pile;
+    struct err err;
+    const char *address = NULL;
+    pile_make(watch, all, NOTICE_MAIL, user, &pile);
+    int code = pile.count > 0 ? address_find(watch, user, arena, &address, &err) : 0;
+    if (code < 0) {
+        log_error("notify", "the mail address of %s is not known now: %s", user, err.text);
+        due_by(watch, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
+        return true;
+    }
+    if (code == 0) {
+        if (pile.count > 0)
+            log_info("notify",
+                     "%s has no mail address that can be used: nothing is sent about %s~%s%s", user,
+                     user, pile.notices[0]->job_name, pile.count > 1 ? " and others" : "");
+        pile_remove(watch, &pile, false);
+        return true;
+    }
+    const char *to = arena_format(arena, "mail to %s", user);
+    if (is_paused(watch, to))
+        return true;
+    if (rate_used(&watch->mails, text_of(user), NOTIFY_MAILS_AT_ONCE, MAILS_PERIOD_US,
+                  clock_monotonic_us()) >= NOTIFY_MAILS_AT_ONCE) {
+        due_by(watch, clock_monotonic_ms() + NOTIFY_AGAIN_MS);
+        return true;
+    }
+    cleanup_buf struct buf message = BUF_INIT;
+    char why[NOTIFY_WHY_SIZE] = "";
+    const struct notify_letter letter = {.from = config->smtp.from,
+                                         .to = address,
+                                         .notices = pile.notices,
+                                         .count = pile.count,
+                                         .portal_url = config->portal_url,
+                                         .now_ms = clock_unix_ms()};
+    notify_letter_write(&letter, &message);
+    const enum notify_result result =
+        mail_send(config, address, buf_as_text(&message), &watch->is_ending, why);
+    if (result == NOTIFY_TAKEN || result == NOTIFY_REFUSED)
+        rate_take(&watch->mails, text_of(user), NOTIFY_MAILS_AT_ONCE, MAILS_PERIOD_US,
+                  clock_monotonic_us());
+    if (pile.count == NOTIFY_TOGETHER_MAX) /* the next round may have more for them */
+        due_by(watch, clock_monotonic_ms() + NOTIFY_ROUND_MS);
+    return pile_settle(watch, &pile, NOTICE_MAIL, to, result, why);
+}
+
+/* Once to each user for whom something waits; who has more is the next round's. */
+static void mails_send(struct notify_watch *watch, const struct store_notices *all,
+                       struct arena *arena)
+{
+    struct text_map users = {.seed = watch->mails.map.seed};
+    if (!watch->settings->config.has_smtp || is_paused(watch, NOTICE_MAIL))
+        return;
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i < all->count && !atomic_load(&watch->is_ending); i++) {
+        const struct store_notice *row = &all->items[i];
+        const struct text user = text_of(row->notice.user);
+        if (strcmp(row->target, NOTICE_MAIL) != 0 || text_map_get(&users, user) != MAP_NONE ||
+            id_map_get(&watch->done, row->number) != MAP_NONE)
+            continue;
+        text_map_set(&users, user, 1);
+        goes_on = user_mail(watch, all, row->notice.user, arena);
+        rows_tell(watch);
+    }
+    text_map_release(&users);
+    if (!goes_on)
+        is_paused(watch, NOTICE_MAIL); /* until when */
+}
+
+int notify_try(const struct notify_config *config, struct text to, struct err *err)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    if (!config->has_smtp)
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "no mail server is configured: "
+                        "notifications.smtp");
+    if (!notify_address_is_good(to))
+        return err_fail(err, ERR_INVALID, "email", "there is no mail address to send to");
+    cleanup_buf struct buf message = BUF_INIT;
+    char why[NOTIFY_WHY_SIZE] = "";
+    const char *address = arena_copy(&arena, to);
+    const struct notify_letter letter = {.from = config->smtp.from,
+                                         .to = address,
+                                         .portal_url = config->portal_url,
+                                         .now_ms = clock_unix_ms()};
+    notify_trial_write(&letter, &message);
+    if (mail_send(config, address, buf_as_text(&message), NULL, why) == NOTIFY_TAKEN)
+        return 0;
+    return err_fail(err, ERR_UNAVAILABLE, "", "the mail server has not taken it: %s", why);
+}
+
+/* --- webhooks --- */
+
+static bool hook_post(struct notify_watch *watch, const struct notify_hook_config *hook,
+                      const char *target, const struct pile *pile)
+{
+    cleanup_buf struct buf json = BUF_INIT;
+    char why[NOTIFY_WHY_SIZE] = "";
+    char *token;
+    struct err err;
+    if (secret_get(hook->token_file, "notifications.webhooks.tokenFile", &token, &err) < 0)
+        return pile_settle(watch, pile, target, target, NOTIFY_AWAY, err.text);
+    const struct notify_alerts alerts = {.notices = pile->notices,
+                                         .count = pile->count,
+                                         .portal_url = watch->settings->config.portal_url};
+    notify_alerts_write(&alerts, &json);
+    const struct notify_hook to = {.url = hook->url, .token = token, .ca_file = hook->ca_file};
+    const enum notify_result result = notify_post(&to, buf_as_text(&json), &watch->is_ending, why);
+    secret_drop(token);
+    return pile_settle(watch, pile, target, target, result, why);
+}
+
+static void hook_send(struct notify_watch *watch, const struct store_notices *all,
+                      const struct notify_hook_config *hook, struct arena *arena)
+{
+    const char *target = arena_format(arena, NOTICE_HOOK "%s", hook->name);
+    bool goes_on = !is_paused(watch, target);
+    while (goes_on && !atomic_load(&watch->is_ending)) {
+        struct pile pile;
+        pile_make(watch, all, target, NULL, &pile);
+        goes_on = pile.count > 0 && hook_post(watch, hook, target, &pile);
+        rows_tell(watch);
+    }
+    is_paused(watch, target); /* until when, if it is */
+}
+
+/* --- rounds --- */
+
+static bool target_is_known(const struct notify_config *config, const char *target)
+{
+    if (strcmp(target, NOTICE_MAIL) == 0)
+        return config->has_smtp;
+    const char *name = target + (sizeof NOTICE_HOOK - 1);
+    for (size_t i = 0; i < config->hook_count; i++)
+        if (strncmp(target, NOTICE_HOOK, sizeof NOTICE_HOOK - 1) == 0 &&
+            strcmp(config->hooks[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is too old, too many, or for a target that is not there any more. */
+static void rows_drop(struct notify_watch *watch, const struct store_notices *all)
+{
+    const struct notify_config *config = &watch->settings->config;
+    const int64_t old_ms = clock_unix_ms() - (int64_t)config->keep_hours * 3600 * 1000;
+    size_t waiting = 0, old = 0, many = 0, strange = 0;
+    for (size_t i = 0; i < all->count; i++)
+        waiting += id_map_get(&watch->done, all->items[i].number) == MAP_NONE;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct store_notice *row = &all->items[i];
+        size_t *why = NULL;
+        if (id_map_get(&watch->done, row->number) != MAP_NONE)
+            continue;
+        if (!target_is_known(config, row->target))
+            why = &strange;
+        else if (row->notice.at_ms < old_ms)
+            why = &old;
+        else if (waiting > NOTIFY_WAITING_MAX)
+            why = &many;
+        if (!why)
+            continue;
+        ++*why;
+        waiting--;
+        row_remove(watch, row->number);
+        atomic_fetch_add(&watch->dropped, 1);
+    }
+    if (old > 0)
+        log_warning("notify", "%zu messages are dropped: they could not be sent for %u hours", old,
+                    config->keep_hours);
+    if (many > 0)
+        log_warning("notify", "%zu messages are dropped: more than %d wait", many,
+                    NOTIFY_WAITING_MAX);
+    if (strange > 0)
+        log_warning("notify",
+                    "%zu messages are dropped: the configuration does not have their "
+                    "target any more",
+                    strange);
+    atomic_store(&watch->waiting, waiting);
+    rows_tell(watch);
+}
+
+/* Rows that the table does not have any more need not be remembered. */
+static void done_tidy(struct notify_watch *watch, const struct store_notices *all)
+{
+    struct id_map still = {0};
+    for (size_t i = 0; i < all->count; i++)
+        if (id_map_get(&watch->done, all->items[i].number) != MAP_NONE)
+            id_map_set(&still, all->items[i].number, 1);
+    id_map_release(&watch->done);
+    watch->done = still;
+}
+
+static void waiting_count(struct notify_watch *watch, const struct store_notices *all)
+{
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < all->count; i++)
+        waiting += id_map_get(&watch->done, all->items[i].number) == MAP_NONE;
+    atomic_store(&watch->waiting, waiting);
+}
+
+static void round_make(struct notify_watch *watch)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct store_notices all;
+    struct err err;
+    watch->due_ms = clock_monotonic_ms() + IDLE_MS;
+    /* some more than may wait, so that what is too many is seen */
+    if (store_notices(watch->reader, 2 * NOTIFY_WAITING_MAX, &arena, &all, &err) < 0) {
+        log_error("notify", "what waits to be sent cannot be read: %s", err.text);
+        due_by(watch, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
+        return;
+    }
+    done_tidy(watch, &all);
+    notify_pauses_tidy(&watch->pauses, clock_monotonic_ms());
+    away_count(watch);
+    rows_drop(watch, &all);
+    mails_send(watch, &all, &arena);
+    for (size_t i = 0; i < watch->settings->config.hook_count; i++)
+        hook_send(watch, &all, &watch->settings->config.hooks[i], &arena);
+    waiting_count(watch, &all);
+}
+
+/* Until there is something to do; false: the thread ends. */
+static bool watch_wait(struct notify_watch *watch, int64_t round_ms)
+{
+    struct notify_settings *past = NULL;
+    pthread_mutex_lock(&watch->watcher.lock);
+    while (!watch->watcher.is_ending) {
+        const int64_t news_ms = round_ms + NOTIFY_ROUND_MS;
+        const int64_t due_ms = watch->has_news && news_ms < watch->due_ms ? news_ms : watch->due_ms;
+        if (!watcher_await(&watch->watcher, due_ms))
+            break;
+    }
+    watch->has_news = false;
+    if (watch->next) {
+        past = watch->settings;
+        watch->settings = watch->next;
+        watch->next = NULL;
+    }
+    const bool goes_on = !watch->watcher.is_ending;
+    pthread_mutex_unlock(&watch->watcher.lock);
+    if (past) /* what was wrong may be right now */
+        notify_pauses_release(&watch->pauses);
+    settings_free(past);
+    return goes_on;
+}
+
+static void *watch_run(void *context)
+{
+    struct notify_watch *watch = context;
+    int64_t round_ms = clock_monotonic_ms() - NOTIFY_ROUND_MS;
+    while (watch_wait(watch, round_ms)) {
+        round_ms = clock_monotonic_ms();
+        round_make(watch);
+    }
+    return NULL;
+}
+
+int notify_watch_start(struct notify_watch *watch, struct err *err)
+{
+    watch->due_ms = INT64_MAX;
+    int code = store_reader_open(watch->server->store, &watch->reader, err);
+    if (code < 0)
+        return code;
+    return watcher_start(&watch->watcher, watch_run, watch, "the thread that sends messages", err);
+}
+
+void notify_watch_stop(struct notify_watch *watch)
+{
+    if (!watch)
+        return;
+    atomic_store(&watch->is_ending, true);
+    watcher_stop(&watch->watcher);
+}
+
+void notify_watch_free(struct notify_watch *watch)
+{
+    if (!watch)
+        return;
+    notify_watch_stop(watch);
+    store_reader_close(watch->reader);
+    settings_free(watch->settings);
+    settings_free(watch->next);
+    notify_pauses_release(&watch->pauses);
+    rate_release(&watch->mails);
+    id_map_release(&watch->done);
+    ARRAY_FREE(&watch->removed);
+    watcher_release(&watch->watcher);
+    mem_free(watch);
+}
+
+void notify_metrics_write(const struct notify_watch *watch, struct buf *out)
+{
+    metric_write(out, "skep_notices_waiting", "gauge",
+                 "Messages about jobs that wait to be sent, as of the last look.",
+                 atomic_load(&watch->waiting));
+    metric_write(out, "skep_notices_sent_total", "counter", "Messages about jobs that were taken.",
+                 atomic_load(&watch->sent));
+    metric_write(out, "skep_notices_dropped_total", "counter",
+                 "Messages about jobs that were given up: refused, too old, or too many.",
+                 atomic_load(&watch->dropped));
+    metric_write(out, "skep_notice_targets_away", "gauge",
+                 "Mail servers and webhooks that take nothing now.", atomic_load(&watch->away));
+}
