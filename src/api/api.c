@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/directory_login.h"
 #include "api/exec_session.h"
+#include "api/file_task.h"
 #include "api/http_tls.h"
 #include "api/log_search.h"
 #include "api/login.h"
@@ -34,8 +35,10 @@ static void api_free(struct api *api)
     relay_stop(api->relay);
     web_ports_free(api->web_ports);
     worker_free(api->search_worker);
+    file_threads_free(api->files);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
+    mem_free(api->origins);
     mem_free(api);
 }
 
@@ -45,6 +48,16 @@ static void revoked(void *context, const char *user)
     struct http_server *server = atomic_load(&api->http);
     if (stream_guards_doubt(api->guards, user) && server)
         http_server_wake(server);
+}
+
+static void storages_changed(void *context)
+{
+    struct api *api = context;
+    const struct service *service = api->service;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    if (api->files) /* else they are read when it starts */
+        file_threads_change(api->files, service->storages(service->context, &arena));
 }
 
 static void changed(void *context)
@@ -134,6 +147,19 @@ static int web_ports_start(struct api *api, struct err *err)
     return code;
 }
 
+/* The frames of plugins have no origin: browsers call that "null". Whoever has a token may use it
+ * from there, and no reply depends on anything that a browser sends by itself. */
+static void origins_add(struct api *api, struct http_server_config *http)
+{
+    if (api->config.plugins.count == 0)
+        return;
+    api->origins = mem_zero(http->origin_count + 1, sizeof *api->origins);
+    for (size_t i = 0; i < http->origin_count; i++)
+        api->origins[i] = http->origins[i];
+    api->origins[http->origin_count++] = "null";
+    http->origins = api->origins;
+}
+
 static int http_start(struct api *api, struct http_server **server, struct err *err)
 {
     const struct api_config *config = &api->config;
@@ -149,6 +175,7 @@ static int http_start(struct api *api, struct http_server **server, struct err *
         .hsts_s = config->hsts_s,
         .app = api_app(api),
     };
+    origins_add(api, &http);
     int code = tls_start(api, err);
     http.tls = api->tls;
     if (!code)
@@ -156,6 +183,15 @@ static int http_start(struct api *api, struct http_server **server, struct err *
     if (!code)
         code = socket_prepare(api, &http, err);
     return code ? code : http_server_start(&http, server, err);
+}
+
+static int files_start(struct api *api, struct err *err)
+{
+    const struct service *service = api->service;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    return file_threads_start(&api->config.files, service->storages(service->context, &arena),
+                              &api->files, err);
 }
 
 int api_start(const struct api_config *config, struct api **out, struct err *err)
@@ -173,7 +209,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->sessions = exec_sessions_new(api->service);
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);
-    api->watch = (struct service_watch){.notify = changed, .revoked = revoked, .context = api};
+    api->watch = (struct service_watch){
+        .notify = changed, .revoked = revoked, .storages = storages_changed, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
     int code = passwords_start(&api->passwords, err);
@@ -183,6 +220,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
         code = directory_login_start(api, err);
     if (!code)
         code = log_search_start(api, err);
+    if (!code)
+        code = files_start(api, err);
     if (!code)
         code = http_start(api, &server, err);
     if (code) {
@@ -230,6 +269,7 @@ void api_stop(struct api *api)
     directory_login_stop(api);
     exec_sessions_stop(api->sessions);
     worker_stop(api->search_worker);
+    file_threads_stop(api->files);
     passwords_stop(api->passwords);
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);

@@ -13,6 +13,7 @@
 #define API_API_H
 #include "api/tls_client.h"
 #include "model/image.h"
+#include "model/portal_plugin.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,12 +32,22 @@ enum {
     API_FOLLOWERS_MAX = 768, /* of logs; */
     API_CHANGES_MAX = 2048,  /* the others of HTTP_STREAMS_MAX are for stories and barriers */
     API_CHANGES_ALIVE_MS = 15000,
+    API_UPLOAD_IDLE_MS = 600000,
 };
 
 enum api_tls {
     API_TLS_AUTO, /* unless `listen` is a loopback address */
     API_TLS_ON,
     API_TLS_OFF,
+};
+
+/* Files of storages, for browsers and the command line. */
+struct api_files {
+    bool is_on;
+    uint64_t upload_max; /* bytes of one file */
+    uint64_t reserve;    /* bytes of a disk that uploads leave free */
+    uint32_t nobody;     /* the id of root in a storage with rootSquash whose folder is root's */
+    uint32_t idle_ms;    /* without a part an upload is given up; 0: API_UPLOAD_IDLE_MS */
 };
 
 struct api_config {
@@ -62,10 +73,13 @@ struct api_config {
     bool is_config_shared, is_log_shared;
     bool is_v1_read_open;         /* lists and details of API v1 need no token, as in early PAI */
     struct offered_images images; /* prepared ones, which the portal offers */
-    const char *portal_folder;    /* the portal's files, for development; NULL: the built-in ones */
-    uint32_t followers_max;       /* of logs, at one time; 0: API_FOLLOWERS_MAX */
-    uint32_t changes_max;         /* streams of them, at one time; 0: API_CHANGES_MAX */
-    uint32_t changes_alive_ms;    /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
+    const char *manual_url, *feedback_url; /* for the portal's help; NULL: none */
+    struct api_files files;
+    struct portal_plugins plugins;
+    const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
+    uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
+    uint32_t changes_max;      /* streams of them, at one time; 0: API_CHANGES_MAX */
+    uint32_t changes_alive_ms; /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,

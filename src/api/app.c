@@ -222,6 +222,8 @@ static void app_end(void *context, struct exchange *exchange)
 {
     struct api *api = context;
     struct call *call = exchange->app_state;
+    if (call->resume && call->abandon)
+        call->abandon(call);
     if (call->problems)
         problems_release(call->problems);
     int class = exchange->reply.status / 100;

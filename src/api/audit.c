@@ -17,7 +17,8 @@ static bool is_login(const struct call *call)
 
 static bool is_wanted(const struct call *call)
 {
-    if (!call->route || call->is_trial || call->route->handle == handle_barrier)
+    if (!call->route || call->is_trial || call->route->handle == handle_barrier ||
+        call->route->handle == handle_upload_part)
         return false;
     if (is_login(call))
         return true;
@@ -33,7 +34,7 @@ void audit_subject(struct call *call, const char *kind, struct text name)
 /* The last part of the route's path that names something. */
 static void subject_of_path(struct call *call)
 {
-    static const char *const kinds[] = {"job", "user", "group", "token", "node", "vc"};
+    static const char *const kinds[] = {"job", "user", "group", "token", "node", "vc", "storage"};
     struct text rest = text_of(call->route->path), user = {NULL, 0};
     for (size_t parameter = 0; rest.at && parameter < ROUTE_PARAMETERS_MAX;) {
         struct text part = text_cut(&rest, '/');

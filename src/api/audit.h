@@ -4,7 +4,7 @@
  * its transaction (service_reply.audit), or by itself when nothing was changed. Left out are
  * requests of strangers, except logins whose password was checked or whom the provider of the
  * sign-on was asked about; what is told to come again later (ERR_BUSY, ERR_UNAVAILABLE); dry runs;
- * and what tasks say at their barriers.
+ * the parts of an upload, whose begin and end leave one each; and what tasks say at their barriers.
  *
  * A record without a change is handed to the server before the reply, which does not wait for it.
  */

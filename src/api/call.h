@@ -20,6 +20,7 @@
 
 struct directory;
 struct exec_sessions;
+struct file_threads;
 struct http_tls;
 struct login_table;
 struct oidc_thread;
@@ -37,6 +38,7 @@ struct api {
     _Atomic(struct http_server *) http; /* NULL while it starts: its threads run already */
     struct http_tls *tls;               /* NULL: plain HTTP */
     char *socket_folder;                /* NULL: no socket */
+    const char **origins;               /* of http_server_config, when there are plugins */
     struct login_table *logins;
     struct passwords *passwords;
     struct throttle *throttle;
@@ -47,6 +49,7 @@ struct api {
     struct snapshot *snapshot;
     struct exec_sessions *sessions;
     struct worker *search_worker; /* searches logs */
+    struct file_threads *files;   /* read and write storages */
     struct web_ports *web_ports;  /* NULL: not set up, nor is … */
     struct relay *relay;
     struct origin_pattern web_port_origin;
@@ -92,6 +95,7 @@ struct call {
 
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);
+    void (*abandon)(struct call *call); /* instead of `resume`, when the client has gone; or NULL */
     void *resume_state;
     void *task; /* of a handler that suspends more than once: nothing else uses it … */
     void *flow; /* … and of one that calls such a one */

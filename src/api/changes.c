@@ -91,20 +91,24 @@ static void removed_line(struct changes_reader *reader, const struct store_news_
     line_end(reader, &json);
 }
 
-static void node_line(struct changes_reader *reader, const struct store_news_item *item,
-                      const struct store_nodes *nodes, struct arena *arena)
-{
-    const struct service *service = reader->api->service;
+/* The nodes that there are, and what is known of their GPUs. */
+struct node_rows {
+    struct store_nodes nodes;
     const struct engine_gpu *gpus;
     size_t gpu_count;
+};
+
+static void node_line(struct changes_reader *reader, const struct store_news_item *item,
+                      const struct node_rows *rows)
+{
+    const struct store_nodes *nodes = &rows->nodes;
     struct json_writer json;
-    service->gpus(service->context, arena, &gpus, &gpu_count);
     for (size_t i = 0; i < nodes->count; i++) {
         if (nodes->items[i].id.v != item->id)
             continue;
         line_begin(reader, &json, item->number, "node");
         json_key(&json, "node");
-        view_node(&json, &nodes->items[i], (int64_t)time(NULL) * 1000, gpus, gpu_count);
+        view_node(&json, &nodes->items[i], (int64_t)time(NULL) * 1000, rows->gpus, rows->gpu_count);
         line_end(reader, &json);
         return;
     }
@@ -119,16 +123,17 @@ static bool has_nodes(const struct changes_reader *reader, const struct store_ne
 }
 
 /* 0, or ERR_*: then nothing has been taken. */
-static int nodes_fetch(struct changes_reader *reader, struct arena *arena,
-                       struct store_nodes *nodes)
+static int nodes_fetch(struct changes_reader *reader, struct arena *arena, struct node_rows *rows)
 {
     struct service *service = reader->api->service;
     struct err err;
-    struct store_reader *rows = service->reader_get(service->context, &err);
-    if (!rows)
+    struct store_reader *database = service->reader_get(service->context, &err);
+    if (!database)
         return ERR_BUSY;
-    int code = store_nodes(rows, arena, nodes, &err);
-    service->reader_put(service->context, rows);
+    int code = store_nodes(database, arena, &rows->nodes, &err);
+    service->reader_put(service->context, database);
+    if (code == 0)
+        service->gpus(service->context, arena, &rows->gpus, &rows->gpu_count);
     return code;
 }
 
@@ -136,10 +141,10 @@ static void changes_fetch(struct changes_reader *reader)
 {
     cleanup_arena struct arena arena;
     struct store_news news;
-    struct store_nodes nodes = {0};
+    struct node_rows rows = {0};
     arena_init(&arena);
     store_news(reader->api->service->store, reader->after, &arena, &news);
-    if (has_nodes(reader, &news) && nodes_fetch(reader, &arena, &nodes))
+    if (has_nodes(reader, &news) && nodes_fetch(reader, &arena, &rows))
         return; /* every reader is out: at the next round */
     for (size_t i = 0; i < news.count; i++) {
         const struct store_news_item *item = &news.items[i];
@@ -152,7 +157,7 @@ static void changes_fetch(struct changes_reader *reader)
             break;
         case STORE_NEWS_NODE:
             if (reader->wants_nodes)
-                node_line(reader, item, &nodes, &arena);
+                node_line(reader, item, &rows);
             break;
         }
     }

@@ -1,6 +1,7 @@
 #include "api/exec_session.h"
 #include "api/http_watch.h"
 #include "api/service.h"
+#include "base/byte_flow.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -64,8 +65,7 @@ struct exec_session {
     struct engine_exec *exec;
     struct connection connection;
     struct shown replay;
-    struct buf input;
-    size_t input_taken;
+    struct byte_flow input;
     bool was_attached, is_input_over, is_output_over, is_error_over;
     bool is_told;           /* to end: nobody is waited for any more */
     const char *end_reason; /* NULL: it runs */
@@ -204,7 +204,7 @@ static ssize_t socket_read(void *context, void *bytes, size_t size)
     struct exec_session *session = context;
     struct connection *connection = &session->connection;
     size_t left = connection->early.length - connection->early_taken;
-    if (session->input.length - session->input_taken > WAITING_MAX)
+    if (byte_flow_left(&session->input) > WAITING_MAX)
         return WEBSOCKET_LATER; /* the program does not read */
     if (left) {
         size_t part = left < size ? left : size;
@@ -257,7 +257,7 @@ static void on_message(void *context, bool is_text, struct text message)
     if (is_text)
         control_take(session, message);
     else if (message.length > 1 && message.at[0] == CHANNEL_INPUT && !session->is_input_over)
-        buf_add(&session->input, message.at + 1, message.length - 1);
+        buf_add(&session->input.bytes, message.at + 1, message.length - 1);
 }
 
 static void connection_close(struct connection *connection)
@@ -323,21 +323,18 @@ static void output_take(struct exec_session *session, int fd, char channel, bool
 static void input_give(struct exec_session *session)
 {
     struct engine_exec *exec = session->exec;
-    size_t left = session->input.length - session->input_taken;
-    if (exec->input >= 0 && left) {
-        ssize_t length = write(exec->input, session->input.at + session->input_taken, left);
+    const struct text front = byte_flow_front(&session->input);
+    if (exec->input >= 0 && front.length) {
+        ssize_t length = write(exec->input, front.at, front.length);
         if (length > 0)
-            session->input_taken += (size_t)length;
+            byte_flow_advance(&session->input, (size_t)length);
         else if (length < 0 && errno != EAGAIN && errno != EINTR)
-            session->input_taken = session->input.length; /* it does not want any more */
+            byte_flow_advance(&session->input, front.length); /* it does not want any more */
     }
-    if (session->input_taken == session->input.length) {
-        buf_clear(&session->input);
-        session->input_taken = 0;
-        if (session->is_input_over && exec->input >= 0 && exec->input != exec->output) {
-            close(exec->input);
-            exec->input = -1;
-        }
+    if (!byte_flow_left(&session->input) && session->is_input_over && exec->input >= 0 &&
+        exec->input != exec->output) {
+        close(exec->input);
+        exec->input = -1;
     }
 }
 
@@ -427,7 +424,7 @@ enum { WAIT_WISH, WAIT_END, WAIT_OUTPUT, WAIT_ERROR, WAIT_INPUT, WAIT_SOCKET, WA
 static void waits_fill(const struct exec_session *session, struct pollfd waits[WAITS])
 {
     const struct engine_exec *exec = session->exec;
-    bool has_input = session->input.length > session->input_taken;
+    bool has_input = byte_flow_left(&session->input) > 0;
     bool wants = wants_output(session);
     for (int i = 0; i < WAITS; i++)
         waits[i] = (struct pollfd){.fd = -1, .events = POLLIN};
@@ -443,7 +440,7 @@ static void waits_fill(const struct exec_session *session, struct pollfd waits[W
     if (!is_connected(session))
         return;
     waits[WAIT_SOCKET].fd = session->connection.socket.fd;
-    if (session->input.length - session->input_taken > WAITING_MAX)
+    if (byte_flow_left(&session->input) > WAITING_MAX)
         waits[WAIT_SOCKET].events = 0;
     if (websocket_is_behind(session->connection.websocket))
         waits[WAIT_SOCKET].events |= POLLOUT;
@@ -550,7 +547,7 @@ static void session_free(struct exec_session *session)
 {
     if (session->wake_fd >= 0)
         close(session->wake_fd);
-    buf_release(&session->input);
+    byte_flow_release(&session->input);
     mem_free(session->replay.bytes);
     arena_release(&session->arena);
     mem_free(session);

@@ -27,6 +27,12 @@ int handle_template_categories(struct call *call);
 int handle_tags_of_templates(struct call *call);
 int handle_categories_of_templates(struct call *call);
 
+/* template_version.c */
+int handle_template_versions(struct call *call);
+int handle_template_version(struct call *call);
+int handle_template_restore(struct call *call);
+int handle_template_official(struct call *call);
+
 /* login.c */
 int handle_login(struct call *call);
 int handle_logout(struct call *call);
@@ -52,6 +58,7 @@ int handle_task_attempts(struct call *call);
 
 /* task_list.c */
 int handle_task_list(struct call *call);
+int handle_task_values(struct call *call);
 
 /* job_ssh.c */
 int handle_job_ssh(struct call *call);
@@ -129,6 +136,7 @@ int handle_vc_change(struct call *call);
 int handle_sku_types(struct call *call);
 
 /* Does a virtual cluster of this name exist? And the names of all, in the call's arena. */
+int handle_vc_status(struct call *call);
 bool vc_exists(const struct service_snapshot *snapshot, struct text name);
 struct store_names vc_names(struct call *call, const struct service_snapshot *snapshot);
 
@@ -139,9 +147,28 @@ int handle_storage_config_list(struct call *call);
 int handle_storage_config(struct call *call);
 int handle_storage_server_list(struct call *call);
 int handle_storage_server(struct call *call);
+/* server_log.c */
+int handle_server_log(struct call *call);
+/* storage_admin.c */
+int handle_storage_health(struct call *call);
+/* files.c, download.c, upload.c */
+int handle_file_list(struct call *call);
+int handle_file_remove(struct call *call);
+int handle_file_rename(struct call *call);
+int handle_folder_make(struct call *call);
+int handle_file_read(struct call *call);
+int handle_file_link(struct call *call);
+int handle_file_linked(struct call *call);
+int handle_upload_begin(struct call *call);
+int handle_upload(struct call *call);
+int handle_upload_part(struct call *call);
+int handle_upload_place(struct call *call);
+int handle_upload_end(struct call *call);
 
 /* alert.c */
 int handle_alert_list(struct call *call);
+int handle_plugin_list(struct call *call);
+int handle_plugin_frame(struct call *call); /* a page of the portal */
 int handle_exit_specs(struct call *call);
 int handle_settings(struct call *call);
 

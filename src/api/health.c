@@ -1,3 +1,4 @@
+#include "api/file_task.h"
 #include "api/handlers.h"
 #include "base/memory.h"
 
@@ -25,6 +26,8 @@ static int info_reply(struct call *call)
         json_object_end(&json);
     }
     json_array_end(&json);
+    json_key_string(&json, "manualUrl", call->api->config.manual_url);
+    json_key_string(&json, "feedbackUrl", call->api->config.feedback_url);
     json_object_end(&json);
     return 0;
 }
@@ -137,6 +140,14 @@ static void http_metrics(struct call *call, struct buf *out)
     buf_format(out, "skep_http_streams %llu\n", (unsigned long long)counts.streams);
 }
 
+static void file_metrics(struct call *call, struct buf *out)
+{
+    metric(out, "skep_storage_threads", "gauge",
+           "Threads of storages, with those that wait for the disk of a storage that is gone.");
+    buf_format(out, "skep_storage_threads %zu\n",
+               storage_threads_count(file_storage_threads(call->api->files)));
+}
+
 int handle_metrics(struct call *call)
 {
     struct service *service = call->api->service;
@@ -145,6 +156,7 @@ int handle_metrics(struct call *call)
     buf_string(&text, "skep_build_info{version=\"" SKEP_VERSION "\"} 1\n");
     job_metrics(call, &text);
     http_metrics(call, &text);
+    file_metrics(call, &text);
     service->metrics(service->context, &text);
     call_text(call, 200, "text/plain; version=0.0.4; charset=utf-8", buf_as_text(&text));
     return 0;

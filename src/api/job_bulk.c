@@ -87,8 +87,9 @@ static int jobs_named(struct bulk *bulk, const struct doc *list)
     return 0;
 }
 
-static const char *const FILTERS[] = {
-    "username", "vc", "state", "keyword", "tagsContain", "tagsNotContain", "jobPriority"};
+static const char *const FILTERS[] = {"username",    "vc",          "state",
+                                      "keyword",     "tagsContain", "tagsNotContain",
+                                      "jobPriority", "since",       "until"};
 
 static bool has_filter(const struct call *call)
 {

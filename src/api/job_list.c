@@ -108,6 +108,10 @@ int job_filter_parse(struct call *call, struct job_filter *filter)
         code = priorities_parse(call, filter);
     if (!code)
         code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!code)
+        code = call_number(call, "since", 1, INT64_MAX, 0, &filter->since_ms);
+    if (!code)
+        code = call_number(call, "until", 1, INT64_MAX, 0, &filter->until_ms);
     if (code)
         return code;
     filter->users = users.items;

@@ -1,3 +1,4 @@
+#include "api/cluster_status.h"
 #include "api/handlers.h"
 #include "api/page.h"
 #include "api/task.h"
@@ -139,6 +140,9 @@ static int detail_reply(struct call *call, struct store_job *job, int64_t index)
     int code = tasks_wanted_parse(call, index, &wanted);
     if (!code)
         code = read_attempt(call, job, index, &attempt);
+    if (code)
+        return code;
+    code = cluster_waiting_reason(call, &job->record, &job->record.reason);
     if (code)
         return code;
     struct store_tasks tasks = {0};

@@ -15,6 +15,11 @@ static bool is_about_storage(const struct call *call)
 
 static const char key_header[] = "Idempotency-Key";
 
+static bool is_about_secrets(const struct call *call)
+{
+    return strcmp(call->answer_err.path, "secretsOf") == 0;
+}
+
 static bool is_about_key(const struct call *call)
 {
     return strcmp(call->answer_err.path, key_header) == 0;
@@ -27,14 +32,17 @@ static const char *submit_error_name(const struct call *call, int code)
     if (code == ERR_CONFLICT)
         return is_about_key(call) ? "IdempotencyKeyError" : "ConflictJobError";
     if (code == ERR_NOT_FOUND)
-        return is_about_storage(call) ? "NoStorageError" : "NoVirtualClusterError";
+        return is_about_storage(call)   ? "NoStorageError"
+               : is_about_secrets(call) ? "NoJobError"
+                                        : "NoVirtualClusterError";
     return NULL;
 }
 
 /* OpenPAI knows one answer for a virtual cluster that is not there or not the user's. */
 static int submit_error_code(const struct call *call, int code)
 {
-    if (code != ERR_NOT_FOUND || call->route->is_v1 || is_about_storage(call))
+    if (code != ERR_NOT_FOUND || call->route->is_v1 || is_about_storage(call) ||
+        is_about_secrets(call))
         return code;
     return ERR_FORBIDDEN;
 }
@@ -170,15 +178,45 @@ static int trial_answered(struct call *call)
     return 0;
 }
 
+/* The job whose secrets stand for those that are masked in the file. */
+static int submit_secrets(struct call *call, struct service_submission *submission)
+{
+    struct store_job job;
+    const struct text given = exchange_query(call->exchange, "secretsOf");
+    struct text name = given, user = text_cut(&name, '~');
+    if (!given.at)
+        return 0;
+    if (!name.at) {
+        name = user;
+        user = text_of(call->caller.auth.user);
+    }
+    if (!user.length || !name.length)
+        return call_fail(call, ERR_INVALID, NULL, "secretsOf",
+                         "secretsOf must name a job, as user~name");
+    /* whether the job is there is nothing that others are told */
+    const struct auth_subject subject = {.owner = arena_copy(call->arena, user),
+                                         .name = arena_copy(call->arena, name)};
+    int code = call_may_about(call, AUTH_REUSE_SECRETS, &subject);
+    if (!code)
+        code = call_job_of(call, user, name, &job);
+    if (code)
+        return code;
+    submission->secrets_of = arena_format(call->arena, "%s~%s", subject.owner, subject.name);
+    submission->secrets_job = job.record.id;
+    audit_word(call, true, "secretsOf", submission->secrets_of);
+    return 0;
+}
+
 static int submit(struct call *call)
 {
     struct service *service = call->api->service;
-    const char *user = call->caller.auth.user;
     bool is_trial = call->is_trial = call_flag(call, "dryRun");
-    struct service_submission submission = {.user = user};
+    struct service_submission submission = {.user = call->caller.auth.user};
     int code = submit_source(call, &submission.source);
     if (!code)
         code = submit_key(call, &submission.key);
+    if (!code)
+        code = submit_secrets(call, &submission);
     if (code)
         return code;
     struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
@@ -187,8 +225,8 @@ static int submit(struct call *call)
     call->resume_state = trial;
     struct service_reply reply = call_suspend(call, is_trial ? trial_answered : submit_answered);
     struct err err = {0};
-    code = is_trial ? service->trial(service->context, user, submission.source, call->problems,
-                                     call->arena, trial, reply, &err)
+    code = is_trial ? service->trial(service->context, &submission, call->problems, call->arena,
+                                     trial, reply, &err)
                     : service->submit(service->context, &submission, call->problems, reply, &err);
     if (code)
         call_refused(call, code, &err);

@@ -595,14 +595,14 @@ static void logout_run(struct worker_task *task, void *oidc)
     flow->url = arena_copy(flow->call->arena, buf_as_text(&url));
 }
 
+/* Whoever logs out has none of our tokens left: without the provider they go back, and are told. */
 static int logout_begun(struct call *call)
 {
     const struct flow *flow = call->resume_state;
-    if (flow->code_of_run) {
-        call->err = flow->err;
-        return flow->code_of_run;
-    }
-    return go_to(call, flow->url);
+    if (!flow->code_of_run)
+        return go_to(call, flow->url);
+    call->err = flow->err;
+    return return_failed(call, flow);
 }
 
 int handle_oidc_logout(struct call *call)
@@ -612,5 +612,6 @@ int handle_oidc_logout(struct call *call)
     int code = check_configured(call);
     if (!code)
         code = redirect_parse(call, &flow->redirect_uri, &is_program);
+    flow->from = ""; /* nothing comes back with the answer */
     return code ? code : flow_give(call, flow, logout_run, logout_begun);
 }

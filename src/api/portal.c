@@ -2,6 +2,7 @@
  * of this API like any other: nothing here knows the caller. */
 #include "portal/portal.h"
 #include "api/handlers.h"
+#include "api/portal.h"
 #include "base/memory.h"
 
 static int handle_portal(struct call *call);
@@ -21,6 +22,7 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/admin", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/storages", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/storages/*storage", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/templates", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/transfer", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
@@ -32,6 +34,8 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/job-detail.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/submit.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/plugin.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/plugins/*index", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/plugin-frame.html", ACCESS_ANYONE, handle_plugin_frame, false},
     {HTTP_GET, "/submit_demo.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/submit_v1.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/job-event.html", ACCESS_ANYONE, handle_portal, false},
@@ -41,16 +45,19 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/dashboard.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/cluster-view/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/user-view.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/view.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/login.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/batch-register.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/user-profile.html", ACCESS_ANYONE, handle_portal, false},
 };
 const size_t PORTAL_ROUTE_COUNT = COUNT_OF(PORTAL_ROUTES);
 
-/* No script or style but our files, nobody's frame, no text that becomes code. */
-static const char POLICY[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
+/* No script or style but our files, nobody's frame, no text that becomes code; frames only where
+ * there are plugins. */
+#define POLICY                                                                                     \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \
+    "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "               \
+    "form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 /* Does a comma list of a header name this item, and not with q=0? A weak tag counts as a strong
  * one (RFC 9110, 13.1.2). */
@@ -83,14 +90,15 @@ static struct text copy_choose(struct exchange *exchange, const struct portal_fi
     return file->plain;
 }
 
-static void file_reply(struct exchange *exchange, const struct portal_file *file)
+static void file_reply(struct exchange *exchange, const struct portal_file *file,
+                       const char *policy)
 {
     bool is_asset = text_starts(text_of(file->path), TEXT("assets/"));
     exchange_header(exchange, "Cache-Control",
                     is_asset && file->etag ? "public, max-age=31536000, immutable" : "no-cache");
     exchange_header(exchange, "Vary", "Accept-Encoding");
     if (!is_asset) {
-        exchange_header(exchange, "Content-Security-Policy", POLICY);
+        exchange_header(exchange, "Content-Security-Policy", policy);
         exchange_header(exchange, "Referrer-Policy", "no-referrer");
         exchange_header(exchange, "Cross-Origin-Opener-Policy", "same-origin");
     }
@@ -111,7 +119,7 @@ static struct text path_of(struct text target)
     return text_cut(&target, '?');
 }
 
-static int handle_portal(struct call *call)
+int portal_reply(struct call *call, const char *policy)
 {
     struct text path = path_of(call->exchange->target);
     if (call->api->config.portal_folder) {
@@ -120,7 +128,7 @@ static int handle_portal(struct call *call)
         int code =
             portal_read(call->api->config.portal_folder, path, call->arena, file, &call->err);
         if (!code)
-            file_reply(call->exchange, file);
+            file_reply(call->exchange, file, policy);
         return code;
     }
     const struct portal_file *file = portal_find(path);
@@ -129,6 +137,12 @@ static int handle_portal(struct call *call)
                          "this server was built without the portal");
     if (!file)
         return call_fail(call, ERR_NOT_FOUND, "NoApiError", "", "the portal has no such file");
-    file_reply(call->exchange, file);
+    file_reply(call->exchange, file, policy);
     return 0;
+}
+
+static int handle_portal(struct call *call)
+{
+    return portal_reply(call,
+                        call->api->config.plugins.count ? POLICY "; frame-src 'self'" : POLICY);
 }

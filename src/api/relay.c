@@ -1,12 +1,12 @@
 #include "api/relay.h"
 #include "api/http_door.h"
 #include "api/http_watch.h"
-#include "api/relay_flow.h"
 #include "api/relay_head.h"
 #include "api/relay_state.h"
 #include "api/relay_stream.h"
 #include "api/service.h"
 #include "base/buf.h"
+#include "base/byte_flow.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "store/read.h"
@@ -72,8 +72,8 @@ static void moved(struct relay_connection *connection)
 /* How much may be read from the client now. */
 static size_t client_room(const struct relay_connection *connection)
 {
-    size_t room = RELAY_BLOCK > relay_flow_left(&connection->up)
-                      ? RELAY_BLOCK - relay_flow_left(&connection->up)
+    size_t room = RELAY_BLOCK > byte_flow_left(&connection->up)
+                      ? RELAY_BLOCK - byte_flow_left(&connection->up)
                       : 0;
     switch (connection->stage) {
     case STAGE_HEAD:
@@ -120,17 +120,17 @@ static bool client_read(struct relay *relay, struct relay_connection *connection
 
 static bool client_write(struct relay_connection *connection)
 {
-    struct relay_flow *down = &connection->down;
-    if (!relay_flow_left(down))
+    struct byte_flow *down = &connection->down;
+    if (!byte_flow_left(down))
         return false;
-    ssize_t length = relay_stream_write(connection->client, buf_cstr(&down->bytes) + down->taken,
-                                        relay_flow_left(down));
+    ssize_t length =
+        relay_stream_write(connection->client, byte_flow_front(down).at, byte_flow_left(down));
     if (length == RELAY_BROKEN)
         connection->stage = STAGE_OVER;
     if (length <= 0)
         return false;
     moved(connection);
-    relay_flow_advance(down, (size_t)length);
+    byte_flow_advance(down, (size_t)length);
     return true;
 }
 
@@ -141,19 +141,19 @@ static bool has_task(const struct relay_connection *connection)
 
 static bool task_write(struct relay_connection *connection)
 {
-    struct relay_flow *up = &connection->up;
-    if (!has_task(connection) || !relay_flow_left(up))
+    struct byte_flow *up = &connection->up;
+    if (!has_task(connection) || !byte_flow_left(up))
         return false;
     ssize_t length =
-        send(connection->task, buf_cstr(&up->bytes) + up->taken, relay_flow_left(up), MSG_NOSIGNAL);
+        send(connection->task, byte_flow_front(up).at, byte_flow_left(up), MSG_NOSIGNAL);
     if (length < 0 && errno != EAGAIN && errno != EINTR) {
         connection->body_left = 0; /* it wants no more; what it has answered is read still */
-        relay_flow_advance(up, relay_flow_left(up));
+        byte_flow_advance(up, byte_flow_left(up));
     }
     if (length <= 0)
         return false;
     moved(connection);
-    relay_flow_advance(up, (size_t)length);
+    byte_flow_advance(up, (size_t)length);
     return true;
 }
 
@@ -170,7 +170,7 @@ static void task_ended(struct relay_connection *connection)
 static bool task_read(struct relay_connection *connection)
 {
     char bytes[16 << 10];
-    if (!has_task(connection) || relay_flow_left(&connection->down) >= RELAY_BLOCK)
+    if (!has_task(connection) || byte_flow_left(&connection->down) >= RELAY_BLOCK)
         return false;
     ssize_t length = recv(connection->task, bytes, sizeof bytes, 0);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
@@ -210,8 +210,8 @@ static void connection_close(struct relay *relay, struct relay_connection *conne
     if (connection->task >= 0)
         close(connection->task);
     relay_stream_free(connection->client); /* epoll forgets both with their last descriptor */
-    relay_flow_release(&connection->up);
-    relay_flow_release(&connection->down);
+    byte_flow_release(&connection->up);
+    byte_flow_release(&connection->down);
     buf_release(&connection->head);
     *connection = (struct relay_connection){.round = connection->round + 1, .task = -1};
     pthread_mutex_lock(&relay->lock);
@@ -222,7 +222,7 @@ static void connection_close(struct relay *relay, struct relay_connection *conne
 
 static uint32_t client_events(const struct relay_connection *connection)
 {
-    bool writes = relay_flow_left(&connection->down) || relay_stream_is_behind(connection->client);
+    bool writes = byte_flow_left(&connection->down) || relay_stream_is_behind(connection->client);
     return (uint32_t)EPOLLRDHUP | (client_room(connection) ? (uint32_t)EPOLLIN : 0) |
            (writes ? (uint32_t)EPOLLOUT : 0);
 }
@@ -233,9 +233,9 @@ static uint32_t task_events(const struct relay_connection *connection)
         return EPOLLOUT;
     if (!has_task(connection))
         return 0;
-    bool reads = relay_flow_left(&connection->down) < RELAY_BLOCK;
+    bool reads = byte_flow_left(&connection->down) < RELAY_BLOCK;
     return (reads ? (uint32_t)EPOLLIN : 0) |
-           (relay_flow_left(&connection->up) ? (uint32_t)EPOLLOUT : 0);
+           (byte_flow_left(&connection->up) ? (uint32_t)EPOLLOUT : 0);
 }
 
 /* A side of which nothing is wanted is not watched: that it has gone would be told for ever. */
@@ -274,7 +274,7 @@ static void connection_work(struct relay *relay, struct relay_connection *connec
         connection->task = -1;
         connection->watched[RELAY_SIDE_TASK] = 0;
     }
-    if (connection->stage == STAGE_FAREWELL && !relay_flow_left(&connection->down)) {
+    if (connection->stage == STAGE_FAREWELL && !byte_flow_left(&connection->down)) {
         relay_stream_finish(connection->client);
         connection->stage = STAGE_LINGER;
         connection->due_ms = clock_monotonic_ms() + LINGER_MS;

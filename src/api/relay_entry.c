@@ -194,6 +194,12 @@ static void task_connect(struct relay *relay, struct relay_connection *connectio
                      "The engine that runs this task cannot reach ports of its tasks.", "");
         return;
     }
+    if (fd == ERR_BUSY) {
+        relay_answer(connection, 503, "Service Unavailable",
+                     "There are too many connections to ports of tasks now: try again.",
+                     "Retry-After: 1\r\n");
+        return;
+    }
     if (fd < 0) {
         log_debug("api", "port %u of attempt %llu: %s", grant->port,
                   (unsigned long long)grant->attempt.v, err.text);

@@ -5,8 +5,8 @@
 #ifndef API_RELAY_STATE_H
 #define API_RELAY_STATE_H
 #include "api/relay.h"
-#include "api/relay_flow.h"
 #include "base/buf.h"
+#include "base/byte_flow.h"
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ struct relay_connection {
     struct relay_stream *client; /* NULL: the slot is free */
     int task;                    /* -1: not connected */
     uint32_t watched[RELAY_SIDES]; /* of what epoll tells */
-    struct relay_flow up, down;    /* to the task, and to the client */
+    struct byte_flow up, down;     /* to the task, and to the client */
     struct buf head;               /* of the request, then of the answer */
     int64_t body_left;             /* of the request: so much may still be read */
     bool is_websocket;

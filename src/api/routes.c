@@ -3,6 +3,7 @@
 
 #define KUBERNETES "/api/v1/kubernetes/api/v1"
 #define ITEMS      "/marketplace/api/items"
+#define FILES      "/api/v2/storages/:storage"
 #define TASK       "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
 
 const struct route ROUTES[] = {
@@ -49,6 +50,7 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/jobs/:job/release", ACCESS_USER, handle_job_release, false},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", ACCESS_USER, handle_job_scale, false},
     {HTTP_GET, "/api/v2/jobs/:job/tasks", ACCESS_USER, handle_task_list, false},
+    {HTTP_GET, "/api/v2/jobs/:job/task-values", ACCESS_USER, handle_task_values, false},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", ACCESS_USER, handle_job_attempt_health,
      false},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts", ACCESS_USER, handle_job_attempt_list, false},
@@ -104,18 +106,33 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/virtual-clusters/:vc/sku-types", ACCESS_USER, handle_sku_types, false},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, false},
-    {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, false},
+    {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_status, false},
     {HTTP_GET, "/api/v2/cluster/sku-types", ACCESS_USER, handle_sku_types, false},
 
     {HTTP_GET, "/api/v2/audit", ACCESS_ADMIN, handle_audit_list, false},
     {HTTP_GET, "/api/v2/changes", ACCESS_USER, handle_changes, false},
     {HTTP_GET, "/api/v2/alerts", ACCESS_USER, handle_alert_list, false},
     {HTTP_GET, "/api/v2/exit-specs", ACCESS_USER, handle_exit_specs, false},
+    {HTTP_GET, "/api/v2/log", ACCESS_ADMIN, handle_server_log, false},
     {HTTP_GET, "/api/v2/settings", ACCESS_ADMIN, handle_settings, false},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, false},
     {HTTP_GET, "/api/v2/kubernetes/pods", ACCESS_ADMIN, handle_kubernetes_pods, false},
+    {HTTP_GET, "/api/v2/plugins", ACCESS_USER, handle_plugin_list, false},
     {HTTP_GET, "/api/v2/storages", ACCESS_USER, handle_storage_list, false},
     {HTTP_GET, "/api/v2/storages/:storage", ACCESS_USER, handle_storage, false},
+    {HTTP_GET, FILES "/files", ACCESS_USER, handle_file_list, false},
+    {HTTP_DELETE, FILES "/files", ACCESS_SUBMIT, handle_file_remove, false},
+    {HTTP_PUT, FILES "/files", ACCESS_SUBMIT, handle_file_rename, false},
+    {HTTP_POST, FILES "/folders", ACCESS_SUBMIT, handle_folder_make, false},
+    {HTTP_GET, FILES "/file", ACCESS_USER, handle_file_read, false},
+    {HTTP_POST, FILES "/links", ACCESS_USER, handle_file_link, false},
+    {HTTP_GET, FILES "/links/:file", ACCESS_USER, handle_file_linked, false},
+    {HTTP_POST, FILES "/uploads", ACCESS_SUBMIT, handle_upload_begin, false},
+    {HTTP_GET, FILES "/uploads/:upload", ACCESS_SUBMIT, handle_upload, false},
+    {HTTP_PUT, FILES "/uploads/:upload", ACCESS_SUBMIT, handle_upload_part, false},
+    {HTTP_POST, FILES "/uploads/:upload", ACCESS_SUBMIT, handle_upload_place, false},
+    {HTTP_DELETE, FILES "/uploads/:upload", ACCESS_SUBMIT, handle_upload_end, false},
+    {HTTP_GET, "/api/v2/storage/health", ACCESS_ADMIN, handle_storage_health, false},
     {HTTP_GET, "/api/v2/storage/config", ACCESS_USER, handle_storage_config_list, false},
     {HTTP_GET, "/api/v2/storage/config/:storage", ACCESS_USER, handle_storage_config, false},
     {HTTP_GET, "/api/v2/storage/server", ACCESS_USER, handle_storage_server_list, false},
@@ -127,6 +144,11 @@ const struct route ROUTES[] = {
     {HTTP_PUT, ITEMS "/:item", ACCESS_SUBMIT, handle_template_update, false},
     {HTTP_DELETE, ITEMS "/:item", ACCESS_SUBMIT, handle_template_remove, false},
     {HTTP_PUT, ITEMS "/:item/status", ACCESS_ADMIN, handle_template_review, false},
+    {HTTP_GET, ITEMS "/:item/versions", ACCESS_USER, handle_template_versions, false},
+    {HTTP_GET, ITEMS "/:item/versions/:version", ACCESS_USER, handle_template_version, false},
+    {HTTP_POST, ITEMS "/:item/versions/:version/restore", ACCESS_SUBMIT, handle_template_restore,
+     false},
+    {HTTP_PUT, ITEMS "/:item/official", ACCESS_ADMIN, handle_template_official, false},
     {HTTP_POST, ITEMS "/:item/use", ACCESS_SUBMIT, handle_template_use, false},
     {HTTP_PUT, ITEMS "/:item/star", ACCESS_SUBMIT, handle_template_star, false},
     {HTTP_DELETE, ITEMS "/:item/star", ACCESS_SUBMIT, handle_template_unstar, false},
@@ -187,7 +209,7 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v1/virtual-clusters/:vc", ACCESS_READ_V1, handle_vc, true},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, true},
     {HTTP_DELETE, "/api/v1/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, true},
-    {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, true},
+    {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_status, true},
 
     {HTTP_GET, "/api/v1/jobs", ACCESS_READ_V1, handle_job_list_v1, true},
     {HTTP_POST, "/api/v1/jobs", ACCESS_SUBMIT, handle_job_submit_v1, true},

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "core/trial.h"
 #include "engine/engine.h"
+#include "model/alert_book.h"
 #include "model/ids.h"
 #include "model/storage.h"
 #include "model/use_series.h"
@@ -34,9 +35,12 @@ struct store_reader;
 
 struct service_submission {
     const char *user;
-    struct text source; /* the job file */
-    struct text key;    /* by which it is the same when it is sent again; "": none.
-                         * STORE_SUBMIT_KEY_MAX bytes at most */
+    struct text source;        /* the job file */
+    struct text key;           /* by which it is the same when it is sent again; "": none.
+                                * STORE_SUBMIT_KEY_MAX bytes at most */
+    const char *secrets_of;    /* "user~name" of the job whose secrets stand for those that are
+                                * masked in the file, which is the user's own; NULL: none do */
+    struct job_id secrets_job; /* likewise */
 };
 
 struct service_answer { /* strings live for the call only */
@@ -72,6 +76,11 @@ enum service_node_action {
     SERVICE_NODE_UNCORDON, /* ERR_CONFLICT: the platform cordoned it, for its failures */
 };
 
+enum service_cluster_action {
+    SERVICE_CLUSTER_CLOSE, /* nothing of it starts; `reason` is for people, may be empty */
+    SERVICE_CLUSTER_OPEN,
+};
+
 /* "I have come", said by skep-init for its try (docs/rfc/0009). */
 struct service_barrier {
     struct attempt_id attempt;
@@ -97,6 +106,8 @@ struct service_watch {
     /* After a commit by which tokens of the user may have gone, before its answer; likewise. May be
      * NULL. */
     void (*revoked)(void *context, const char *user);
+    /* The storages are others from now on; likewise. May be NULL. */
+    void (*storages)(void *context);
     void *context;
     struct service_watch *next; /* the server's */
 };
@@ -114,9 +125,8 @@ struct service_snapshot {
 
 struct service {
     void *context;
-    struct store *store;          /* for store_job_list and its like, which need no reader */
-    const uint8_t *token_key;     /* 32 bytes, to sign tokens with */
-    struct storage_list storages; /* that the operator offers */
+    struct store *store;      /* for store_job_list and its like, which need no reader */
+    const uint8_t *token_key; /* 32 bytes, to sign tokens with */
 
     /* Read a job file and submit it. ERR_INVALID: `problems` has them all (their memory is the
      * caller's arena); warnings are there on success, too. With a key that the user has sent
@@ -126,9 +136,9 @@ struct service {
                   struct problems *problems, struct service_reply reply, struct err *err);
     /* What would become of it, were it submitted now: in *trial, in the arena, before `done` is
      * called. Nothing is stored. Errors as submit; ERR_BUSY: it was asked too often. */
-    int (*trial)(void *context, const char *user, struct text source, struct problems *problems,
-                 struct arena *arena, struct core_trial *trial, struct service_reply reply,
-                 struct err *err);
+    int (*trial)(void *context, const struct service_submission *submission,
+                 struct problems *problems, struct arena *arena, struct core_trial *trial,
+                 struct service_reply reply, struct err *err);
     /* Of the user's quota of submissions a minute, now. */
     int64_t (*submits_used)(void *context, const char *user);
     int (*act)(void *context, enum service_action action, const char *user, struct job_id job,
@@ -147,6 +157,10 @@ struct service {
     int (*node_act)(void *context, enum service_node_action action, const char *user,
                     const char *node, struct text reason, struct service_reply reply,
                     struct err *err);
+
+    int (*cluster_act)(void *context, enum service_cluster_action action, const char *user,
+                       const char *cluster, struct text reason, struct service_reply reply,
+                       struct err *err);
 
     /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`,
      * `old` and `nodes` (also when the answer is an error). *snapshot must live until then. It is
@@ -176,6 +190,10 @@ struct service {
                     enum log_stream stream, int64_t at_ms, uint64_t *offset, struct err *err);
     int (*log_watch)(void *context, uint8_t engine, struct attempt_id attempt,
                      enum log_stream stream, struct err *err);
+    /* The storages that are offered at this moment, copied into the arena; or one of them, NULL
+     * when there is none of that name. */
+    struct storage_list (*storages)(void *context, struct arena *arena);
+    const struct storage *(*storage)(void *context, struct text name, struct arena *arena);
     /* What an attempt, or (`node` not NULL) a machine, used over time. ERR_NOT_FOUND: nothing is
      * known. */
     int (*use)(void *context, struct job_id job, struct attempt_id attempt, const char *node,
@@ -191,6 +209,11 @@ struct service {
     void (*note)(void *context, struct attempt_id attempt, const char *reason, const char *message);
     /* GPUs that are sampled, by node and index; none while nothing samples them. */
     void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
+
+    /* What needs attention at this moment, then what has needed it lately (model/alert_book.h); in
+     * the arena. */
+    int (*alerts)(void *context, struct arena *arena, struct alert **alerts, size_t *count,
+                  struct err *err);
 
     /* The pair of keys by which the tasks of a job reach each other, in the arena, as OpenSSH
      * writes them. */

@@ -1,4 +1,5 @@
 /* OpenPAI's /storages, and the older shapes of the same under /storage */
+#include "api/file_task.h"
 #include "api/handlers.h"
 #include "api/page.h"
 #include "base/memory.h"
@@ -36,7 +37,7 @@ static int one_of_path(struct call *call, struct store_storages *rights,
     int code = rights_of_caller(call, rights);
     if (code)
         return code;
-    *storage = storage_find(call->api->service->storages, name);
+    *storage = call->api->service->storage(call->api->service->context, name, call->arena);
     if (!*storage)
         return call_fail(call, ERR_NOT_FOUND, "NoStorageError", "", "Storage %.*s is not found.",
                          TEXT_ARG(name));
@@ -44,6 +45,12 @@ static int one_of_path(struct call *call, struct store_storages *rights,
     if (code == ERR_FORBIDDEN)
         call->missing_right = auth_right_name(AUTH_USE_STORAGE);
     return code;
+}
+
+int storage_of_call(struct call *call, const struct storage **storage)
+{
+    struct store_storages rights = {0};
+    return one_of_path(call, &rights, storage);
 }
 
 /* What stands behind the folder, in the words of the original. */
@@ -86,7 +93,8 @@ static int list_reply(struct list_page *page,
                       storage_json_fn write)
 {
     struct call *call = page->call;
-    const struct storage_list storages = call->api->service->storages;
+    const struct service *service = call->api->service;
+    const struct storage_list storages = service->storages(service->context, call->arena);
     struct store_storages rights = {0};
     int code = rights_of_caller(call, &rights);
     if (code)

@@ -1,5 +1,6 @@
 /* OpenPAI's marketplace: job files that users keep as templates and share. Everyone sees what is
  * shared with everyone once an administrator has approved it. */
+#include "api/template.h"
 #include "api/account.h"
 #include "api/audit.h"
 #include "api/handlers.h"
@@ -28,7 +29,7 @@ static const char *const STATUS_NAMES[] = {
 /* ---- as JSON ---- */
 
 /* Names as the original's objects: the name is the id. */
-static void words_json(struct json_writer *json, const struct store_names *names)
+void template_words_json(struct json_writer *json, const struct store_names *names)
 {
     json_array(json);
     for (size_t i = 0; i < names->count; i++) {
@@ -40,7 +41,7 @@ static void words_json(struct json_writer *json, const struct store_names *names
     json_array_end(json);
 }
 
-static void time_json(struct json_writer *json, const char *key, int64_t at_ms)
+void template_time_json(struct json_writer *json, const char *key, int64_t at_ms)
 {
     char text[UTC_SIZE];
     json_key_string(json, key, at_ms ? utc_instant(at_ms, text) : NULL);
@@ -59,9 +60,9 @@ static void template_json(struct json_writer *json, const struct store_template 
     json_key_string(json, "description", row->description);
     json_key_string(json, "protocol", row->protocol);
     json_key(json, "categories");
-    words_json(json, &row->categories);
+    template_words_json(json, &row->categories);
     json_key(json, "tags");
-    words_json(json, &row->tags);
+    template_words_json(json, &row->tags);
     json_key_bool(json, "isPublic", row->is_public);
     json_key_bool(json, "isPrivate", is_private);
     json_key_strings(json, "groupList", row->groups.items, row->groups.count);
@@ -71,9 +72,10 @@ static void template_json(struct json_writer *json, const struct store_template 
     json_key_int(json, "useNumber", row->use_count);
     json_key_int(json, "starNumber", row->star_count);
     json_key_bool(json, "starred", row->is_starred);
-    time_json(json, "usedAt", row->used_ms);
-    time_json(json, "createdAt", row->created_ms);
-    time_json(json, "updatedAt", row->updated_ms);
+    json_key_bool(json, "official", row->is_official);
+    template_time_json(json, "usedAt", row->used_ms);
+    template_time_json(json, "createdAt", row->created_ms);
+    template_time_json(json, "updatedAt", row->updated_ms);
     json_object_end(json);
 }
 
@@ -111,8 +113,7 @@ static struct auth_subject subject_of(const struct store_template *row,
                                               has_group(groups, &row->groups)};
 }
 
-/* The template that the path names, by its id or as author~name, if the caller may do this. */
-static int template_of_path(struct call *call, enum auth_right right, struct store_template *row)
+int template_of_path(struct call *call, enum auth_right right, struct store_template *row)
 {
     struct store_members groups = {0};
     int code = groups_of_caller(call, &groups);
@@ -155,7 +156,7 @@ struct template_filter {
     struct text name, author, type, source, status;
     const char *keyword;
     struct call_words tags, categories;
-    bool wants_starred;
+    bool wants_starred, wants_official, wants_shared;
 };
 
 static int filter_read(struct call *call, struct template_filter *filter)
@@ -166,7 +167,9 @@ static int filter_read(struct call *call, struct template_filter *filter)
                                        .type = exchange_query(exchange, "type"),
                                        .source = exchange_query(exchange, "source"),
                                        .status = exchange_query(exchange, "status"),
-                                       .wants_starred = call_flag(call, "starred")};
+                                       .wants_starred = call_flag(call, "starred"),
+                                       .wants_official = call_flag(call, "official"),
+                                       .wants_shared = call_flag(call, "shared")};
     filter->keyword = arena_copy(call->arena, exchange_query(exchange, "keyword"));
     int code = call_words(call, "tag", &filter->tags);
     return code ? code : call_words(call, "category", &filter->categories);
@@ -194,6 +197,8 @@ static bool fits(const struct template_filter *filter, const struct store_templa
            (!filter->source.length || text_is(filter->source, "marketplace")) &&
            (!filter->status.length || text_is(filter->status, status)) &&
            (!filter->wants_starred || row->is_starred) &&
+           (!filter->wants_official || row->is_official) &&
+           (!filter->wants_shared || row->status == TEMPLATE_APPROVED || row->groups.count) &&
            (strcasestr(row->name, filter->keyword) || strcasestr(row->author, filter->keyword) ||
             strcasestr(row->summary, filter->keyword)) &&
            has_all(&row->tags, &filter->tags) && has_all(&row->categories, &filter->categories);
@@ -288,7 +293,7 @@ static int words_of_path(struct call *call, bool wants_tags)
         return code;
     struct json_writer json;
     call_json(call, 200, &json);
-    words_json(&json, wants_tags ? &row.tags : &row.categories);
+    template_words_json(&json, wants_tags ? &row.tags : &row.categories);
     return 0;
 }
 
@@ -465,10 +470,10 @@ static int share_read(struct call *call, const struct doc *doc, struct store_tem
 static int fixed_check(struct call *call, const struct doc *doc, const struct store_template *row)
 {
     static const char *const keys[] = {
-        "id",          "name",     "author",     "type",     "source",    "summary",
-        "description", "protocol", "categories", "tags",     "isPublic",  "isPrivate",
-        "groupList",   "status",   "reason",     "reviewer", "useNumber", "starNumber",
-        "starred",     "usedAt",   "createdAt",  "updatedAt"};
+        "id",          "name",     "author",     "type",      "source",    "summary",
+        "description", "protocol", "categories", "tags",      "isPublic",  "isPrivate",
+        "groupList",   "status",   "reason",     "reviewer",  "useNumber", "starNumber",
+        "starred",     "usedAt",   "createdAt",  "updatedAt", "official"};
     struct text id, author, type;
     int code = call_body_keys(call, doc, keys, COUNT_OF(keys), "the fields of a template");
     if (!code)
@@ -510,12 +515,6 @@ static int row_read(struct call *call, const struct doc *doc, struct store_templ
 
 /* ---- changes ---- */
 
-struct template_reply {
-    int status;
-    const char *message, *id; /* the id: of a new one */
-    const char *state;        /* that it has now; NULL: private, or it did not change */
-};
-
 static int answered(struct call *call)
 {
     const struct template_reply *outcome = call->resume_state;
@@ -538,8 +537,8 @@ static int answered(struct call *call)
     return 0;
 }
 
-static int change_send(struct call *call, const struct store_change *change,
-                       const struct template_reply *outcome)
+int template_change_send(struct call *call, const struct store_change *change,
+                         const struct template_reply *outcome)
 {
     struct service *service = call->api->service;
     struct template_reply *kept = ARENA_NEW(call->arena, struct template_reply);
@@ -553,8 +552,7 @@ static int change_send(struct call *call, const struct store_change *change,
     return 0;
 }
 
-/* What becomes of a change by its caller; the store decides by the same rule. */
-static const char *state_after(const struct store_change *change)
+const char *template_state_after(const struct store_change *change)
 {
     if (!change->template.row.is_public)
         return NULL;
@@ -606,17 +604,15 @@ int handle_template_create(struct call *call)
     audit_subject(call, "template",
                   text_of(arena_format(call->arena, "%s~%s", row->author, row->name)));
     change.template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
-    return change_send(call, &change,
-                       &(struct template_reply){.status = 201,
-                                                .message = "the template is saved",
-                                                .id = row->id,
-                                                .state = state_after(&change)});
+    return template_change_send(call, &change,
+                                &(struct template_reply){.status = 201,
+                                                         .message = "the template is saved",
+                                                         .id = row->id,
+                                                         .state = template_state_after(&change)});
 }
 
-/* The version that was looked at, so that nobody approves, or writes over, what they have not seen.
- * `seen_ms`: 0 when it is not told. */
-static int version_check(struct call *call, const struct doc *doc, const struct store_template *row,
-                         int64_t *seen_ms)
+int template_seen_check(struct call *call, const struct doc *doc, const struct store_template *row,
+                        int64_t *seen_ms)
 {
     char now[UTC_SIZE];
     struct text seen;
@@ -631,6 +627,24 @@ static int version_check(struct call *call, const struct doc *doc, const struct 
                      "it was changed at %s: look at it again", now);
 }
 
+int template_set_send(struct call *call, struct store_change *change, const char *message)
+{
+    struct store_template *row = &change->template.row;
+    assert(change->kind == CHANGE_TEMPLATE_SET);
+    /* what is not named is written as it was read: not over another change. The clock may stand. */
+    change->template.seen_ms = row->updated_ms;
+    row->updated_ms = clock_unix_ms();
+    if (row->updated_ms <= change->template.seen_ms)
+        row->updated_ms = change->template.seen_ms + 1;
+    row->reviewer = call->caller.auth.user;
+    change->template.user = call->caller.auth.user;
+    change->template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
+    return template_change_send(call, change,
+                                &(struct template_reply){.status = 200,
+                                                         .message = message,
+                                                         .state = template_state_after(change)});
+}
+
 int handle_template_update(struct call *call)
 {
     const struct doc *doc;
@@ -641,21 +655,12 @@ int handle_template_update(struct call *call)
     if (!code)
         code = call_body(call, &doc);
     if (!code)
-        code = version_check(call, doc, row, &seen_ms);
+        code = template_seen_check(call, doc, row, &seen_ms);
     if (!code)
         code = row_read(call, doc, row);
     if (code)
         return code;
-    /* what is not named is written as it was read: not over another change. The clock may stand. */
-    change.template.seen_ms = row->updated_ms;
-    row->updated_ms = clock_unix_ms();
-    if (row->updated_ms <= change.template.seen_ms)
-        row->updated_ms = change.template.seen_ms + 1;
-    row->reviewer = call->caller.auth.user;
-    change.template.by_admin = call_can(call, AUTH_ADMINISTER, NULL);
-    return change_send(call, &change,
-                       &(struct template_reply){
-                           .status = 200, .message = "updated", .state = state_after(&change)});
+    return template_set_send(call, &change, "updated");
 }
 
 int handle_template_remove(struct call *call)
@@ -664,8 +669,8 @@ int handle_template_remove(struct call *call)
     int code = template_of_path(call, AUTH_EDIT_TEMPLATE, &change.template.row);
     if (code)
         return code;
-    return change_send(call, &change,
-                       &(struct template_reply){.status = 200, .message = "deleted"});
+    return template_change_send(call, &change,
+                                &(struct template_reply){.status = 200, .message = "deleted"});
 }
 
 int handle_template_review(struct call *call)
@@ -685,7 +690,7 @@ int handle_template_review(struct call *call)
     if (!code)
         code = string_read(call, doc, "reason", true, &row->reason);
     if (!code)
-        code = version_check(call, doc, row, &seen_ms);
+        code = template_seen_check(call, doc, row, &seen_ms);
     if (code)
         return code;
     row->updated_ms = seen_ms;
@@ -699,10 +704,10 @@ int handle_template_review(struct call *call)
         return call_fail(call, ERR_INVALID, NULL, "reason",
                          "reason is missing: its author reads why it is rejected");
     row->reviewer = call->caller.auth.user;
-    return change_send(call, &change,
-                       &(struct template_reply){.status = 200,
-                                                .message = "reviewed",
-                                                .state = STATUS_NAMES[row->status]});
+    return template_change_send(call, &change,
+                                &(struct template_reply){.status = 200,
+                                                         .message = "reviewed",
+                                                         .state = STATUS_NAMES[row->status]});
 }
 
 int handle_template_use(struct call *call)
@@ -712,8 +717,8 @@ int handle_template_use(struct call *call)
     if (code)
         return code;
     change.template.now_ms = clock_unix_ms();
-    return change_send(call, &change,
-                       &(struct template_reply){.status = 200, .message = "counted"});
+    return template_change_send(call, &change,
+                                &(struct template_reply){.status = 200, .message = "counted"});
 }
 
 static int star(struct call *call, bool is_starred)
@@ -724,7 +729,7 @@ static int star(struct call *call, bool is_starred)
         return code;
     change.template.user = call->caller.auth.user;
     change.template.is_starred = is_starred;
-    return change_send(
+    return template_change_send(
         call, &change,
         &(struct template_reply){.status = 200, .message = is_starred ? "starred" : "not starred"});
 }

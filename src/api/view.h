@@ -67,7 +67,7 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
 /* One event of the job `name` of `user`. */
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
-/* `gpus`: of all nodes; its own are picked out. now_ms: Unix time. */
+/* `gpus`: of all nodes, by node; its own are picked out. now_ms: Unix time. */
 void view_node(struct json_writer *json, const struct node_record *node, int64_t now_ms,
                const struct engine_gpu *gpus, size_t gpu_count);
 

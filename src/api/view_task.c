@@ -261,6 +261,20 @@ static void view_gpu(struct json_writer *json, const struct engine_gpu *gpu)
     json_object_end(json);
 }
 
+/* Where those of a node begin: a cluster has tens of thousands of them, and thousands of nodes. */
+static size_t gpus_begin(const struct engine_gpu *gpus, size_t count, const char *node)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(gpus[middle].node, node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void view_node(struct json_writer *json, const struct node_record *node, int64_t now_ms,
                const struct engine_gpu *gpus, size_t gpu_count)
 {
@@ -293,9 +307,9 @@ void view_node(struct json_writer *json, const struct node_record *node, int64_t
     view_time(json, "avoidedUntil", node->avoid_ms > now_ms ? node->avoid_ms : 0);
     json_key(json, "gpus");
     json_array(json);
-    for (size_t i = 0; i < gpu_count; i++)
-        if (strcmp(gpus[i].node, node->facts.name) == 0)
-            view_gpu(json, &gpus[i]);
+    for (size_t i = gpus_begin(gpus, gpu_count, node->facts.name);
+         i < gpu_count && strcmp(gpus[i].node, node->facts.name) == 0; i++)
+        view_gpu(json, &gpus[i]);
     json_array_end(json);
     json_object_end(json);
 }

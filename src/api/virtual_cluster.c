@@ -1,4 +1,5 @@
 /* OpenPAI's /virtual-clusters and /cluster/sku-types, and the same as trees in HiveD's own paths */
+#include "api/cluster_status.h"
 #include "api/handlers.h"
 #include "api/page.h"
 #include "api/snapshot.h"
@@ -13,8 +14,9 @@ struct resources {
 struct clusters {
     struct hived *hived; /* NULL: another policy, all is one virtual cluster */
     const struct service_snapshot *snapshot;
-    struct store_nodes nodes; /* of the page, in a list of nodes */
-    uint64_t gpu_total;       /* of all nodes */
+    struct store_clusters closed; /* none in a list of nodes */
+    struct store_nodes nodes;     /* of the page, in a list of nodes */
+    uint64_t gpu_total;           /* of all nodes */
 };
 
 static struct resources sku_of(struct hived *hived, const char *leaf_type)
@@ -126,6 +128,8 @@ static void vc_json(struct call *call, struct json_writer *json, const struct cl
         hived_cluster_json(call, json, clusters, vc);
     else
         plain_cluster_json(json, clusters);
+    const char *name = clusters->hived ? hived_vc_name(clusters->hived, vc) : "default";
+    view_cluster_status(json, closed_cluster_find(&clusters->closed, text_of(name)));
 }
 
 /* Of the snapshot alone: no row of a node is read. */
@@ -210,6 +214,10 @@ static void node_json(struct call *call, struct json_writer *json, const struct 
     json_key_int(json, "gpuUsed", (int64_t)gpus_used(clusters, node));
     json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
     json_key_int(json, "gpuTotal", node->facts.gpu_count);
+    const char *owner =
+        clusters->hived ? hived_node_owner(clusters->hived, node->facts.name) : NULL;
+    if (owner)
+        json_key_string(json, "virtualCluster", owner);
 }
 
 typedef void (*named_json_fn)(struct call *call, struct json_writer *json,
@@ -273,9 +281,11 @@ static int list_read(struct call *call, const struct service_snapshot *snapshot)
 {
     if (exchange_query(call->exchange, "nodes").at)
         return nodes_read(call, snapshot);
-    const struct clusters clusters = clusters_of(snapshot);
+    struct clusters clusters = clusters_of(snapshot);
     struct list_page page;
     int code = page_parse(call, &page, "vcs", NULL);
+    if (!code)
+        code = closed_clusters_read(call, &clusters.closed);
     if (code)
         return code;
     const size_t all = clusters.hived ? hived_vc_count(clusters.hived) : 1;
@@ -299,7 +309,10 @@ static int one_read(struct call *call, const struct service_snapshot *snapshot)
     uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
     if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
         return no_cluster(call, name);
-    const struct clusters clusters = clusters_of(snapshot);
+    struct clusters clusters = clusters_of(snapshot);
+    int code = closed_clusters_read(call, &clusters.closed);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);

@@ -1,34 +1,70 @@
-/* What needs somebody's attention now. */
+/* What needs somebody's attention, or has needed it lately. */
 #include "unit.h"
 #include "world.h"
 
 #include "base/memory.h"
 
-static void test_alerts(void **state)
+/* That of the job is the newest, and the only one that is of alice's. */
+static void alerts_are_told_by_whose_they_are(void **state)
 {
     struct world *world = *state;
     const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
-    assert_int_equal(world_get(world, "/api/v2/alerts", alice), 200);
-    assert_string_equal(buf_cstr(&world->body), "[]"); /* none is about a job of alice's */
+    static const char own[] =
+        "{\"labels\":{\"alertname\":\"JobIdle\",\"severity\":\"warn\",\"job_name\":\"alice~train\","
+        "\"username\":\"alice\"},\"annotations\":{\"summary\":\"no task of job alice~train works "
+        "or "
+        "writes\"},\"startsAt\":\"2025-11-24T16:01:00.000Z\",\"endsAt\":\"0001-01-01T00:00:00Z\","
+        "\"generatorURL\":\"\",\"status\":{\"state\":\"active\",\"silencedBy\":[],\"inhibitedBy\":["
+        "]},"
+        "\"receivers\":[\"webportal-notification\"],\"fingerprint\":\"";
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=all", alice), 200);
+    assert_body(world, own);
+    assert_no_body(world, "bob");
+    assert_no_body(world, "node");
     assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
-    assert_body(world,
-                "{\"labels\":{\"alertname\":\"NvidiaSmiDoubleEccError\",\"severity\":\"error\","
-                "\"node_name\":\"n1\",\"minor_number\":\"0\"}");
+    assert_int_equal(strncmp(buf_cstr(&world->body) + 1, own, sizeof own - 1), 0);
     assert_body(world, "\"alertname\":\"NvidiaGpuLost\"");
-    assert_body(world, "\"status\":{\"state\":\"active\",");
-    assert_no_body(world, "NodeNotReady");
-    assert_no_body(world, "PaiServicePodNotReady");
-    world->is_degraded = true;
-    assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
-    assert_body(world,
-                "\"alertname\":\"PaiServicePodNotReady\",\"severity\":\"warn\",\"name\":\"store\"");
-    world->refuse = ERR_UNAVAILABLE; /* one of the server's checks fails */
-    assert_int_equal(world_get(world, "/api/v2/alerts", admin), 200);
-    assert_body(
-        world, "\"alertname\":\"PaiServicePodNotReady\",\"severity\":\"error\",\"name\":\"store\"");
+    assert_body(world, "bob~train");
+    assert_no_body(world, "resolved");
 }
 
+static void what_has_ended_is_told_when_it_is_asked_for(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=resolved", admin), 200);
+    assert_body(world, "\"startsAt\":\"2025-11-24T16:00:10.000Z\","
+                       "\"endsAt\":\"2025-11-24T16:00:20.000Z\"");
+    assert_body(world, "\"state\":\"resolved\"");
+    assert_no_body(world, "active");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=resolved", alice), 200);
+    assert_string_equal(buf_cstr(&world->body), "[]");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=all", admin), 200);
+    assert_body(world, "NvidiaGpuLost");
+    assert_body(world, "NodeNotReady");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=active", admin), 200);
+    assert_no_body(world, "NodeNotReady");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=past", admin), 400);
+    assert_body(world, "must be active, resolved or all");
+    world->refuse = ERR_UNAVAILABLE;
+    assert_int_equal(world_get(world, "/api/v2/alerts", admin), 503);
+}
+
+/* What stands comes before what has ended, page by page. */
+static void pages_have_the_newest_first(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    assert_int_equal(world_get(world, "/api/v2/alerts?state=all&limit=3&cursor=", admin), 200);
+    assert_body(world, "alice~train");
+    assert_body(world, "NvidiaGpuLost");
+    assert_no_body(world, "NodeNotReady");
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_alerts, world_setup, world_teardown),
+    WORLD(alerts_are_told_by_whose_they_are),
+    WORLD(what_has_ended_is_told_when_it_is_asked_for),
+    WORLD(pages_have_the_newest_first),
 };
 UNIT_FILE(tests, NULL, NULL);

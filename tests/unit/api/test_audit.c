@@ -122,8 +122,8 @@ static const struct row ROWS[] = {
      "unsupported"},
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", "/api/v2/virtual-clusters/new", "", "new",
      "unsupported"},
-    {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", "/api/v2/virtual-clusters/new/status", "{}",
-     "new", "unsupported"},
+    {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", "/api/v2/virtual-clusters/default/status",
+     "{\"vcStatus\":\"stopped\",\"reason\":\"a course\"}", "default", "done"},
 
     /* alice has a public template `mine` */
     {HTTP_POST, ITEMS, ITEMS, "{\"name\":\"new\",\"protocol\":\"" TEMPLATE_JOB "\"}", "admin~new",
@@ -132,9 +132,30 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, ITEMS "/:item", ITEMS "/alice~mine", "", "alice~mine", "done"},
     {HTTP_PUT, ITEMS "/:item/status", ITEMS "/alice~mine/status", "{\"status\":\"approved\"}",
      "alice~mine", "done"},
+    {HTTP_PUT, ITEMS "/:item/official", ITEMS "/alice~mine/official", "{\"official\":false}",
+     "alice~mine", "done"},
+    {HTTP_POST, ITEMS "/:item/versions/:version/restore", ITEMS "/alice~mine/versions/1/restore",
+     "", "alice~mine", "conflict"},
     {HTTP_POST, ITEMS "/:item/use", ITEMS "/alice~mine/use", "", "alice~mine", "done"},
     {HTTP_PUT, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
     {HTTP_DELETE, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
+
+    /* files are turned off in this world; a link changes nothing, and parts of an upload are many
+     */
+    {HTTP_DELETE, "/api/v2/storages/:storage/files", "/api/v2/storages/corpus/files?path=a", "",
+     "corpus", "unsupported"},
+    {HTTP_PUT, "/api/v2/storages/:storage/files", "/api/v2/storages/corpus/files", "", "corpus",
+     "unsupported"},
+    {HTTP_POST, "/api/v2/storages/:storage/folders", "/api/v2/storages/corpus/folders", "",
+     "corpus", "unsupported"},
+    {HTTP_POST, "/api/v2/storages/:storage/uploads", "/api/v2/storages/corpus/uploads", "",
+     "corpus", "unsupported"},
+    {HTTP_POST, "/api/v2/storages/:storage/uploads/:upload", "/api/v2/storages/corpus/uploads/x",
+     "", "corpus", "unsupported"},
+    {HTTP_DELETE, "/api/v2/storages/:storage/uploads/:upload", "/api/v2/storages/corpus/uploads/x",
+     "", "corpus", "unsupported"},
+    {HTTP_POST, "/api/v2/storages/:storage/links", NULL, NULL, NULL, NULL},
+    {HTTP_PUT, "/api/v2/storages/:storage/uploads/:upload", NULL, NULL, NULL, NULL},
 
     /* a task's report at its barrier is no change that somebody asks for */
     {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", NULL, NULL, NULL, NULL},
@@ -157,8 +178,8 @@ static const struct row ROWS[] = {
      "unsupported"},
     {HTTP_DELETE, "/api/v1/virtual-clusters/:vc", "/api/v1/virtual-clusters/new", "", "new",
      "unsupported"},
-    {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", "/api/v1/virtual-clusters/new/status", "{}",
-     "new", "unsupported"},
+    {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", "/api/v1/virtual-clusters/default/status",
+     "{\"vcStatus\":\"stopped\",\"reason\":\"a course\"}", "default", "done"},
     {HTTP_POST, "/api/v1/jobs", "/api/v1/jobs", V1_JOB, "", "invalid"},
     {HTTP_PUT, "/api/v1/jobs/:job", "/api/v1/jobs/new", V1_JOB, "admin~new", "invalid"},
     {HTTP_DELETE, "/api/v1/jobs/:job", "/api/v1/jobs/no", "", "admin~no", "not-found"},

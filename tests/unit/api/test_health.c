@@ -25,6 +25,7 @@ static void test_health(void **state)
     assert_int_equal(world_get(world, "/metrics", NULL), 200);
     assert_body(world, "skep_jobs{state=\"WAITING\"} 0");
     assert_body(world, "skep_test 1");
+    assert_body(world, "skep_storage_threads 3\n");
     assert_int_equal(world_get(world, "/api/v1", NULL), 200);
     assert_int_equal(world_get(world, "/api/v2/", NULL), 200);
     assert_int_equal(world_get(world, "/api/v2/info", NULL), 200);
@@ -35,6 +36,10 @@ static void test_health(void **state)
     assert_int_equal(world_get(world, "/api/v2/info", NULL), 200);
     assert_body(world, "\"images\":[{\"name\":\"PyTorch\",\"uri\":\"lab/torch:2\","
                        "\"about\":\"of CUDA 12\"}]");
+    assert_body(world, "\"manualUrl\":null,\"feedbackUrl\":null}");
+    world->api.config.manual_url = "https://wiki.test/";
+    assert_int_equal(world_get(world, "/api/v2/info", NULL), 200);
+    assert_body(world, "\"manualUrl\":\"https://wiki.test/\",\"feedbackUrl\":null}");
     assert_int_equal(world_get(world, "/api/v2/authn/info", NULL), 200);
     assert_int_equal(world_get(world, "/api/v3/jobs", NULL), 404);
     assert_body(world, "NoApiError");
@@ -61,8 +66,20 @@ static void test_avoided_node(void **state)
     assert_body(world, "\"refusals\":2,\"avoidedUntil\":1");
 }
 
+static void test_gpus_of_a_node(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(world_get(world, "/api/v2/nodes", world_login(world, "alice")), 200);
+    assert_body(world, "\"gpus\":[{\"index\":0,\"uuid\":\"GPU-0\",\"isLost\":false,"
+                       "\"utilizationPercent\":70,\"memoryMB\":16384,\"memoryUsedMB\":3072,"
+                       "\"eccErrors\":2,\"retiredPages\":1},{\"index\":1,\"uuid\":\"GPU-1\","
+                       "\"isLost\":true,\"utilizationPercent\":null,\"memoryMB\":null,"
+                       "\"memoryUsedMB\":null,\"eccErrors\":null,\"retiredPages\":null}]");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_health, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_gpus_of_a_node, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_avoided_node, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -27,8 +27,15 @@ static void test_list(void **state)
     assert_body(world, "[]");
     assert_int_equal(world_get(world, "/api/v2/jobs?jobPriority=default,prod", alice), 200);
     assert_body(world, "\"name\":\"two\"");
-    static const char *const BAD[] = {"limit=50001", "limit=-1",  "limit=x",
-                                      "offset=-1",   "state=BAD", "jobPriority=none"};
+    assert_int_equal(world_get(world, "/api/v2/jobs?since=1", alice), 200);
+    assert_body(world, "\"name\":\"two\"");
+    assert_int_equal(world_get(world, "/api/v2/jobs?until=1", alice), 200);
+    assert_body(world, "[]");
+    assert_int_equal(world_get(world, "/api/v2/jobs?since=9000000000000000", alice), 200);
+    assert_body(world, "[]");
+    static const char *const BAD[] = {"since=x",     "since=0",         "until=0", "until=-1",
+                                      "limit=50001", "limit=-1",        "limit=x", "offset=-1",
+                                      "state=BAD",   "jobPriority=none"};
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         char target[100];
         snprintf(target, sizeof target, "/api/v2/jobs?%s", BAD[i]);

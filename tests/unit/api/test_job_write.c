@@ -147,6 +147,59 @@ static void test_submit_form(void **state)
     assert_body(world, "InvalidProtocolError");
 }
 
+/* Of one's own jobs alone, whoever asks. */
+static void test_secrets_of(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    const char *admin = world_login(world, "admin");
+    const struct text file = text_of(keyed_file);
+    const char *path = "/api/v2/jobs?secretsOf=alice~one";
+    const struct job_id one = world_submit(world, alice, "one", 1);
+    const char *const strangers[] = {bob, admin};
+    for (size_t i = 0; i < COUNT_OF(strangers); i++) {
+        assert_int_equal(world_ask(world, HTTP_POST, path, strangers[i], "text/yaml", file), 403);
+        assert_body(world, "the secrets of job alice~one are for jobs of alice alone");
+        assert_body(world, "auth.reuse-secrets");
+        /* nor is it said which jobs there are */
+        assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs?secretsOf=alice~none",
+                                   strangers[i], "text/yaml", file),
+                         403);
+        assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs?dryRun=true&secretsOf=alice~one",
+                                   strangers[i], "text/yaml", file),
+                         403);
+    }
+    assert_int_equal(
+        world_ask(world, HTTP_POST, "/api/v2/jobs?secretsOf=alice~none", alice, "text/yaml", file),
+        404);
+    assert_body(world, "NoJobError");
+    const char *const wrong[] = {"", "~one", "alice~"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        char target[80];
+        snprintf(target, sizeof target, "/api/v2/jobs?secretsOf=%s", wrong[i]);
+        assert_int_equal(world_ask(world, HTTP_POST, target, alice, "text/yaml", file), 400);
+        assert_body(world, "secretsOf must name a job");
+    }
+    assert_int_equal(world->secrets_job.v, 0);
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs?dryRun=true&secretsOf=one", alice,
+                               "text/yaml", file),
+                     200);
+    assert_int_equal(world->secrets_job.v, one.v);
+    world->secrets_job.v = 0;
+    assert_int_equal(world_ask(world, HTTP_POST, path, alice, "text/yaml", file), 202);
+    assert_int_equal(world->secrets_job.v, one.v);
+    /* a job that goes between the request and the server's reading of it */
+    const struct service_answer gone = {
+        .code = ERR_NOT_FOUND, .path = "secretsOf", .text = "there is no job alice~one any more"};
+    world->submitted_before = &gone;
+    assert_int_equal(world_ask(world, HTTP_POST, path, alice, "text/yaml", file), 404);
+    assert_body(world, "NoJobError");
+    world->submitted_before = NULL;
+    assert_int_equal(world_get(world, "/api/v2/audit?route=jobs&limit=20", admin), 200);
+    assert_body(world, "\"after\":{\"secretsOf\":\"alice~one\"}");
+    assert_body(world, "\"right\":\"auth.reuse-secrets\"");
+}
+
 #define TRIAL(gpus)                                                                                \
     "protocolVersion: 2\nname: dry\ntype: job\nprerequisites:\n"                                   \
     "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n    dockerImage: i\n"               \
@@ -256,6 +309,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_unknown_words, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_job_stop, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_secrets_of, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_key, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_elsewhere, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_form, world_setup, world_teardown),

@@ -154,7 +154,21 @@ static void a_form_leads_to_the_path(void **state)
     assert_string_equal(world->location, "/api/v1/authn/oidc/return");
 }
 
+/* Nobody listens there: who logs out comes back all the same, and is told. */
+static void a_logout_without_the_provider_leads_back(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(world_get(world,
+                               "/api/v2/authn/oidc/logout?redirect_uri=https://portal.test/sign-in",
+                               NULL),
+                     302);
+    static const char wanted[] = "https://portal.test/sign-in?errorMessage=";
+    assert_memory_equal(world->location, wanted, sizeof wanted - 1);
+    assert_null(strstr(world->location, "from="));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_logout_without_the_provider_leads_back, setup, teardown),
     cmocka_unit_test_setup_teardown(a_form_leads_to_the_path, setup, teardown),
     cmocka_unit_test(only_known_origins_get_a_token),
     cmocka_unit_test_setup_teardown(a_redirect_is_printable, setup, teardown),

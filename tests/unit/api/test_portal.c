@@ -38,9 +38,13 @@ static void pages_are_served_from_a_folder(void **state)
     folder_put("index.html", "<!doctype html>");
     folder_put("assets/main-1.js", "start()");
     world->api.config.portal_folder = in_folder("");
-    static const char *const pages[] = {
-        "/",      "/jobs?state=FAILED",          "/jobs/alice~train",
-        "/admin", "/cluster-view/services.html", "/transfer"};
+    static const char *const pages[] = {"/",
+                                        "/jobs?state=FAILED",
+                                        "/jobs/alice~train",
+                                        "/admin",
+                                        "/cluster-view/services.html",
+                                        "/transfer",
+                                        "/storages/home"};
     for (size_t i = 0; i < COUNT_OF(pages); i++) {
         assert_int_equal(ask(world, &exchange, pages[i], NULL, NULL), 200);
         assert_true(text_is(exchange.reply.fixed, "<!doctype html>"));

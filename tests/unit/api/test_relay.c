@@ -450,6 +450,23 @@ static int on_connect_in_vain(void *context, uint8_t engine, struct attempt_id a
     return err_fail(err, ERR_UNSUPPORTED, "", "not by this engine");
 }
 
+static int on_connect_too_often(void *context, uint8_t engine, struct attempt_id attempt,
+                                uint16_t port, struct err *err)
+{
+    (void)context, (void)engine, (void)attempt, (void)port;
+    return err_fail(err, ERR_BUSY, "", "so many are open already");
+}
+
+static void test_an_engine_that_has_too_many(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    (void)state;
+    scene.world->service.connect = on_connect_too_often;
+    enter();
+    ask("GET / HTTP/1.1", scene.cookie, &out);
+    assert_said(&out, "HTTP/1.1 503 ");
+}
+
 static void test_an_engine_that_cannot(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT;
@@ -687,6 +704,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_a_task_that_speaks_no_http),
     TEST(test_many_answers),
     TEST(test_an_engine_that_cannot),
+    TEST(test_an_engine_that_has_too_many),
     TEST(test_a_revoked_token),
     TEST(test_tls),
     TEST(test_who_may_ask_for_a_way_in),

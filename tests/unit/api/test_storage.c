@@ -1,4 +1,7 @@
-/* Storages: whose they are, in the shapes of OpenPAI 1.x and before. */
+/* Storages: whose they are, in the shapes of OpenPAI 1.x and before; and how they are.
+ *
+ * Covers: src/api/storage_admin.c
+ */
 #include "unit.h"
 #include "world.h"
 
@@ -90,7 +93,20 @@ static void test_older_shapes(void **state)
     assert_int_equal(world_get(world, "/api/v2/storage/server/none", alice), 404);
 }
 
+static void test_health(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
+    assert_int_equal(world_get(world, "/api/v2/storage/health", alice), 403);
+    assert_int_equal(world_get(world, "/api/v2/storage/health", admin), 200);
+    assert_body(world, "{\"name\":\"home\",\"type\":\"directory\",\"directory\":\"/srv/home\","
+                       "\"claim\":\"\",\"server\":\"\",\"path\":\"\",\"share\":false,"
+                       "\"readOnly\":false,\"rootSquash\":false,\"jobs\":");
+    assert_body(world, "\"jobsNotRead\":0");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_health, setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_list, setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_one, setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_older_shapes, setup, world_teardown),

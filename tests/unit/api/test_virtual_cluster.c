@@ -27,7 +27,8 @@ static void test_virtual_clusters(void **state)
                      400);
     assert_body(world, "InvalidParametersError");
     assert_int_equal(world_get(world, "/api/v2/virtual-clusters?nodes", alice), 200);
-    assert_body(world, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4}}");
+    assert_body(world, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4,"
+                       "\"virtualCluster\":\"default\"}}");
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types", alice), 200);
     assert_body(world, "\"gpu\":1");
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types?vc=default", alice), 200);

@@ -1,5 +1,6 @@
 #include "world.h"
 #include "api/exec_session.h"
+#include "api/file_task.h"
 #include "api/log_search.h"
 #include "api/login.h"
 #include "api/passwords.h"
@@ -74,6 +75,12 @@ static void api_init(struct world *world)
     world->api.sessions = exec_sessions_new(&world->service);
     failed = log_search_start(&world->api, &err);
     assert(failed == 0);
+    struct arena arena;
+    arena_init(&arena);
+    failed = file_threads_start(&world->api.config.files, world->service.storages(world, &arena),
+                                &world->api.files, &err);
+    arena_release(&arena);
+    assert(failed == 0);
     world->api.watch = (struct service_watch){
         .notify = on_generation, .revoked = on_revoked, .context = &world->api};
     world->watch = &world->api.watch;
@@ -145,6 +152,7 @@ void world_free(struct world *world)
     exec_sessions_stop(world->api.sessions);
     exec_sessions_free(world->api.sessions);
     worker_free(world->api.search_worker);
+    file_threads_free(world->api.files);
     store_close(world->store);
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);

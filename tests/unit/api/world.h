@@ -58,7 +58,8 @@ struct world {
     const char *idempotency_key;                   /* likewise */
     char submit_key[300];                          /* what came of it, with the latest submission */
     const struct service_answer *submitted_before; /* to those that follow; NULL: they are new */
-    struct exchange *streaming;                    /* while a stream is open */
+    struct job_id secrets_job;  /* of the latest submission or dry run: whose secrets are taken */
+    struct exchange *streaming; /* while a stream is open */
 };
 
 /* Users: "admin" (password "admin-password"), "alice" and "bob" ("alice-password", …); one node of

@@ -111,6 +111,7 @@ static int on_submit(void *context, const struct service_submission *submission,
 {
     struct world *world = context;
     struct reading reading;
+    world->secrets_job = submission->secrets_job;
     snprintf(world->submit_key, sizeof world->submit_key, "%.*s", TEXT_ARG(submission->key));
     if (world->refuse)
         return refused(world, err);
@@ -131,14 +132,15 @@ static int64_t on_submits_used(void *context, const char *user)
     return 0;
 }
 
-static int on_trial(void *context, const char *user, struct text source, struct problems *problems,
-                    struct arena *arena, struct core_trial *trial, struct service_reply reply,
-                    struct err *err)
+static int on_trial(void *context, const struct service_submission *submission,
+                    struct problems *problems, struct arena *arena, struct core_trial *trial,
+                    struct service_reply reply, struct err *err)
 {
     struct world *world = context;
     struct reading reading;
     struct err refusal = {0};
-    int failed = reading_begin(&reading, user, source, problems, err);
+    world->secrets_job = submission->secrets_job;
+    int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
     if (!failed) {
         reading.event.now_ms = world->now_ms;
         int code = core_trial(world->core, &reading.event, arena, trial, &refusal);
@@ -222,6 +224,24 @@ static int on_node_act(void *context, enum service_node_action action, const cha
     snprintf(why, sizeof why, "%.*s", TEXT_ARG(reason));
     struct event event = {
         .kind = kinds[action], .user = user, .node = {.name = node, .address = "", .reason = why}};
+    world_step(world, &event, &reply);
+    return 0;
+}
+
+static int on_cluster_act(void *context, enum service_cluster_action action, const char *user,
+                          const char *cluster, struct text reason, struct service_reply reply,
+                          struct err *err)
+{
+    static const enum event_kind kinds[] = {
+        [SERVICE_CLUSTER_CLOSE] = EVENT_CLUSTER_CLOSE,
+        [SERVICE_CLUSTER_OPEN] = EVENT_CLUSTER_OPEN,
+    };
+    struct world *world = context;
+    char why[CLUSTER_CLOSED_WHY_MAX + 1];
+    (void)err;
+    snprintf(why, sizeof why, "%.*s", TEXT_ARG(reason));
+    struct event event = {
+        .kind = kinds[action], .user = user, .cluster = {.name = cluster, .reason = why}};
     world_step(world, &event, &reply);
     return 0;
 }
@@ -435,11 +455,12 @@ static int on_use(void *context, struct job_id job, struct attempt_id attempt, c
     return err_fail(err, ERR_NOT_FOUND, "", "nothing is known");
 }
 
-/* Of one node a GPU that works and one that is lost. */
+/* Of one node a GPU that works and one that is lost; others of its neighbours by name. */
 static void on_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
                     size_t *count)
 {
-    static const struct engine_gpu two[] = {
+    static const struct engine_gpu all[] = {
+        {.node = "m1", .uuid = "GPU-m", .job = "", .role = ""},
         {.node = "n1",
          .uuid = "GPU-0",
          .has_use = true,
@@ -452,11 +473,48 @@ static void on_gpus(void *context, struct arena *arena, const struct engine_gpu 
          .job = "",
          .role = ""},
         {.node = "n1", .uuid = "GPU-1", .index = 1, .is_lost = true, .job = "", .role = ""},
+        {.node = "n10", .uuid = "GPU-n", .job = "", .role = ""},
     };
     (void)context;
     (void)arena;
-    *gpus = two;
-    *count = 2;
+    *gpus = all;
+    *count = COUNT_OF(all);
+}
+
+/* Two about machines, of which one is over, and two about jobs of alice and of bob. */
+static int on_alerts(void *context, struct arena *arena, struct alert **alerts, size_t *count,
+                     struct err *err)
+{
+    static const struct alert all[] = {
+        {.name = "JobIdle",
+         .severity = "warn",
+         .labels = {{"job_name", "alice~train"}, {"username", "alice"}},
+         .summary = "no task of job alice~train works or writes",
+         .since_ms = 1764000060000},
+        {.name = "JobIdle",
+         .severity = "warn",
+         .labels = {{"job_name", "bob~train"}, {"username", "bob"}},
+         .summary = "no task of job bob~train works or writes",
+         .since_ms = 1764000030000},
+        {.name = "NvidiaGpuLost",
+         .severity = "error",
+         .labels = {{"node_name", "n1"}, {"minor_number", "1"}},
+         .summary = "GPU 1 of node n1 is lost",
+         .since_ms = 1764000000000},
+        {.name = "NodeNotReady",
+         .severity = "error",
+         .labels = {{"node_name", "n1"}},
+         .summary = "node n1 is lost",
+         .since_ms = 1764000010000,
+         .ended_ms = 1764000020000},
+    };
+    const struct world *world = context;
+    if (world->refuse)
+        return err_fail(err, world->refuse, "", "the test refuses it");
+    *count = COUNT_OF(all);
+    *alerts = ARENA_ARRAY(arena, struct alert, *count);
+    memcpy(*alerts, all, sizeof all);
+    return 0;
 }
 
 static const struct storage storages[] = {
@@ -476,13 +534,25 @@ static const struct storage storages[] = {
      .is_shared = true},
 };
 
+static struct storage_list on_storages(void *context, struct arena *arena)
+{
+    (void)context;
+    return storage_list_copy((struct storage_list){storages, COUNT_OF(storages)}, arena);
+}
+
+static const struct storage *on_storage(void *context, struct text name, struct arena *arena)
+{
+    return storage_find(on_storages(context, arena), name);
+}
+
 void world_service_init(struct world *world)
 {
     world->service = (struct service){
         .context = world,
         .store = world->store,
         .token_key = world->key,
-        .storages = {storages, COUNT_OF(storages)},
+        .storages = on_storages,
+        .storage = on_storage,
         .submit = on_submit,
         .submits_used = on_submits_used,
         .trial = on_trial,
@@ -490,6 +560,7 @@ void world_service_init(struct world *world)
         .scale = on_scale,
         .change = on_change,
         .node_act = on_node_act,
+        .cluster_act = on_cluster_act,
         .barrier = on_barrier,
         .reader_get = on_reader_get,
         .reader_put = on_reader_put,
@@ -503,6 +574,7 @@ void world_service_init(struct world *world)
         .note = on_note,
         .use = on_use,
         .gpus = on_gpus,
+        .alerts = on_alerts,
         .snapshot = on_snapshot,
         .snapshot_version = on_snapshot_version,
         .rules_get = on_rules_get,
