@@ -19,6 +19,8 @@ static const struct {
     {"priority", "jobPriority"},
 };
 
+static const char *const TIMES[] = {"since", "until"};
+
 /* Who is logged in, for "@me". */
 static int own_name(struct client *client, struct buf *name)
 {
@@ -46,6 +48,14 @@ int filter_query(struct cli *cli, struct client *client, struct buf *query)
         buf_format(query, "&%s=", FILTERS[i].key);
         client_encode(query, value);
     }
+    for (size_t i = 0; i < COUNT_OF(TIMES); i++) {
+        int64_t at_ms;
+        int code = cli_time(cli, TIMES[i], &at_ms);
+        if (code)
+            return code;
+        if (at_ms >= 0)
+            buf_format(query, "&%s=%lld", TIMES[i], (long long)(at_ms ? at_ms : 1));
+    }
     return 0;
 }
 
@@ -54,6 +64,8 @@ bool filter_is_given(const struct cli *cli)
     bool is_given = cli_flag(cli, "all");
     for (size_t i = 0; i < COUNT_OF(FILTERS); i++)
         is_given |= cli_value(cli, FILTERS[i].option) != NULL;
+    for (size_t i = 0; i < COUNT_OF(TIMES); i++)
+        is_given |= cli_value(cli, TIMES[i]) != NULL;
     return is_given;
 }
 

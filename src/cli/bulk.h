@@ -6,21 +6,24 @@
 #include "cli/command.h"
 
 /* The options by which jobs are filtered, for tables of options. */
-#define FILTER_OPTIONS                                                                             \
-    {"user", 'u', "NAMES", "jobs of these users (comma list; @me: yours)", NULL, 0},               \
-        {"state",                                                                                  \
-         0,                                                                                        \
-         "STATES",                                                                                 \
-         "in these states (comma list)",                                                           \
-         "WAITING RUNNING STOPPING SUCCEEDED STOPPED FAILED",                                      \
-         0},                                                                                       \
-        {"vc", 0, "NAMES", "in these virtual clusters (comma list)", NULL, 0},                     \
-        {"keyword", 'k', "TEXT", "with this text in name, user or virtual cluster", NULL, 0},      \
-        {"tag", 't', "TAGS", "with any of these tags (comma list)", NULL, 0},                      \
-        {"no-tag", 0, "TAGS", "with none of these tags (comma list)", NULL, 0},                    \
-    {                                                                                              \
-        "priority", 0, "CLASSES", "of these priority classes (comma list)",                        \
-            "oppo test prod crit default", 0                                                       \
+#define FILTER_OPTIONS                                                                               \
+    {"user", 'u', "NAMES", "jobs of these users (comma list; @me: yours)", NULL, 0},                 \
+        {"state",                                                                                    \
+         0,                                                                                          \
+         "STATES",                                                                                   \
+         "in these states (comma list)",                                                             \
+         "WAITING RUNNING STOPPING SUCCEEDED STOPPED FAILED",                                        \
+         0},                                                                                         \
+        {"vc", 0, "NAMES", "in these virtual clusters (comma list)", NULL, 0},                       \
+        {"keyword", 'k', "TEXT", "with this text in name, user or virtual cluster", NULL, 0},        \
+        {"tag", 't', "TAGS", "with any of these tags (comma list)", NULL, 0},                        \
+        {"no-tag", 0, "TAGS", "with none of these tags (comma list)", NULL, 0},                      \
+        {"since", 0, "TIME", "submitted at this time or later, or in the last 30m, 2h or 7d",        \
+         NULL,    0},                                                                                \
+        {"until", 0, "TIME", "submitted before this time, or more than 30m, 2h or 7d ago", NULL, 0}, \
+    {                                                                                                \
+        "priority", 0, "CLASSES", "of these priority classes (comma list)",                          \
+            "oppo test prod crit default", 0                                                         \
     }
 
 /* "&username=…" for each of them that was given. */

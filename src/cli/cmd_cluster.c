@@ -116,7 +116,21 @@ int run_exits(struct cli *cli)
 
 /* ---- virtual clusters ---- */
 
-static const char *cluster_heads[] = {"VC", "SKU", "TOTAL", "USED", "BAD", "OPPORTUNISTIC", NULL};
+static const char *cluster_heads[] = {"VC",  "SKU",           "TOTAL", "USED",
+                                      "BAD", "OPPORTUNISTIC", "STATE", NULL};
+
+/* "open", or "closed by alice since …: why". */
+static void cluster_state(struct table *table, const json_t *cluster)
+{
+    const char *by = field_text(cluster, "closedBy"), *why = field_text(cluster, "closedReason");
+    cleanup_buf struct buf text = BUF_INIT;
+    if (by) {
+        buf_format(&text, "closed by %s since ", by);
+        print_time(&text, field_int(cluster, "closedTime"));
+        buf_format(&text, "%s%s", why ? ": " : "", why ? why : "");
+    }
+    table_cell(table, by ? buf_cstr(&text) : "open");
+}
 
 static void cluster_rows(struct table *table, const char *name, const json_t *cluster)
 {
@@ -131,6 +145,7 @@ static void cluster_rows(struct table *table, const char *name, const json_t *cl
         table_format(table, "%lld", (long long)field_int(used, "gpu"));
         table_cell(table, NULL);
         table_cell(table, NULL);
+        cluster_state(table, cluster);
     }
     json_object_foreach (skus, sku, numbers) {
         table_cell(table, name);
@@ -139,6 +154,7 @@ static void cluster_rows(struct table *table, const char *name, const json_t *cl
         table_format(table, "%lld", (long long)field_int(numbers, "used"));
         table_format(table, "%lld", (long long)field_int(numbers, "bad"));
         table_format(table, "%lld", (long long)field_int(numbers, "opportunistic"));
+        cluster_state(table, cluster);
     }
 }
 
@@ -337,12 +353,47 @@ static int one_cluster(struct cli *cli, struct client *client, const char *name)
     return code;
 }
 
+static void cluster_path(struct buf *path, const char *name, const char *rest)
+{
+    buf_string(path, "/api/v2/virtual-clusters/");
+    client_encode(path, name);
+    buf_string(path, rest);
+}
+
+/* close NAME…, open NAME… */
+static int clusters_act(struct cli *cli)
+{
+    const char *action = cli->arguments[0], *reason = cli_value(cli, "reason");
+    const bool is_closing = !strcmp(action, "close");
+    if (!is_closing && strcmp(action, "open") != 0)
+        return cli_fail(EXIT_USAGE, "vc: the action is close or open, not %s", action);
+    if (reason && !is_closing)
+        return cli_fail(EXIT_USAGE, "vc: --reason goes with close");
+    json_auto_t *body = json_object();
+    json_object_set_new(body, "vcStatus", json_string(is_closing ? "stopped" : "running"));
+    if (reason)
+        json_object_set_new(body, "reason", json_string(reason));
+    char *text = json_dumps(body, JSON_COMPACT);
+    cli->arguments++; /* behind the action */
+    cli->argument_count--;
+    int code = each_argument(cli, &(struct each_call){cluster_path, "PUT", "/status", text,
+                                                      is_closing ? "closed" : "opened"});
+    cli->arguments--;
+    cli->argument_count++;
+    free(text);
+    return code;
+}
+
 int run_vc(struct cli *cli)
 {
+    if (cli->argument_count > 1)
+        return clusters_act(cli);
     struct client *client = cli_client(cli);
     json_auto_t *clusters = NULL;
     if (!client)
         return EXIT_REFUSED;
+    if (cli_value(cli, "reason"))
+        return cli_fail(EXIT_USAGE, "vc: --reason goes with close");
     if (cli->argument_count)
         return one_cluster(cli, client, cli->arguments[0]);
     int code = client_get(client, "/api/v2/virtual-clusters", &clusters);

@@ -4,6 +4,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/job_file.h"
 #include "cli/print.h"
 #include "cli/run_file.h"
 #include "sys/clock.h"
@@ -69,7 +70,7 @@ static void tell_end(const char *job, int code)
                 job);
 }
 
-static int submit_content(struct cli *cli, const char *file, struct text content, bool is_wait,
+static int submit_content(struct cli *cli, const struct job_submission *submission, bool is_wait,
                           bool is_follow)
 {
     struct client *client = cli_client(cli);
@@ -77,7 +78,7 @@ static int submit_content(struct cli *cli, const char *file, struct text content
         return EXIT_REFUSED;
     cleanup_buf struct buf name = BUF_INIT;
     bool is_quiet = cli->output == OUTPUT_TABLE && cli_flag(cli, "quiet");
-    int code = job_submit(client, file, content, &name);
+    int code = job_submit(client, submission, &name);
     if (!code && cli->output != OUTPUT_TABLE && !is_wait && !is_follow) {
         json_t *json = json_pack("{s:s}", "name", buf_cstr(&name));
         if (!print_raw(cli, json))
@@ -103,9 +104,34 @@ int run_submit(struct cli *cli)
     cleanup_buf struct buf content = BUF_INIT;
     int code = file_content(cli->arguments[0], &content);
     if (!code)
-        code = submit_content(cli, cli->arguments[0], buf_as_text(&content), cli_flag(cli, "wait"),
-                              cli_flag(cli, "follow"));
+        code = submit_content(cli,
+                              &(struct job_submission){.file = cli->arguments[0],
+                                                       .content = buf_as_text(&content),
+                                                       .secrets_of = cli_value(cli, "secrets-of")},
+                              cli_flag(cli, "wait"), cli_flag(cli, "follow"));
     return code;
+}
+
+/* ---- clone ---- */
+
+int run_clone(struct cli *cli)
+{
+    const char *job = cli->arguments[0];
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    cleanup_buf struct buf path = BUF_INIT, file = BUF_INIT;
+    cleanup_client_reply struct client_reply reply;
+    job_path(&path, job, "/config");
+    client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
+    if (reply.status != 200)
+        return client_explain(client, &reply, NULL);
+    if (!job_file_rename(buf_as_text(&reply.body), cli_value(cli, "name"), &file))
+        return cli_fail(EXIT_REFUSED, "the file of job %s has no name that could be changed", job);
+    return submit_content(
+        cli,
+        &(struct job_submission){.file = job, .content = buf_as_text(&file), .secrets_of = job},
+        cli_flag(cli, "wait"), cli_flag(cli, "follow"));
 }
 
 /* ---- run ---- */
@@ -117,7 +143,9 @@ int run_run(struct cli *cli)
     if (!code && cli_flag(cli, "print"))
         print_flush(&file);
     else if (!code)
-        code = submit_content(cli, "job", buf_as_text(&file), false, !cli_flag(cli, "detach"));
+        code = submit_content(
+            cli, &(struct job_submission){.file = "job", .content = buf_as_text(&file)}, false,
+            !cli_flag(cli, "detach"));
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "cli/account.h"
 #include "cli/job.h"
 #include "cli/print.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,8 @@ static const char *words_of(const json_t *template, const char *key, struct buf 
 
 static const char *state_of(const json_t *template)
 {
+    if (json_is_true(json_object_get(template, "official")))
+        return "official";
     if (field_has(template, "status"))
         return field_text(template, "status");
     return json_is_true(json_object_get(template, "isPrivate")) ? "private" : "groups";
@@ -93,7 +96,7 @@ static void query_put(const struct cli *cli, const char *key, struct buf *path)
 /* What a list shows, and -o prints: not job files and descriptions, which are long. */
 #define LIST_FIELDS                                                                                \
     "id,name,author,type,source,summary,categories,tags,isPublic,isPrivate,groupList,status,"      \
-    "reason,reviewer,useNumber,starNumber,starred,usedAt,createdAt,updatedAt"
+    "reason,reviewer,useNumber,starNumber,starred,official,usedAt,createdAt,updatedAt"
 
 /* All pages into one list. */
 static int list_read(const struct cli *cli, struct client *client, json_t *all)
@@ -104,6 +107,10 @@ static int list_read(const struct cli *cli, struct client *client, json_t *all)
     int code = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         query_put(cli, keys[i], &query);
+    if (cli_flag(cli, "official"))
+        buf_string(&query, "&official=true");
+    if (cli_flag(cli, "shared"))
+        buf_string(&query, "&shared=true");
     while (!code && has_more) {
         cleanup_buf struct buf path = BUF_INIT;
         json_t *page = NULL;
@@ -173,16 +180,66 @@ static int template_show(struct cli *cli, struct client *client)
     return code;
 }
 
+/* The path of one version of the template that the first argument names. */
+static int version_path(const struct cli *cli, struct client *client, long version,
+                        const char *rest, struct buf *path)
+{
+    cleanup_buf struct buf end = BUF_INIT;
+    buf_format(&end, "/versions/%ld%s", version, rest);
+    return template_path(client, cli->arguments[1], buf_cstr(&end), path);
+}
+
 static int template_get(struct cli *cli, struct client *client)
 {
     json_t *json = NULL;
-    int code = template_read(cli, client, &json);
+    long version;
+    int code = cli_number(cli, "version", 1, LONG_MAX, 0, &version);
+    if (!code && version) {
+        cleanup_buf struct buf path = BUF_INIT;
+        code = version_path(cli, client, version, "", &path);
+        if (!code)
+            code = client_get(client, buf_cstr(&path), &json);
+    } else if (!code)
+        code = template_read(cli, client, &json);
     if (!code) {
         cleanup_buf struct buf out = BUF_INIT;
         const char *protocol = field_text(json, "protocol");
         buf_string(&out, protocol ? protocol : "");
         print_flush(&out);
     }
+    json_decref(json);
+    return code;
+}
+
+static void versions_print(const struct cli *cli, const json_t *versions)
+{
+    static const char *const HEADS[] = {"VERSION", "SAVED", "BY", "SUMMARY", NULL};
+    cleanup_table struct table table;
+    cleanup_buf struct buf out = BUF_INIT;
+    table_init(&table, cli->has_colours, HEADS);
+    for (size_t i = 0; i < json_array_size(versions); i++) {
+        const json_t *version = json_array_get(versions, i);
+        cleanup_buf struct buf saved = BUF_INIT;
+        table_format(&table, "%lld%s", (long long)field_int(version, "version"),
+                     json_is_true(json_object_get(version, "current")) ? ", current" : "");
+        print_time(&saved, field_instant(version, "savedAt"));
+        table_cell(&table, buf_cstr(&saved));
+        table_cell(&table, field_text(version, "editor"));
+        table_cell(&table, field_text(version, "summary"));
+    }
+    table_print(&table, &out);
+    print_flush(&out);
+}
+
+static int template_versions(struct cli *cli, struct client *client)
+{
+    cleanup_buf struct buf path = BUF_INIT;
+    json_t *json = NULL;
+    int code = template_path(client, cli->arguments[1], "/versions", &path);
+    if (!code)
+        code = client_get(client, buf_cstr(&path), &json);
+    if (!code && !print_raw(cli, json))
+        versions_print(cli, json);
     json_decref(json);
     return code;
 }
@@ -330,14 +387,57 @@ static int template_unstar(struct cli *cli, struct client *client)
     return each(cli, client, "DELETE", "/star", NULL, "took the star of");
 }
 
+static int template_restore(struct cli *cli, struct client *client)
+{
+    cleanup_buf struct buf path = BUF_INIT, done = BUF_INIT;
+    long version;
+    int code = cli_number(cli, "version", 1, LONG_MAX, 0, &version);
+    if (!code && !version)
+        code = cli_fail(EXIT_USAGE, "template restore: say which one, with --version");
+    if (!code)
+        code = version_path(cli, client, version, "/restore", &path);
+    if (code)
+        return code;
+    buf_format(&done, "restored version %ld of template", version);
+    return account_send(client, "POST", buf_cstr(&path), json_object(), buf_cstr(&done),
+                        cli->arguments[1]);
+}
+
+static int official(struct cli *cli, struct client *client, bool is_official, const char *done)
+{
+    json_t *body = json_pack("{s:b}", "official", is_official);
+    int code = each(cli, client, "PUT", "/official", body, done);
+    json_decref(body);
+    return code;
+}
+
+static int template_official(struct cli *cli, struct client *client)
+{
+    return official(cli, client, true, "now official:");
+}
+
+static int template_unofficial(struct cli *cli, struct client *client)
+{
+    return official(cli, client, false, "no more official:");
+}
+
 int run_template(struct cli *cli)
 {
     static const struct account_action ACTIONS[] = {
-        {"list", 0, 0, template_list},      {"show", 1, 1, template_show},
-        {"get", 1, 1, template_get},        {"save", 2, 2, template_save},
-        {"remove", 1, -1, template_remove}, {"approve", 1, -1, template_approve},
-        {"reject", 1, -1, template_reject}, {"star", 1, -1, template_star},
-        {"unstar", 1, -1, template_unstar}, {NULL, 0, 0, NULL},
+        {"list", 0, 0, template_list},
+        {"show", 1, 1, template_show},
+        {"get", 1, 1, template_get},
+        {"save", 2, 2, template_save},
+        {"remove", 1, -1, template_remove},
+        {"approve", 1, -1, template_approve},
+        {"reject", 1, -1, template_reject},
+        {"star", 1, -1, template_star},
+        {"unstar", 1, -1, template_unstar},
+        {"versions", 1, 1, template_versions},
+        {"restore", 1, 1, template_restore},
+        {"official", 1, -1, template_official},
+        {"unofficial", 1, -1, template_unofficial},
+        {NULL, 0, 0, NULL},
     };
     return account_run(cli, ACTIONS);
 }

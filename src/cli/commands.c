@@ -33,6 +33,18 @@ static const struct cli_option SUBMIT_OPTIONS[] = {
     {"role", 'r', "ROLE", "task role whose log is followed (default: the first)", NULL, 0},
     {"index", 'i', "N", "task index whose log is followed (default: 0)", NULL, 0},
     {"quiet", 'q', NULL, "print only the job's name", NULL, 0},
+    {"secrets-of", 0, "JOB", "one of your jobs, whose secrets masked ones stand for", NULL,
+     KIND_JOB},
+    END,
+};
+
+static const struct cli_option CLONE_OPTIONS[] = {
+    {"name", 'n', "NAME", "name of the copy (default: JOB_2, after JOB_2 JOB_3, …)", NULL, 0},
+    {"wait", 'w', NULL, "wait until the job ends; exit with its code", NULL, 0},
+    {"follow", 'f', NULL, "show its log while waiting", NULL, 0},
+    {"role", 'r', "ROLE", "task role whose log is followed (default: the first)", NULL, 0},
+    {"index", 'i', "N", "task index whose log is followed (default: 0)", NULL, 0},
+    {"quiet", 'q', NULL, "print only the job's name", NULL, 0},
     END,
 };
 
@@ -49,6 +61,8 @@ static const struct cli_option RUN_OPTIONS[] = {
     {"priority", 0, "CLASS", "oppo, test, prod or crit", "oppo test prod crit", 0},
     {"retry", 0, "N", "retries after failures of its own (default: 0)", NULL, 0},
     {"env", 'e', "NAME=VALUE", "set a variable; may be repeated", NULL, 0},
+    {"notify", 0, "CHANGES",
+     "send a mail at these: running, retried, succeeded, stopped, failed (comma list)", NULL, 0},
     {"detach", 'd', NULL, "submit, do not wait", NULL, 0},
     {"print", 0, NULL, "only print the job file", NULL, 0},
     END,
@@ -154,6 +168,11 @@ static const struct cli_option NODE_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option CLUSTER_OPTIONS[] = {
+    {"reason", 0, "TEXT", "close: why, for people", NULL, 0},
+    END,
+};
+
 static const struct cli_option GROUP_OPTIONS[] = {
     {"description", 0, "TEXT", "what the group is for", NULL, 0},
     {"vc", 0, "NAMES", "virtual clusters that members may use (comma list; replaces)", NULL, 0},
@@ -191,6 +210,17 @@ static const struct cli_option AUDIT_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option ALERTS_OPTIONS[] = {
+    {"all", 'a', NULL, "also those that have ended within the last seven days", NULL, 0},
+    END,
+};
+
+static const struct cli_option STORAGE_OPTIONS[] = {
+    {"recursive", 'r', NULL, "get, put: folders with all that is in them", NULL, 0},
+    {"replace", 0, NULL, "get, put: replace the file that has this name", NULL, 0},
+    END,
+};
+
 static const struct cli_option TEMPLATE_OPTIONS[] = {
     {"keyword", 0, "TEXT", "list: part of name, author or summary", NULL, 0},
     {"author", 0, "USER", "list: templates of this user", NULL, 0},
@@ -198,6 +228,9 @@ static const struct cli_option TEMPLATE_OPTIONS[] = {
     {"category", 0, "NAMES", "likewise", NULL, 0},
     {"status", 0, "STATUS", "list: of this state", "private pending approved rejected", 0},
     {"order", 0, "ORDER", "list: the largest first (default: updated)", "updated uses stars", 0},
+    {"official", 0, NULL, "list: only those that an administrator calls official", NULL, 0},
+    {"shared", 0, NULL, "list: only those that are shared with everyone or with a group", NULL, 0},
+    {"version", 0, "N", "get, restore: this version", NULL, 0},
     {"summary", 0, "TEXT", "save: what it is for, in a line", NULL, 0},
     {"description", 0, "TEXT", "save: how it is used", NULL, 0},
     {"share", 0, "WITH", "save: private, public, or groups (comma list)", NULL, 0},
@@ -211,6 +244,9 @@ static const struct cli_option QUOTA_OPTIONS[] = {
 };
 
 static const struct cli_option ADMIN_OPTIONS[] = {
+    {"level", 0, "LEVEL", "log: error, warning, info or debug (default: all)", NULL, 0},
+    {"lines", 'n', "N", "log: so many of the newest (default: 100, at most 2000)", NULL, 0},
+    {"follow", 'f', NULL, "log: go on as lines come", NULL, 0},
     {"config", 0, "FILE", "the server's configuration: say what of it the machine cannot give",
      NULL, KIND_FILE},
     {"data", 0, "DIRECTORY",
@@ -235,6 +271,8 @@ static const struct cli_option KUBE_OPTIONS[] = {
     {"runtime-class", 0, "NAME", "of the pods", NULL, 0},
     {"priority-class", 0, "NAME", "of the pods", NULL, 0},
     {"taint", 0, "KEY", "of Skep's nodes (default: skep.internal/dedicated)", NULL, 0},
+    {"network", 0, "WHOSE", "that the pods are in (default: host, that of their nodes)", "host pod",
+     0},
     END,
 };
 
@@ -274,8 +312,18 @@ const struct cli_command COMMANDS[] = {
      "Submits a job file; - is standard input. When the command ends, the job is on the server's "
      "disk and will not be lost. When the connection is cut before the answer has come, the job is "
      "sent again for up to a minute, which makes no second job of it.\n\n"
+     "A file that skep config has printed has its secrets masked. With --secrets-of JOB a mask "
+     "stands for what JOB was submitted with: that of the whole block for all of its secrets, that "
+     "of one for the secret of the same name. JOB must be yours, an admin may not take the secrets "
+     "of others. Without it a masked secret is refused.\n\n"
      "With --wait or --follow the exit code is the job's own.",
      "skep submit --follow train.yaml", SUBMIT_OPTIONS, run_submit},
+    {"clone", "JOB", KIND_JOB, NULL, 1, 1, "submit a copy of one of your jobs",
+     "Submits the file of JOB again under another name, with its secrets; every other byte of the "
+     "file stays. JOB must be yours, because of the secrets. To change more, see skep submit "
+     "--secrets-of.\n\n"
+     "With --wait or --follow the exit code is the job's own.",
+     "skep clone --name train2 --follow train", CLONE_OPTIONS, run_clone},
     {"run", "COMMAND [ARGUMENT…]", KIND_REST, NULL, 1, -1, "run one command as a job",
      "Makes a job of one task role out of the flags, submits it, shows its log and exits with its "
      "code. One word is taken as a line of shell; several words are one command with its "
@@ -349,7 +397,9 @@ const struct cli_command COMMANDS[] = {
      "added up. What runs is looked at every ten seconds; of what ended earlier nothing is "
      "known.\n\n"
      "The network is that of the job's own network on a machine: its tasks there are each given an "
-     "equal part of it. Of a task on the machine's own network it is not known.",
+     "equal part of it. Of a task on the machine's own network it is not known.\n\n"
+     "With --node all that runs on the machine counts, not the tasks of jobs alone. Of a node of a "
+     "Kubernetes cluster processors and memory are known where the cluster has metrics-server.",
      "skep use --recent --role worker train", USE_OPTIONS, run_use},
     {"wait", "JOB…", KIND_JOB, NULL, 1, -1, "wait until jobs end",
      "Waits for all the jobs named and exits with the code of the first one that did not succeed: "
@@ -428,10 +478,15 @@ const struct cli_command COMMANDS[] = {
      "cause and about another try, and whether the operator or the program has it so. With a "
      "code, that row; --output yaml also shows what to do about it.",
      "skep exits 137", NO_OPTIONS, run_exits},
-    {"vc", "[NAME]", KIND_NONE, NULL, 0, 1, "show virtual clusters",
-     "Shows how many leaves of each SKU every virtual cluster owns and uses; of one that is named, "
-     "its cells as a tree, too, with the physical cells that they are bound to.",
-     NULL, NO_OPTIONS, run_vc},
+    {"vc", "[NAME|close NAME…|open NAME…]", KIND_CHOICE, "close open", 0, -1,
+     "show virtual clusters, close and open them",
+     "Shows how many leaves of each SKU every virtual cluster owns and uses, and whether it is "
+     "open; of one that is named, its cells as a tree, too, with the physical cells that they are "
+     "bound to.\n\n"
+     "`close NAME…` and `open NAME…` are for administrators. Nothing of a virtual cluster that is "
+     "closed starts: what runs goes on, jobs that are submitted wait and say why. It stays closed "
+     "over restarts of the server until it is opened.",
+     "skep vc close --reason 'a course until Friday' vc1", CLUSTER_OPTIONS, run_vc},
     {"cells", "", KIND_NONE, NULL, 0, 0, "show the physical cells as a tree",
      "Shows the cells of the physical cluster as a tree: how many leaves below each are used, free "
      "and bad, their state, and for whom they are used. `skep vc NAME` shows a virtual cluster so.",
@@ -511,6 +566,11 @@ const struct cli_command COMMANDS[] = {
      "A time is a day such as 2026-11-22, a time of a day such as \"2026-11-22 09:30\", or so long "
      "ago: 30m, 2h, 7d.",
      "skep audit --since 7d --subject alice -o wide", AUDIT_OPTIONS, run_audit},
+    {"alerts", "", KIND_NONE, NULL, 0, 0, "show what needs attention, and since when",
+     "Shows what is wrong now, the newest first: nodes that are not ready or closed, GPUs with "
+     "errors, the server's own checks, jobs whose tasks stand still. Administrators see all; "
+     "others see what is about their own jobs.",
+     "skep alerts --all", ALERTS_OPTIONS, run_alerts},
     {"quota", "[ACTION [NAME [QUOTA…]]]", KIND_CHOICE, "show set unset", 0, -1,
      "show and change how much users may have and do",
      "Shows your own quotas and what of them is used, or those of NAME. For administrators: "
@@ -524,20 +584,45 @@ const struct cli_command COMMANDS[] = {
      "those of users who have more of them than that go first.",
      "skep quota set alice liveJobs=20 gpus=8", QUOTA_OPTIONS, run_quota},
     {"template", "ACTION [NAME…]", KIND_CHOICE,
-     "list show get save remove approve reject star unstar", 1, -1,
-     "keep job files as templates, and share them",
+     "list show get save remove approve reject star unstar versions restore official unofficial", 1,
+     -1, "keep job files as templates, and share them",
      "`list` shows your templates and those that others share, `show NAME` one, and `get NAME` "
      "prints its job file. NAME is your own one's, AUTHOR~NAME another's, or an id.\n\n"
      "`save NAME FILE` keeps a job file; one of this name is replaced, and what no option names "
      "stays as it was. The values of its secrets are masked. With --share public everyone sees it "
      "once an administrator has approved it, and again after each change; with the names of groups "
      "their members see it at once. `remove NAME…` removes some, `star` and `unstar` mark them.\n\n"
-     "For administrators: `approve NAME…`, and `reject NAME…` with --reason.",
+     "The newest ten versions of a template are kept: `versions NAME` lists them, `get NAME "
+     "--version N` prints the job file of one, and `restore NAME --version N` makes it the newest "
+     "one again. These are for its author and administrators.\n\n"
+     "For administrators: `approve NAME…`, `reject NAME…` with --reason, and `official NAME…` and "
+     "`unofficial NAME…` of what is approved. A change by its author takes both away.",
      "skep template save mnist train.yaml --tag vision,small --share public", TEMPLATE_OPTIONS,
      run_template},
-    {"admin", "ACTION", KIND_CHOICE, "check settings", 1, 1, "look after a server and its machine",
+    {"storage", "ACTION [NAME…]", KIND_CHOICE, "ls get put mkdir rm mv", 1, -1,
+     "read and write files of storages",
+     "`ls` shows the storages that your jobs can have mounted, `ls STORAGE/FOLDER` what is in one. "
+     "`get STORAGE/PATH [FILE]` fetches a file (`-` is standard output), `put FILE STORAGE/PATH` "
+     "brings one there, and `put FILE… STORAGE/FOLDER/` several. `mkdir STORAGE/FOLDER` makes a "
+     "folder, `rm STORAGE/PATH…` removes files and empty folders, and "
+     "`mv STORAGE/PATH STORAGE/PATH` renames one. `put -r` and `get -r` take folders: links and "
+     "what "
+     "else is no plain file are left out and named, and one failure does not keep the others "
+     "out.\n\n"
+     "PATH is below what a job sees of the storage: your own folder where each user has one. A "
+     "file "
+     "is there when all of it has come, and nothing is replaced without --replace.",
+     "skep storage put train.py home/code/", STORAGE_OPTIONS, run_storage},
+    {"admin", "ACTION", KIND_CHOICE, "check log settings storages", 1, 1,
+     "look after a server and its machine",
      "`settings` shows the server's configuration as it counts now: every key, its value, and "
      "where that comes from, with -o wide also what it is for. Passwords are masked. For "
+     "administrators.\n\n"
+     "`storages` shows how each storage is: whether its folder is there and can be written to, the "
+     "size of its disk and what is free of it, and how many jobs run with it. For "
+     "administrators.\n\n"
+     "`log` shows the newest lines of the server's own log, of which it keeps 2,000 in memory; "
+     "--level leaves out what is less important, and --follow goes on until Ctrl-C. For "
      "administrators.\n\n"
      "`check` says what the machine on which it runs can give to the walls between tasks, and what "
      "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "
@@ -554,8 +639,9 @@ const struct cli_command COMMANDS[] = {
     {"kube", "ACTION", KIND_CHOICE, "check", 1, 1, "look at a Kubernetes cluster",
      "`check` says what a cluster lacks before Skep is installed in it: whether it is reached, its "
      "version and clock, the rights of Skep's account, the namespace and what its Pod Security "
-     "level lets in, the nodes that fit and their GPUs, the kubelets, and a storage class for "
-     "skepd's own volume. Nothing is changed in the cluster: a pod is only tried (dryRun).\n\n"
+     "level lets in, the nodes that fit and their GPUs, the kubelets, whether metrics-server tells "
+     "what nodes use, and a storage class for skepd's own volume. Nothing is changed in the "
+     "cluster: a pod is only tried (dryRun).\n\n"
      "It asks as whom the kubeconfig names. With --account the rights of that service account are "
      "looked at (an administrator may ask that). Some of it only an administrator can see: asked "
      "as Skep's own account it is unknown.\n\n"

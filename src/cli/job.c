@@ -97,13 +97,19 @@ static void submit_ask(struct client *client, const struct client_request *reque
     }
 }
 
-int job_submit(struct client *client, const char *file, struct text content, struct buf *name)
+int job_submit(struct client *client, const struct job_submission *submission, struct buf *name)
 {
     char key[KEY_SIZE];
+    cleanup_buf struct buf path = BUF_INIT;
+    buf_string(&path, "/api/v2/jobs");
+    if (submission->secrets_of) {
+        buf_string(&path, "?secretsOf=");
+        client_encode(&path, submission->secrets_of);
+    }
     struct client_request request = {.method = "POST",
-                                     .path = "/api/v2/jobs",
+                                     .path = buf_cstr(&path),
                                      .content_type = "text/plain",
-                                     .body = content,
+                                     .body = submission->content,
                                      .idempotency_key = key};
     cleanup_client_reply struct client_reply reply = {0};
     int code = submit_key_make(key);
@@ -111,7 +117,7 @@ int job_submit(struct client *client, const char *file, struct text content, str
         return code;
     submit_ask(client, &request, &reply);
     if (reply.status < 200 || reply.status > 299) {
-        code = client_explain(client, &reply, file);
+        code = client_explain(client, &reply, submission->file);
     } else {
         json_t *json = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
         const char *full = field_text(json, "name");

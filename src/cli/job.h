@@ -23,7 +23,12 @@ int each_argument(struct cli *cli, const struct each_call *call);
 int file_content(const char *path, struct buf *content);
 
 /* Submit; the job's full name into `name`. */
-int job_submit(struct client *client, const char *file, struct text content, struct buf *name);
+struct job_submission {
+    const char *file;       /* the file's name, for what is said of it */
+    struct text content;    /* … and what is in it */
+    const char *secrets_of; /* the job whose secrets masked ones stand for; NULL: none do */
+};
+int job_submit(struct client *client, const struct job_submission *submission, struct buf *name);
 
 struct wait_options {
     long timeout_s; /* 0: none */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "cli/client.h"
 #include "cli/print.h"
 #include "kube/rights.h"
 #include "sys/clock.h"
@@ -152,10 +153,12 @@ static void right_check(struct kube_judge *judge, const struct kube_right *right
         if (verdict == DENIED)
             buf_format(&denied, "%s%s", denied.length ? " " : "", verb);
     }
-    const char *name = arena_format(judge->arena, "right %s", right->resource);
+    const char *name =
+        arena_format(judge->arena, right->is_for_metrics ? "right %s.%s" : "right %s",
+                     right->resource, right->group);
     const char *where = right->is_of_cluster ? "the cluster" : judge->wants->space;
     if (denied.length > 0)
-        kube_find(judge, name, MACHINE_MISSING,
+        kube_find(judge, name, right->can_lack ? MACHINE_LESS : MACHINE_MISSING,
                   arena_format(judge->arena, "%s: apply deploy/kubernetes/%s", right->without,
                                right->is_for_claims ? "rights-dra.yaml" : "rights.yaml"),
                   "not in %.50s: %.60s", where, buf_cstr(&denied));
@@ -169,7 +172,8 @@ static void right_check(struct kube_judge *judge, const struct kube_right *right
 static void rights_check(struct kube_judge *judge)
 {
     for (size_t i = 0; i < KUBE_RIGHT_COUNT; i++)
-        if (!KUBE_RIGHTS[i].is_for_claims || judge->wants->way == KUBE_WAY_DRA)
+        if ((!KUBE_RIGHTS[i].is_for_claims || judge->wants->way == KUBE_WAY_DRA) &&
+            (!KUBE_RIGHTS[i].is_for_metrics || judge->wants->has_metrics))
             right_check(judge, &KUBE_RIGHTS[i]);
 }
 
@@ -209,9 +213,9 @@ static json_t *pod_make(const struct kube_wants *wants)
                   "securityContext", security, "resources", "limits", "cpu", "1", "memory", "64Mi",
                   "requests", "cpu", "1", "memory", "64Mi");
     json_t *toleration = json_pack("{ss,ss}", "key", wants->taint, "operator", "Exists");
-    json_t *spec =
-        json_pack("{sb,sb,ss,s[o],s[o]}", "hostNetwork", 1, "automountServiceAccountToken", 0,
-                  "restartPolicy", "Never", "tolerations", toleration, "containers", container);
+    json_t *spec = json_pack("{sb,sb,ss,s[o],s[o]}", "hostNetwork", !wants->is_in_pod_network,
+                             "automountServiceAccountToken", 0, "restartPolicy", "Never",
+                             "tolerations", toleration, "containers", container);
     if (wants->runtime_class[0])
         json_object_set_new(spec, "runtimeClassName", json_string(wants->runtime_class));
     if (wants->priority_class[0])
@@ -232,8 +236,11 @@ static void pod_check(struct kube_judge *judge)
     const char *meaning =
         "a policy of the cluster or the namespace does not let Skep's pods in: see its admission";
     if (strstr(message, "violates PodSecurity"))
-        meaning = "tasks are in the network of their nodes: label the namespace "
-                  "pod-security.kubernetes.io/enforce=privileged";
+        meaning = judge->wants->is_in_pod_network
+                      ? "label the namespace pod-security.kubernetes.io/enforce=baseline: images "
+                        "run as root"
+                      : "tasks are in the network of their nodes: label the namespace "
+                        "pod-security.kubernetes.io/enforce=privileged, or use network: pod";
     else if (strstr(message, "RuntimeClass"))
         meaning = "make the runtime class, or name another";
     else if (strstr(message, "PriorityClass"))
@@ -265,16 +272,33 @@ static bool is_admitted(struct kube_judge *judge, json_t *pod)
 
 static void host_users_check(struct kube_judge *judge)
 {
-    json_t *with_network = pod_make(judge->wants), *without = pod_make(judge->wants);
-    json_object_set_new(json_object_get(with_network, "spec"), "hostUsers", json_false());
+    const struct kube_wants *wants = judge->wants;
+    const bool are_wanted = strcmp(wants->users, "off") != 0;
+    const bool are_required = strcmp(wants->users, "required") == 0;
+    json_t *own = pod_make(wants), *without = pod_make(wants);
+    json_object_set_new(json_object_get(own, "spec"), "hostUsers", json_false());
     json_object_set_new(json_object_get(without, "spec"), "hostUsers", json_false());
     json_object_set_new(json_object_get(without, "spec"), "hostNetwork", json_false());
-    const bool can_both = is_admitted(judge, with_network), can = is_admitted(judge, without);
-    kube_find(judge, "hostUsers", can_both ? MACHINE_GOOD : MACHINE_LESS,
+    const bool can_here = is_admitted(judge, own), can = is_admitted(judge, without);
+    if (wants->is_in_pod_network) {
+        kube_find(judge, "hostUsers",
+                  can            ? MACHINE_GOOD
+                  : are_required ? MACHINE_MISSING
+                                 : MACHINE_LESS,
+                  are_required ? "no task runs: enable the feature gate UserNamespacesSupport of "
+                                 "the API server, or leave userNamespaces: required out"
+                               : "root of a task is root of its node, without most of its "
+                                 "capabilities: the cluster gives pods no user ids of their own",
+                  can && !are_wanted ? "offered; userNamespaces is off"
+                  : can              ? "offered"
+                                     : "not offered");
+        return;
+    }
+    kube_find(judge, "hostUsers", can_here ? MACHINE_GOOD : MACHINE_LESS,
               "root of a task is root of its node, without most of its capabilities: the cluster "
               "gives pods in their node's network no user ids of their own",
-              can_both ? "offered, with the node's network too"
-              : can    ? "offered, but not with the node's network"
+              can_here ? "offered, with the node's network too"
+              : can    ? "offered, but not with the node's network: network: pod has them"
                        : "not offered");
 }
 
@@ -292,6 +316,38 @@ static void watch_list_check(struct kube_judge *judge)
     else
         kube_find(judge, "WatchList", MACHINE_GOOD, "",
                   is_good(&reply) ? "offered" : "not offered; lists are read by pages");
+}
+
+/* What nodes use, as engine/kubernetes/node_ask.c asks for it. */
+static void metrics_check(struct kube_judge *judge)
+{
+    cleanup_reply struct kube_reply reply = {0};
+    cleanup_buf struct buf path = BUF_INIT;
+    static const char lacks[] = "charts of nodes have no processors and no memory: ";
+    if (!judge->wants->has_metrics)
+        return;
+    buf_string(&path, "/apis/metrics.k8s.io/v1beta1/nodes?limit=500&labelSelector=");
+    client_encode(&path, judge->wants->selector);
+    ask(judge, buf_cstr(&path), NULL, &reply);
+    const size_t count = json_array_size(json_object_get(reply.json, "items"));
+    if (is_good(&reply) && count > 0)
+        kube_find(judge, "node metrics", MACHINE_GOOD, "", "of %zu node%s", count,
+                  count == 1 ? "" : "s");
+    else if (is_good(&reply))
+        kube_find(judge, "node metrics", MACHINE_LESS,
+                  arena_format(judge->arena, "%swait until metrics-server has read them", lacks),
+                  "of no node");
+    else if (reply.status == STATUS_FORBIDDEN)
+        kube_find(judge, "node metrics", MACHINE_UNKNOWN, needs_admin,
+                  "nodes of metrics.k8s.io cannot be listed");
+    else if (reply.status == STATUS_NOT_FOUND)
+        kube_find(judge, "node metrics", MACHINE_LESS,
+                  arena_format(judge->arena, "%sinstall metrics-server", lacks),
+                  "there is no metrics.k8s.io/v1beta1");
+    else
+        kube_find(judge, "node metrics", MACHINE_LESS,
+                  arena_format(judge->arena, "%ssee that metrics-server runs", lacks), "%.118s",
+                  reply.trouble);
 }
 
 static void storage_check(struct kube_judge *judge)
@@ -356,6 +412,7 @@ size_t kube_check(struct kube_ask *to, const struct kube_wants *wants, struct ar
     runtime_class_check(&judge);
     kube_nodes_check(&judge);
     watch_list_check(&judge);
+    metrics_check(&judge);
     storage_check(&judge);
     return judge.count;
 }

@@ -15,6 +15,7 @@ struct nodes {
     size_t with_plugin, with_label;
     long long gpus, labelled;
     size_t with_infiniband;
+    size_t with_own_users;
     const char *taint;                 /* of one that is tainted */
     const char *tried[KUBELETS_TRIED]; /* ready ones */
     size_t tried_count;
@@ -85,6 +86,20 @@ static void devices_count(struct kube_judge *judge, const json_t *node, struct n
     nodes->labelled += offered > 0 ? offered : labelled;
 }
 
+/* Its runtime gives pods user ids of their own, as kubelets of 1.31 and newer tell. */
+static bool has_own_users(const struct kube_judge *judge, const json_t *status)
+{
+    const json_t *handler;
+    size_t i;
+    json_array_foreach (json_object_get(status, "runtimeHandlers"), i, handler) {
+        const char *name = field_text(handler, "name");
+        const json_t *features = json_object_get(handler, "features");
+        if (name && strcmp(name, judge->wants->runtime_class) == 0)
+            return json_is_true(json_object_get(features, "userNamespaces"));
+    }
+    return false;
+}
+
 static void node_count(struct kube_judge *judge, const json_t *node, struct nodes *nodes)
 {
     const json_t *spec = json_object_get(node, "spec"), *status = json_object_get(node, "status");
@@ -96,6 +111,7 @@ static void node_count(struct kube_judge *judge, const json_t *node, struct node
     nodes->old += is_old(field_text(json_object_get(status, "nodeInfo"), "kubeletVersion"));
     taints_count(judge, spec, nodes);
     devices_count(judge, node, nodes);
+    nodes->with_own_users += has_own_users(judge, status);
     if (name && has_ready && nodes->tried_count < KUBELETS_TRIED)
         nodes->tried[nodes->tried_count++] = arena_copy(judge->arena, text_of(name));
 }
@@ -253,6 +269,21 @@ static void infiniband_check(struct kube_judge *judge, const struct nodes *nodes
                   "%zu of %zu nodes offer %.70s", nodes->with_infiniband, nodes->count, resource);
 }
 
+static void users_check(struct kube_judge *judge, const struct nodes *nodes)
+{
+    const bool are_required = strcmp(judge->wants->users, "required") == 0;
+    if (strcmp(judge->wants->users, "off") == 0)
+        return;
+    kube_find(judge, "user namespaces",
+              nodes->with_own_users == nodes->count        ? MACHINE_GOOD
+              : nodes->with_own_users == 0 && are_required ? MACHINE_MISSING
+                                                           : MACHINE_LESS,
+              are_required ? "the other nodes get no tasks: they need Linux 6.3, containerd 2.0 or "
+                             "CRI-O 1.25, and a kubelet that tells it"
+                           : "on the other nodes root of a task is root of the node",
+              "the runtime of %zu of %zu nodes has them", nodes->with_own_users, nodes->count);
+}
+
 /* --- kubelets --- */
 
 /* What one of the nodes answers to the API server; the status of the first that answers well, or of
@@ -306,5 +337,6 @@ void kube_nodes_check(struct kube_judge *judge)
         return;
     gpus_check(judge, &nodes);
     infiniband_check(judge, &nodes);
+    users_check(judge, &nodes);
     kubelets_check(judge, &nodes);
 }

@@ -135,7 +135,11 @@ int kube_wants_read(const struct cli *cli, struct arena *arena, struct kube_want
     wants->taint = setting(cli, "taint", engine, "taint", "skep.internal/dedicated");
     wants->runtime_class = setting(cli, "runtime-class", engine, "runtimeClass", "");
     wants->priority_class = setting(cli, "priority-class", engine, "priorityClass", "");
+    wants->is_in_pod_network =
+        strcmp(setting(cli, "network", engine, "network", "host"), "pod") == 0;
+    wants->users = doc_get_text(engine, "userNamespaces", "off").at;
     wants->infiniband_resource = doc_get_text(engine, "infinibandResource", "").at;
+    wants->has_metrics = !text_is(doc_get_text(engine, "nodeMetrics", ""), "off");
     wants->has_template = doc_get_text(engine, "podTemplate", "").length > 0;
     wants->service_account = doc_get_text(engine, "serviceAccount", "").at;
     return 0;

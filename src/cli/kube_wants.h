@@ -22,7 +22,10 @@ struct kube_wants { /* strings live in the arena, or in the command line */
     const char *device_driver, *device_class;                     /* KUBE_WAY_DRA */
     const char *infiniband_resource;                              /* "": none is wanted */
     const char *runtime_class, *priority_class, *service_account; /* "": none */
+    bool has_metrics;                                             /* nodeMetrics is not off */
     bool has_template;                                            /* the engine has a podTemplate */
+    bool is_in_pod_network;                                       /* network: pod */
+    const char *users;                                            /* userNamespaces; "off" */
 };
 
 /* 0, or an exit code after a message. */

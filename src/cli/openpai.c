@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "cli/openpai_plugins.h"
 #include "cli/openpai_rules.h"
 #include "cli/openpai_volumes.h"
 #include <assert.h>
@@ -395,6 +396,17 @@ static bool has_rules_below(const struct openpai_rule *rules, const char *path)
     return false;
 }
 
+static void plugins_take(struct importer *importer, const char *path, const struct doc *doc)
+{
+    if (doc->kind != DOC_LIST) {
+        note_add(importer, NOTE_TO_DO, SERVICES, path, "it is no list: look at it yourself");
+        return;
+    }
+    const char *value = openpai_plugins(doc, SERVICES, path, importer->arena, importer->output);
+    if (value)
+        setting_add(importer, "portal.plugins", value);
+}
+
 static void special_take(struct importer *importer, enum openpai_special special, const char *path,
                          const struct doc *doc)
 {
@@ -410,6 +422,9 @@ static void special_take(struct importer *importer, enum openpai_special special
         break;
     case SPECIAL_TLS:
         tls_take(importer, path, doc);
+        break;
+    case SPECIAL_PLUGINS:
+        plugins_take(importer, path, doc);
         break;
     case SPECIAL_NONE:
         break;

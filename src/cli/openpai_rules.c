@@ -47,7 +47,7 @@ const struct openpai_rule OPENPAI_SERVICES[] = {
     GONE("rest-server.launcher-type", "Skep runs jobs itself"),
     GONE("rest-server.sql-max-connection", "Skep needs no limit of connections"),
     TO_DO("rest-server.server-port", "the API listens at api.listen, for clients and the portal"),
-    TO_DO("webportal.plugins", "the portal has no plugins"),
+    SPECIAL("webportal.plugins", SPECIAL_PLUGINS),
     GONE("webportal", "skepd serves the portal itself, at api.listen"),
     SPECIAL("pylon.ssl", SPECIAL_TLS),
     TO_DO("pylon", "the API and the portal are at api.listen: put a reverse proxy before it "

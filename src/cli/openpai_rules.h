@@ -3,7 +3,14 @@
 #define CLI_OPENPAI_RULES_H
 #include "cli/openpai.h"
 
-enum openpai_special { SPECIAL_NONE, SPECIAL_CELLS, SPECIAL_OIDC, SPECIAL_GROUPS, SPECIAL_TLS };
+enum openpai_special {
+    SPECIAL_NONE,
+    SPECIAL_CELLS,
+    SPECIAL_OIDC,
+    SPECIAL_GROUPS,
+    SPECIAL_TLS,
+    SPECIAL_PLUGINS,
+};
 
 struct openpai_rule {
     const char *path; /* of a setting, or of a whole section; NULL ends the table */

@@ -1,5 +1,6 @@
 #include "cli/run_file.h"
 #include "base/json_writer.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include <string.h>
 #include <sys/random.h>
@@ -122,6 +123,53 @@ static int run_role(const struct cli *cli, const struct run_numbers *numbers,
     return 0;
 }
 
+/* Of which changes of the job its user is told. */
+static int run_notices(const char *list, struct json_writer *json)
+{
+    static const char *const kinds[] = {"running", "retried", "succeeded", "stopped", "failed"};
+    bool is_asked[COUNT_OF(kinds)] = {false};
+    struct text rest = text_of(list);
+    while (rest.at) {
+        const struct text word = text_cut(&rest, ',');
+        size_t kind = 0;
+        while (kind < COUNT_OF(kinds) && !text_is(word, kinds[kind]))
+            kind++;
+        if (kind == COUNT_OF(kinds))
+            return cli_fail(EXIT_USAGE,
+                            "--notify takes running, retried, succeeded, stopped and failed, with "
+                            "commas, got '%.*s'",
+                            TEXT_ARG(word));
+        is_asked[kind] = true;
+    }
+    json_key(json, "jobStatusChangeNotification");
+    json_object(json);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (is_asked[i])
+            json_key_bool(json, kinds[i], true);
+    json_object_end(json);
+    return 0;
+}
+
+static int run_extras(const struct cli *cli, struct json_writer *json)
+{
+    const char *priority = cli_value(cli, "priority"), *notices = cli_value(cli, "notify");
+    int code = 0;
+    if (!priority && !notices)
+        return 0;
+    json_key(json, "extras");
+    json_object(json);
+    if (priority) {
+        json_key(json, "hivedScheduler");
+        json_object(json);
+        json_key_string(json, "jobPriorityClass", priority);
+        json_object_end(json);
+    }
+    if (notices)
+        code = run_notices(notices, json);
+    json_object_end(json);
+    return code;
+}
+
 /* The job file: JSON, which is YAML as well. */
 int run_file(const struct cli *cli, struct buf *out)
 {
@@ -158,15 +206,9 @@ int run_file(const struct cli *cli, struct buf *out)
         json_key_string(&json, "virtualCluster", cli_value(cli, "vc"));
         json_object_end(&json);
     }
-    if (cli_value(cli, "priority")) {
-        json_key(&json, "extras");
-        json_object(&json);
-        json_key(&json, "hivedScheduler");
-        json_object(&json);
-        json_key_string(&json, "jobPriorityClass", cli_value(cli, "priority"));
-        json_object_end(&json);
-        json_object_end(&json);
-    }
+    code = run_extras(cli, &json);
+    if (code)
+        return code;
     json_object_end(&json);
     buf_char(out, '\n');
     return 0;

@@ -95,6 +95,16 @@ static void row_put(struct table *table, const json_t *reply, size_t row, bool h
     table_cell(table, buf_cstr(&curve));
 }
 
+/* Of a machine of a cluster only what the cluster tells is known. */
+static void lack_put(struct buf *out, const json_t *reply)
+{
+    const json_t *use = json_object_get(reply, "use");
+    if (field_has(reply, "taskCount") || field_has(use, "cpu") || field_has(use, "memory"))
+        return;
+    buf_string(out, "processors and memory are not known: a Kubernetes cluster tells them of its "
+                    "nodes where it has metrics-server\n");
+}
+
 void use_print(struct buf *out, const json_t *reply, bool has_blocks, bool has_colours)
 {
     static const char *const HEADS[] = {"USED", "GIVEN", "MEAN", "MOST", "OVER TIME", NULL};
@@ -102,6 +112,7 @@ void use_print(struct buf *out, const json_t *reply, bool has_blocks, bool has_c
     int64_t length_ms = field_int(reply, "pointCount") * field_int(reply, "stepSeconds") * 1000;
     if (length_ms == 0) {
         buf_string(out, "nothing is known yet: what runs is looked at every ten seconds\n");
+        lack_put(out, reply);
         return;
     }
     print_time(out, begin_ms);
@@ -116,4 +127,5 @@ void use_print(struct buf *out, const json_t *reply, bool has_blocks, bool has_c
     for (size_t i = 0; i < COUNT_OF(ROWS); i++)
         row_put(&table, reply, i, has_blocks);
     table_print(&table, out);
+    lack_put(out, reply);
 }

@@ -31,13 +31,16 @@ static void what_is_found_is_asked_for_by_name(void **state)
                              "{\"name\":\"a~2\",\"outcome\":\"conflict\",\"message\":\"no\"}]}"}},
         .count = 2};
     (void)state;
-    assert_int_equal(run(&answers, "stop --user a --state RUNNING --keyword x&y", &stop, printed,
-                         sizeof printed),
-                     EXIT_REFUSED);
+    assert_int_equal(
+        run(&answers, "stop --user a --state RUNNING --keyword x&y --since 1d --until 2020-01-01",
+            &stop, printed, sizeof printed),
+        EXIT_REFUSED);
     assert_string_equal(printed, "stopping a~1\n");
     assert_non_null(strstr(answers.requests[0],
                            "POST /api/v2/bulk/jobs?limit=1000&username=a&state=RUNNING&"
-                           "keyword=x%26y&dryRun=true&offset=0 HTTP"));
+                           "keyword=x%26y&since="));
+    assert_non_null(strstr(answers.requests[0], "&until=15"));
+    assert_non_null(strstr(answers.requests[0], "&dryRun=true&offset=0 HTTP"));
     assert_non_null(strstr(answers.requests[1], "POST /api/v2/bulk/jobs HTTP"));
     assert_non_null(
         strstr(answers.requests[1], "{\"action\":\"stop\",\"jobs\":[\"a~1\",\"a~2\"]}"));

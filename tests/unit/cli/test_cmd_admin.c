@@ -45,6 +45,55 @@ static void settings_are_shown_with_their_sources(void **state)
           "api.socket: changed in the file, takes effect only after a restart\n");
 }
 
+static void storages_are_shown_with_what_is_wrong(void **state)
+{
+    static const char STORAGES[] =
+        "{\"storages\":["
+        "{\"name\":\"home\",\"directory\":\"/srv/home\",\"claim\":\"\",\"jobs\":2,\"health\":{"
+        "\"state\":\"well\",\"message\":\"\",\"totalBytes\":1073741824,\"freeBytes\":536870912}},"
+        "{\"name\":\"old\",\"directory\":\"/srv/old\",\"claim\":\"\",\"jobs\":0,\"health\":{"
+        "\"state\":\"absent\",\"message\":\"/srv/old cannot be opened: none\"}},"
+        "{\"name\":\"pods\",\"directory\":\"\",\"claim\":\"data\",\"jobs\":0,\"health\":{"
+        "\"state\":\"elsewhere\",\"message\":\"\"}}],"
+        "\"jobsRead\":500,\"jobsNotRead\":7}";
+    struct answers answers = {.items = {{"200 OK", STORAGES}}, .count = 1};
+    char printed[PRINTED_MAX];
+    (void)state;
+    assert_int_equal(answers_command(&answers, "admin storages", printed, sizeof printed), 0);
+    assert_string_equal(printed, "STORAGE  STATE      FREE     SIZE     JOBS  WHERE\n"
+                                 "home     well       0.5 GiB  1.0 GiB  2     /srv/home\n"
+                                 "old      absent     -        -        0     /srv/old\n"
+                                 "pods     elsewhere  -        -        0     claim data\n"
+                                 "old: /srv/old cannot be opened: none\n"
+                                 "JOBS counts the newest 500 that run; 7 more do\n");
+    assert_non_null(strstr(answers.requests[0], "GET /api/v2/storage/health HTTP"));
+}
+
+static void the_log_is_shown_as_lines(void **state)
+{
+    static const char LINES[] =
+        "{\"lines\":[{\"number\":5,\"time\":1700000000000,\"level\":\"warning\",\"part\":\"store\","
+        "\"text\":\"slow\\u001b[31m\"}],\"next\":5,\"missed\":false,\"complete\":true}";
+    struct answers answers = {.items = {{"200 OK", LINES}}, .count = 1};
+    char printed[PRINTED_MAX];
+    (void)state;
+    assert_int_equal(
+        answers_command(&answers, "admin log --level info -n 7", printed, sizeof printed), 0);
+    assert_non_null(strstr(printed, " warning store: slow"));
+    assert_null(strchr(printed, '\033'));
+    assert_non_null(strstr(answers.requests[0], "GET /api/v2/log?level=info&limit=7 HTTP"));
+}
+
+static void what_the_log_cannot_be_asked_is_told(void **state)
+{
+    struct answers answers = {.count = 0};
+    char printed[PRINTED_MAX];
+    (void)state;
+    assert_int_equal(answers_command(&answers, "admin log --level loud", printed, sizeof printed),
+                     2);
+    assert_int_equal(answers_command(&answers, "admin log -n 2001", printed, sizeof printed), 2);
+}
+
 static void who_may_not_is_told(void **state)
 {
     (void)state;
@@ -58,6 +107,9 @@ static void who_may_not_is_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(settings_are_shown_with_their_sources),
+    cmocka_unit_test(storages_are_shown_with_what_is_wrong),
+    cmocka_unit_test(the_log_is_shown_as_lines),
+    cmocka_unit_test(what_the_log_cannot_be_asked_is_told),
     cmocka_unit_test(who_may_not_is_told),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -4,20 +4,31 @@
 #include "answers.h"
 #include "unit.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/job.h"
 
 enum { KEY_MAX = 64 };
 
-static int submit_to(struct answers *answers, struct buf *name)
+static int submit_with(struct answers *answers, const char *secrets_of, struct buf *name)
 {
     answers_start(answers);
     struct client *client = client_new(answers->url, NULL, NULL);
-    int code = job_submit(client, "job.yaml", TEXT("the job file"), name);
+    int code = job_submit(client,
+                          &(struct job_submission){.file = "job.yaml",
+                                                   .content = TEXT("the job file"),
+                                                   .secrets_of = secrets_of},
+                          name);
     client_free(client);
     answers_join(answers);
     return code;
+}
+
+static int submit_to(struct answers *answers, struct buf *name)
+{
+    return submit_with(answers, NULL, name);
 }
 
 static void key_of(const struct answers *answers, int request, char key[KEY_MAX])
@@ -58,7 +69,50 @@ static void another_submission_has_another_key(void **state)
     assert_string_not_equal(first, second);
 }
 
+static bool is_asked(const struct answers *answers, int request, const char *what)
+{
+    return strncmp(answers->requests[request], what, strlen(what)) == 0;
+}
+
+static void the_job_that_has_the_secrets_is_named(void **state)
+{
+    struct answers answers = {.items = {{"202 Accepted", "{\"name\":\"alice~one\"}"}}, .count = 1};
+    cleanup_buf struct buf name = BUF_INIT;
+    (void)state;
+    assert_int_equal(submit_with(&answers, "alice~a b", &name), 0);
+    assert_true(is_asked(&answers, 0, "POST /api/v2/jobs?secretsOf=alice~a%20b HTTP"));
+}
+
+static void a_clone_is_the_file_with_its_secrets_and_another_name(void **state)
+{
+    struct answers answers = {.items = {{"200 OK", "name: one # kept\nsecrets: \"******\"\n"},
+                                        {"202 Accepted", "{\"name\":\"alice~one_2\"}"}},
+                              .count = 2};
+    char printed[200];
+    (void)state;
+    assert_int_equal(answers_command(&answers, "clone alice~one", printed, sizeof printed), 0);
+    assert_string_equal(printed, "submitted alice~one_2\n");
+    assert_true(is_asked(&answers, 0, "GET /api/v2/jobs/alice~one/config HTTP"));
+    assert_true(is_asked(&answers, 1, "POST /api/v2/jobs?secretsOf=alice~one HTTP"));
+    assert_non_null(strstr(answers.requests[1], "name: \"one_2\" # kept\nsecrets: \"******\"\n"));
+}
+
+static void a_job_whose_file_is_not_shown_is_not_cloned(void **state)
+{
+    struct answers refused = {.items = {{"403 Forbidden", "{\"message\":\"no\"}"}}, .count = 1};
+    struct answers nameless = {.items = {{"200 OK", "x: 1\n"}}, .count = 1};
+    char printed[200];
+    (void)state;
+    assert_int_equal(answers_command(&refused, "clone bob~one", printed, sizeof printed),
+                     EXIT_NOT_ALLOWED);
+    assert_int_equal(answers_command(&nameless, "clone one", printed, sizeof printed),
+                     EXIT_REFUSED);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_job_that_has_the_secrets_is_named),
+    cmocka_unit_test(a_clone_is_the_file_with_its_secrets_and_another_name),
+    cmocka_unit_test(a_job_whose_file_is_not_shown_is_not_cloned),
     cmocka_unit_test(a_cut_submission_is_sent_again_with_its_key),
     cmocka_unit_test(another_submission_has_another_key),
 };

@@ -3,6 +3,7 @@
 #include "line.h"
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -65,11 +66,35 @@ static void test_picture(void **state)
     assert_printed(buf_cstr(&reply), true, buf_cstr(&wanted));
 }
 
+#define UNKNOWN                                                                                    \
+    "processors and memory are not known: a Kubernetes cluster tells them of its nodes where it "  \
+    "has metrics-server\n"
+
 static void test_nothing(void **state)
 {
     (void)state;
     assert_printed("{\"beginTime\":0,\"stepSeconds\":10,\"pointCount\":0,\"use\":{}}", true,
-                   "nothing is known yet: what runs is looked at every ten seconds\n");
+                   "nothing is known yet: what runs is looked at every ten seconds\n" UNKNOWN);
+    assert_printed("{\"beginTime\":0,\"stepSeconds\":10,\"pointCount\":0,\"taskCount\":1,"
+                   "\"use\":{}}",
+                   true, "nothing is known yet: what runs is looked at every ten seconds\n");
+}
+
+/* Of a machine: the reply has no count of tasks. */
+static void what_a_cluster_does_not_tell_of_its_node_is_named(void **state)
+{
+    (void)state;
+    static const char begin[] =
+        "{\"beginTime\":1767261600000,\"stepSeconds\":10,\"pointCount\":1,\"use\":{";
+    char reply[256];
+    snprintf(reply, sizeof reply, "%s\"gpu\":{\"mean\":1,\"most\":1,\"points\":[1]}}}", begin);
+    assert_printed(reply, false,
+                   "2026-01-01 10:00:00 + 10 s\nUSED  GIVEN  MEAN  MOST  OVER TIME\n"
+                   "GPUs  -      1.00  1.00  9\n" UNKNOWN);
+    snprintf(reply, sizeof reply, "%s\"cpu\":{\"mean\":1,\"most\":1,\"points\":[1]}}}", begin);
+    assert_printed(reply, false,
+                   "2026-01-01 10:00:00 + 10 s\nUSED        GIVEN  MEAN  MOST  OVER TIME\n"
+                   "processors  -      1.00  1.00  9\n");
 }
 
 static void what_is_asked(void **state)
@@ -106,5 +131,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_table),
     cmocka_unit_test(test_picture),
     cmocka_unit_test(test_nothing),
+    cmocka_unit_test(what_a_cluster_does_not_tell_of_its_node_is_named),
 };
 UNIT_FILE(tests, zone_set, NULL);
