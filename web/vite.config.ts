@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
 // Everything the page loads is a file of its own under a name with a hash: the Content-Security-Policy allows neither
@@ -13,6 +14,7 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
     rollupOptions: {
+      input: [fileURLToPath(new URL('index.html', import.meta.url)), fileURLToPath(new URL('plugin-frame.html', import.meta.url))],
       // "use client" is for frameworks that render at a server
       onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
     },

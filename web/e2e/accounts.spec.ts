@@ -1,7 +1,7 @@
 // Passwords of many users, made and shown once; and changes of groups and quotas, which are taken back.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { expect, picture, signIn, tabTo, test } from './portal'
+import { axePath, barriers, expect, picture, signIn, tabTo, test, VIEWS } from './portal'
 import { ask } from './stage'
 
 const read = <T>(page: Page, path: string): Promise<T> =>
@@ -62,6 +62,78 @@ test('a file of users needs no passwords', async ({ page }) => {
   await dialog.getByRole('button', { name: 'Close' }).click()
   await expect(dialog).toHaveCount(0)
   await expect(page.getByRole('rowheader', { name: 'filed-b' })).toBeVisible()
+})
+
+test('rows of a file are corrected, added and removed by keyboard, and what failed is sent again alone', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page, undefined, '/admin')
+  for (const name of ['row-a', 'row-b', 'row-c', 'row-d']) await ask(page, 'DELETE', `/api/v2/users/${name}`)
+  await page.getByRole('button', { name: 'Users from a file' }).click()
+  const dialog = page.getByRole('dialog')
+  const template = page.waitForEvent('download')
+  await dialog.getByRole('button', { name: 'Save a template as CSV' }).click()
+  expect(readFileSync(await (await template).path(), 'utf8')).toMatch(/^username,password,email,admin,virtual cluster,groups\r\nalice,/)
+  const file = 'username,email,password,groups\nrow-a,a@example.org,row-a-password,\nrow b,b,short,\nrow-c,,,no-such-group\nrow-x,,,\n'
+  await dialog.locator('input[type=file]').setInputFiles({ name: 'users.csv', mimeType: 'text/csv', buffer: Buffer.from(file) })
+  const state = dialog.getByText(/to be sent/)
+  await expect(state).toHaveText('3 to be sent, 0 made, 1 to be corrected first')
+  const wrong = dialog.getByRole('row').filter({ hasText: 'row b' })
+  await expect(wrong).toContainText('This is no mail address.')
+  expect(await barriers(page, VIEWS.slice(0, 3))).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+
+  // a row goes, and the focus stays in the dialog
+  await tabTo(page, dialog.getByRole('button', { name: 'Remove line 5: row-x' }))
+  await page.keyboard.press('Enter')
+  const add = dialog.getByRole('button', { name: 'Add a row' })
+  await expect(add).toBeFocused()
+  // another comes, and is taken back with Escape, which leaves the dialog open
+  await page.keyboard.press('Enter')
+  const row = dialog.getByRole('form', { name: 'Line 5' })
+  await expect(row.getByLabel('User name')).toBeFocused()
+  await page.keyboard.press('Escape')
+  await expect(row).toHaveCount(0)
+  await expect(add).toBeFocused()
+  await page.keyboard.press('Enter')
+  await page.keyboard.type('row-a')
+  await page.keyboard.press('Enter')
+  await expect(row.getByLabel('User name')).toHaveAccessibleDescription('Another row has this user name.')
+  await expect(row.getByLabel('User name')).toBeFocused()
+  expect(await barriers(page, VIEWS.slice(0, 3))).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await row.getByLabel('User name').fill('row-d')
+  await page.keyboard.press('Enter')
+  await expect(dialog.getByRole('button', { name: 'Change line 5: row-d' })).toBeFocused()
+
+  // two rows can be sent as they are: the server refuses one of them
+  const posts: string[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('/api/v2/users')) posts.push((request.postDataJSON() as { username: string }).username)
+  })
+  await expect(state).toHaveText('3 to be sent, 0 made, 1 to be corrected first')
+  const send = dialog.getByRole('button', { name: 'Make the users' })
+  await send.click()
+  await expect(state).toHaveText('1 to be sent, 2 made, 1 to be corrected first')
+  expect(posts.splice(0)).toEqual(['row-a', 'row-c', 'row-d'])
+  await expect(dialog.getByRole('row').filter({ hasText: 'row-c' })).toContainText('no-such-group')
+
+  // both are corrected, and only they are sent
+  await tabTo(page, dialog.getByRole('button', { name: 'Change line 3: row b' }))
+  await page.keyboard.press('Enter')
+  const second = dialog.getByRole('form', { name: 'Line 3' })
+  await second.getByLabel('User name').fill('row-b')
+  await second.getByLabel('Mail address').fill('b@example.org')
+  await second.getByLabel('Password').fill('row-b-password')
+  await page.keyboard.press('Enter')
+  await dialog.getByRole('button', { name: 'Change line 4: row-c' }).click()
+  await dialog.getByRole('form', { name: 'Line 4' }).getByLabel('Groups').fill('')
+  await dialog.getByRole('button', { name: 'Keep' }).click()
+  await send.click()
+  await expect(state).toHaveText('0 to be sent, 4 made, 0 to be corrected first')
+  expect(posts).toEqual(['row-b', 'row-c'])
+  await expect(send).toBeDisabled()
+  expect(await tryPassword(page, 'row-b', 'row-b-password')).toBe(200)
+  await expect(dialog.getByRole('region', { name: 'New passwords' }).getByRole('rowheader')).toHaveText(['row-c', 'row-d'])
 })
 
 interface Group {

@@ -31,6 +31,47 @@ test('storages say how a job file asks for them, or that there are none', async 
   await expect(page.getByText('No storage is offered to you').or(page.getByRole('table'))).toBeVisible()
 })
 
+test('a storage is granted to a group, made its default, and withdrawn again', async ({ page }) => {
+  await signIn(page)
+  await page.goto('/admin?tab=groups')
+  await page.getByRole('button', { name: 'New group' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).fill('stored')
+  await dialog.getByRole('button', { name: 'Make the group' }).click()
+  await expect(page.getByRole('row').filter({ hasText: 'stored' })).toBeVisible()
+  await page.goto('/admin?tab=storages')
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Files of home' }) })
+  await expect(row).toContainText('Healthy')
+  await expect(row).toContainText(/GiB|TiB/)
+  const grant = async (to: string) => {
+    await row.getByRole('button', { name: 'Groups that may use home …' }).click()
+    await dialog.getByLabel('stored').selectOption(to)
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await expect(dialog).toHaveCount(0)
+  }
+  await grant('default')
+  await expect(row.getByText('stored default')).toBeVisible()
+  await grant('none')
+  await expect(row).not.toContainText('stored')
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await expect(row.getByText('stored default')).toBeVisible()
+})
+
+test('the log of the server is read and followed without a shell', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page)
+  await page.goto('/admin?tab=services')
+  const log = page.getByRole('region', { name: 'Log of the server' })
+  await expect(log.getByRole('row').nth(1)).toBeVisible()
+  expect(await barriers(page)).toEqual([])
+  await log.getByLabel('With these words').fill('no line has these words')
+  await expect(log.getByText('No such line')).toBeVisible()
+  await log.getByLabel('With these words').fill('')
+  await log.getByLabel('At least as important as').selectOption('error')
+  await expect(log.getByRole('row').filter({ hasText: 'Information' })).toHaveCount(0)
+  await expect(page.getByText('skep admin log', { exact: false })).toBeVisible()
+})
+
 async function userMake(page: Page, name: string) {
   await page.goto('/admin')
   await page.getByRole('button', { name: 'New user' }).click()

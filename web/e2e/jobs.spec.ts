@@ -98,6 +98,21 @@ test('a failure shows its exit, its rule and its last lines, and can be cloned',
   await expect(page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })).toHaveValue('broken_2')
 })
 
+test('a clone keeps its secrets, and says so', async ({ page }) => {
+  await signIn(page)
+  const name = `sealed-${Date.now()}`
+  await submit(page, jobFile(name, ['test <% $secrets.key %> = k1', 'test <% $secrets.other %> = o1'], 'secrets: {key: k1, other: o1}\n'))
+  await page.goto(`/jobs/admin~${name}`)
+  await page.getByRole('link', { name: 'Clone' }).click()
+  await expect(page.getByText(`These secrets are taken from admin~${name}: key, other. Write one anew to change it.`)).toBeVisible()
+  const secrets = page.getByRole('region', { name: 'Secrets', exact: true })
+  await secrets.getByLabel('Value').last().fill('o1')
+  await expect(page.getByText(`These secrets are taken from admin~${name}: key. Write one anew to change it.`)).toBeVisible()
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await expect(page.getByRole('heading', { name: `admin~${name}_2` })).toBeVisible()
+  await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Succeeded') // the secret is what it was
+})
+
 test('a task says where it ran, what is to be copied, and how each of its attempts ended, by keyboard', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await signIn(page)

@@ -68,6 +68,23 @@ test.describe('a job of 20,000 tasks', () => {
     await expect(page.getByLabel('Task, 0 to 9,999')).toHaveValue('1234')
   })
 
+  test('is ordered and filtered by the server, a page at a time', async ({ page }) => {
+    await signIn(page)
+    await page.goto('/jobs/admin~large')
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', '20001')
+    await rowsOf(page).getByRole('columnheader', { name: 'State' }).getByRole('button').click()
+    await expect(rowsOf(page).getByRole('row').nth(1)).toContainText('Running')
+    await rowsOf(page).evaluate((grid) => (grid.scrollTop = grid.scrollHeight))
+    await expect(rowsOf(page).getByRole('row').filter({ hasText: 'second[9999]' })).toContainText('Waiting')
+    await card(page).getByRole('button', { name: 'Node', exact: true }).click()
+    const nodes = card(page).getByRole('group', { name: 'Node' })
+    await nodes.getByRole('searchbox').fill('fake99')
+    await nodes.getByRole('checkbox').check()
+    await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', String(RUNNING / 100 + 1))
+    await expect(card(page).getByRole('status')).toHaveText('150 of 20,000 tasks')
+    expect(await rowsOf(page).getByRole('row').count()).toBeLessThan(60)
+  })
+
   test('is counted anew when it is stopped', async ({ page }) => {
     await signIn(page)
     await page.goto('/jobs/admin~large')

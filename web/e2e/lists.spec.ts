@@ -1,9 +1,10 @@
 // Lists: to a row or a page by its number, what is in a row, filters that stay. And the page of services.
-import { expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+import { readFileSync } from 'node:fs'
+import type { Page } from '@playwright/test'
+import { axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 
-test('a row of a long list is one number away', async ({ page }) => {
-  await signIn(page)
-  // nobody submits 5,000 jobs for this test: what is listed is not the server's
+/** Nobody submits 5,000 jobs for a test: what is listed is not the server's. */
+async function manyListed(page: Page) {
   await page.route('**/api/v2/jobs?*limit=*', async (route) => {
     const query = new URL(route.request().url()).searchParams
     const offset = Number(query.get('offset') ?? 0)
@@ -11,6 +12,11 @@ test('a row of a long list is one number away', async ({ page }) => {
     const data = Array.from({ length: count }, (_, index) => ({ username: 'admin', name: `job-${offset + index + 1}`, state: 'SUCCEEDED', executionType: 'START', virtualCluster: 'default', totalGpuNumber: 0, retries: 0, submissionTime: Date.now() }))
     await route.fulfill({ json: { totalCount: 5000, data } })
   })
+}
+
+test('a row of a long list is one number away', async ({ page }) => {
+  await signIn(page)
+  await manyListed(page)
   await page.goto('/jobs')
   const number = page.getByLabel('Go to row')
   await tabTo(page, number)
@@ -20,6 +26,80 @@ test('a row of a long list is one number away', async ({ page }) => {
   await expect(row).toBeFocused()
   await page.keyboard.press('ArrowDown')
   await expect(page.getByRole('row').filter({ hasText: 'job-4322' })).toBeFocused()
+})
+
+test('columns are made wider and narrower by pointer, by keyboard and without dragging, and stay so', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page)
+  await manyListed(page)
+  await page.goto('/jobs')
+  const head = (name: string) => page.getByRole('columnheader', { name })
+  const widthOf = async (name: string) => Math.round((await head(name).boundingBox())!.width)
+  const cell = (column: number) => page.getByRole('row').nth(1).getByRole('gridcell').nth(column)
+  await expect(cell(1)).toContainText('job-1')
+  const state = await widthOf('State')
+
+  // by pointer: the edge stays below it, and so do the rows
+  const box = (await head('Name').boundingBox())!
+  const edge = box.x + box.width - 3
+  await page.mouse.move(edge, box.y + box.height / 2)
+  await page.mouse.down()
+  await page.mouse.move(edge - 60, box.y + box.height / 2)
+  expect(await widthOf('Name')).toBe(Math.round(box.width) - 60)
+  expect(Math.round((await cell(1).boundingBox())!.width)).toBe(Math.round(box.width) - 60)
+  await page.mouse.up()
+  expect(await widthOf('Name')).toBe(Math.round(box.width) - 60)
+
+  // by keyboard, on its title
+  const title = head('State').getByRole('button')
+  await tabTo(page, title)
+  await page.keyboard.press('Shift+ArrowRight')
+  await page.keyboard.press('Shift+ArrowRight')
+  await page.keyboard.press('Shift+ArrowLeft')
+  expect(await widthOf('State')).toBe(state + 16)
+  await expect(page).toHaveURL(/\/jobs$/) // the order has not changed
+
+  // with a pointer that drags nothing
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('button', { name: 'Duration: wider' }).click()
+  await expect(page.getByRole('status').filter({ hasText: 'Duration: 126 pixels wide' })).toHaveCount(1)
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+
+  // so they are at the next visit, from the first frame on
+  await page.reload()
+  await expect(cell(1)).toContainText('job-1')
+  expect([await widthOf('Name'), await widthOf('State'), await widthOf('Duration')]).toEqual([Math.round(box.width) - 60, state + 16, 126])
+
+  // wider than the window: the list scrolls, and the page does not
+  await page.getByRole('button', { name: 'Columns' }).click()
+  for (let i = 0; i < 40; i++) await page.getByRole('button', { name: 'Name: wider' }).click()
+  const [list, all] = await page.getByRole('grid').evaluate((grid) => [grid.scrollWidth - grid.clientWidth, document.documentElement.scrollWidth - document.documentElement.clientWidth])
+  expect(list).toBeGreaterThan(0)
+  expect(all).toBe(0)
+  expect(await page.getByRole('row').nth(1).evaluate((row) => row.getBoundingClientRect().width)).toBe(await page.getByRole('grid').evaluate((grid) => grid.scrollWidth))
+
+  await page.getByRole('button', { name: 'Set all widths back' }).click()
+  expect([await widthOf('Name'), await widthOf('State')]).toEqual([Math.round(box.width), state])
+  await page.keyboard.press('Escape')
+  await page.mouse.dblclick(box.x + box.width - 3, box.y + box.height / 2)
+  expect(await widthOf('Name')).toBe(Math.round(box.width))
+
+  // a choice from before there were widths, and a column Actions
+  await page.evaluate(() => localStorage.setItem('skep.settings', '{"columns":["state","user"]}'))
+  await page.reload()
+  await expect(page.getByRole('columnheader')).toHaveText([/Selected/, /Name/, /State/, /User/, /Actions/])
+  // which filter chose the rows
+  await page.getByRole('button', { name: 'My running jobs' }).click()
+  await expect(page).toHaveURL(/\/jobs\?user=@me&state=RUNNING$/)
+  await expect(head('State').getByText('filtered')).toHaveCount(1)
+  await expect(head('User').getByText('filtered')).toHaveCount(1)
+  await page.getByRole('button', { name: 'My running jobs' }).click()
+  await expect(page).toHaveURL(/\/jobs$/)
+  // a narrow window has its own columns
+  await page.setViewportSize({ width: 320, height: 640 })
+  await expect(page.getByRole('columnheader')).toHaveCount(3)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320)
 })
 
 test('a live job is stopped from its row, and the filters are there at the next visit', async ({ page }) => {
@@ -40,9 +120,15 @@ test('a live job is stopped from its row, and the filters are there at the next 
   await expect(dialog).toContainText(`admin~${name}`)
   await dialog.getByRole('button', { name: 'Stop', exact: true }).click()
   await expect(row).toHaveCount(0) // it runs no more
+  await expect(page.getByRole('button', { name: 'Save as CSV' })).toBeDisabled() // nothing is left that the filters find
   await states.getByRole('button', { name: 'Running' }).click()
   await expect(row).toContainText('Stopped')
   await expect(row.getByRole('button', { name: /^Stop / })).toHaveCount(0)
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Save as CSV' }).click()
+  const lines = readFileSync(await (await saving).path(), 'utf8').trimEnd().split('\r\n')
+  expect(lines).toHaveLength(2) // what the filters find, and nothing else
+  expect(lines[1]).toMatch(new RegExp(`^admin,${name},STOPPED,default,`))
   await states.getByRole('button', { name: 'Stopped' }).click()
   // what was looked for was for once; the address itself has no memory
   await page.goto('/')
@@ -92,9 +178,9 @@ test('administrators see how each part of the server is, and each node', async (
   await signIn(page)
   await page.goto('/cluster-view/services.html') // where OpenPAI had them
   await expect(page).toHaveURL(/\/admin\?tab=services$/)
-  const server = page.getByRole('region', { name: 'The server' })
+  const server = page.getByRole('region', { name: 'The server', exact: true })
   await expect(server.getByRole('row').filter({ hasText: 'Database' })).toContainText('Healthy')
-  await expect(server.getByRole('row').filter({ hasText: 'Engines that run tasks' })).toContainText('1 nodes')
+  await expect(server.getByRole('row').filter({ hasText: 'Engines that run tasks' })).toContainText('1 node,')
   const node = page.getByRole('region', { name: 'On each node' }).getByRole('row').nth(1)
   await expect(node).toContainText('local')
   await expect(node).toContainText('Ready')

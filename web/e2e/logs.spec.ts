@@ -36,6 +36,15 @@ test('a line is found in the logs of all tasks, and leads to its place', async (
   await expect(log.locator('[data-hit]')).toHaveText('loss is NaN in 1')
   await expect(log.locator('[data-hit]')).toBeInViewport()
   await expect(page.getByText('A part of the log is shown')).toBeVisible()
+  // in a low window, too, the log is what one sees most of
+  for (const [width, height, least] of [[1280, 700, 300], [1280, 600, 230], [1000, 640, 160]] as const) {
+    await page.setViewportSize({ width, height })
+    await page.evaluate(() => window.scrollTo(0, 0))
+    await expect.poll(() => log.evaluate((box) => Math.min(innerHeight, box.getBoundingClientRect().bottom) - box.getBoundingClientRect().top), `${width} × ${height}`).toBeGreaterThanOrEqual(least)
+    await expect(found.first()).toBeInViewport()
+    await page.reload()
+    await expect(log.locator('[data-hit]')).toBeInViewport()
+  }
   expect(await barriers(page)).toEqual([])
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.getByRole('button', { name: 'Follow' }).click()

@@ -1,5 +1,5 @@
 // What administrators do to nodes, and who cannot; and jobs that are abnormal.
-import { expect, jobFile, roomMake, signIn, submit, tabTo, test } from './portal'
+import { axePath, barriers, expect, jobFile, roomMake, signIn, submit, tabTo, test } from './portal'
 import { ANN, ask, stageSet } from './stage'
 
 const stateOf = (page: Parameters<typeof ask>[0], job: string) =>
@@ -75,6 +75,51 @@ test('who is no administrator sees nodes, and has no way to close one', async ({
   await other.goto('/')
   await expect(other.getByRole('region', { name: 'Abnormal jobs' })).toHaveCount(0)
   await context.close()
+})
+
+test('nodes are found by name and ordered by a column, and the address has both', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page)
+  // this machine is one node alone: what it has is what the others have
+  await page.route('**/api/v2/nodes', async (route) => {
+    const reply = await route.fetch()
+    const body = (await reply.json()) as { data: { name: string }[] }
+    const [own] = body.data
+    for (const [i, memoryMB] of [300, 100, 200].entries()) body.data.push({ ...own, name: `played-${9 + i}`, memoryMB } as never)
+    await route.fulfill({ json: body })
+  })
+  await page.goto('/cluster?tab=nodes')
+  const search = page.getByLabel('Name or address')
+  const names = page.getByRole('rowheader').getByRole('link')
+  await expect(search).toBeVisible()
+  await tabTo(page, search)
+  await page.keyboard.type('PLAYED')
+  await expect(page).toHaveURL(/q=PLAYED/)
+  await expect(page.getByText('3 nodes', { exact: true })).toBeVisible()
+  await expect(names).toHaveText(['played-9', 'played-10', 'played-11']) // numbers as numbers
+  await tabTo(page, page.getByRole('button', { name: 'Memory' }))
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('columnheader', { name: 'Memory' })).toHaveAttribute('aria-sort', 'ascending')
+  await expect(names).toHaveText(['played-10', 'played-11', 'played-9'])
+  await page.keyboard.press('Enter') // the button keeps the focus
+  await expect(page).toHaveURL(/order=-memory/)
+  await expect(names).toHaveText(['played-9', 'played-11', 'played-10'])
+  for (const title of ['Node', 'State', 'GPUs', 'Used now', 'CPUs', 'Jobs', 'Remarks']) {
+    await page.getByRole('columnheader', { name: title, exact: false }).first().getByRole('button').click()
+    await expect(page.getByRole('columnheader', { name: title }).first()).toHaveAttribute('aria-sort', 'ascending')
+  }
+  await page.goto('/cluster?tab=nodes&q=played&order=-memory')
+  await expect(names).toHaveText(['played-9', 'played-11', 'played-10'])
+  await names.first().click() // its use stands above the same list
+  await expect(page.getByRole('heading', { name: 'Use of played-9' })).toBeVisible()
+  await expect(names).toHaveText(['played-9', 'played-11', 'played-10'])
+  await page.getByRole('link', { name: 'Close' }).click()
+  await expect(page).toHaveURL(/tab=nodes&q=played&order=-memory$/)
+  expect(await barriers(page)).toEqual([])
+  await search.fill('nowhere')
+  await expect(page.getByText('No node has this in its name or address')).toBeVisible()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await expect(names).toHaveCount(4)
 })
 
 test('abnormal jobs are none, or each says why', async ({ page }) => {

@@ -43,6 +43,8 @@ test('Chinese, the dark theme and the help are one key or choice away', async ({
   await signIn(page)
   await page.keyboard.press('?')
   await expect(page.getByRole('dialog')).toContainText('Go to the jobs')
+  await expect(page.getByRole('dialog').getByRole('link', { name: 'Manual' })).toHaveAttribute('href', 'https://wiki.example.org/cluster')
+  await expect(page.getByRole('dialog').getByRole('link', { name: 'Say what is wrong' })).toHaveAttribute('rel', /noopener/)
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Account of admin' }).click()
   await page.getByLabel('Theme').selectOption('contrast')
@@ -66,4 +68,25 @@ test('addresses of the portal before lead to the pages of this one', async ({ pa
   await signIn(page)
   await page.goto('/job-detail.html?username=admin&jobName=resnet-49')
   await expect(page).toHaveURL(/\/jobs\/admin~resnet-49$/)
+  for (const [before, now] of [
+    ['/home.html', '/'],
+    ['/job-list.html?vcName=default&status=Running', '/jobs?vc=default&state=RUNNING'],
+    ['/view.html?username=admin&jobName=resnet-49', '/jobs/admin~resnet-49'],
+    ['/submit.html?op=resubmit&type=job&user=admin&jobName=resnet-49#/general', '/submit?clone=admin~resnet-49'],
+    ['/submit.html#/general?op=resubmit&type=job&user=admin&jobName=resnet-49', '/submit?clone=admin~resnet-49'],
+    ['/task-attempt.html?username=admin&jobName=resnet-49&jobAttemptIndex=0&taskRoleName=main&taskIndex=0', '/jobs/admin~resnet-49?task=main.0&run=0'],
+    ['/user-profile.html', '/profile'],
+  ] as const) {
+    await page.goto(before)
+    await expect.poll(() => page.evaluate(() => decodeURIComponent(location.pathname + location.search + location.hash)), before).toBe(now)
+    await settled(page)
+  }
+})
+
+test('an address of the portal before leads where it should after signing in, too', async ({ page }) => {
+  await page.goto('/submit.html#/general?op=resubmit&type=job&user=admin&jobName=resnet-49')
+  await page.getByLabel('User name').fill(ADMIN.name)
+  await page.getByLabel('Password').fill(ADMIN.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await expect.poll(() => decodeURIComponent(new URL(page.url()).pathname + new URL(page.url()).search)).toBe('/submit?clone=admin~resnet-49')
 })

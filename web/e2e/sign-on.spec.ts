@@ -20,6 +20,23 @@ test.describe('login at the provider', () => {
     expect(page.url()).not.toContain('token')
   })
 
+  test('signing out ends the session at the provider, too', async ({ page }) => {
+    const enter = page.getByRole('button', { name: 'Sign in with your organisation' })
+    await page.goto('/')
+    await enter.click()
+    await page.locator('input[name=login]').fill('alice')
+    await page.locator('input[name=password]').fill('anything')
+    await page.locator('button[type=submit]').click()
+    await page.locator('button[type=submit]').click()
+    await page.getByRole('button', { name: 'Account of alice' }).click()
+    await expect(page.getByText('alice@example.org')).toBeVisible()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.locator('button[name=logout]').click() // the provider asks
+    await expect(page).toHaveURL(/\/sign-in/)
+    await enter.click()
+    await expect(page.locator('input[name=login]')).toBeVisible() // whoever has this browser now
+  })
+
   test('says why somebody is refused', async ({ page }) => {
     await page.goto('/')
     await page.getByRole('button', { name: 'Sign in with your organisation' }).click()

@@ -31,6 +31,7 @@ export const pagesOf = (job: string) => [
   '/admin',
   '/admin?tab=groups',
   '/admin?tab=clusters',
+  '/admin?tab=storages',
   '/admin?tab=nodes',
   '/admin?tab=services',
   '/admin?tab=abnormal',
@@ -39,6 +40,8 @@ export const pagesOf = (job: string) => [
   '/admin?tab=settings',
   '/admin?tab=settings&as=yaml',
   '/storages',
+  '/storages/datasets',
+  '/storages/home',
   '/transfer',
   '/profile',
   '/design',
@@ -87,6 +90,7 @@ export async function stageSet(page: Page) {
   for (const username of [ANN.name, GRETA.name]) expect(await ask(page, 'PUT', `/api/v2/users/${username}/group`, { groupname: 'lab', admin: username === GRETA.name })).toBe(201)
   const resnet = { name: 'resnet', summary: 'resnet', tags: ['resnet'], description: 'resnet', isPublic: true, protocol: jobFile('resnet', ['true'], 'parameters:\n  rate: 0.1\n') }
   expect([201, 409]).toContain(await ask(page, 'POST', '/marketplace/api/items', resnet))
+  await ask(page, 'POST', '/api/v2/storages/home/folders', { path: 'lab' }) // where there is such a storage
   if ((await stateOf(page, 'admin~resnet-50')) === 'RUNNING') return
   await roomMake(page)
   const ended = ['admin~resnet-49', 'admin~resnet-48']

@@ -68,7 +68,10 @@ test('the form has ports, the registry and the SKU, and the text has them with i
   await expect(editor).toContainText('password: <% $secrets.registry_password %>')
   await expect(editor).toContainText('registry_password: "0071"')
   const sku = page.getByLabel('SKU type')
-  const type = (await sku.getByRole('option').allInnerTexts())[1]!
+  await expect(sku.getByRole('option').nth(1)).toHaveText(/^\w+ · \d of \d free$/)
+  await page.getByText('What the cluster has, and what of it is free').click()
+  await expect(page.getByText(/^\w+: \d GPU, \d+ CPU.* \d of \d free/).first()).toBeVisible()
+  const type = (await sku.getByRole('option').nth(1).getAttribute('value'))!
   await sku.selectOption(type)
   await expect(editor).toContainText(`skuType: ${type}`)
   await page.getByLabel('SKUs').fill('2')

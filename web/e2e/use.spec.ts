@@ -25,4 +25,17 @@ test('charts tell what a job and a machine used', async ({ page }) => {
   await expect(page).toHaveURL(/node=/)
   await expect(page.getByRole('slider', { name: 'Memory' })).toBeVisible()
   if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/use-node.png` })
+  // a machine whose engine tells neither, as a cluster without metrics-server
+  const unknown = page.getByText(/Of its processors and memory nothing is known/)
+  await expect(unknown).toHaveCount(0)
+  await page.route('**/api/v2/nodes/*/use?*', async (route) => {
+    const reply = await route.fetch()
+    const said = (await reply.json()) as { use: { cpu?: unknown; memory?: unknown } }
+    delete said.use.cpu
+    delete said.use.memory
+    await route.fulfill({ json: said })
+  })
+  await page.reload()
+  await expect(unknown).toBeVisible()
+  await expect(page.getByRole('slider', { name: 'Memory' })).toHaveCount(0)
 })

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { useQuery, type QueryClient } from '@tanstack/react-query'
 import { sessionGet, sessionIsEnded, sessionWatch, signOut } from './api/client'
-import { infoQuery, jobQuery, userQuery } from './api/queries'
+import { infoQuery, jobQuery, pluginsQuery, userQuery } from './api/queries'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
@@ -27,8 +27,10 @@ const Submit = later(() => import('./pages/submit'), fallback)
 const Cluster = later(() => import('./pages/cluster'), fallback)
 const Admin = later(() => import('./pages/admin'), fallback)
 const Storages = later(() => import('./pages/storages'), fallback)
+const Files = later(() => import('./pages/files'), fallback)
 const Templates = later(() => import('./pages/templates'), fallback)
 const Transfer = later(() => import('./pages/transfer'), fallback)
+const PluginPage = later(() => import('./pages/plugin'), fallback)
 const Profile = later(() => import('./pages/profile'), fallback)
 const Design = later(() => import('./pages/design'), fallback)
 
@@ -45,11 +47,25 @@ const PAGES: Record<string, { (props: object): ReactNode; load?: () => void }> =
   '/design': Design,
 }
 
-const jobOfPath = (path: string) => (path.startsWith('/jobs/') ? decodeURIComponent(path.slice('/jobs/'.length)) : null)
+/** The name behind this beginning of a path; null: there is none, or none that can be read. */
+function nameBehind(path: string, head: string): string | null {
+  if (!path.startsWith(head)) return null
+  try {
+    return decodeURIComponent(path.slice(head.length))
+  } catch {
+    return null
+  }
+}
+const jobOfPath = (path: string) => nameBehind(path, '/jobs/')
+const storageOfPath = (path: string) => nameBehind(path, '/storages/')
 
 function pageOf(path: string) {
   const job = jobOfPath(path)
   if (job !== null) return <Job key={job} name={job} />
+  const storage = storageOfPath(path)
+  if (storage) return <Files key={storage} storage={storage} />
+  const plugin = /^\/plugins\/(\d{1,3})$/.exec(path)
+  if (plugin) return <PluginPage index={Number(plugin[1])} />
   const Page = PAGES[path] ?? NotFound
   return <Page />
 }
@@ -59,6 +75,7 @@ export function pageAhead(path: string, queries: QueryClient) {
   const session = sessionGet()
   if (!session) return
   const job = jobOfPath(path)
+  if (storageOfPath(path)) return Files.load()
   if (job === null) return PAGES[path]?.load?.()
   Job.load()
   void queries.prefetchQuery(jobQuery(jobNameOf(job, session.user)))
@@ -101,7 +118,8 @@ function Preferences() {
 }
 
 function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin: boolean; onHelp: () => void }) {
-  const { data: me } = useQuery({ ...userQuery(user), enabled: !admin, staleTime: 60_000 })
+  const { data: me } = useQuery({ ...userQuery(user), staleTime: 60_000 })
+  const { data: plugins } = useQuery(pluginsQuery)
   const pages: [string, string][] = [
     ['/', t('Home')],
     ['/jobs', t('Jobs')],
@@ -109,6 +127,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
     ['/templates', t('Templates')],
     ['/cluster', t('Cluster')],
     ['/storages', t('Storages')],
+    ...(plugins ?? []).map((plugin, index): [string, string] => [`/plugins/${index}`, plugin.title]),
     ...(admin || me?.adminOfGroups?.length ? ([['/admin', t('Administration')]] as [string, string][]) : []),
   ]
   const row = useCurrentInSight<HTMLElement>(`${path} ${pages.length}`)
@@ -120,7 +139,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
       </Link>
       <nav ref={row} aria-label={t('Pages')}>
         {pages.map(([to, title]) => (
-          <Link key={to} href={to === '/jobs' ? jobsPath(user) : to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
+          <Link key={to} href={to === '/jobs' ? jobsPath({ user, admin }) : to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
             {title}
           </Link>
         ))}
@@ -133,6 +152,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
         <Menu label={user} name={t('Account of {user}', { user })}>
           {(close) => (
             <div className="stack">
+              {me?.email && <p className="small quiet anywhere">{me.email}</p>}
               <Link className="button" href="/profile" onClick={close}>
                 {t('Profile')}
               </Link>
@@ -156,7 +176,7 @@ export function App() {
   useKeys(() => setHelp(true), !!session)
   useChanges(!!session)
 
-  const old = pathOfOldPortal(path, search)
+  const old = pathOfOldPortal(path, search, location.hash)
   useEffect(() => {
     if (old) navigate(old, true)
   }, [old])

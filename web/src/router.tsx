@@ -1,5 +1,6 @@
 // The address bar is the state: paths name pages, queries name what is shown of them.
 import { useCallback, useLayoutEffect, useMemo, useRef, useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent } from 'react'
+import { pluginPath } from './lib/plugins'
 
 const CHANGE = 'skep:navigate'
 
@@ -101,7 +102,8 @@ const OLD_ORDERS: Record<string, string> = {
 }
 
 /** Where OpenPAI's portal had a page, ours has another: its links go on working. */
-export function pathOfOldPortal(path: string, search: URLSearchParams): string | null {
+export function pathOfOldPortal(path: string, search: URLSearchParams, hash = ''): string | null {
+  if (path.endsWith('.html') && hash.includes('?')) search = new URLSearchParams([...search, ...new URLSearchParams(hash.slice(hash.indexOf('?')))]) // submit.html#/general?op=resubmit
   const user = search.get('username') ?? search.get('userName') ?? search.get('user') ?? ''
   const job = search.get('jobName') ?? search.get('jobname') ?? ''
   const detail = user && job ? jobPath(user, job) : '/jobs'
@@ -120,6 +122,9 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
       if (field) next.set('order', `${field},${search.get('descending') === 'true' ? 'DESC' : 'ASC'}`)
       return `/jobs${next.size ? `?${next}` : ''}`
     }
+    case '/login.html': // of the portal before 1.0, as its plugins still name it
+      return '/'
+    case '/view.html':
     case '/job-detail.html':
     case '/job-event.html':
       return detail
@@ -134,8 +139,8 @@ export function pathOfOldPortal(path: string, search: URLSearchParams): string |
     case '/submit_demo.html':
     case '/submit.html':
       return search.get('op') === 'resubmit' && user && job ? `/submit?clone=${encodeURIComponent(`${user}~${job}`)}` : '/submit'
-    case '/plugin.html': // there the marketplace was
-      return '/templates'
+    case '/plugin.html': // without an index: there the marketplace was
+      return pluginPath(search) ?? '/templates'
     case '/virtual-clusters.html':
       return '/cluster?tab=quotas'
     case '/cluster-view/services.html':

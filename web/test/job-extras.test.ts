@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { folderAdd, folderRemove, folderRename, folderSet, mountPathSet, parameterSet, pluginIgnore, pluginSet, storageSet, userKeySet } from '../src/editor/job-extras'
+import { folderAdd, folderRemove, folderRename, folderSet, mountPathSet, noticesSet, parameterSet, pluginIgnore, pluginSet, storageSet, userKeySet } from '../src/editor/job-extras'
 import { formOf } from '../src/editor/job-file'
 
 const FILE = `# what this is for
@@ -59,6 +59,37 @@ describe('storages', () => {
     expect(formOf(storageSet(own, 'data', false, ['home', 'data']))?.storages.map((one) => one.name)).toEqual(['home'])
     expect(storageSet(own, 'home', false, ['home'])).toBe(`${FILE}extras: {}\n`) // the comment above stays
     expect(storageSet(own.replace('# the end', ''), 'home', false, ['home'])).toBe(FILE.replace('\n# the end\n', ''))
+  })
+})
+
+describe('messages', () => {
+  it('are asked for, and no more, without a trace', () => {
+    for (const before of [FILE, PLUGINS]) {
+      expect(formOf(before)?.notices).toEqual([])
+      const on = noticesSet(before, ['failed', 'succeeded'])
+      expect(on).toContain('  jobStatusChangeNotification:\n    succeeded: true\n    failed: true\n')
+      expect(formOf(on)?.notices).toEqual(['succeeded', 'failed'])
+      expect(noticesSet(on, ['succeeded', 'failed'])).toBe(on)
+      expect(formOf(noticesSet(on, ['running', 'succeeded', 'failed']))?.notices).toEqual(['running', 'succeeded', 'failed'])
+      expect(noticesSet(on, [])).toBe(before)
+      expect(noticesSet(before, [])).toBe(before)
+    }
+  })
+  it('keep the comments of the text', () => {
+    const own = `${FILE}extras:\n  jobStatusChangeNotification:\n    running: true # it waits for long\n    # the night is short\n    failed: true\n    stopped: false\n`
+    const off = noticesSet(own, [])
+    expect(off).toContain('running: false # it waits for long')
+    expect(off).toContain('# the night is short\n    failed: false')
+    expect(off).not.toContain('stopped')
+    expect(formOf(off)?.notices).toEqual([])
+    expect(noticesSet(off, ['running', 'failed'])).toBe(own.replace('    stopped: false\n', ''))
+  })
+  it('are no form of what is no map', () => {
+    const own = `${FILE}extras:\n  jobStatusChangeNotification: yes\n`
+    expect(formOf(own)?.notices).toEqual([])
+    expect(formOf(noticesSet(own, ['failed']))?.notices).toEqual(['failed'])
+    expect(noticesSet(own, [])).toBe(own)
+    expect(formOf(noticesSet(`${FILE}extras: {jobStatusChangeNotification: {failed: true, stopped: true}}\n`, ['failed']))?.notices).toEqual(['failed'])
   })
 })
 

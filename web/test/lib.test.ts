@@ -4,7 +4,7 @@ import { newsOf } from '../src/lib/changes'
 import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, hasGpus, type Cell, type CellGroup } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
-import { filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
+import { dayStart, filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
 import { bytes, duration } from '../src/lib/format'
 import { isAmong } from '../src/lib/password'
 import { jobPath, pathOfOldPortal } from '../src/router'
@@ -28,6 +28,16 @@ describe('filters', () => {
     expect(filterOf(new URLSearchParams(kept))).toMatchObject({ users: ['@me'], states: ['RUNNING', 'WAITING'], keyword: '', isArchived: true, order: 'vc,ASC' })
     expect(filtersKept(new URLSearchParams('keyword=train'))).toBe('')
   })
+  it('between two days take in both of them', () => {
+    const days = filterOf(new URLSearchParams('since=2026-02-27&until=2026-02-28'))
+    const query = new URLSearchParams(filterQuery(days, 'ann', 'archived'))
+    expect(Number(query.get('since'))).toBe(new Date(2026, 1, 27).getTime())
+    expect(Number(query.get('until'))).toBe(new Date(2026, 2, 1).getTime())
+    expect(dayStart('2026-12-31', 1)).toBe(new Date(2027, 0, 1).getTime())
+    expect(filterCommand(days, 'ann', 'archived')).toBe('skep list --since 2026-02-27 --until 2026-03-01')
+    expect(filterOf(new URLSearchParams('since=yesterday&until=2026-13-01'))).toMatchObject({ since: '', until: '' })
+    expect(filtersKept(new URLSearchParams('since=2026-02-27'))).toBe('')
+  })
   it('turn the order', () => {
     expect(orderNext('submissionTime,DESC', 'vc')).toBe('vc,DESC')
     expect(orderNext('vc,DESC', 'vc')).toBe('vc,ASC')
@@ -40,11 +50,16 @@ describe('addresses', () => {
   it('of the portal before go on working', () => {
     const of = (address: string) => {
       const url = new URL(address, 'http://x')
-      return pathOfOldPortal(url.pathname, url.searchParams)
+      return pathOfOldPortal(url.pathname, url.searchParams, url.hash)
     }
     expect(of('/job-detail.html?username=ann&jobName=train')).toBe('/jobs/ann~train')
     expect(of('/job-list.html?status=Failed&vcName=vc1')).toBe('/jobs?vc=vc1&state=FAILED')
-    expect(of('/submit.html?op=resubmit&type=job&user=ann&jobName=train')).toBe('/submit?clone=ann~train'.replace('~', '~'))
+    expect(of('/submit.html?op=resubmit&type=job&user=ann&jobName=train')).toBe('/submit?clone=ann~train')
+    expect(of('/submit.html?op=resubmit&type=job&user=ann&jobName=train#/general')).toBe('/submit?clone=ann~train')
+    expect(of('/submit.html#/general?op=resubmit&type=job&user=ann&jobName=train')).toBe('/submit?clone=ann~train')
+    expect(of('/submit.html#/yaml-edit')).toBe('/submit')
+    expect(of('/submit_v1.html?op=resubmit&user=ann&jobname=train')).toBe('/submit?clone=ann~train')
+    expect(of('/user-profile.html')).toBe('/profile')
     expect(of('/job-event.html?userName=ann&jobName=train')).toBe('/jobs/ann~train')
     expect(of('/job-transfer.html?userName=ann&jobName=train')).toBe('/jobs/ann~train?ask=transfer')
     expect(of('/task-attempt.html?username=ann&jobName=train&taskRoleName=worker&taskIndex=3')).toBe('/jobs/ann~train?task=worker.3')

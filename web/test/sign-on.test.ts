@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { signOnReturned, signOnUrl } from '../src/lib/sign-on'
 import './browser'
+import { providerOut } from '../src/api/client'
+import { signOnReturned, signOnUrl } from '../src/lib/sign-on'
 
 const back = (query: Record<string, string>) => signOnReturned(new URLSearchParams(query))
 
@@ -12,7 +13,7 @@ describe('the return from the provider', () => {
     expect(url.origin + url.pathname).toBe('https://skep.test/api/v2/authn/oidc/login')
     expect(url.searchParams.get('redirect_uri')).toBe('https://skep.test/sign-in')
     const reply = { user: 'ann', token: 'T', admin: 'true', from: url.searchParams.get('from')! }
-    expect(back(reply)).toEqual({ user: 'ann', token: 'T', admin: true, from: '/jobs?a=b' })
+    expect(back(reply)).toEqual({ session: { user: 'ann', token: 'T', admin: true, provider: 'https://skep.test/' }, from: '/jobs?a=b' })
     expect(back(reply)).toBeNull()
   })
   it('is not taken when nobody asked, or something else was asked', () => {
@@ -25,4 +26,9 @@ describe('the return from the provider', () => {
     expect(back({ errorMessage: 'none of the groups' })).toEqual({ error: 'none of the groups' })
     expect(back({})).toBeNull()
   })
+})
+
+describe('the way out', () => {
+  it('leads by the provider, and back to the page for signing in', () =>
+    expect(providerOut('https://skep.test/', 'https://other.test')).toBe('https://skep.test/api/v2/authn/oidc/logout?redirect_uri=https%3A%2F%2Fother.test%2Fsign-in'))
 })

@@ -42,7 +42,7 @@ describe('key pairs for ssh', () => {
   it.skipIf(!hasKeygen).each(['ed25519', 'rsa'] as const)('of the kind %s are read by ssh-keygen', async (kind) => {
     const { publicKey, privateKey } = await keyMake(kind, 'ann@skep')
     expect(read(privateKey)).toBe(publicKey)
-  })
+  }, 120_000) // primes take long on a busy machine
 })
 
 describe('a public key', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isOnlyThere, keyCommand, keyFileName, sshCommand } from '../src/lib/ssh-lines'
+import { isOnlyThere, keyCommand, keyCommandWindows, keyFileName, sshCommand } from '../src/lib/ssh-lines'
 
 const place = { job: 'ann~train', host: '10.0.0.7', port: '15001', login: 'root' }
 
@@ -11,6 +11,8 @@ describe('the commands for ssh', () => {
     expect(sshCommand(place, 'x', 'ann-train.pem')).toMatch(/^ssh -i ~\/Downloads\/ann-train\.pem -o IdentitiesOnly=yes /)
     expect(keyCommand('ann-train.pem')).toBe('chmod 600 ~/Downloads/ann-train.pem')
   })
+  it('let nobody else read the key on Windows', () =>
+    expect(keyCommandWindows('ann-train.pem')).toBe('icacls "$env:USERPROFILE\\Downloads\\ann-train.pem" /inheritance:r /grant:r "$($env:USERNAME):(R)"'))
   it('go through the server where the address is only there', () => {
     expect(sshCommand({ ...place, host: '127.0.0.1' }, 'skep.example.org')).toContain(' -J skep.example.org ')
     expect(sshCommand({ ...place, host: '127.0.0.1' }, 'localhost')).not.toContain('-J')

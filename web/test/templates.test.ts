@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets, wordsOf } from '../src/lib/templates'
+import { copyOf, getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets, wordsOf } from '../src/lib/templates'
+
+describe('a copy of a template', () => {
+  const given = { id: '1', author: 'bob', name: 'mnist', summary: 's', description: '# d', categories: [{ name: 'vision' }], tags: [{ name: 'a' }], isPublic: true, groupList: ['lab'], protocol: 'name: x\n' }
+  it('is private, and says the same', () => {
+    expect(copyOf(given as never, ['other'])).toEqual({ name: 'mnist', summary: 's', description: '# d', categories: ['vision'], tags: ['a'], isPublic: false, groupList: [], protocol: 'name: x\n' })
+  })
+  it('takes no name that is there', () => {
+    expect(copyOf(given as never, ['mnist', 'mnist-2']).name).toBe('mnist-3')
+    expect(copyOf({ ...given, name: 'x'.repeat(64) } as never, ['x'.repeat(64)]).name).toHaveLength(58)
+  })
+})
 
 describe('templates', () => {
   it('have no secrets, and lose no comment', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { User } from '../src/api/client'
-import { usersOf } from '../src/lib/user-file'
+import { problemsOf, rowChanged, rowNew, usersOf } from '../src/lib/user-file'
 import { fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange } from '../src/lib/users'
 
 const users: User[] = [
@@ -66,4 +66,33 @@ describe('a file of users', () => {
   })
   it('keeps those that it has', () => expect(usersOf('username,password\nann,secret-1\n', () => 'x')?.[0]).toMatchObject({ user: { password: 'secret-1' }, isMade: false }))
   it('must name its columns', () => expect(usersOf('ann,secret-1\n', () => 'x')).toBeNull())
+})
+
+describe('a row of the file', () => {
+  const rows = usersOf('\uFEFFusername,password,email\nann,secret-1,ann@example.org\nann,short,no address\na b,,@x\n', () => 'made-here')!
+  const [ann, twin, bad] = rows as [(typeof rows)[0], (typeof rows)[0], (typeof rows)[0]]
+  it('is checked as the server does it, and against the others', () => {
+    expect(problemsOf(ann, [ann])).toEqual([])
+    expect(problemsOf(ann, rows)).toEqual(['taken'])
+    expect(problemsOf(twin, rows)).toEqual(['taken', 'password', 'email'])
+    expect(problemsOf(bad, rows)).toEqual(['name', 'email'])
+    const of = (user: Partial<typeof ann.user>) => problemsOf({ ...ann, user: { ...ann.user, ...user } }, [ann])
+    expect(of({ email: '', password: '密码' })).toEqual([]) // six bytes
+    expect(of({ password: 'x'.repeat(1025) })).toEqual(['password'])
+    expect(of({ email: 'a@b@c' })).toEqual([])
+    expect(of({ email: 'a@' })).toEqual(['email'])
+    expect(of({ email: `a@${'b'.repeat(253)}` })).toEqual(['email'])
+    expect(of({ username: 'x'.repeat(65) })).toEqual(['name'])
+  })
+  it('is tried anew after a change', () => {
+    const failed = { ...twin, state: 'refused' }
+    const user = { ...twin.user, username: 'bob' }
+    expect(rowChanged(failed, { ...user, password: 'secret-2' }, () => 'x')).toMatchObject({ line: 3, state: '', isMade: false, user: { username: 'bob', password: 'secret-2' } })
+    expect(rowChanged(failed, { ...user, password: '' }, () => 'made-anew')).toMatchObject({ isMade: true, user: { password: 'made-anew' } })
+    expect(rowChanged(bad, { ...bad.user, password: '' }, () => 'made-anew')).toMatchObject({ isMade: true, user: { password: 'made-here' } }) // the one that it has
+  })
+  it('is added after the others', () => {
+    expect(rowNew(rows, 'made').line).toBe(5)
+    expect(rowNew([], 'made')).toMatchObject({ line: 2, isMade: true, user: { username: '', password: 'made' } })
+  })
 })

@@ -47,4 +47,6 @@ const node = (name: string) => `/api/v2/nodes/${enc(name)}`
 export const nodePardon = (name: string) => call('PUT', `${node(name)}/pardon`)
 export const nodeCordon = (name: string, reason: string) => call('PUT', `${node(name)}/cordon`, { json: reason ? { reason } : {} })
 export const nodeDrain = (name: string, reason: string) => call('PUT', `${node(name)}/drain`, { json: reason ? { reason } : {} })
+export const clusterClose = (name: string, reason: string) => call('PUT', `/api/v2/virtual-clusters/${enc(name)}/status`, { json: { vcStatus: 'stopped', ...(reason ? { reason } : {}) } })
+export const clusterOpen = (name: string) => call('PUT', `/api/v2/virtual-clusters/${enc(name)}/status`, { json: { vcStatus: 'running' } })
 export const nodeUncordon = (name: string) => call('PUT', `${node(name)}/uncordon`)

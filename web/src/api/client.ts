@@ -26,6 +26,7 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
     readonly problems: Problem[] = [],
+    readonly retryS = 0, // what Retry-After says; 0: nothing
   ) {
     super(message)
   }
@@ -37,6 +38,7 @@ export interface Session {
   user: string
   token: string
   admin: boolean
+  provider?: string // the address of the server by which the person has signed in at the organisation's provider
 }
 
 const KEY = 'skep.session'
@@ -128,12 +130,17 @@ export async function signIn(user: string, password: string) {
   tabs.postMessage({ kind: 'have', session: next }) // the session of other tabs may have ended, too
 }
 
+/** Where the browser is sent to sign out at the provider, too: else its next sign-in asks nobody for a password. */
+export const providerOut = (provider: string, origin = location.origin) => `${provider.replace(/\/$/, '')}/api/v2/authn/oidc/logout?${new URLSearchParams({ redirect_uri: `${origin}/sign-in` })}`
+
 export async function signOut() {
+  const provider = session?.provider
   try {
     await call('DELETE', '/api/v2/authn/basic/logout')
   } finally {
     tabs.postMessage({ kind: 'out' })
     sessionEnd()
+    if (provider) location.assign(providerOut(provider))
   }
 }
 
@@ -142,6 +149,7 @@ export async function signOut() {
 export interface CallOptions {
   json?: unknown
   text?: { type: string; body: string }
+  bytes?: ArrayBuffer
   signal?: AbortSignal
   isAnonymous?: boolean // needs no session
 }
@@ -150,20 +158,22 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 async function errorOf(reply: Response): Promise<ApiError> {
   const text = await reply.text()
+  const retryS = Number(reply.headers.get('Retry-After')) || 0
   try {
     const error = JSON.parse(text) as Schema['Error']
-    return new ApiError(reply.status, error.code, error.message, error.problems)
+    return new ApiError(reply.status, error.code, error.message, error.problems, retryS)
   } catch {
-    return new ApiError(reply.status, 'UnknownError', text.trim() || `HTTP ${reply.status}`)
+    return new ApiError(reply.status, 'UnknownError', text.trim() || `HTTP ${reply.status}`, [], retryS)
   }
 }
 
 async function requestOnce(method: Method, path: string, options: CallOptions, token: string | undefined): Promise<Response> {
   const headers = new Headers()
   if (token) headers.set('Authorization', `Bearer ${token}`)
-  const body = options.json !== undefined ? JSON.stringify(options.json) : options.text?.body
+  const body = options.json !== undefined ? JSON.stringify(options.json) : (options.text?.body ?? options.bytes)
   if (options.json !== undefined) headers.set('Content-Type', 'application/json')
   else if (options.text) headers.set('Content-Type', options.text.type)
+  else if (options.bytes) headers.set('Content-Type', 'application/octet-stream')
   try {
     return await fetch(path, { method, headers, body: body ?? null, signal: options.signal ?? null, cache: 'no-store' })
   } catch (error) {

@@ -1,5 +1,6 @@
 // What pages ask for, each under one key of the query cache.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { ALERTS_SHOWN } from '../lib/alerts'
 import { isTold } from '../lib/changes'
 import type { Cell, CellGroup } from '../lib/cells'
 import { partsOf } from '../lib/parts'
@@ -43,6 +44,20 @@ export const tasksQuery = (name: string, filter: string) =>
   queryOptions({
     queryKey: ['job', name, 'tasks', filter],
     queryFn: ({ signal }) => get<Task[]>(`/api/v2/jobs/${enc(name)}/tasks?${filter}&fields=${TASK_FIELDS}`, signal),
+  })
+
+/** `filter` is one, too: a part of what it finds, in its order. */
+export const taskPageQuery = (name: string, filter: string, offset: number, limit: number) =>
+  queryOptions({
+    queryKey: ['job', name, 'task-page', filter, offset, limit],
+    queryFn: ({ signal }) => get<Schema['TaskPage']>(`/api/v2/jobs/${enc(name)}/tasks?${filter}&offset=${offset}&limit=${limit}&withTotalCount=true&fields=${TASK_FIELDS}`, signal),
+  })
+
+/** What the tasks can be filtered by. */
+export const taskValuesQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name, 'task-values'],
+    queryFn: ({ signal }) => get<Schema['TaskValues']>(`/api/v2/jobs/${enc(name)}/task-values`, signal),
   })
 
 /** One task as the list has it; none when there is no such task. */
@@ -121,6 +136,7 @@ export interface NodeUse {
   gpuUsed: number
   gpuAvailable: number
   gpuTotal: number
+  virtualCluster?: string // that alone has guarantees there
 }
 
 export const nodeUseQuery = queryOptions({
@@ -183,8 +199,14 @@ export const userQuery = (name: string) =>
 
 export const alertsQuery = queryOptions({
   queryKey: ['alerts'],
-  queryFn: ({ signal }) => get<Schema['Alert'][]>('/api/v2/alerts', signal),
+  queryFn: ({ signal }) => get<Schema['Alert'][]>(`/api/v2/alerts?state=all&limit=${ALERTS_SHOWN}`, signal),
   refetchInterval: 30_000,
+})
+
+export const pluginsQuery = queryOptions({
+  queryKey: ['plugins'],
+  queryFn: ({ signal }) => get<Schema['PortalPlugin'][]>('/api/v2/plugins', signal),
+  staleTime: Infinity, // they change with the server's start
 })
 
 export type Storage = Schema['StorageDetail'] & { isDefault: boolean }
@@ -219,6 +241,33 @@ export const quotaQuery = (of: string) =>
 export const exitSpecsQuery = queryOptions({
   queryKey: ['exit-specs'],
   queryFn: ({ signal }) => get<Schema['ExitRow'][]>('/api/v2/exit-specs', signal),
+})
+
+export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** As many as the server has. */
+const LOG_LINES = 2000
+
+/** Its newest lines; asked again, those that have come since are added. */
+export const serverLogQuery = (level: LogLevel, isFollowing: boolean) =>
+  queryOptions({
+    queryKey: ['server-log', level],
+    queryFn: async ({ signal, client }): Promise<Schema['ServerLog']> => {
+      const before = client.getQueryData<Schema['ServerLog']>(['server-log', level])
+      const news = await get<Schema['ServerLog']>(`/api/v2/log?level=${level}&limit=${LOG_LINES}&after=${before?.next ?? 0}`, signal)
+      if (!before) return news
+      return { ...news, lines: [...before.lines, ...news.lines].slice(-LOG_LINES), missed: before.missed || news.missed }
+    },
+    refetchInterval: isFollowing ? 2000 : false,
+    refetchOnWindowFocus: isFollowing,
+    gcTime: 0,
+  })
+
+export const storageHealthQuery = queryOptions({
+  queryKey: ['storages', 'health'],
+  queryFn: ({ signal }) => get<Schema['StoragesHealth']>('/api/v2/storage/health', signal),
+  refetchInterval: 5000, // the server looks no more often
 })
 
 export const settingsQuery = queryOptions({

@@ -8,7 +8,7 @@ export type TemplateWrite = Schema['TemplateWrite']
 const ITEMS = '/marketplace/api/items'
 
 /** Without what is long. */
-const HEAD = 'id,name,author,summary,categories,tags,isPublic,isPrivate,groupList,status,reason,reviewer,useNumber,starNumber,starred,usedAt,createdAt,updatedAt'
+const HEAD = 'id,name,author,summary,categories,tags,isPublic,isPrivate,groupList,status,reason,reviewer,useNumber,starNumber,starred,official,usedAt,createdAt,updatedAt'
 
 export interface TemplatePage {
   data: Template[]
@@ -51,6 +51,26 @@ export const templateStar = (id: string, isWanted: boolean) => call(isWanted ? '
 export const templateReview = (template: Template, status: 'approved' | 'rejected', reason: string) =>
   call('PUT', `${ITEMS}/${enc(template.id)}/status`, { json: { status, reason, ...(template.updatedAt ? { updatedAt: template.updatedAt } : {}) } })
 
-/** Takes a removal back; uses and stars are gone, and what everyone saw waits for an approval again. */
+export const templateOfficial = (template: Template, official: boolean) => call('PUT', `${ITEMS}/${enc(template.id)}/official`, { json: { official, ...(template.updatedAt ? { updatedAt: template.updatedAt } : {}) } })
+
+export type TemplateVersion = Schema['TemplateVersion']
+
+/** What it says now and said before, the newest first; for its author and administrators. */
+export const templateVersionsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['templates', 'versions', id],
+    queryFn: ({ signal }) => get<TemplateVersion[]>(`${ITEMS}/${enc(id)}/versions`, signal),
+  })
+
+export const templateVersionQuery = (id: string, version: number) =>
+  queryOptions({
+    queryKey: ['templates', 'versions', id, version],
+    queryFn: ({ signal }) => get<TemplateVersion>(`${ITEMS}/${enc(id)}/versions/${version}`, signal),
+  })
+
+export const templateRestore = (template: Template, version: number) =>
+  call<Schema['TemplateChanged']>('POST', `${ITEMS}/${enc(template.id)}/versions/${version}/restore`, { json: template.updatedAt ? { updatedAt: template.updatedAt } : {} })
+
+/** Takes a removal back; uses, stars and earlier versions are gone, and what everyone saw waits for an approval again. */
 export const templateBack = ({ id, name, summary, description, protocol, categories, tags, isPublic, groupList }: Template) =>
   templateAdd({ id, name, ...Object.fromEntries(Object.entries({ summary, description, protocol, categories, tags, isPublic, groupList }).filter(([, value]) => value !== undefined)) })

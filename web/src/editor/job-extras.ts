@@ -1,4 +1,4 @@
-// What a job file asks for among its extras: storages, and the runtime plugins for ssh and TensorBoard. Changes are edits of the
+// What a job file asks for among its extras: storages, messages about its changes, and the runtime plugins for ssh and TensorBoard. Changes are edits of the
 // text; what is switched off again leaves nothing behind.
 import { Document, isMap, isScalar, isSeq, Scalar, YAMLMap } from 'yaml'
 import { jobParse, pairsOf, print, prune, text, type Path } from './document'
@@ -78,6 +78,33 @@ export function mountPathSet(source: string, index: number, path: string): strin
   return changed(source, (document) => {
     const item = itemsOf(document, STORAGES)[index]
     if (item) put(item, 'mountPath', path || null)
+  })
+}
+
+// ---- messages ----
+
+const NOTICES = ['extras', 'jobStatusChangeNotification']
+
+/** The changes of a job of which one can be told, as the file names them, in the order in which they happen. */
+export const NOTICE_KINDS = ['running', 'retried', 'succeeded', 'stopped', 'failed'] as const
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
+
+export const noticesOf = (document: Document): NoticeKind[] => NOTICE_KINDS.filter((kind) => document.getIn([...NOTICES, kind]) === true)
+
+/** Asks to be told of these changes, and of no others. What is not asked for has no line, unless it has a comment. */
+export function noticesSet(source: string, kinds: readonly NoticeKind[]): string {
+  return changed(source, (document) => {
+    if (!isMap(document.getIn(NOTICES))) {
+      if (!kinds.length) return
+      document.setIn(NOTICES, document.createNode({}))
+    }
+    const map = document.getIn(NOTICES) as YAMLMap
+    for (const kind of NOTICE_KINDS) {
+      const now = map.get(kind, true)
+      const isCommented = map.items.some((item) => text((item.key as Scalar).value) === kind && ((item.key as Scalar).commentBefore || (isScalar(now) && now.comment)))
+      put(map, kind, kinds.includes(kind) || (isCommented ? false : null))
+    }
+    prune(document, NOTICES)
   })
 }
 

@@ -2,8 +2,9 @@
 // that the form does not show stay as they are.
 import { Document, isMap, isSeq, Scalar, YAMLMap } from 'yaml'
 import { jobParse, pairsOf, print, prune, text, type Path } from './document'
+import { maskRemove } from './kept-secrets'
 import { environmentOf, type Variable } from './job-env'
-import { sshOf, storagesAreDefault, storagesOf, tensorboardOf, type SshForm, type StorageForm, type TensorboardForm } from './job-extras'
+import { noticesOf, sshOf, storagesAreDefault, storagesOf, tensorboardOf, type NoticeKind, type SshForm, type StorageForm, type TensorboardForm } from './job-extras'
 
 export interface RoleForm {
   name: string
@@ -41,6 +42,7 @@ export interface JobForm {
   secrets: [string, string][]
   storages: StorageForm[]
   hasDefaultStorages: boolean // an empty list asks for the user's default ones
+  notices: NoticeKind[] // the changes of which the user is told; []: none
   ssh: SshForm | null
   tensorboard: TensorboardForm | null
 }
@@ -89,6 +91,7 @@ export function formOf(source: string): JobForm | null {
     secrets: pairs(document, 'secrets'),
     storages: storagesOf(document),
     hasDefaultStorages: storagesAreDefault(document),
+    notices: noticesOf(document),
     ssh: sshOf(document),
     tensorboard: tensorboardOf(document),
   }
@@ -223,6 +226,7 @@ export function pairAdd(source: string, key: string): string {
   const names = new Set(pairs(document, key).map(([name]) => name))
   let name = 'name'
   for (let i = 2; names.has(name); i++) name = `name${i}`
+  if (key === 'secrets') maskRemove(document)
   document.setIn([key, name], '')
   return print(document)
 }
@@ -332,7 +336,7 @@ const SECRET = /^<%\s*\$secrets\.([\w-]+)\s*%>$/
 function authOf(document: Document, image: YAMLMap): ImageAuth {
   const at = (key: string) => text(image.getIn(['auth', key]))
   const secret = SECRET.exec(at('password'))?.[1] ?? ''
-  return { registry: at('registryuri'), username: at('username'), secret, password: secret ? text(document.getIn(['secrets', secret])) : at('password') }
+  return { registry: at('registryuri'), username: at('username'), secret, password: secret ? text(isMap(document.get('secrets')) ? document.getIn(['secrets', secret]) : document.get('secrets')) : at('password') }
 }
 
 /** The password becomes a secret, which the stored job does not show; without all three nobody signs in. */
@@ -346,7 +350,7 @@ export function authSet(source: string, image: string, change: Partial<Pick<Imag
   const after = { ...before, ...change }
   if (!after.registry && !after.username && !after.password) {
     item.delete('auth')
-    if (before.secret) document.deleteIn(['secrets', before.secret])
+    if (before.secret && isMap(document.get('secrets'))) document.deleteIn(['secrets', before.secret])
     prune(document, ['secrets'])
     return print(document)
   }
@@ -363,6 +367,7 @@ export function authSet(source: string, image: string, change: Partial<Pick<Imag
     for (let i = 2; !before.secret && taken.has(name); i++) name = `registry_password${i}`
     const value = document.createNode(after.password)
     value.type = Scalar.QUOTE_DOUBLE // what looks like a number stays a text
+    maskRemove(document)
     document.setIn(['secrets', name], value)
     put('password', `<% $secrets.${name} %>`)
   }

@@ -1,11 +1,21 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
+import admin from './zh-admin'
+import attention from './zh-attention'
+import templates from './zh-templates'
+import files from './zh-files'
 import form from './zh-form'
+import jobs from './zh-jobs'
 import more from './zh-more'
 import task from './zh-task'
 
 const zh: Record<string, string> = {
+  ...admin,
+  ...attention,
+  ...templates,
   ...more,
+  ...files,
   ...form,
+  ...jobs,
   ...task,
   '10 to 39 %': '10 至 39 %',
   '40 to 69 %': '40 至 69 %',
@@ -257,6 +267,8 @@ const zh: Record<string, string> = {
   'Use': '用量',
   'Use of {node}': '{node} 的用量',
   'Use over time': '随时间的用量',
+  'Of its processors and memory nothing is known: a Kubernetes cluster tells them of its nodes where it has metrics-server.':
+    '处理器和内存用量未知：Kubernetes 集群装有 metrics-server 时才会提供节点的这些数据。',
   'What runs is looked at every ten seconds. Of what ran for less nothing is kept.': '运行中的任务每十秒采样一次；运行时间更短的不保留数据。',
   'Written to disks': '磁盘写入',
   '{mean} on average, {most} at most': '平均 {mean}，最高 {most}',
@@ -286,7 +298,6 @@ const zh: Record<string, string> = {
   'All output': '全部输出',
   'All {n} jobs that wait': '全部 {n} 个等待中的作业',
   'An error': '一个错误',
-  'An example': '示例',
   'Archive': '归档',
   'Archive {n} job?|Archive {n} jobs?': '归档 {n} 个作业？',
   'As the system': '跟随系统',
@@ -487,7 +498,11 @@ const zh: Record<string, string> = {
   'Search in what is shown': '在显示的内容中搜索',
   'Search on this page': '在本页搜索',
   'Secrets': '机密',
-  'Secrets are masked in the copy: write them again before you submit.': '副本中的机密已被遮盖：提交前请重新填写。',
+  'Secrets are masked in the copy, and those of another user are not yours to take: write them again before you submit.': '副本中的机密已被遮盖，且不能使用其他用户的机密：提交前请重新填写。',
+  'These secrets are taken from {job}: {names}. Write one anew to change it.': '以下机密取自 {job}：{names}。重新填写即可更改。',
+  'Submitted since': '提交时间从',
+  'Submitted until': '提交时间到',
+  'The secrets are taken from {job}.': '机密取自 {job}。',
   'Select {name}': '选择 {name}',
   'Selected': '已选',
   'Set-up': '准备阶段',
@@ -587,7 +602,6 @@ const zh: Record<string, string> = {
   'What is wrong, and what would be right.': '哪里错了，怎样才对。',
   'What it does': '作用',
   'What it is for.': '它的用途。',
-  'What the cluster has': '集群有什么',
   'What to do next.': '下一步做什么。',
   'What was held is let go.': '已释放保留的容器。',
   'What you may use': '您可使用的资源',

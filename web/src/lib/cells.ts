@@ -59,24 +59,26 @@ function add<T>(map: Map<string, T[]>, key: string, value: T) {
   else if (!before.includes(value)) before.push(value)
 }
 
-interface Place {
+/** A leaf with the node and the index that its address names. */
+interface PlacedLeaf {
+  cell: Cell
   node: string
   index: number
-  key: string
+  key: string // of both
 }
 
-function placeOf(leaf: Cell): Place {
-  const parts = leaf.cellAddress.split('/')
+function placed(cell: Cell): PlacedLeaf {
+  const parts = cell.cellAddress.split('/')
   const node = parts[0] ?? ''
   const index = Number(parts.at(-1))
-  return { node, index, key: `${node}/${index}` }
+  return { cell, node, index, key: `${node}/${index}` }
 }
 
 /**
  * Who holds a leaf. A node and an index name two of them where a node has cells of GPUs and of processors: then the
  * virtual leaf says which one a job with a guarantee has. A job without one is named at both.
  */
-function holdersOf(leaves: Cell[], groups: CellGroup[]): (leaf: Cell) => string[] {
+function holdersOf(leaves: PlacedLeaf[], groups: CellGroup[]): (leaf: PlacedLeaf) => string[] {
   const byPlace = new Map<string, string[]>()
   const byVirtual = new Map<string, string[]>()
   for (const { metadata, status } of groups) {
@@ -86,11 +88,11 @@ function holdersOf(leaves: Cell[], groups: CellGroup[]): (leaf: Cell) => string[
   }
   const boundOf = (leaf: Cell) => byVirtual.get(leaf.virtualCell?.cellAddress ?? '') ?? []
   const bound = new Map<string, Cell[]>() // by job and place
-  for (const leaf of leaves) for (const job of boundOf(leaf)) add(bound, `${job} ${placeOf(leaf).key}`, leaf)
-  return (leaf) => {
-    if (!isHeld(leaf)) return []
-    const isCertain = leaf.cellState === 'Used' && boundOf(leaf).length > 0
-    return (byPlace.get(placeOf(leaf).key) ?? []).filter((job) => bound.get(`${job} ${placeOf(leaf).key}`)?.includes(leaf) ?? !isCertain)
+  for (const { cell, key } of leaves) for (const job of boundOf(cell)) add(bound, `${job} ${key}`, cell)
+  return ({ cell, key }) => {
+    if (!isHeld(cell)) return []
+    const isCertain = cell.cellState === 'Used' && boundOf(cell).length > 0
+    return (byPlace.get(key) ?? []).filter((job) => bound.get(`${job} ${key}`)?.includes(cell) ?? !isCertain)
   }
 }
 
@@ -102,28 +104,34 @@ function nodeCellsOf(cell: Cell, parent: string): [Cell, string][] {
 }
 
 export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
-  const jobsOf = holdersOf(cells.flatMap(leavesUnder), groups)
+  const tops = cells.map((top) => ({
+    leafType: top.leafCellType ?? top.cellType,
+    nodes: nodeCellsOf(top, '').map(([cell, parent]) => ({ cell, parent, leaves: leavesUnder(cell).map(placed) })),
+  }))
+  const jobsOf = holdersOf(tops.flatMap(({ nodes }) => nodes.flatMap(({ leaves }) => leaves)), groups)
   const chains = new Map<string, Chain>()
-  for (const top of cells) {
-    const leafType = top.leafCellType ?? top.cellType
+  for (const { leafType, nodes } of tops) {
     let chain = chains.get(leafType)
     if (!chain) chains.set(leafType, (chain = { leafType, nodes: [] }))
-    for (const [cell, parent] of nodeCellsOf(top, '')) {
-      const leaves = leavesUnder(cell).map((leaf): Leaf => {
-        const { node, index } = placeOf(leaf)
-        return {
-          address: leaf.cellAddress,
-          node,
-          index,
-          isHealthy: leaf.cellHealthiness === 'Healthy',
-          isUsed: isHeld(leaf),
-          vc: leaf.vc ?? '',
-          priority: leaf.cellPriority,
-          jobs: jobsOf(leaf),
-        }
+    for (const { cell: node, parent, leaves } of nodes)
+      chain.nodes.push({
+        name: node.cellAddress.split('/')[0] ?? '',
+        type: node.cellType,
+        parent,
+        leaves: leaves.map((leaf): Leaf => {
+          const { cell } = leaf
+          return {
+            address: cell.cellAddress,
+            node: leaf.node,
+            index: leaf.index,
+            isHealthy: cell.cellHealthiness === 'Healthy',
+            isUsed: isHeld(cell),
+            vc: cell.vc ?? '',
+            priority: cell.cellPriority,
+            jobs: jobsOf(leaf),
+          }
+        }),
       })
-      chain.nodes.push({ name: cell.cellAddress.split('/')[0] ?? '', type: cell.cellType, parent, leaves })
-    }
   }
   return [...chains.values()]
 }

@@ -8,14 +8,24 @@ export interface JobFilter {
   states: string[]
   priorities: string[]
   tags: string[]
+  since: string // days of the browser's time, YYYY-MM-DD, both of them included; "": whenever
+  until: string
   isArchived: boolean
   order: string // "submissionTime,DESC"
 }
 
 export const ORDER_DEFAULT = 'submissionTime,DESC'
-const ME = '@me'
+export const ME = '@me'
 
 const list = (text: string | null) => (text ? text.split(',').filter(Boolean) : [])
+
+const day = (text: string | null) => (text && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : '')
+
+/** The beginning of that day here, or of the one behind it. */
+export function dayStart(text: string, after = 0): number {
+  const [year = 0, month = 1, date = 1] = text.split('-').map(Number)
+  return new Date(year, month - 1, date + after).getTime()
+}
 
 export function filterOf(search: URLSearchParams): JobFilter {
   return {
@@ -25,6 +35,8 @@ export function filterOf(search: URLSearchParams): JobFilter {
     states: list(search.get('state')),
     priorities: list(search.get('priority')),
     tags: list(search.get('tag')),
+    since: day(search.get('since')),
+    until: day(search.get('until')),
     isArchived: search.get('archived') === 'true',
     order: search.get('order') ?? ORDER_DEFAULT,
   }
@@ -38,7 +50,7 @@ export function filtersKept(search: URLSearchParams): string {
 }
 
 export const isFiltered = (filter: JobFilter) =>
-  !!filter.keyword || [filter.users, filter.vcs, filter.states, filter.priorities, filter.tags].some((part) => part.length > 0)
+  !!filter.keyword || !!filter.since || !!filter.until || [filter.users, filter.vcs, filter.states, filter.priorities, filter.tags].some((part) => part.length > 0)
 
 export function filterQuery(filter: JobFilter, me: string, archivedTag: string): string {
   const query = new URLSearchParams()
@@ -52,6 +64,8 @@ export function filterQuery(filter: JobFilter, me: string, archivedTag: string):
   put('jobPriority', filter.priorities)
   put('tagsContain', filter.isArchived ? [archivedTag] : filter.tags)
   if (!filter.isArchived) query.set('tagsNotContain', archivedTag)
+  if (filter.since) query.set('since', String(dayStart(filter.since)))
+  if (filter.until) query.set('until', String(dayStart(filter.until, 1)))
   if (filter.order !== ORDER_DEFAULT) query.set('order', filter.order)
   return query.toString()
 }
@@ -61,6 +75,12 @@ export function orderNext(order: string, field: string): string | null {
   if (order === `${field},DESC`) return `${field},ASC`
   if (order === `${field},ASC`) return null
   return `${field},DESC`
+}
+
+/** The day behind, as `skep list` takes it. */
+function dayNext(text: string): string {
+  const [year = 0, month = 1, date = 1] = text.split('-').map(Number)
+  return new Date(Date.UTC(year, month - 1, date + 1)).toISOString().slice(0, 10)
 }
 
 const word = (text: string) => (/^[\w.,~/@%+=:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
@@ -76,6 +96,8 @@ export function filterCommand(filter: JobFilter, me: string, archivedTag: string
   put('--priority', filter.priorities)
   put('--tag', filter.isArchived ? [archivedTag] : filter.tags)
   if (filter.keyword) parts.push('--keyword', word(filter.keyword))
+  if (filter.since) parts.push('--since', filter.since)
+  if (filter.until) parts.push('--until', dayNext(filter.until))
   if (filter.order !== ORDER_DEFAULT) parts.push('--order', filter.order)
   return parts.join(' ')
 }

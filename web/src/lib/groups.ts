@@ -9,6 +9,9 @@ export interface GroupForm {
   virtualClusters: string[]
 }
 
+/** What else a group grants is changed elsewhere. */
+type GroupChange = Partial<GroupForm> & { storageConfigs?: string[] }
+
 /** As a form has it. */
 export const groupForm = (group: Group): GroupForm => ({
   description: group.description ?? '',
@@ -36,7 +39,7 @@ export function groupBefore(group: Group, changed: Partial<GroupForm>): Partial<
 export const groupIsStill = (now: Group, changed: Partial<GroupForm>) => !Object.keys(groupChanged(now, { ...groupForm(now), ...changed })).length
 
 /** As PUT /api/v2/groups takes it. What a group grants is one key of its extension: `now` is the group as it is. */
-export function groupPatch(now: Group, { description, externalName, ...acls }: Partial<GroupForm>): Group {
+export function groupPatch(now: Group, { description, externalName, ...acls }: GroupChange): Group {
   return {
     groupname: now.groupname ?? '',
     ...(description === undefined ? {} : { description }),

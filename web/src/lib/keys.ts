@@ -17,11 +17,12 @@ export const KEYS: [string, string][] = [
   ['Home End', 'In a list: to the first or last row'],
   ['Space', 'In a list: select the row'],
   ['Enter', 'In a list: open the row'],
+  ['Shift-← Shift-→', 'On the title of a column: narrower or wider'],
   ['Ctrl-M', 'In a terminal: to the buttons above it'],
   ['Esc', 'Close a dialog or menu'],
 ]
 
-const PLACES: Record<string, () => string> = { h: () => '/', j: () => jobsPath(sessionGet()?.user ?? ''), s: () => '/submit', c: () => '/cluster', p: () => '/profile' }
+const PLACES: Record<string, () => string> = { h: () => '/', j: () => jobsPath(sessionGet() ?? { user: '', admin: false }), s: () => '/submit', c: () => '/cluster', p: () => '/profile' }
 const SEQUENCE_MS = 1500
 
 export function isTyping(target: EventTarget | null): boolean {

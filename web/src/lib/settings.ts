@@ -1,28 +1,41 @@
 // What a person chose and this browser remembers.
 import { useSyncExternalStore } from 'react'
+import { COLUMN_IDS, COLUMNS_DEFAULT, columnsRead, widthsRead, type ColumnId, type Widths } from './columns'
 
 export interface Settings {
   theme: 'auto' | 'light' | 'dark' | 'contrast'
-  columns: string[]
+  columns: ColumnId[]
+  widths: Widths // of columns
   jobFilters: { user: string; query: string } | null // of the list of jobs, and who chose them
   singleKeys: boolean // WCAG 2.1.4: shortcuts of one letter can be switched off
   screenReader: boolean // terminals tell what they show
+  alertsSeen: string[] // by lib/alerts.ts: alertKey
 }
 
 const KEY = 'skep.settings'
 const INITIAL: Settings = {
   theme: 'auto',
-  columns: ['state', 'user', 'vc', 'gpus', 'tasks', 'submitted', 'duration', 'retries', 'actions'],
+  columns: COLUMNS_DEFAULT,
+  widths: {},
   jobFilters: null,
   singleKeys: true,
   screenReader: false,
+  alertsSeen: [],
 }
 const watchers = new Set<() => void>()
 let settings: Settings = read()
 
+/** Of what has been stored, maybe by an older portal; `columnsKnown` are those among which was chosen then. */
+export function settingsOf(text: string): Settings {
+  const { columnsKnown, ...stored } = JSON.parse(text) as Partial<Settings> & { columnsKnown?: unknown }
+  return { ...INITIAL, ...stored, columns: columnsRead(stored.columns, columnsKnown), widths: widthsRead(stored.widths) }
+}
+
+export const settingsText = (settings: Settings) => JSON.stringify({ ...settings, columnsKnown: COLUMN_IDS })
+
 function read(): Settings {
   try {
-    return { ...INITIAL, ...(JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Settings>) }
+    return settingsOf(localStorage.getItem(KEY) ?? '{}')
   } catch {
     return INITIAL // somebody else's text under our key
   }
@@ -34,13 +47,16 @@ export function settingsApply() {
 
 export function settingsChange(change: Partial<Settings>) {
   settings = { ...settings, ...change }
-  localStorage.setItem(KEY, JSON.stringify(settings))
+  localStorage.setItem(KEY, settingsText(settings))
   settingsApply()
   for (const notify of watchers) notify()
 }
 
-/** The list of jobs with the filters and the order that this person chose last. */
-export const jobsPath = (user: string) => `/jobs${settings.jobFilters?.user === user && settings.jobFilters.query ? `?${settings.jobFilters.query}` : ''}`
+/** The list of jobs with the filters and the order that this person chose last; at first an ordinary user's own jobs. */
+export function jobsPath({ user, admin }: { user: string; admin: boolean }): string {
+  const chosen = settings.jobFilters?.user === user ? settings.jobFilters.query : admin ? '' : 'user=@me'
+  return `/jobs${chosen && `?${chosen}`}`
+}
 
 export const settingsGet = () => settings
 export const useSettings = () =>

@@ -2,24 +2,25 @@
 // the address. It is taken only by the tab that asked: whoever lures somebody to an address with a token of their own
 // would have them work under a foreign name.
 import { useEffect, useState } from 'react'
-import { call, type Schema } from '../api/client'
+import { call, type Schema, type Session } from '../api/client'
 
 const KEY = 'skep.sign-on'
 
 interface Asked {
   secret: string
   from: string
+  publicUrl: string // of the server, for the way out
 }
 
 /** Where to send the browser, for `from` afterwards. */
 export function signOnUrl(publicUrl: string, from: string, origin = location.origin): string {
-  const asked: Asked = { secret: crypto.randomUUID(), from }
+  const asked: Asked = { secret: crypto.randomUUID(), from, publicUrl }
   sessionStorage.setItem(KEY, JSON.stringify(asked))
   const query = new URLSearchParams({ redirect_uri: `${origin}/sign-in`, from: asked.secret })
   return `${publicUrl.replace(/\/$/, '')}/api/v2/authn/oidc/login?${query}`
 }
 
-export type Returned = { user: string; token: string; admin: boolean; from: string } | { error: string }
+export type Returned = { session: Session; from: string } | { error: string }
 
 /** What the address says after the return; null when this is none, or one that nobody asked for. */
 export function signOnReturned(search: URLSearchParams): Returned | null {
@@ -31,7 +32,7 @@ export function signOnReturned(search: URLSearchParams): Returned | null {
   const asked = stored ? (JSON.parse(stored) as Asked) : null
   sessionStorage.removeItem(KEY)
   if (!asked || asked.secret !== search.get('from')) return null
-  return { user: search.get('user') ?? '', token, admin: search.get('admin') === 'true', from: asked.from }
+  return { session: { user: search.get('user') ?? '', token, admin: search.get('admin') === 'true', provider: asked.publicUrl }, from: asked.from }
 }
 
 type Ways = NonNullable<Schema['AuthnInfo']['methods']>

@@ -35,3 +35,6 @@ export function sshCommand({ job, host, port, login }: SshPlace, server: string,
 
 /** ssh takes no key that others may read. */
 export const keyCommand = (keyFile: string) => `chmod 600 ~/Downloads/${shellWord(keyFile)}`
+
+/** The same in PowerShell; ssh itself knows `~` there. */
+export const keyCommandWindows = (keyFile: string) => `icacls "$env:USERPROFILE\\Downloads\\${keyFile}" /inheritance:r /grant:r "$($env:USERNAME):(R)"`

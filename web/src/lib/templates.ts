@@ -1,5 +1,6 @@
 // What a template keeps of a job file, and the templates that browsers kept before the server did.
 import { parseDocument, isMap, Scalar } from 'yaml'
+import type { Template, TemplateWrite } from '../api/templates'
 import { shellWord } from './filter'
 
 export interface OldTemplate {
@@ -48,3 +49,20 @@ export const getCommand = ({ author, name }: { author: string; name: string }) =
 
 /** The words of a comma list, each once. */
 export const wordsOf = (list: string) => [...new Set(list.split(',').map((word) => word.trim()).filter(Boolean))]
+
+/** One's own of somebody's: nobody else sees it, and its name is another than those that one has. */
+export function copyOf(template: Template, taken: string[]): TemplateWrite & { name: string } {
+  const names = new Set(taken)
+  let name = template.name
+  for (let n = 2; names.has(name); n++) name = `${template.name.slice(0, 56)}-${n}`
+  return {
+    name,
+    summary: template.summary ?? '',
+    description: template.description ?? '',
+    categories: (template.categories ?? []).map((word) => word.name),
+    tags: (template.tags ?? []).map((word) => word.name),
+    isPublic: false,
+    groupList: [],
+    protocol: template.protocol ?? '',
+  }
+}

@@ -18,6 +18,7 @@ const Audit = later(() => import('./admin/audit'))
 const ExitCodes = later(() => import('./admin/exit-codes'))
 const Granted = later(() => import('./admin/granted'))
 const Services = later(() => import('./admin/services'))
+const Storages = later(() => import('./admin/storages'))
 const Settings = later(() => import('./admin/settings'))
 
 function AdminNodes() {
@@ -115,7 +116,7 @@ export default function Admin() {
 function AdminTabs() {
   const [search] = useSearch()
   const tab = search.get('tab') ?? 'users'
-  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', nodes: 'skep drain --reason WHY NODE', services: 'curl "$SKEP_SERVER/readyz?verbose"; skep nodes -o wide', abnormal: 'skep list --state WAITING,RUNNING --order retries,DESC', exits: 'skep exits', audit: 'skep audit', settings: 'skep admin settings' }
+  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', storages: 'skep admin storages', nodes: 'skep drain --reason WHY NODE', services: 'curl "$SKEP_SERVER/readyz?verbose"; skep nodes -o wide; skep admin log -f', abnormal: 'skep list --state WAITING,RUNNING --order retries,DESC', exits: 'skep exits', audit: 'skep audit', settings: 'skep admin settings' }
   return (
     <>
       <Tabs
@@ -125,6 +126,7 @@ function AdminTabs() {
           { id: 'users', title: t('Users') },
           { id: 'groups', title: t('Groups') },
           { id: 'clusters', title: t('Virtual clusters') },
+          { id: 'storages', title: t('Storages') },
           { id: 'nodes', title: t('Nodes') },
           { id: 'services', title: t('Services') },
           { id: 'abnormal', title: t('Abnormal jobs') },
@@ -135,6 +137,7 @@ function AdminTabs() {
       />
       {tab === 'users' && <Users />}
       {tab === 'groups' && <Groups />}
+      {tab === 'storages' && <Storages />}
       {tab === 'nodes' && <AdminNodes />}
       {tab === 'services' && <Services />}
       {tab === 'abnormal' && <Abnormal />}

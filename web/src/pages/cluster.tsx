@@ -9,12 +9,13 @@ import { mebibytes } from '../lib/format'
 import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
+import { Closed, isClosed } from '../ui/closed'
 import { useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
 import { Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
 import { Lamp, lampName } from './cluster/lamp'
-import { Nodes } from './cluster/nodes'
+import { nodeAddress, Nodes } from './cluster/nodes'
 
 const UseOverTime = later(async () => ({ default: (await import('../ui/use')).UseOverTime }))
 
@@ -306,6 +307,11 @@ function Quotas() {
               {t('Its jobs')}
             </Link>
           </div>
+          {isClosed(vc) && (
+            <p className="note small" data-kind="wait">
+              <Closed cluster={vc} />
+            </p>
+          )}
           <BusyLine vc={name} />
           {Object.entries(vc.skus ?? {}).map(([sku, quota]) => (
             <div key={sku}>
@@ -357,7 +363,7 @@ export default function Cluster() {
         <section className="card" aria-label={t('Use of {node}', { node })}>
           <div className="card-head">
             <h2>{t('Use of {node}', { node })}</h2>
-            <Link className="push small" href="/cluster?tab=nodes">
+            <Link className="push small" href={nodeAddress(search, null)}>
               {t('Close')}
             </Link>
           </div>

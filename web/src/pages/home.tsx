@@ -2,12 +2,14 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { nameOf, sessionGet, type JobDetail, type JobSummary } from '../api/client'
-import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, skusQuery, taskQuery } from '../api/queries'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, skusQuery, taskQuery, userQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
+import { freeNodes, usableNodes } from '../lib/free'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
 import { BusyAll, BusyLine } from './cluster/busy'
+import { Closed, isClosed } from '../ui/closed'
 import { Awaited, useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
 import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, Said, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
@@ -153,6 +155,7 @@ function Clusters() {
     <section className="card" aria-label={t('Virtual clusters')} data-awaited={isAwaited}>
       <div className="card-head">
         <h2>{t('Virtual clusters')}</h2>
+        <span className="quiet">{data ? Object.keys(data).length : ''}</span>
         <Link className="push small" href="/cluster">
           {t('Cluster')}
         </Link>
@@ -169,6 +172,11 @@ function Clusters() {
               <h3>
                 <Link href={`/jobs?vc=${encodeURIComponent(name)}`}>{name}</Link> {vc.dedicated && <span className="tag">{t('dedicated')}</span>}
               </h3>
+              {isClosed(vc) && (
+                <p className="note small" data-kind="wait">
+                  <Closed cluster={vc} />
+                </p>
+              )}
               <Meter label={t('GPUs')} used={used.gpu ?? 0} bad={(total.gpu ?? 0) - (good.gpu ?? 0)} total={total.gpu ?? 0} />
               <BusyLine vc={name} />
               <Meter label={t('CPUs')} used={used.cpu ?? 0} total={total.cpu ?? 0} />
@@ -182,22 +190,19 @@ function Clusters() {
 }
 
 function FreeGpus() {
-  const { data, error } = useQuery(nodeUseQuery)
-  const { data: nodes, isLoading: isMissing } = useQuery(nodesQuery)
-  const isAwaited = useAwaited((!!data && !isMissing) || !!error)
-  if (!data) return isAwaited ? <Awaited /> : null
+  const { data: all, error } = useQuery(nodeUseQuery)
+  const { data: nodes, isLoading: areNodesMissing } = useQuery(nodesQuery)
+  const { data: clusters, isLoading: areClustersMissing } = useQuery(clustersQuery)
+  const { data: me, isLoading: amMissing } = useQuery(userQuery(sessionGet()?.user ?? ''))
+  const isAwaited = useAwaited((!!all && !areNodesMissing && !areClustersMissing && !amMissing) || !!error)
+  if (!all) return isAwaited ? <Awaited /> : null
+  const data = usableNodes(all, sessionGet()?.admin ? null : (me?.virtualCluster ?? null))
   const types = new Map(nodes?.data.map((node) => [node.name, node.gpuType]))
   const free = Object.values(data).reduce((sum, node) => sum + node.gpuAvailable, 0)
   const total = Object.values(data).reduce((sum, node) => sum + node.gpuTotal, 0)
-  // how many nodes have so many free GPUs, by type
-  const counts = new Map<string, number>()
-  for (const [name, node] of Object.entries(data)) {
-    if (!node.gpuAvailable) continue
-    const key = `${types.get(name) ?? ''} ${String(node.gpuAvailable).padStart(4, '0')}`
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  const rows = [...counts].sort(([a], [b]) => (a < b ? 1 : -1))
-  const most = Math.max(1, ...counts.values())
+  const rows = freeNodes(data, (name) => types.get(name) ?? '')
+  const most = Math.max(1, ...rows.map((row) => row.nodes))
+  const isSplit = Object.keys(clusters ?? {}).length > 1 && Object.values(data).some((node) => node.virtualCluster)
   return (
     <section className="card" aria-label={t('Free GPUs')} data-awaited={isAwaited}>
       <div className="card-head">
@@ -218,27 +223,26 @@ function FreeGpus() {
               <th scope="col" className="number">
                 {t('Free on a node')}
               </th>
+              {isSplit && <th scope="col">{t('Whose')}</th>}
               <th scope="col">{t('Nodes')}</th>
             </tr>
           </thead>
           <tbody>
-            {rows.map(([key, count]) => {
-              const [type, number] = key.split(' ')
-              return (
-                <tr key={key}>
-                  <td>{type || '–'}</td>
-                  <td className="number">{Number(number)}</td>
-                  <td>
-                    <div className="row home-bar">
-                      <span className="meter-track" aria-hidden="true">
-                        <span style={{ width: `${(100 * count) / most}%` }} />
-                      </span>
-                      {count}
-                    </div>
-                  </td>
-                </tr>
-              )
-            })}
+            {rows.map(({ type, owner, free: devices, nodes: count }) => (
+              <tr key={`${type} ${owner} ${devices}`}>
+                <td>{type || '–'}</td>
+                <td className="number">{devices}</td>
+                {isSplit && <td>{owner ? <span lang="">{t('only {vc}', { vc: owner })}</span> : t('shared')}</td>}
+                <td>
+                  <div className="row home-bar">
+                    <span className="meter-track" aria-hidden="true">
+                      <span style={{ width: `${(100 * count) / most}%` }} />
+                    </span>
+                    {count}
+                  </div>
+                </td>
+              </tr>
+            ))}
           </tbody>
         </table>
       )}
@@ -315,7 +319,7 @@ export function Home() {
             <div className="row">
               <Name job={job} />
               <span className="small quiet">
-                <Duration from={job.launchedTime} to={job.completedTime} />
+                {job.virtualCluster} · <Duration from={job.launchedTime} to={job.completedTime} />
               </span>
               <span className="push small quiet">
                 <Ago ms={job.completedTime} />

@@ -6,15 +6,16 @@ import { enc, sessionGet, type JobDetail } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
+import { isLive } from '../lib/job-state'
 import { keyOfPlace, placeOfKey } from '../lib/task-facts'
 import { TaskStates, type TaskPlace } from '../lib/task-states'
 import { jobNameOf, navigate, useSearch } from '../router'
 import { later } from '../ui/later'
 import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
 import { Attempts } from './job/attempts'
+import { useClonePath } from './job/clone'
 import { Overview } from './job/overview'
 import { Logs } from './job/logs'
-import { isLive } from './jobs'
 
 const JobUse = later(() => import('./job/use'))
 const PortDialog = later(() => import('./job/ports'), null)
@@ -163,6 +164,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
   const queries = useQueryClient()
   const toast = useToast()
   const status = detail.jobStatus!
+  const clone = useClonePath(name, mayClone)
   const run = (action: Promise<unknown>, text: string, back?: () => Promise<unknown>) => {
     action.then(
       () => {
@@ -176,7 +178,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
   const isArchived = detail.tags?.includes(ARCHIVED)
   return (
     <div className="row push">
-      {mayClone && <LinkButton href={`/submit?clone=${enc(name)}`}>{t('Clone')}</LinkButton>}
+      {mayClone && <LinkButton href={clone}>{t('Clone')}</LinkButton>}
       {mayChange && live && (
         <Button kind="danger" disabled={status.state === 'STOPPING' || status.executionType === 'STOP'} onClick={() => ask('stop')}>
           {t('Stop')}

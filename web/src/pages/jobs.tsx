@@ -1,69 +1,26 @@
 // The list of jobs. The server sorts, filters and pages; the page holds the rows in sight and a page before and after.
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { useCallback, useEffect, useRef, useState, type KeyboardEvent } from 'react'
 import { ARCHIVED, errorOfAll, forEachJob, forEachWhole, jobDelete, jobHasBegun, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
 import { nameOf, sessionGet, type JobSummary } from '../api/client'
-import { clustersQuery, jobPageQuery, type JobPage } from '../api/queries'
+import { clustersQuery, jobPageQuery, membersQuery, userQuery, usersQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, orderNext, type JobFilter } from '../lib/filter'
+import { layoutOf } from '../lib/columns'
+import { fileSave } from '../lib/csv'
+import { jobsAll, jobsCsv } from '../lib/job-csv'
+import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, ME, type JobFilter } from '../lib/filter'
+import { isLive } from '../lib/job-state'
 import { settingsChange, useSettings } from '../lib/settings'
 import { jobPath, Link, navigate, useSearch } from '../router'
+import { ChoiceMenu, type Values } from '../ui/choices'
 import { GO_TO_FROM, GoTo } from '../ui/go-to'
-import { Ago, Button, Check, Cli, Confirm, Duration, Empty, ErrorNote, LinkButton, Loading, Menu, StateBadge, STATES, stateName, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { useNarrow } from '../ui/narrow'
+import { Ago, Button, Check, Cli, Confirm, Empty, ErrorNote, LinkButton, Loading, Menu, STATES, stateName, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { ColumnMenu, columnsAll, Head, layoutStyle } from './jobs/columns'
 
 const PAGE = 200
-
-interface Column {
-  id: string
-  title: string
-  order?: string
-  width: string
-  isNumber?: boolean
-  cell: (job: JobSummary) => ReactNode
-}
-
-const columnsAll = (onStop?: (job: JobSummary) => void): Column[] => [
-  { id: 'state', title: t('State'), order: 'state', width: '118px', cell: (job) => <StateBadge state={job.state} /> },
-  { id: 'user', title: t('User'), order: 'username', width: 'minmax(70px, 0.6fr)', cell: (job) => job.username },
-  { id: 'vc', title: t('Virtual cluster'), order: 'vc', width: 'minmax(70px, 0.6fr)', cell: (job) => job.virtualCluster },
-  { id: 'gpus', title: t('GPUs'), order: 'totalGpuNumber', width: '64px', isNumber: true, cell: (job) => job.totalGpuNumber },
-  { id: 'tasks', title: t('Tasks'), order: 'totalTaskNumber', width: '68px', isNumber: true, cell: (job) => job.totalTaskNumber },
-  { id: 'submitted', title: t('Submitted'), order: 'submissionTime', width: '120px', cell: (job) => <Ago ms={job.submissionTime} /> },
-  { id: 'duration', title: t('Duration'), width: '110px', cell: (job) => <Duration from={job.launchedTime ?? job.submissionTime} to={job.completedTime} /> },
-  { id: 'retries', title: t('Retries'), order: 'retries', width: '76px', isNumber: true, cell: (job) => job.retries },
-  { id: 'priority', title: t('Priority'), order: 'jobPriority', width: '84px', cell: (job) => job.jobPriority ?? '–' },
-  { id: 'completed', title: t('Ended'), order: 'completionTime', width: '120px', cell: (job) => <Ago ms={job.completedTime} /> },
-  { id: 'exit', title: t('Exit code'), width: '80px', isNumber: true, cell: (job) => job.appExitCode ?? '–' },
-  { id: 'tags', title: t('Tags'), width: 'minmax(80px, 1fr)', cell: (job) => job.tags?.join(', ') },
-  {
-    id: 'actions',
-    title: t('Actions'),
-    width: '76px',
-    // by keyboard: Space selects the row, and Stop stands above the list
-    cell: (job) =>
-      isLive(job.state) &&
-      mayStop(job) && (
-        <Button small tabIndex={-1} aria-label={t('Stop {name}', { name: nameOf(job) })} disabled={job.state === 'STOPPING' || job.executionType === 'STOP'} onClick={() => onStop?.(job)}>
-          {t('Stop')}
-        </Button>
-      ),
-  },
-]
-
-const mayStop = (job: JobSummary) => !!sessionGet()?.admin || job.username === sessionGet()?.user
-export const isLive = (state: string | undefined) => state === 'WAITING' || state === 'RUNNING' || state === 'STOPPING'
-
-function useNarrow() {
-  const query = useMemo(() => matchMedia('(max-width: 720px)'), [])
-  const [isNarrow, setNarrow] = useState(query.matches)
-  useEffect(() => {
-    const change = () => setNarrow(query.matches)
-    query.addEventListener('change', change)
-    return () => query.removeEventListener('change', change)
-  }, [query])
-  return isNarrow
-}
+const LAYOUT_NARROW = { template: '34px minmax(0, 1fr) 118px', minPx: 0 }
 
 // ---- filters ----
 
@@ -79,17 +36,41 @@ function SearchField({ label, value, onValue }: { label: string; value: string; 
   return <input type="search" className="input" aria-label={label} placeholder={label} value={text} onChange={(event) => setText(event.target.value)} />
 }
 
+const useSelf = () => useQuery({ ...userQuery(sessionGet()?.user ?? ''), enabled: !!sessionGet() })
+
+/** May the person choose users from a list: of all, or of the groups that they administer? */
+function useMaySeeNames(): boolean {
+  const { data } = useSelf()
+  return !!sessionGet()?.admin || !!data?.adminOfGroups?.length
+}
+
+/** Oneself first; administrators have all users, those of a group its members. */
+function useNames(): Values {
+  const isAdmin = !!sessionGet()?.admin
+  const { data: self, error: selfError } = useSelf()
+  const all = useQuery({ ...usersQuery, enabled: isAdmin })
+  const members = useQueries({ queries: (isAdmin ? [] : (self?.adminOfGroups ?? [])).map((group) => membersQuery(group)) })
+  const known = isAdmin ? all.data : members.every(({ data }) => data) ? members.flatMap(({ data }) => data ?? []) : undefined
+  const names = known && [...new Set(known.map(({ username = '' }) => username))].sort()
+  return { values: names && [ME, ...names], error: (isAdmin ? all.error : (selfError ?? members.find(({ error }) => error)?.error)) ?? null }
+}
+
 function Filters({ filter, change }: { filter: JobFilter; change: (changes: Record<string, string | null>) => void }) {
   const toggle = (key: string, values: string[], value: string) => {
     const next = values.includes(value) ? values.filter((other) => other !== value) : [...values, value]
     change({ [key]: next.join(',') })
   }
+  const maySeeNames = useMaySeeNames()
   const isMine = filter.users.includes('@me')
+  const isMyRunning = filter.users.join() === '@me' && filter.states.join() === 'RUNNING'
   return (
     <div className="row" role="search">
       <SearchField label={t('Part of a name')} value={filter.keyword} onValue={(keyword) => change({ keyword })} />
       <Button aria-pressed={isMine} onClick={() => change({ user: isMine ? null : '@me' })}>
         {t('Mine')}
+      </Button>
+      <Button aria-pressed={isMyRunning} onClick={() => change(isMyRunning ? { user: null, state: null } : { user: '@me', state: 'RUNNING' })}>
+        {t('My running jobs')}
       </Button>
       <div className="row" role="group" aria-label={t('State')}>
         {STATES.map((state) => (
@@ -98,11 +79,14 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
           </Button>
         ))}
       </div>
+      {maySeeNames && <ChoiceMenu label={t('Users')} chosen={filter.users} titleOf={(user) => (user === ME ? t('@Me') : user)} useValues={useNames} onToggle={(user) => toggle('user', filter.users, user)} />}
       <Menu start label={t('More filters')}>
         {() => (
           <div className="stack">
-            <SearchField label={t('Users, by comma')} value={filter.users.join(',')} onValue={(user) => change({ user })} />
+            {!maySeeNames && <SearchField label={t('Users, by comma')} value={filter.users.join(',')} onValue={(user) => change({ user })} />}
             <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} onValue={(tag) => change({ tag })} />
+            <TextField label={t('Submitted since')} type="date" value={filter.since} onChange={(event) => change({ since: event.target.value || null })} />
+            <TextField label={t('Submitted until')} type="date" value={filter.until} onChange={(event) => change({ until: event.target.value || null })} />
             <ClusterChoices chosen={filter.vcs} onToggle={(vc) => toggle('vc', filter.vcs, vc)} />
             <div className="label">{t('Priority')}</div>
             {['crit', 'prod', 'test', 'oppo', 'default'].map((priority) => (
@@ -117,7 +101,7 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
         )}
       </Menu>
       {(isFiltered(filter) || filter.isArchived) && (
-        <Button kind="plain" onClick={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, archived: null })}>
+        <Button kind="plain" onClick={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })}>
           {t('Clear filters')}
         </Button>
       )}
@@ -137,25 +121,6 @@ function ClusterChoices({ chosen, onToggle }: { chosen: string[]; onToggle: (vc:
         </Check>
       ))}
     </div>
-  )
-}
-
-function ColumnMenu() {
-  const { columns } = useSettings()
-  return (
-    <Menu label={t('Columns')}>
-      {() =>
-        columnsAll().map((column) => (
-          <Check
-            key={column.id}
-            checked={columns.includes(column.id)}
-            onChange={() => settingsChange({ columns: columns.includes(column.id) ? columns.filter((id) => id !== column.id) : [...columns, column.id] })}
-          >
-            {column.title}
-          </Check>
-        ))
-      }
-    </Menu>
   )
 }
 
@@ -237,25 +202,9 @@ function useRows(filter: string, first: number, last: number): Rows {
   }
 }
 
-function headCell(column: Column, filter: JobFilter, change: (changes: Record<string, string | null>) => void) {
-  const [field, direction] = filter.order.split(',')
-  const sort = field === column.order ? (direction === 'ASC' ? 'ascending' : 'descending') : undefined
-  return (
-    <div key={column.id} role="columnheader" aria-sort={sort} className={column.isNumber ? 'number' : undefined}>
-      {column.order ? (
-        <button type="button" onClick={() => change({ order: orderNext(filter.order, column.order!) })}>
-          {column.title} {sort === 'ascending' ? '▲' : sort === 'descending' ? '▼' : ''}
-        </button>
-      ) : (
-        column.title
-      )}
-    </div>
-  )
-}
-
 export default function Jobs() {
   const [search, searchChange] = useSearch()
-  const { columns: chosen } = useSettings()
+  const { columns: chosen, widths } = useSettings()
   const isNarrow = useNarrow()
   const me = sessionGet()?.user ?? ''
   const change = useCallback(
@@ -297,7 +246,7 @@ export default function Jobs() {
   }, [query])
 
   const columns = columnsAll((job) => setBulk({ kind: 'stop', jobs: [job] })).filter((column) => (isNarrow ? column.id === 'state' : chosen.includes(column.id)))
-  const template = isNarrow ? '34px minmax(0, 1fr) 118px' : `34px minmax(160px, 1.6fr) ${columns.map((column) => column.width).join(' ')}`
+  const layout = isNarrow ? LAYOUT_NARROW : layoutOf(columns.map(({ id }) => id), widths)
   const jobs = [...selected.values()]
 
   const select = (job: JobSummary | undefined) => {
@@ -349,7 +298,8 @@ export default function Jobs() {
             </>
           )}
           {rows.total > GO_TO_FROM && <GoTo label={t('Go to row')} max={rows.total} onGo={(number) => focus(number - 1)} />}
-          {!isNarrow && <ColumnMenu />}
+          {!isNarrow && <ColumnMenu box={box} />}
+          <CsvButton filter={query} isEmpty={rows.total === 0} />
           <LinkButton href="/submit" kind="main">
             {t('New job')}
           </LinkButton>
@@ -359,16 +309,10 @@ export default function Jobs() {
       {rows.error ? (
         <ErrorNote error={rows.error} />
       ) : rows.total === 0 ? (
-        <RowsMissing query={query} filter={filter} clear={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, archived: null })} />
+        <RowsMissing query={query} filter={filter} clear={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })} />
       ) : (
-        <div className="grid" ref={box} role="grid" aria-label={t('Jobs')} aria-rowcount={rows.total + 1} aria-multiselectable="true" onKeyDown={onKey}>
-          <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-            <div role="columnheader">
-              <span className="hidden-text">{t('Selected')}</span>
-            </div>
-            {headCell({ id: 'name', title: t('Name'), order: 'jobName', width: '', cell: () => null }, filter, change)}
-            {columns.map((column) => headCell(column, filter, change))}
-          </div>
+        <div className="grid job-grid" ref={box} role="grid" style={layoutStyle(layout)} aria-label={t('Jobs')} aria-rowcount={rows.total + 1} aria-multiselectable="true" onKeyDown={onKey}>
+          <Head columns={columns} filter={filter} change={change} box={box} isNarrow={isNarrow} />
           <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
             {items.map((item) => {
               const job = rows.at(item.index)
@@ -382,7 +326,7 @@ export default function Jobs() {
                   aria-selected={isSelected}
                   tabIndex={item.index === at ? 0 : -1}
                   className="grid-row"
-                  style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${item.start}px)` }}
+                  style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
                   onFocus={() => setAt(item.index)}
                 >
                   <div role="gridcell">
@@ -416,6 +360,26 @@ export default function Jobs() {
       <Cli command={filterCommand(filter, me, ARCHIVED)} />
       {bulk && <BulkDialog kind={bulk.kind} jobs={bulk.jobs} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
     </div>
+  )
+}
+
+/** All jobs that the filters find, not only those in sight. It keeps its place while there are none, so that nothing moves when they come. */
+function CsvButton({ filter, isEmpty }: { filter: string; isEmpty: boolean }) {
+  const [isBusy, setBusy] = useState(false)
+  const toast = useToast()
+  const save = () => {
+    setBusy(true)
+    jobsAll(filter)
+      .then(
+        (jobs) => fileSave('jobs.csv', 'text/csv', jobsCsv(jobs)),
+        (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
+      )
+      .finally(() => setBusy(false))
+  }
+  return (
+    <Button disabled={isBusy || isEmpty} onClick={save}>
+      {t('Save as CSV')}
+    </Button>
   )
 }
 

@@ -10,6 +10,7 @@ import { Awaited, useAwaited } from '../ui/in-order'
 import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
 import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
+import { OwnNotices } from './profile/notices'
 import { OwnStorages } from './profile/storages'
 
 /** A form that sends something and says what came of it. */
@@ -281,6 +282,7 @@ export default function Profile() {
             <Quotas user={user} />
             <Limits name={me} />
             <OwnStorages />
+            <OwnNotices user={user} />
           </div>
           <Keys user={user} />
           <Tokens />

@@ -20,7 +20,7 @@ export function SignIn() {
       return
     }
     navigate(`/sign-in?from=${encodeURIComponent(returned.from)}`, true) // the token does not stay in the history
-    sessionSet({ user: returned.user, token: returned.token, admin: returned.admin })
+    sessionSet(returned.session)
   }, [])
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()

@@ -2,7 +2,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { storagesQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
+import { filesHref } from '../lib/files'
 import { storageWhere } from '../lib/storages'
+import { Link } from '../router'
 import { Cli, Copy, Empty, ErrorNote, Loading, TableCard, usePageTitle } from '../ui/ui'
 
 const usage = (name: string) => `extras:\n  storages:\n    - name: ${name}\n      mountPath: /mnt/${name}\n`
@@ -27,7 +29,10 @@ export default function Storages() {
           {data.map((storage) => (
             <tr key={storage.name}>
               <th scope="row">
-                {storage.name} {storage.isDefault && <span className="tag">{t('default')}</span>}
+                <Link href={filesHref(storage.name ?? '')} aria-label={t('Files of {name}', { name: storage.name ?? '' })}>
+                  {storage.name}
+                </Link>{' '}
+                {storage.isDefault && <span className="tag">{t('default')}</span>}
               </th>
               <td lang="en">{storage.type}</td>
               <td className="anywhere">
@@ -44,7 +49,7 @@ export default function Storages() {
           ))}
         </TableCard>
       )}
-      <Cli command="curl --oauth2-bearer $TOKEN $SKEP_SERVER/api/v2/storages" />
+      <Cli command="skep storage ls" />
     </div>
   )
 }

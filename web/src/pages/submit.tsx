@@ -6,9 +6,12 @@ import { configQuery, userQuery } from '../api/queries'
 import { templateQuery, templateUsed } from '../api/templates'
 import type { CodeHandle } from '../editor/code'
 import { jobParse } from '../editor/document'
+import { noticesSet } from '../editor/job-extras'
+import { masked, maskSpread } from '../editor/kept-secrets'
 import { fieldSet, formOf, JOB_NEW, nameNext } from '../editor/job-file'
 import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
+import { noticesOfUser } from '../lib/notices'
 import { withoutSecrets } from '../lib/templates'
 import { draftKey } from '../lib/draft'
 import { jobPath, navigate, useSearch } from '../router'
@@ -35,7 +38,7 @@ function useStart(clone: string | null, template: string | null) {
   if (!clone) return { text: sessionStorage.getItem(draftKey()) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
   if (!config.data) return { text: null, error: config.error }
   const name = formOf(config.data)?.name
-  return { text: name ? config.data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : config.data, error: null }
+  return { text: maskSpread(name ? config.data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : config.data), error: null }
 }
 
 function syntaxProblems(text: string): Problem[] {
@@ -60,12 +63,13 @@ export default function Submit() {
       </div>
     )
   const source = search.has('clone') ? 'clone' : template ? 'template' : 'new'
-  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} template={template} isKept={search.has('keep')} />
+  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} clone={search.get('clone')} template={template} isKept={search.has('keep')} />
 }
 
-function Sheet({ start, source, template, isKept }: { start: string; source: 'new' | 'clone' | 'template'; template: string | null; isKept: boolean }) {
+function Sheet({ start, source, clone, template, isKept }: { start: string; source: 'new' | 'clone' | 'template'; clone: string | null; template: string | null; isKept: boolean }) {
   const isClone = source === 'clone'
   const [text, setText] = useState(start)
+  const [isFresh] = useState(() => source === 'new' && sessionStorage.getItem(draftKey()) === null)
   const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
   const [checked, setChecked] = useState('')
   const [error, setError] = useState<unknown>(null)
@@ -79,7 +83,18 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
   const syntax = syntaxProblems(text)
   const shown = syntax.length ? syntax : checked === text ? problems : []
   const form = formOf(text)
-  const isMasked = isClone && /^\s+\S+:\s*["']?\*{6}/m.test(text)
+  const secrets = isClone ? masked(text) : null
+  // the secrets of a job are for jobs of the same user
+  const secretsOf = secrets && clone?.startsWith(`${user}~`) ? clone : null
+  const jobsPath = (query: Record<string, string>) => {
+    const words = new URLSearchParams({ ...query, ...(secretsOf ? { secretsOf } : {}) }).toString()
+    return `/api/v2/jobs${words && `?${words}`}`
+  }
+
+  // nobody has written anything yet
+  useEffect(() => {
+    if (isFresh && me) setText((now) => (now === start ? noticesSet(now, noticesOfUser(me)) : now))
+  }, [isFresh, me, start])
 
   useEffect(() => {
     if (source === 'new') sessionStorage.setItem(draftKey(), text)
@@ -96,7 +111,7 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
     setBusy(true)
     setError(null)
     try {
-      const reply = await call<Schema['Submitted']>('POST', '/api/v2/jobs', { text: { type: 'text/yaml', body: text } })
+      const reply = await call<Schema['Submitted']>('POST', jobsPath({}), { text: { type: 'text/yaml', body: text } })
       sessionStorage.removeItem(draftKey())
       toast(t('{name} is submitted.', { name: reply.name ?? '' }))
       if (template) // the job is there: that it was not counted is no failure of it
@@ -113,7 +128,7 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
     setError(null)
     setTrial(null)
     try {
-      const reply = await call<Schema['Trial']>('POST', '/api/v2/jobs?dryRun=true', { text: { type: 'text/yaml', body: text } })
+      const reply = await call<Schema['Trial']>('POST', jobsPath({ dryRun: 'true' }), { text: { type: 'text/yaml', body: text } })
       setTrial({ text, trial: reply })
       setChecked('')
     } catch (failure) {
@@ -143,20 +158,35 @@ function Sheet({ start, source, template, isKept }: { start: string; source: 'ne
         </div>
       </div>
       {error !== null && <ErrorNote error={error} />}
-      {isMasked && <p className="note" data-kind="wait">{t('Secrets are masked in the copy: write them again before you submit.')}</p>}
+      {secrets && <Secrets names={secrets} from={secretsOf} />}
       <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
         <form className="stack in-order" onSubmit={(event) => event.preventDefault()}>
-          {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
+          {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} notices={noticesOfUser(me)} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
         </form>
         <section className="submit-code" aria-label={t('Job file')}>
           <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
         </section>
       </div>
       <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>
-      <Cli command={`skep submit --follow ${form?.name || 'job'}.yaml`} />
+      <Cli command={`skep submit ${secretsOf ? `--secrets-of ${secretsOf} ` : ''}--follow ${form?.name || 'job'}.yaml`} />
     </div>
+  )
+}
+
+/** Where the secrets that are masked in the text come from. */
+function Secrets({ names, from }: { names: string[]; from: string | null }) {
+  if (!from)
+    return (
+      <p className="note" data-kind="wait">
+        {t('Secrets are masked in the copy, and those of another user are not yours to take: write them again before you submit.')}
+      </p>
+    )
+  return (
+    <p className="note anywhere" data-kind="good">
+      {names.length ? t('These secrets are taken from {job}: {names}. Write one anew to change it.', { job: from, names: names.join(', ') }) : t('The secrets are taken from {job}.', { job: from })}
+    </p>
   )
 }
 

@@ -2,13 +2,16 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { sessionGet } from '../api/client'
-import { templateAdd, templateBack, templateQuery, templateRemove, templateReview, templatesQuery, templateStar, templateWordsQuery, type Template } from '../api/templates'
+import { templateAdd, templateBack, templateOfficial, templateQuery, templateRemove, templateReview, templatesQuery, templateStar, templateWordsQuery, type Template } from '../api/templates'
 import { t } from '../i18n/i18n'
-import { getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
+import { copyOf, getCommand, oldTemplateForget, oldTemplatesOf, withoutSecrets } from '../lib/templates'
 import { Link, useSearch } from '../router'
 import '../style/templates.css'
-import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Fact, Field, LinkButton, Loading, Said, SelectField, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Ago, Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Fact, Field, LinkButton, Loading, Said, SelectField, Tabs, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Markdown } from '../ui/markdown'
+import { Detail } from './templates/detail'
 import { TemplateDialog } from './templates/dialog'
+import { Versions } from './templates/versions'
 
 const nameOf = ({ author, name }: Template) => `${author}~${name}`
 const placeOf = (template: Template) => `/templates?item=${encodeURIComponent(nameOf(template)).replaceAll('%7E', '~')}`
@@ -22,11 +25,13 @@ export default function Templates() {
 
 // ---- all of them ----
 
-const SHOWS = ['', 'mine', 'starred', 'pending'] as const
+const SHOWS = ['', 'official', 'shared', 'mine', 'starred', 'pending'] as const
 
 function filterOf(search: URLSearchParams, user: string): string {
   const query = new URLSearchParams()
   const show = search.get('show')
+  if (show === 'official') query.set('official', 'true')
+  if (show === 'shared') query.set('shared', 'true')
   if (show === 'mine') query.set('author', user)
   if (show === 'starred') query.set('starred', 'true')
   if (show === 'pending') query.set('status', 'pending')
@@ -45,7 +50,7 @@ function All() {
   const { data: tags } = useQuery(templateWordsQuery('tags'))
   const { data: categories } = useQuery(templateWordsQuery('categories'))
   const { data: pending } = useQuery({ ...templatesQuery('status=pending'), enabled: session?.admin ?? false })
-  const titles = { '': t('all that you see'), mine: t('mine'), starred: t('with my star'), pending: t('waiting for approval') }
+  const titles = { '': t('all that you see'), official: t('official'), shared: t('shared with others'), mine: t('mine'), starred: t('with my star'), pending: t('waiting for approval') }
   return (
     <div className="page">
       <div className="page-head">
@@ -123,6 +128,7 @@ function Card({ template }: { template: Template }) {
         <h2 lang="">
           <Link href={placeOf(template)}>{template.name}</Link>
         </h2>
+        <Official template={template} />
         <div className="push">
           <Star template={template} />
         </div>
@@ -164,6 +170,16 @@ function Status({ template }: { template: Template }) {
   return (
     <span className="tag" data-kind={template.status ?? undefined}>
       {text}
+    </span>
+  )
+}
+
+function Official({ template }: { template: Template }) {
+  if (!template.official) return null
+  return (
+    <span className="tag" data-kind="approved" title={t('An administrator vouches for it')}>
+      <span aria-hidden="true">✓ </span>
+      {t('official')}
     </span>
   )
 }
@@ -226,7 +242,8 @@ function One({ name }: { name: string }) {
   const session = sessionGet()
   const { data: template, error } = useQuery(templateQuery(name))
   const [asked, ask] = useState<Asked>(null)
-  const [, setSearch] = useSearch()
+  const [search, setSearch] = useSearch()
+  const tab = search.get('tab') ?? 'about'
   const queries = useQueryClient()
   const undo = useUndo()
   const toast = useToast()
@@ -244,9 +261,29 @@ function One({ name }: { name: string }) {
   const mayChange = session?.admin || session?.user === template.author
   const remove = async () => {
     await templateRemove(template.id)
-    setSearch({ item: null })
+    setSearch({ item: null, tab: null, version: null })
     undo(t('The template {name} is removed.', { name: template.name }), () => templateBack(template).finally(() => void fresh()))
     queries.removeQueries({ queryKey: ['templates', 'one', name] })
+    await fresh()
+  }
+  const copy = async () => {
+    try {
+      const mine = await queries.fetchQuery(templatesQuery(`author=${encodeURIComponent(session?.user ?? '')}`))
+      const made = copyOf(template, mine.map((one) => one.name))
+      await templateAdd(made)
+      await fresh()
+      toast(t('{name} is saved as a template.', { name: made.name }))
+      setSearch({ item: `${session?.user}~${made.name}`, tab: null, version: null })
+    } catch (failure) {
+      toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
+  }
+  const official = async () => {
+    try {
+      await templateOfficial(template, !template.official)
+    } catch (failure) {
+      toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
     await fresh()
   }
   const approve = async () => {
@@ -265,8 +302,10 @@ function One({ name }: { name: string }) {
           {template.name}
         </h1>
         <Status template={template} />
+        <Official template={template} />
         <Star template={template} />
         <div className="row push">
+          <Button onClick={() => void copy()}>{t('Make a copy of my own')}</Button>
           {mayChange && <Button onClick={() => ask('change')}>{t('Change')}</Button>}
           {mayChange && (
             <Button kind="danger" onClick={() => ask('remove')}>
@@ -301,8 +340,40 @@ function One({ name }: { name: string }) {
               {t('Reject …')}
             </Button>
           )}
+          {template.status === 'approved' && (
+            <Button small aria-pressed={template.official ?? false} onClick={() => void official()}>
+              {t('Official')}
+            </Button>
+          )}
         </div>
       )}
+      <Tabs
+        name="tab"
+        keep={['item']}
+        label={t('Parts of the template')}
+        tabs={[{ id: 'about', title: t('Description') }, { id: 'detail', title: t('Detail') }, ...(mayChange ? [{ id: 'versions', title: t('Versions') }] : [])]}
+      />
+      {tab === 'detail' && <Detail text={template.protocol ?? ''} />}
+      {tab === 'versions' && <Versions template={template} />}
+      {tab === 'about' && <About template={template} />}
+      <div>
+        <Link href="/templates">{t('All templates')}</Link>
+      </div>
+      <Cli command={getCommand(template)} />
+      {asked === 'change' && <TemplateDialog template={template} text="" suggested="" onClose={() => (ask(null), void fresh())} />}
+      {asked === 'remove' && (
+        <Confirm title={t('Remove the template {name}', { name: template.name })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={remove}>
+          <p>{t('Jobs that were made from it stay.')}</p>
+        </Confirm>
+      )}
+      {asked === 'reject' && <Reject template={template} onClose={() => ask(null)} />}
+    </div>
+  )
+}
+
+function About({ template }: { template: Template }) {
+  return (
+    <>
       <section className="card stack" aria-label={t('About it')}>
         {template.summary && (
           <p className="anywhere" lang="">
@@ -331,11 +402,7 @@ function One({ name }: { name: string }) {
             </Fact>
           )}
         </dl>
-        {template.description && (
-          <div className="templates-description anywhere" lang="">
-            {template.description}
-          </div>
-        )}
+        {template.description && <Markdown text={template.description} />}
       </section>
       <section className="card stack" aria-label={t('Job file')}>
         <div className="card-head">
@@ -348,18 +415,7 @@ function One({ name }: { name: string }) {
           {template.protocol}
         </pre>
       </section>
-      <div>
-        <Link href="/templates">{t('All templates')}</Link>
-      </div>
-      <Cli command={getCommand(template)} />
-      {asked === 'change' && <TemplateDialog template={template} text="" suggested="" onClose={() => (ask(null), void fresh())} />}
-      {asked === 'remove' && (
-        <Confirm title={t('Remove the template {name}', { name: template.name })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={remove}>
-          <p>{t('Jobs that were made from it stay.')}</p>
-        </Confirm>
-      )}
-      {asked === 'reject' && <Reject template={template} onClose={() => ask(null)} />}
-    </div>
+    </>
   )
 }
 

@@ -37,6 +37,24 @@ export function Help({ onClose }: { onClose: () => void }) {
           {t('Parts that this portal is made of')}
         </Link>
       </p>
+      {(info?.manualUrl || info?.feedbackUrl) && (
+        <ul className="row small">
+          {info.manualUrl && (
+            <li>
+              <a href={info.manualUrl} target="_blank" rel="noopener noreferrer">
+                {t('Manual')}
+              </a>
+            </li>
+          )}
+          {info.feedbackUrl && (
+            <li>
+              <a href={info.feedbackUrl} target="_blank" rel="noopener noreferrer">
+                {t('Say what is wrong')}
+              </a>
+            </li>
+          )}
+        </ul>
+      )}
       {info?.version && <p className="small quiet">{t('Version {version} of the server', { version: info.version })}</p>}
       <div className="dialog-foot">
         <Button kind="main" onClick={onClose}>

@@ -251,7 +251,9 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   // the place that one has jumped to: in the middle of the window, and marked
   const place = at !== null && buffer ? buffer.lineOf(at) : -1
   useEffect(() => {
-    if (place >= 0) virtual.scrollToIndex(place, { align: 'center' })
+    if (place < 0) return
+    virtual.scrollToIndex(place, { align: 'center' })
+    box.current?.scrollIntoView({ block: 'nearest' }) // in a low window the log may stand below what was found
   }, [place, virtual])
 
   const onScroll = () => {

@@ -551,15 +551,15 @@ export function TableCard({ label, caption, className, heads, foot, children }: 
   )
 }
 
-/** Tabs are links: each has an address. */
-export function Tabs({ name, tabs, label }: { name: string; label: string; tabs: { id: string; title: ReactNode }[] }) {
+/** Tabs are links: each has an address. What `keep` names of the address stays. */
+export function Tabs({ name, tabs, label, keep = [] }: { name: string; label: string; tabs: { id: string; title: ReactNode }[]; keep?: string[] }) {
   const [search] = useSearch()
   const at = search.get(name) ?? tabs[0]!.id
   const row = useCurrentInSight<HTMLElement>(at)
   return (
     <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map((tab) => {
-        const next = new URLSearchParams()
+        const next = new URLSearchParams(keep.flatMap((key) => (search.get(key) ? [[key, search.get(key)!]] : [])))
         if (tab.id !== tabs[0]!.id) next.set(name, tab.id)
         return (
           <Link key={tab.id} href={location.pathname + (next.size ? `?${next}` : '')} aria-current={tab.id === at ? 'page' : undefined}>

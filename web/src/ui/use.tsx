@@ -33,6 +33,7 @@ export function UseOverTime({ path, isLive }: { path: string; isLive: boolean })
   const { data, error } = useQuery(useOverTimeQuery(path, resolution, isLive))
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
+  const isMachine = data.taskCount === undefined
   return (
     <>
       <div className="row">
@@ -68,6 +69,9 @@ export function UseOverTime({ path, isLive }: { path: string; isLive: boolean })
             )
           })}
         </div>
+      )}
+      {isMachine && !data.use.cpu && !data.use.memory && (
+        <p className="small quiet">{t('Of its processors and memory nothing is known: a Kubernetes cluster tells them of its nodes where it has metrics-server.')}</p>
       )}
     </>
   )

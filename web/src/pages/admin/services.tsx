@@ -6,7 +6,10 @@ import { t } from '../../i18n/i18n'
 import type { Part } from '../../lib/parts'
 import { Link } from '../../router'
 import { ErrorNote, Loading, Said, TableCard } from '../../ui/ui'
+import { later } from '../../ui/later'
 import { NodeState, Remarks } from '../cluster/nodes'
+
+const ServerLog = later(() => import('./server-log'))
 
 function partName(name: string): string {
   switch (name) {
@@ -101,6 +104,7 @@ export default function Services() {
           ))}
         </TableCard>
       )}
+      <ServerLog />
     </div>
   )
 }

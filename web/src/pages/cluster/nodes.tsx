@@ -2,13 +2,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState, type ReactNode } from 'react'
 import { nodeCordon, nodeDrain, nodePardon, nodeUncordon } from '../../api/actions'
-import { enc, sessionGet, type ClusterNode } from '../../api/client'
-import { cellsQuery, nodesQuery, nodeTasksQuery, nodeUseQuery, type NodeUse } from '../../api/queries'
+import { sessionGet, type ClusterNode } from '../../api/client'
+import { cellsQuery, nodesQuery, nodeTasksQuery, nodeUseQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { jobOfGroup, type CellGroup } from '../../lib/cells'
 import { mebibytes } from '../../lib/format'
-import { Link } from '../../router'
-import { Ago, Button, Check, Confirm, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { busyOfNode, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
+import { Link, queryText, useSearch } from '../../router'
+import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 
 export function NodeState({ node }: { node: ClusterNode }) {
   const words: Record<string, [string, string]> = {
@@ -41,44 +42,86 @@ export function Nodes() {
   const { data: cells } = useQuery(cellsQuery)
   const jobs = useMemo(() => jobsByNode(cells?.groups ?? []), [cells])
   const [closing, setClosing] = useState<ClusterNode | null>(null)
+  const [search, change] = useSearch()
+  const text = search.get('q') ?? ''
+  const order = search.get('order') ?? ''
+  const lines = useMemo(() => {
+    const all = (data?.data ?? []).map((node) => ({ node, gpuUsed: use?.[node.name ?? '']?.gpuUsed ?? 0, busy: busyOfNode(node), jobs: [...(jobs.get(node.name ?? '') ?? [])] }))
+    return nodesShown(all, { text, order })
+  }, [data, use, jobs, text, order])
   const isAdmin = sessionGet()?.admin ?? false
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
+  const { by, isDown } = nodeOrderOf(order)
+  const sorted = (title: string, column: NodeOrder) => ({
+    sort: title,
+    direction: by !== column ? undefined : isDown ? ('descending' as const) : ('ascending' as const),
+    onSort: () => change({ order: by === column && !isDown ? `-${column}` : column === 'name' ? null : column }),
+  })
   return (
-    <>
-      <TableCard
-        label={t('Nodes')}
-        className="nodes"
-        heads={[t('Node'), t('State'), t('GPUs'), t('Used now'), t('CPUs'), t('Memory'), t('Jobs'), t('Remarks'), ...(isAdmin ? [{ hidden: t('Actions') }] : [])]}
-      >
-        {data.data.map((node) => (
-          <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]}>
-            {isAdmin && (
-              <td>
-                <NodeActions node={node} onClose={() => setClosing(node)} />
-              </td>
-            )}
-          </NodeRow>
-        ))}
-      </TableCard>
+    <div className="stack">
+      <div className="row row-foot" role="search">
+        <TextField label={t('Name or address')} type="search" value={text} onChange={(event) => change({ q: event.target.value })} />
+        <span className="quiet" role="status">
+          {t('{n} node|{n} nodes', { n: lines.length })}
+        </span>
+      </div>
+      {!lines.length ? (
+        <div className="card">
+          <Empty title={text ? t('No node has this in its name or address') : t('There are no nodes yet')}>{text && <Button onClick={() => change({ q: null })}>{t('Clear filters')}</Button>}</Empty>
+        </div>
+      ) : (
+        <TableCard
+          label={t('Nodes')}
+          className="nodes"
+          heads={[
+            sorted(t('Node'), 'name'),
+            sorted(t('State'), 'state'),
+            sorted(t('GPUs'), 'gpu'),
+            sorted(t('Used now'), 'busy'),
+            sorted(t('CPUs'), 'cpu'),
+            sorted(t('Memory'), 'memory'),
+            sorted(t('Jobs'), 'jobs'),
+            sorted(t('Remarks'), 'remarks'),
+            ...(isAdmin ? [{ hidden: t('Actions') }] : []),
+          ]}
+        >
+          {lines.map((line) => (
+            <NodeRow key={line.node.name} line={line} address={nodeAddress(search, line.node)}>
+              {isAdmin && (
+                <td>
+                  <NodeActions node={line.node} onClose={() => setClosing(line.node)} />
+                </td>
+              )}
+            </NodeRow>
+          ))}
+        </TableCard>
+      )}
       {closing && <CloseDialog node={closing} onClose={() => setClosing(null)} />}
-    </>
+    </div>
   )
 }
 
-function NodeRow({ node, use, jobs, children }: { node: ClusterNode; use: NodeUse | undefined; jobs: string[]; children: ReactNode }) {
-  const sampled = (node.gpus ?? []).filter((gpu) => gpu.utilizationPercent !== null && gpu.utilizationPercent !== undefined)
-  const busy = sampled.length ? Math.round(sampled.reduce((sum, gpu) => sum + (gpu.utilizationPercent ?? 0), 0) / sampled.length) : null
+/** Where the use of a node is shown, above the same list; null: the list alone. */
+export function nodeAddress(search: URLSearchParams, node: ClusterNode | null) {
+  const next = new URLSearchParams(search)
+  if (node) next.set('node', node.name ?? '')
+  else next.delete('node')
+  return `/cluster?${queryText(next)}`
+}
+
+function NodeRow({ line, address, children }: { line: NodeLine; address: string; children: ReactNode }) {
+  const { node, gpuUsed, busy, jobs } = line
   return (
     <tr>
       <th scope="row" className="nowrap">
-        <Link href={`/cluster?tab=nodes&node=${enc(node.name ?? '')}`}>{node.name}</Link>
+        <Link href={address}>{node.name}</Link>
         <div className="small quiet">{[node.address, node.engine].filter(Boolean).join(' · ')}</div>
       </th>
       <td>
         <NodeState node={node} />
       </td>
-      <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={use?.gpuUsed ?? 0} total={node.gpu} /> : <span className="quiet">–</span>}</td>
+      <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={gpuUsed} total={node.gpu} /> : <span className="quiet">–</span>}</td>
       <td>{busy === null ? <span className="quiet">–</span> : `${busy} %`}</td>
       <td>{node.cpu}</td>
       <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>

@@ -3,10 +3,10 @@ import { configQuery, jobPageQuery } from '../../api/queries'
 import Code from '../../editor/code'
 import { t } from '../../i18n/i18n'
 import { fileSave } from '../../lib/csv'
-import { diffLines } from '../../lib/diff'
 import { jobJson } from '../../lib/job-json'
 import { useSearch } from '../../router'
 import '../../style/submit.css'
+import { Diff } from '../../ui/diff'
 import { Forms } from '../../ui/forms'
 import { Button, Copy, ErrorNote, Loading, SelectField } from '../../ui/ui'
 
@@ -56,20 +56,5 @@ export default function Configuration({ name }: { name: string }) {
         </div>
       )}
     </div>
-  )
-}
-
-function Diff({ before, after }: { before: string; after: string }) {
-  const lines = diffLines(before, after)
-  if (lines.every((line) => line.kind === 'same')) return <p className="note">{t('The two job files are the same.')}</p>
-  return (
-    <pre className="code diff" tabIndex={0} aria-label={t('What differs')}>
-      {lines.map((line, index) => (
-        <div key={index} data-kind={line.kind}>
-          {line.kind === 'old' ? '- ' : line.kind === 'new' ? '+ ' : '  '}
-          {line.text}
-        </div>
-      ))}
-    </pre>
   )
 }

@@ -1,6 +1,6 @@
 // Search in everything that the tasks of a job wrote. The server searches for a second at a time; the page asks for the
 // next second until it has a page of lines or all has been searched.
-import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { enc, lineStream, request, type Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { bytes as bytesText } from '../../lib/format'
@@ -39,7 +39,8 @@ export async function partRead(lines: AsyncIterable<Found>): Promise<Pick<Result
   throw new Error(t('The connection broke before the search was done. Search again.'))
 }
 
-export function LogSearch({ name }: { name: string }) {
+/** `children`, the logs, have what was found beside them, or above them in a narrow window. */
+export function LogSearch({ name, children }: { name: string; children: ReactNode }) {
   const [search, change] = useSearch()
   const text = search.get('find') ?? ''
   const isExpression = search.get('re') === 'true'
@@ -83,7 +84,7 @@ export function LogSearch({ name }: { name: string }) {
     else change({ find: next })
   }
   return (
-    <section className="stack" aria-label={t('Search in all logs')}>
+    <>
       <form className="row" onSubmit={submit} role="search">
         <input key={text} type="search" name="find" className="input" aria-label={t('Search in all logs of the job')} placeholder={t('Search in all logs of the job')} defaultValue={text} maxLength={1024} />
         <Button type="submit">{t('Search')}</Button>
@@ -99,28 +100,31 @@ export function LogSearch({ name }: { name: string }) {
           </Button>
         )}
       </form>
-      {result && (
-        <div className="card">
-          <p className="small quiet" role="status">
-            {result.isBusy ? t('{n} line so far, {size} searched …|{n} lines so far, {size} searched …', { n: result.found.length, size: bytesText(result.bytes) }) : t('{n} line found, {size} searched|{n} lines found, {size} searched', { n: result.found.length, size: bytesText(result.bytes) })}
-          </p>
-          {result.error !== null && <ErrorNote error={result.error} />}
-          {!result.isBusy && result.error === null && result.found.length === 0 && <Empty title={t('No line has this')} />}
-          {result.found.length > 0 && (
-            <ul className="found" aria-label={t('Lines found')} tabIndex={0}>
-              {result.found.map((line) => (
-                <Place key={`${line.attempt} ${line.role} ${line.index} ${line.taskAttempt} ${line.offset}`} line={line} />
-              ))}
-            </ul>
-          )}
-          {!result.isBusy && result.cursor !== null && (
-            <div>
-              <Button onClick={() => void run(result)}>{t('Search on')}</Button>
-            </div>
-          )}
-        </div>
-      )}
-    </section>
+      <div className="log-found" data-open={!!result || undefined}>
+        {result && (
+          <section className="card" aria-label={t('Search in all logs')}>
+            <p className="small quiet" role="status">
+              {result.isBusy ? t('{n} line so far, {size} searched …|{n} lines so far, {size} searched …', { n: result.found.length, size: bytesText(result.bytes) }) : t('{n} line found, {size} searched|{n} lines found, {size} searched', { n: result.found.length, size: bytesText(result.bytes) })}
+            </p>
+            {result.error !== null && <ErrorNote error={result.error} />}
+            {!result.isBusy && result.error === null && result.found.length === 0 && <Empty title={t('No line has this')} />}
+            {result.found.length > 0 && (
+              <ul className="found" aria-label={t('Lines found')} tabIndex={0}>
+                {result.found.map((line) => (
+                  <Place key={`${line.attempt} ${line.role} ${line.index} ${line.taskAttempt} ${line.offset}`} line={line} />
+                ))}
+              </ul>
+            )}
+            {!result.isBusy && result.cursor !== null && (
+              <div>
+                <Button onClick={() => void run(result)}>{t('Search on')}</Button>
+              </div>
+            )}
+          </section>
+        )}
+        <div className="stack">{children}</div>
+      </div>
+    </>
   )
 }
 
@@ -137,6 +141,7 @@ function Place({ line }: { line: Found }) {
         {line.role}[{line.index}]
         <span className="quiet small"> {t('line {line}', { line: String(line.line) })}</span>
       </Link>
+      {line.message && <span lang="en">{line.message}</span>}
       <code>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)} …` : text}</code>
     </li>
   )

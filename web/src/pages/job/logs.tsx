@@ -3,12 +3,12 @@ import { useMemo } from 'react'
 import { enc, type JobDetail } from '../../api/client'
 import { pollMs, taskQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { isLive } from '../../lib/job-state'
 import { TaskStates } from '../../lib/task-states'
 import { useSearch } from '../../router'
 import '../../style/log.css'
 import { Log } from '../../ui/log'
 import { Button, Empty, ErrorNote, Loading, SelectField, StateBadge, stateName } from '../../ui/ui'
-import { isLive } from '../jobs'
 import { LogSearch } from './log-search'
 
 const BESIDE_MAX = 3 // a browser has six connections to a server, and each log that is followed takes one
@@ -43,80 +43,81 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
   const streamNames: Record<string, string> = { all: t('All output'), stdout: 'stdout', stderr: 'stderr', runtime: t('Set-up') }
   return (
     <div className="stack">
-      <LogSearch name={name} />
-      <div className="row row-foot">
-        <SelectField label={t('Role')} value={role} onChange={(event) => change({ role: event.target.value, index: null, ...elsewhere })}>
-          {roles.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </SelectField>
-        {count <= 500 ? (
-          <SelectField label={t('Task')} value={index} onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}>
-            {Array.from({ length: count }, (_, one) => (
+      <LogSearch name={name}>
+        <div className="row row-foot">
+          <SelectField label={t('Role')} value={role} onChange={(event) => change({ role: event.target.value, index: null, ...elsewhere })}>
+            {roles.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </SelectField>
+          {count <= 500 ? (
+            <SelectField label={t('Task')} value={index} onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}>
+              {Array.from({ length: count }, (_, one) => (
+                <option key={one} value={one}>
+                  {one} · {stateName(states.stateOf({ role, index: one }) ?? '')}
+                </option>
+              ))}
+            </SelectField>
+          ) : (
+            <div className="field">
+              <label htmlFor="task-number">{t('Task, 0 to {last}', { last: count - 1 })}</label>
+              <input
+                id="task-number"
+                className="input"
+                type="number"
+                min={0}
+                max={count - 1}
+                value={index}
+                onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}
+              />
+            </div>
+          )}
+          {attempts.length > 1 && (
+            <SelectField label={t('Attempt')} value={attempt} onChange={(event) => change({ role, index: String(index), attempt: event.target.value, at: null })}>
+              {attempts.map((one) => (
+                <option key={one.attemptId} value={one.attemptId}>
+                  {one.attemptId} · {stateName(one.attemptState ?? '')}
+                </option>
+              ))}
+            </SelectField>
+          )}
+          <SelectField label={t('Stream')} value={stream} onChange={(event) => change({ stream: event.target.value === 'all' ? null : event.target.value })}>
+            {STREAMS.map((one) => (
               <option key={one} value={one}>
-                {one} · {stateName(states.stateOf({ role, index: one }) ?? '')}
+                {streamNames[one]}
               </option>
             ))}
           </SelectField>
+          {jobAttempt !== latest && (
+            <Button onClick={() => change({ run: null, ...elsewhere })}>{t('This is attempt {n} of the job: show the latest', { n: jobAttempt })}</Button>
+          )}
+          {count + beside.length > 1 && (
+            <Button disabled={beside.length >= BESIDE_MAX || beside.some((one) => one.key === here)} title={t('At most {n} logs stand beside each other', { n: BESIDE_MAX + 1 })} onClick={() => change({ beside: [...beside.map((one) => one.key), here].join(',') })}>
+              {t('Keep it beside')}
+            </Button>
+          )}
+          <div className="push">
+            <StateBadge state={shown?.attemptState} />
+          </div>
+        </div>
+        <div className="logs" data-many={beside.length > 0 || undefined}>
+          <Beside detail={detail} name={name} entries={beside} onClose={(key) => change({ beside: beside.flatMap((one) => (one.key === key ? [] : [one.key])).join(',') })} />
+        {!task ? (
+          <Loading />
+        ) : hasLog ? (
+          <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
+            {beside.length > 0 && <h2>{`${role}[${index}]`}</h2>}
+            <Log key={`${url} ${at}`} url={url} at={at === null ? null : Number(at)} onEnd={() => change({ at: null })} onJump={(offset) => change({ at: String(offset) })} isLive={isLive(shown?.attemptState)} name={`${name}-${role}-${index}-${attempt}-${stream}.log`} />
+          </section>
         ) : (
-          <div className="field">
-            <label htmlFor="task-number">{t('Task, 0 to {last}', { last: count - 1 })}</label>
-            <input
-              id="task-number"
-              className="input"
-              type="number"
-              min={0}
-              max={count - 1}
-              value={index}
-              onChange={(event) => change({ role, index: event.target.value, ...elsewhere })}
-            />
+          <div className="card">
+            <Empty title={t('There is no log yet')}>
+              <p>{detail.jobStatus?.waitingReason ?? t('The log begins when the task has been started.')}</p>
+            </Empty>
           </div>
         )}
-        {attempts.length > 1 && (
-          <SelectField label={t('Attempt')} value={attempt} onChange={(event) => change({ role, index: String(index), attempt: event.target.value, at: null })}>
-            {attempts.map((one) => (
-              <option key={one.attemptId} value={one.attemptId}>
-                {one.attemptId} · {stateName(one.attemptState ?? '')}
-              </option>
-            ))}
-          </SelectField>
-        )}
-        <SelectField label={t('Stream')} value={stream} onChange={(event) => change({ stream: event.target.value === 'all' ? null : event.target.value })}>
-          {STREAMS.map((one) => (
-            <option key={one} value={one}>
-              {streamNames[one]}
-            </option>
-          ))}
-        </SelectField>
-        {jobAttempt !== latest && (
-          <Button onClick={() => change({ run: null, ...elsewhere })}>{t('This is attempt {n} of the job: show the latest', { n: jobAttempt })}</Button>
-        )}
-        {count + beside.length > 1 && (
-          <Button disabled={beside.length >= BESIDE_MAX || beside.some((one) => one.key === here)} title={t('At most {n} logs stand beside each other', { n: BESIDE_MAX + 1 })} onClick={() => change({ beside: [...beside.map((one) => one.key), here].join(',') })}>
-            {t('Keep it beside')}
-          </Button>
-        )}
-        <div className="push">
-          <StateBadge state={shown?.attemptState} />
         </div>
-      </div>
-      <div className="logs" data-many={beside.length > 0 || undefined}>
-        <Beside detail={detail} name={name} entries={beside} onClose={(key) => change({ beside: beside.flatMap((one) => (one.key === key ? [] : [one.key])).join(',') })} />
-      {!task ? (
-        <Loading />
-      ) : hasLog ? (
-        <section className="stack" aria-label={t('Log of {task}', { task: `${role}[${index}]` })}>
-          {beside.length > 0 && <h2>{`${role}[${index}]`}</h2>}
-          <Log key={`${url} ${at}`} url={url} at={at === null ? null : Number(at)} onEnd={() => change({ at: null })} onJump={(offset) => change({ at: String(offset) })} isLive={isLive(shown?.attemptState)} name={`${name}-${role}-${index}-${attempt}-${stream}.log`} />
-        </section>
-      ) : (
-        <div className="card">
-          <Empty title={t('There is no log yet')}>
-            <p>{detail.jobStatus?.waitingReason ?? t('The log begins when the task has been started.')}</p>
-          </Empty>
-        </div>
-      )}
-      </div>
+      </LogSearch>
     </div>
   )
 }

@@ -5,7 +5,7 @@ import { ApiError, enc, getText, type JobDetail } from '../../api/client'
 import { jobSshQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { fileSave } from '../../lib/csv'
-import { isOnlyThere, keyCommand, keyFileName, sshCommand } from '../../lib/ssh-lines'
+import { isOnlyThere, keyCommand, keyCommandWindows, keyFileName, sshCommand } from '../../lib/ssh-lines'
 import { TaskStates, type TaskPlace } from '../../lib/task-states'
 import { Link } from '../../router'
 import { Button, Copy, Dialog, Empty, ErrorNote, Loading, SelectField, TextField, useToast } from '../../ui/ui'
@@ -90,6 +90,7 @@ export default function SshDialog({ name, detail, at, onClose }: { name: string;
               <code className="small">{file}</code>
             </div>
             <Line title={t('Once, as ssh takes no key that others may read')} command={keyCommand(file)} />
+            <Line title={t('The same on Windows, in PowerShell')} command={keyCommandWindows(file)} />
             <Line title={t('With the key of the job')} command={sshCommand(target, server, file)} />
             <Line title={t('With a key of your own')} command={sshCommand(target, server)}>
               <span className="hint small quiet">

@@ -4,11 +4,11 @@ import type { ReactNode } from 'react'
 import type { Task, TaskAttempt } from '../../api/client'
 import { pollMs, taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { isLive } from '../../lib/job-state'
 import { portName } from '../../lib/port-names'
 import { addressOf, logHref, portsOf } from '../../lib/task-facts'
 import type { TaskPlace } from '../../lib/task-states'
 import { Ago, Button, Copy, Dialog, Duration, ErrorNote, Fact, LinkButton, Loading, Said, StateBadge } from '../../ui/ui'
-import { isLive } from '../jobs'
 import { Advice, ExitType, Rule } from './exit'
 
 interface Props {

@@ -3,15 +3,19 @@ import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useEffect, useMemo, useReducer, useRef, useState } from 'react'
 import { enc, get, type JobDetail, type Task } from '../../api/client'
-import { pollMs, TASK_FIELDS, tasksQuery } from '../../api/queries'
+import { pollMs, TASK_FIELDS, taskPageQuery, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
+import { orderNext } from '../../lib/filter'
+import { isLive } from '../../lib/job-state'
 import { useSettings } from '../../lib/settings'
+import { isListed, taskFilterOf, taskFilterQuery, taskFilterWords, type TaskFilter } from '../../lib/task-filter'
 import { runsOf, stateOfLetter, stretchesOf, TaskStates, type TaskPlace } from '../../lib/task-states'
-import { Link } from '../../router'
+import { Link, useSearch } from '../../router'
+import { Filtered } from '../../ui/choices'
 import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
 import { GO_TO_FROM, GoTo } from '../../ui/go-to'
-import { isLive } from '../jobs'
+import { TaskFilters } from './task-filters'
 
 // ---- strip ----
 
@@ -124,12 +128,9 @@ function Strip({ states, onPick }: { states: TaskStates; onPick: (role: string, 
 const PAGE = 100 // rows of the table that are read at once
 const FOUND_MAX = 1000 // tasks that a text finds
 
-const keyOf = (role: string | undefined, index: number | undefined) => `${role}[${index}]`
+const NONE: number[] = []
 
-function taskFilter(words: Record<string, string | number | undefined>) {
-  const given = Object.entries(words).filter(([, value]) => value !== undefined && value !== '')
-  return new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString()
-}
+const keyOf = (role: string | undefined, index: number | undefined) => `${role}[${index}]`
 
 /** The rows of the pages of `numbers` in which `first` … `last` are, beside those that are `known`. */
 function useRows({ name, isJobLive, states, numbers, state, known }: TableProps, first: number, last: number) {
@@ -143,7 +144,7 @@ function useRows({ name, isJobLive, states, numbers, state, known }: TableProps,
   const stretches = pages.flatMap((page) => stretchesOf(states, page, state !== ''))
   const results = useQueries({
     queries: stretches.map(({ role, from, count }) => ({
-      ...tasksQuery(name, taskFilter({ role, from, limit: count, state })),
+      ...tasksQuery(name, taskFilterQuery({ role, from, limit: count, state })),
       refetchInterval: isJobLive ? pollMs : (false as const),
     })),
   })
@@ -151,10 +152,34 @@ function useRows({ name, isJobLive, states, numbers, state, known }: TableProps,
   return { rows, error: results.find((result) => result.error)?.error ?? null }
 }
 
+/** The rows that the server has put in an order of its own, or has chosen by what it alone knows: page by page. */
+function useListed(name: string, isJobLive: boolean, query: string | null, first: number, last: number) {
+  const pages: number[] = []
+  if (query !== null) for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) pages.push(page)
+  const results = useQueries({
+    queries: pages.map((page) => ({ ...taskPageQuery(name, query ?? '', page * PAGE, PAGE), refetchInterval: isJobLive ? pollMs : (false as const) })),
+  })
+  return {
+    at: (index: number): Task | undefined => results[pages.indexOf(Math.floor(index / PAGE))]?.data?.data[index % PAGE],
+    error: results.find((result) => result.error)?.error ?? null,
+  }
+}
+
+/** How many they are; undefined: nothing is known yet. */
+function useListedCount(name: string, isJobLive: boolean, query: string | null) {
+  const { data } = useQuery({
+    ...taskPageQuery(name, query ?? '', 0, PAGE),
+    refetchInterval: isJobLive ? pollMs : false,
+    enabled: query !== null,
+    placeholderData: keepPreviousData,
+  })
+  return query === null ? undefined : data?.totalCount
+}
+
 /** What the server finds by a text, beside the tasks that it names; of one state and one role, where these are given. */
 function useFound(name: string, isJobLive: boolean, states: TaskStates, text: string, state: string, role: string) {
   const { data, error } = useQuery({
-    ...tasksQuery(name, taskFilter({ keyword: text, state, role, limit: FOUND_MAX })),
+    ...tasksQuery(name, taskFilterQuery({ keyword: text, state, role, limit: FOUND_MAX })),
     refetchInterval: isJobLive ? pollMs : false,
     enabled: !!text,
     placeholderData: keepPreviousData,
@@ -175,12 +200,19 @@ function useSettled(value: string) {
   return value ? settled : value
 }
 
+/** Those that are shown, by role and index; in another order they are sorted by the server, page by page. */
 async function tasksAll(name: string, filter: Record<string, string>): Promise<Task[]> {
   const tasks: Task[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: { data: Task[]; cursor: string | null } = await get(`/api/v2/jobs/${enc(name)}/tasks?${taskFilter(filter)}&limit=5000&fields=${TASK_FIELDS}&cursor=${enc(cursor)}`)
+  const most = 5000
+  for (let cursor: string | null = ''; cursor !== null && !filter['order']; ) {
+    const page: { data: Task[]; cursor: string | null } = await get(`/api/v2/jobs/${enc(name)}/tasks?${taskFilterQuery(filter)}&limit=${most}&fields=${TASK_FIELDS}&cursor=${enc(cursor)}`)
     tasks.push(...page.data)
     cursor = page.cursor
+  }
+  for (let isMore = !!filter['order']; isMore; ) {
+    const page = await get<Task[]>(`/api/v2/jobs/${enc(name)}/tasks?${taskFilterQuery(filter)}&offset=${tasks.length}&limit=${most}&fields=${TASK_FIELDS}`)
+    tasks.push(...page)
+    isMore = page.length === most
   }
   return tasks
 }
@@ -213,7 +245,7 @@ function csvRows(rows: Task[]) {
 }
 
 const ROW_PX = 31
-const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 84px 110px 104px 92px minmax(120px, 1.4fr)'
+const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 70px 104px 92px 76px minmax(120px, 1fr) minmax(120px, 1.4fr)'
 const TEMPLATE_ACTIONS = `${TEMPLATE} 84px`
 const TEMPLATE_SSH = `${TEMPLATE} 136px`
 
@@ -240,7 +272,10 @@ function RowCells({ name, state, row, href, onDetails, onSsh }: { name: string; 
         <Duration from={row?.launchedTime} to={row?.completedTime} />
       </div>
       <div role="cell">{row?.retries}</div>
-      <div role="cell" lang="en" title={row?.containerExitSpec?.reason}>
+      <div role="cell" lang="en" title={row?.containerExitSpec?.type ?? undefined}>
+        {row?.containerExitSpec?.type ?? '–'}
+      </div>
+      <div role="cell" lang="en" title={row?.containerExitSpec?.reason ?? undefined}>
         {exit === null || exit === undefined ? '–' : `${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}
       </div>
       <div role="cell">
@@ -264,34 +299,80 @@ interface TableProps {
   numbers: number[]
   state: string // the one that all of them have, and no other task of their roles; '' when there is more to it
   known: Task[] // rows that have been read
+  listed: { query: string; count: number } | null // of tasks that the server names; then `numbers` is empty
+  filter: TaskFilter
+  hasText: boolean // a text chooses among them, too
+  onOrder: (order: string | null) => void
   logHref: (role: string, index: number) => string
   onDetails: (place: TaskPlace) => void
   onSsh: ((place: TaskPlace) => void) | undefined // where the person may
 }
 
+function HeadCell({ title, field, isFiltered, order, onOrder }: { title: string; field?: string; isFiltered: boolean; order: string; onOrder: (order: string | null) => void }) {
+  const [ordered, direction] = order.split(',')
+  const sort = field && ordered === field ? (direction === 'ASC' ? 'ascending' : 'descending') : undefined
+  const text = (
+    <>
+      {title} {isFiltered && <Filtered />}
+    </>
+  )
+  return (
+    <div role="columnheader" aria-sort={sort}>
+      {field ? (
+        <button type="button" onClick={() => onOrder(orderNext(order, field))}>
+          {text} {sort === 'ascending' ? '▲' : sort === 'descending' ? '▼' : ''}
+        </button>
+      ) : (
+        text
+      )}
+    </div>
+  )
+}
+
 function TaskTable(props: TableProps) {
-  const { numbers, states, logHref, onDetails, onSsh } = props
+  const { name, isJobLive, numbers, states, listed, filter, hasText, onOrder, logHref, onDetails, onSsh } = props
   const template = onSsh ? TEMPLATE_SSH : TEMPLATE_ACTIONS
   const box = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({ count: numbers.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
+  const count = listed ? listed.count : numbers.length
+  const virtual = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 })
   const items = virtual.getVirtualItems()
-  const { rows, error } = useRows(props, items[0]?.index ?? 0, items.at(-1)?.index ?? 0)
+  const first = items[0]?.index ?? 0
+  const last = items.at(-1)?.index ?? 0
+  const { rows, error } = useRows(props, first, last)
+  const page = useListed(name, isJobLive, listed && listed.query, first, last)
   const goTo = (number: number) => {
     virtual.scrollToIndex(number - 1, { align: 'start' })
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[aria-rowindex="${number + 1}"] a`)?.focus())
   }
-  const titles = [t('Task'), t('State'), t('Node'), t('GPUs'), t('Started'), t('Ran'), t('Retries'), t('Exit')]
+  const heads = [
+    { title: t('Task'), isFiltered: hasText },
+    { title: t('State'), field: 'state', isFiltered: !!filter.state },
+    { title: t('Node'), isFiltered: filter.nodes.length > 0 },
+    { title: t('GPUs'), isFiltered: false },
+    { title: t('Started'), isFiltered: false },
+    { title: t('Ran'), isFiltered: false },
+    { title: t('Retries'), isFiltered: false },
+    { title: t('Exit type'), field: 'exitType', isFiltered: filter.exitTypes.length > 0 },
+    { title: t('Exit'), isFiltered: filter.exitCodes.length > 0 },
+  ]
+  const rowOf = (index: number): { place: TaskPlace | undefined; row: Task | undefined; state: string | undefined } => {
+    if (listed) {
+      const row = page.at(index)
+      return { place: row && { role: row.taskRoleName ?? '', index: row.taskIndex ?? 0 }, row, state: row?.taskState }
+    }
+    const place = states.place(numbers[index] ?? -1)
+    return { place, row: place && rows.get(keyOf(place.role, place.index)), state: place && states.stateOf(place) }
+  }
+  const wrong = listed ? page.error : error
   return (
     <>
-      {error !== null && <ErrorNote error={error} />}
-      {numbers.length > GO_TO_FROM && <GoTo label={t('Go to row')} max={numbers.length} onGo={goTo} />}
-      <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={numbers.length + 1} tabIndex={0} style={{ height: Math.min(460, (numbers.length + 1) * ROW_PX + 4) }}>
+      {wrong !== null && <ErrorNote error={wrong} />}
+      {count > GO_TO_FROM && <GoTo label={t('Go to row')} max={count} onGo={goTo} />}
+      <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={count + 1} tabIndex={0} style={{ height: Math.min(460, (count + 1) * ROW_PX + 4) }}>
         <div role="rowgroup">
           <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-            {titles.map((title) => (
-              <div key={title} role="columnheader">
-                {title}
-              </div>
+            {heads.map((head) => (
+              <HeadCell key={head.title} {...head} order={filter.order} onOrder={onOrder} />
             ))}
             <div role="columnheader">
               <span className="hidden-text">{t('Actions')}</span>
@@ -300,12 +381,11 @@ function TaskTable(props: TableProps) {
         </div>
         <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
           {items.map((item) => {
-            const place = states.place(numbers[item.index] ?? -1)
+            const { place, row, state } = rowOf(item.index)
             if (!place) return null
-            const key = keyOf(place.role, place.index)
             return (
               <div key={item.key} role="row" aria-rowindex={item.index + 2} className="grid-row" style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${item.start}px)` }}>
-                <RowCells name={key} state={states.stateOf(place)} row={rows.get(key)} href={logHref(place.role, place.index)} onDetails={() => onDetails(place)} onSsh={onSsh && (() => onSsh(place))} />
+                <RowCells name={keyOf(place.role, place.index)} state={state} row={row} href={logHref(place.role, place.index)} onDetails={() => onDetails(place)} onSsh={onSsh && (() => onSsh(place))} />
               </div>
             )
           })}
@@ -342,20 +422,25 @@ function Roles({ states, role, onRole }: { states: TaskStates; role: string; onR
 
 export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { name: string; detail: JobDetail; logHref: (role: string, index: number) => string; onPick: (role: string, index: number) => void; onDetails: (place: TaskPlace) => void; onSsh?: (place: TaskPlace) => void }) {
   const states = useMemo(() => TaskStates.of(detail), [detail])
-  const [state, setState] = useState('')
+  const [search, change] = useSearch()
+  const filter = taskFilterOf(search)
+  const { state } = filter
   const [role, setRole] = useState('')
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
   const toast = useToast()
   const settled = useSettled(text.trim())
   const isJobLive = isLive(detail.jobStatus?.state)
-  const found = useFound(name, isJobLive, states, settled, state, role)
+  const words = taskFilterWords(filter, role, settled)
+  const query = isListed(filter) ? taskFilterQuery(words) : null
+  const listedCount = useListedCount(name, isJobLive, query)
+  const found = useFound(name, isJobLive, states, query === null ? settled : '', state, role)
   const counts = useMemo(() => states.counts(role), [states, role])
   const chosen = useMemo(() => states.numbers(state, role), [states, state, role])
-  const numbers = settled ? found.numbers : chosen
+  const numbers = query !== null ? NONE : settled ? found.numbers : chosen
   const csvSave = () => {
     setBusy(true)
-    tasksAll(name, { keyword: settled, state, role })
+    tasksAll(name, words)
       .then(
         (tasks) => fileSave(`${name}-tasks.csv`, 'text/csv', csvRows(tasks)),
         (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
@@ -368,7 +453,7 @@ export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { nam
         <h2>{t('Tasks')}</h2>
         <div className="row" role="group" aria-label={t('State')}>
           {STATES.filter((one) => counts.get(one) || one === state).map((one) => (
-            <Button key={one} small aria-pressed={state === one} onClick={() => setState(state === one ? '' : one)}>
+            <Button key={one} small aria-pressed={state === one} onClick={() => change({ state: state === one ? null : one })}>
               <StateBadge state={one} /> {counts.get(one) ?? 0}
             </Button>
           ))}
@@ -378,11 +463,17 @@ export function Tasks({ name, detail, logHref, onPick, onDetails, onSsh }: { nam
           CSV
         </Button>
       </div>
+      <TaskFilters name={name} isJobLive={isJobLive} filter={filter} change={change} />
       {states.roles.length > 1 && <Roles states={states} role={role} onRole={setRole} />}
       {states.count > 1 && <Strip states={states} onPick={onPick} />}
       {found.error !== null && <ErrorNote error={found.error} />}
-      {settled && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}
-      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} logHref={logHref} onDetails={onDetails} onSsh={onSsh} />
+      {listedCount !== undefined && (
+        <p className="small quiet" role="status">
+          {t('{n} of {m} tasks', { n: listedCount, m: states.count })}
+        </p>
+      )}
+      {settled && query === null && found.isCut && <p className="small quiet">{t('The first {n} are shown.', { n: FOUND_MAX })}</p>}
+      <TaskTable name={name} isJobLive={isJobLive} states={states} numbers={numbers} state={settled ? '' : state} known={found.tasks} listed={query === null ? null : { query, count: listedCount ?? 0 }} filter={filter} hasText={!!settled} onOrder={(order) => change({ order })} logHref={logHref} onDetails={onDetails} onSsh={onSsh} />
     </section>
   )
 }

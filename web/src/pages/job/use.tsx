@@ -1,11 +1,11 @@
 // What a job used over time: all its tasks, those of a role, or one.
 import { enc, type JobDetail } from '../../api/client'
 import { t } from '../../i18n/i18n'
+import { isLive } from '../../lib/job-state'
 import { TaskStates } from '../../lib/task-states'
 import { navigate, useSearch } from '../../router'
 import { SelectField } from '../../ui/ui'
 import { UseOverTime } from '../../ui/use'
-import { isLive } from '../jobs'
 
 const SHOWN_MAX = 200 // of the tasks of a role in the list; the address takes any
 

@@ -120,7 +120,7 @@ function AddDialog({ onClose, onSave }: DialogProps) {
 }
 
 /** The public key can be added only when the private one has been saved: nobody could use it else. */
-function MakeDialog({ user, onClose, onSave }: DialogProps & { user: string }) {
+export function MakeDialog({ user, onClose, onSave }: DialogProps & { user: string }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const [made, setMade] = useState<{ title: string; pair: KeyPair } | null>(null)

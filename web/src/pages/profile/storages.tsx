@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { storagesQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { filesHref } from '../../lib/files'
 import { storageWhere } from '../../lib/storages'
 import { Link } from '../../router'
 import { useAwaited } from '../../ui/in-order'
@@ -23,7 +24,11 @@ export function OwnStorages() {
       <ul className="stack-tight">
         {data?.map((storage) => (
           <li key={storage.name} className="row">
-            <strong>{storage.name}</strong>
+            <strong>
+              <Link href={filesHref(storage.name ?? '')} aria-label={t('Files of {name}', { name: storage.name ?? '' })}>
+                {storage.name}
+              </Link>
+            </strong>
             <span className="quiet small" lang="en">{storage.type}</span>
             {storage.isDefault && <span className="tag">{t('default')}</span>}
             {storageWhere(storage) && <code className="small anywhere">{storageWhere(storage)}</code>}

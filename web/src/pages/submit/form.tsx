@@ -1,6 +1,7 @@
-import { useId, useState } from 'react'
+import { useId, useMemo, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { infoQuery, skusQuery } from '../../api/queries'
+import { clustersQuery, infoQuery, nodesQuery, nodeUseQuery, skusQuery } from '../../api/queries'
+import type { NoticeKind } from '../../editor/job-extras'
 import {
   authSet,
   commandsSet,
@@ -27,6 +28,8 @@ import {
 import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
+import { freeOfAll, freeOfCluster, freeOfNodes, type Free } from '../../lib/free'
+import { Closed, isClosed } from '../../ui/closed'
 import { useAwaited } from '../../ui/in-order'
 import { Button, Field, Loading, SelectField, TextField } from '../../ui/ui'
 import { Environment, PlatformVariables } from './environment'
@@ -38,12 +41,50 @@ import { Tools } from './tools'
 interface Props extends Editing {
   form: JobForm
   vcs: string[]
+  notices: NoticeKind[] // of which changes the person wants to be told
   isTemplate: boolean // its parameters are what one is asked for
 }
 
-export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
+/** Of the virtual cluster of the job, and of all of them; maps without a type say nothing about it. */
+function useFree(vc: string): { here: Map<string, Free>; all: Map<string, Free>; hasCells: boolean } {
+  const { data: clusters } = useQuery(clustersQuery)
+  const hasCells = Object.values(clusters ?? {}).some(({ skus }) => !!skus && Object.keys(skus).length > 0)
+  const asksNodes = !!clusters && !hasCells
+  const { data: nodes } = useQuery({ ...nodesQuery, enabled: asksNodes })
+  const { data: use } = useQuery({ ...nodeUseQuery, enabled: asksNodes })
+  return useMemo(() => {
+    if (hasCells) return { here: freeOfCluster(clusters ?? {}, vc), all: freeOfAll(clusters ?? {}), hasCells }
+    const all = freeOfNodes(nodes?.data ?? [], use ?? {})
+    return { here: all, all, hasCells }
+  }, [clusters, hasCells, nodes, use, vc])
+}
+
+const freeText = (free: Free | undefined) => (free ? t('{free} of {total} free', { free: free.free, total: free.total }) : '')
+
+/** Which types of devices there are, and how many of each are free. */
+function Types({ skus, vc }: { skus: Schema['SkuTypes']; vc: string }) {
+  const { here, all, hasCells } = useFree(vc)
+  return (
+    <details className="small">
+      <summary>{t('What the cluster has, and what of it is free')}</summary>
+      <ul>
+        {Object.entries(skus).map(([name, sku]) => (
+          <li key={name}>
+            <code>{name}</code>: {t('{gpu} GPU, {cpu} CPU, {memory}', { gpu: sku.gpu ?? 0, cpu: sku.cpu ?? 0, memory: mebibytes(sku.memory ?? 0) })}
+            {here.has(name) && ` · ${hasCells ? t('in {vc}: {free}', { vc, free: freeText(here.get(name)) }) : freeText(here.get(name))}`}
+            {hasCells && all.has(name) && ` · ${t('in all virtual clusters: {free}', { free: freeText(all.get(name)) })}`}
+          </li>
+        ))}
+      </ul>
+      {hasCells && <p className="quiet">{t('Free in a virtual cluster is what none of its jobs holds; opportunistic jobs are ended for it. Try says where this job would start.')}</p>}
+    </details>
+  )
+}
+
+export function JobFormView({ form, text, setText, vcs, notices, isTemplate }: Props) {
   const set = (path: (string | number)[], value: string) => setText(fieldSet(text, path, value || null))
   const { data: skus, isLoading } = useQuery(skusQuery(form.vc))
+  const { data: clusters } = useQuery(clustersQuery)
   const { isLoading: areImagesMissing } = useQuery(infoQuery)
   const isAwaited = useAwaited(!isLoading && !areImagesMissing) // what there is to choose from makes fields
   const [numbers] = useState(() => parameterNumbers(text)) // of the template: a text between two numbers is none of its own
@@ -71,6 +112,11 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
               <option key={vc}>{vc}</option>
             ))}
           </SelectField>
+          {isClosed(clusters?.[form.vc || VC_DEFAULT]) && (
+            <p className="note small" data-kind="wait" role="status">
+              <Closed cluster={clusters?.[form.vc || VC_DEFAULT]} /> · {t('the job waits until it is opened')}
+            </p>
+          )}
           <SelectField label={t('Priority')} value={form.priority} onChange={(event) => set(['extras', 'hivedScheduler', 'jobPriorityClass'], event.target.value)}>
             <option value="">{t('default')}</option>
             {['oppo', 'test', 'prod', 'crit'].map((priority) => (
@@ -100,18 +146,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
             </details>
           )
         })}
-        {skus && (
-          <details className="small">
-            <summary>{t('What the cluster has')}</summary>
-            <ul>
-              {Object.entries(skus).map(([name, sku]) => (
-                <li key={name}>
-                  <code>{name}</code>: {t('{gpu} GPU, {cpu} CPU, {memory}', { gpu: sku.gpu ?? 0, cpu: sku.cpu ?? 0, memory: mebibytes(sku.memory ?? 0) })}
-                </li>
-              ))}
-            </ul>
-          </details>
-        )}
+        {skus && Object.keys(skus).length > 0 && <Types skus={skus} vc={form.vc || VC_DEFAULT} />}
       </section>
       {form.roles.map((role) => (
         <Role key={role.name} role={role} form={form} skus={skus ?? {}} text={text} setText={setText} />
@@ -121,7 +156,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
       </div>
       <PlatformVariables />
       <Storages form={form} text={text} setText={setText} />
-      <Tools form={form} text={text} setText={setText} />
+      <Tools form={form} text={text} setText={setText} usual={notices} />
       {!asks && <Pairs title={t('Parameters')} name="parameters" hint="<% $parameters.name %>" pairs={form.parameters} text={text} setText={setText} />}
       <Pairs title={t('Secrets')} name="secrets" hint="<% $secrets.name %>" isSecret pairs={form.secrets} text={text} setText={setText} />
     </>
@@ -130,6 +165,7 @@ export function JobFormView({ form, text, setText, vcs, isTemplate }: Props) {
 
 const skuOf = ({ gpu, cpu, memory }: Schema['SkuTypes'][string]): Sku => ({ gpu: gpu ?? 0, cpu: cpu ?? 0, memory: memory ?? 0 })
 
+const VC_DEFAULT = 'default' // of a job that names none
 const ANOTHER = '<another>' // no name of an image is like this
 
 function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
@@ -153,7 +189,7 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
       <div className="fields fields-narrow">
         <Renamed label={t('Name')} value={role.name} taken={form.roles.map(({ name }) => name)} onRename={(name) => setText(roleRename(text, role.name, name))} />
         {number(t('Instances'), role.instances, 0, 'instances')}
-        <SkuFields role={role} skus={skus} text={text} setText={setText} />
+        <SkuFields role={role} skus={skus} vc={form.vc || VC_DEFAULT} text={text} setText={setText} />
         <TextField
           label={t('GPUs')}
           type="number"
@@ -206,8 +242,9 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
 }
 
 /** Which type of device, and how many: they fill in GPUs, CPUs and memory. */
-function SkuFields({ role, skus, text, setText }: { role: RoleForm; skus: Schema['SkuTypes']; text: string; setText: (text: string) => void }) {
+function SkuFields({ role, skus, vc, text, setText }: { role: RoleForm; skus: Schema['SkuTypes']; vc: string; text: string; setText: (text: string) => void }) {
   const names = [...new Set([...Object.keys(skus), ...(role.skuType ? [role.skuType] : [])])]
+  const { here } = useFree(vc)
   if (!names.length) return null
   const skuOfType = (type: string) => (skus[type] ? skuOf(skus[type]) : null)
   const sku = skuOfType(role.skuType)
@@ -217,7 +254,9 @@ function SkuFields({ role, skus, text, setText }: { role: RoleForm; skus: Schema
       <SelectField label={t('SKU type')} value={role.skuType} onChange={(event) => setText(skuSet(text, role.name, event.target.value, skuOfType(event.target.value), count ?? 1))}>
         <option value="">{t('any')}</option>
         {names.map((name) => (
-          <option key={name}>{name}</option>
+          <option key={name} value={name}>
+            {here.has(name) ? `${name} · ${freeText(here.get(name))}` : name}
+          </option>
         ))}
       </SelectField>
       {sku && (

@@ -5,8 +5,10 @@ import { storagesQuery, type Storage } from '../../api/queries'
 import { mountPathOf, mountPathSet, storageSet } from '../../editor/job-extras'
 import type { JobForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
+import { filesHref } from '../../lib/files'
 import { storageWhere } from '../../lib/storages'
 import { Awaited, useAwaited } from '../../ui/in-order'
+import { StorageCommands } from '../../ui/storage-commands'
 import { Check, ErrorNote, TextField } from '../../ui/ui'
 import type { Editing } from './fields'
 
@@ -38,6 +40,14 @@ export function Storages({ form, text, setText }: Editing & { form: JobForm }) {
               {mounts.map(({ mountPath, index }) => (
                 <TextField key={index} label={t('{name} is mounted at', { name })} value={mountPath} placeholder={mountPathOf(name)} onChange={(event) => setText(mountPathSet(text, index, event.target.value))} />
               ))}
+              {offered.has(name) && (
+                <div className="row small">
+                  <a className="button" data-small href={filesHref(name)} target="_blank" rel="noopener" aria-label={t('Files of {name}, in a tab of their own', { name })}>
+                    {t('Files')} ↗
+                  </a>
+                  <StorageCommands storage={offered.get(name)!} />
+                </div>
+              )}
             </li>
           )
         })}

@@ -1,15 +1,25 @@
-// What the platform starts beside the commands: an ssh server and TensorBoard, as runtime plugins of the job file.
-import { folderAdd, folderRemove, folderRename, folderSet, parameterSet, pluginIgnore, pluginSet, userKeySet, type PluginName, type SshForm, type TensorboardForm } from '../../editor/job-extras'
+// What the platform does beside the commands: an ssh server and TensorBoard, as runtime plugins of the job file, and messages about its changes.
+import { useState } from 'react'
+import { createPortal } from 'react-dom'
+import { sessionGet } from '../../api/client'
+import { folderAdd, folderRemove, folderRename, folderSet, noticesSet, parameterSet, pluginIgnore, pluginSet, userKeySet, type NoticeKind, type PluginName, type SshForm, type TensorboardForm } from '../../editor/job-extras'
 import { labelSet, type JobForm } from '../../editor/job-file'
 import { t } from '../../i18n/i18n'
 import { TENSORBOARD } from '../../lib/port-names'
 import { Link } from '../../router'
+import { later } from '../../ui/later'
+import { NoticeKinds } from '../../ui/notice-kinds'
 import { Button, Check, TextField } from '../../ui/ui'
 import { numberOf, Renamed, type Editing } from './fields'
 
+const MakeDialog = later(async () => ({ default: (await import('../profile/keys')).MakeDialog }), null)
+
+const NOTICES_USUAL: NoticeKind[] = ['succeeded', 'failed'] // how it ends, unless somebody has stopped it
+
 const LOGS = '/mnt/tensorboard' // as OpenPAI's portal
 
-export function Tools({ form, text, setText }: Editing & { form: JobForm }) {
+/** `usual`: of which changes the person wants to be told; none: that is not said. */
+export function Tools({ form, text, setText, usual }: Editing & { form: JobForm; usual: NoticeKind[] }) {
   const set = (name: PluginName, parameters: Record<string, unknown> | null) => setText(pluginSet(text, name, parameters))
   return (
     <section className="card" aria-label={t('Tools')}>
@@ -22,7 +32,21 @@ export function Tools({ form, text, setText }: Editing & { form: JobForm }) {
         TensorBoard
       </Check>
       {form.tensorboard && <Tensorboard isLabelled={form.roles.some((role) => role.ports.some(([label]) => label === TENSORBOARD))} board={form.tensorboard} text={text} setText={setText} />}
+      <Check checked={form.notices.length > 0} onChange={(event) => setText(noticesSet(text, event.target.checked ? (usual.length ? usual : NOTICES_USUAL) : []))}>
+        {t('Tell me when the job changes')}
+      </Check>
+      {form.notices.length > 0 && <Notices asked={form.notices} text={text} setText={setText} />}
     </section>
+  )
+}
+
+/** Of which changes; with the last of them the switch goes off. */
+function Notices({ asked, text, setText }: Editing & { asked: NoticeKind[] }) {
+  return (
+    <div role="group" aria-label={t('Tell me when the job changes')} className="part stack">
+      <p className="small quiet">{t('By mail to the address of your account, where the administrators have set up a mail server; else the check of the file says so.')}</p>
+      <NoticeKinds asked={asked} onChange={(kinds) => setText(noticesSet(text, kinds))} />
+    </div>
   )
 }
 
@@ -32,6 +56,7 @@ function Roles({ roles }: { roles: string[] }) {
 }
 
 function Ssh({ ssh, text, setText }: Editing & { ssh: SshForm }) {
+  const [isMaking, setMaking] = useState(false)
   const set = (key: string, value: string | number | boolean | null) => setText(parameterSet(text, 'ssh', key, value))
   return (
     <div role="group" aria-label={t('ssh to the tasks')} className="part stack">
@@ -58,9 +83,25 @@ function Ssh({ ssh, text, setText }: Editing & { ssh: SshForm }) {
         value={ssh.key}
         onChange={(event) => setText(userKeySet(text, event.target.value))}
       />
+      <div className="row">
+        <Button small onClick={() => setMaking(true)}>
+          {t('Make a key for this job …')}
+        </Button>
+      </div>
       <Check checked={ssh.isFailureIgnored} onChange={(event) => setText(pluginIgnore(text, 'ssh', event.target.checked))}>
         {t('Run without ssh where the image has no server')}
       </Check>
+      {isMaking &&
+        createPortal(
+          <MakeDialog
+            user={sessionGet()?.user ?? ''}
+            onClose={() => setMaking(false)}
+            onSave={async (key) => {
+              setText(userKeySet(text, key.value))
+            }}
+          />,
+          document.body, // its form stands in no other
+        )}
     </div>
   )
 }

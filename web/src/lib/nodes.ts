@@ -1,0 +1,73 @@
+// Which nodes a list shows, and in which order.
+import type { ClusterNode } from '../api/client'
+
+export const NODE_ORDERS = ['name', 'state', 'gpu', 'busy', 'cpu', 'memory', 'jobs', 'remarks'] as const
+export type NodeOrder = (typeof NODE_ORDERS)[number]
+
+export interface NodeLine {
+  node: ClusterNode
+  gpuUsed: number
+  busy: number | null // percent of its GPUs; null: nothing has sampled them
+  jobs: string[]
+}
+
+export interface NodeFilter {
+  text: string // of the name or the address
+  order: string // a NodeOrder; with "-" before it downwards
+}
+
+const STATES = ['READY', 'CORDONED', 'UNHEALTHY', 'LOST'] // the worst last
+
+/** What the GPUs of a node do just now, in percent of all that are sampled. */
+export function busyOfNode(node: ClusterNode): number | null {
+  const sampled = (node.gpus ?? []).flatMap(({ utilizationPercent: percent }) => (percent === null || percent === undefined ? [] : [percent]))
+  return sampled.length ? Math.round(sampled.reduce((sum, percent) => sum + percent, 0) / sampled.length) : null
+}
+
+const remarkOf = ({ cordonedBy, cordonReason, reason, blame, avoidedUntil }: ClusterNode) =>
+  [cordonedBy, cordonReason, reason, (blame ?? 0) >= 0.5 ? String(blame) : '', avoidedUntil ? String(avoidedUntil) : ''].filter(Boolean).join(' ')
+
+/** Null: the node has nothing in this column. */
+function valueOf({ node, gpuUsed, busy, jobs }: NodeLine, order: NodeOrder): string | number | null {
+  switch (order) {
+    case 'name':
+      return node.name ?? ''
+    case 'state':
+      return STATES.indexOf(node.state ?? '') // what is no state of ours stands first
+    case 'gpu':
+      return node.gpu ? gpuUsed : null
+    case 'busy':
+      return busy
+    case 'cpu':
+      return node.cpu ?? null
+    case 'memory':
+      return node.memoryMB ?? null
+    case 'jobs':
+      return jobs.length
+    case 'remarks':
+      return remarkOf(node) || null
+  }
+}
+
+const names = new Intl.Collator('en', { numeric: true }) // node-2 stands before node-10
+
+/** The column, and whether the rows run downwards. What no column is called orders by name. */
+export function nodeOrderOf(order: string): { by: NodeOrder; isDown: boolean } {
+  const by = NODE_ORDERS.find((one) => one === order.replace(/^-/, ''))
+  return by ? { by, isDown: order.startsWith('-') } : { by: 'name', isDown: false }
+}
+
+/** Nodes that have nothing in the column by which they are ordered stand last, whichever way it runs. */
+export function nodesShown(lines: NodeLine[], filter: NodeFilter): NodeLine[] {
+  const part = filter.text.trim().toLowerCase()
+  const { by, isDown } = nodeOrderOf(filter.order)
+  const sign = isDown ? -1 : 1
+  const compare = (a: NodeLine, b: NodeLine) => {
+    const [left, right] = [valueOf(a, by), valueOf(b, by)]
+    if (left === null || right === null) return Number(left === null) - Number(right === null)
+    return sign * (typeof left === 'number' && typeof right === 'number' ? left - right : names.compare(String(left), String(right)))
+  }
+  return lines
+    .filter(({ node }) => !part || [node.name, node.address].some((text) => text?.toLowerCase().includes(part)))
+    .sort((a, b) => compare(a, b) || names.compare(a.node.name ?? '', b.node.name ?? ''))
+}

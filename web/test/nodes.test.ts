@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import type { ClusterNode } from '../src/api/client'
+import { busyOfNode, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
+
+const line = (node: ClusterNode, more: Partial<NodeLine> = {}): NodeLine => ({ node, gpuUsed: 0, busy: null, jobs: [], ...more })
+const lines = [
+  line({ name: 'gpu-10', address: '10.0.0.10', state: 'READY', gpu: 8, cpu: 64, memoryMB: 512 }, { gpuUsed: 8, busy: 90, jobs: ['a~b'] }),
+  line({ name: 'gpu-2', address: '10.0.0.2', state: 'LOST', gpu: 8, cpu: 32, memoryMB: 1024, reason: 'it does not answer' }, { gpuUsed: 2, busy: 5, jobs: ['a~b', 'a~c'] }),
+  line({ name: 'cpu-1', address: '10.1.0.1', state: 'CORDONED', gpu: 0, cpu: 96, memoryMB: 256, cordonedBy: 'admin', cordonReason: 'a disk' }),
+]
+const shown = (filter: Partial<NodeFilter>) => nodesShown(lines, { text: '', order: '', ...filter }).map(({ node }) => node.name)
+
+describe('the list of nodes', () => {
+  it('is ordered by name, with numbers as numbers', () => {
+    expect(shown({})).toEqual(['cpu-1', 'gpu-2', 'gpu-10'])
+    expect(shown({ order: '-name' })).toEqual(['gpu-10', 'gpu-2', 'cpu-1'])
+    expect(shown({ order: 'no column' })).toEqual(['cpu-1', 'gpu-2', 'gpu-10'])
+  })
+  it('is ordered by each other column', () => {
+    expect(shown({ order: 'state' })).toEqual(['gpu-10', 'cpu-1', 'gpu-2'])
+    expect(shown({ order: '-cpu' })).toEqual(['cpu-1', 'gpu-10', 'gpu-2'])
+    expect(shown({ order: 'memory' })).toEqual(['cpu-1', 'gpu-10', 'gpu-2'])
+    expect(shown({ order: '-jobs' })).toEqual(['gpu-2', 'gpu-10', 'cpu-1'])
+    expect(shown({ order: 'remarks' })).toEqual(['cpu-1', 'gpu-2', 'gpu-10'])
+  })
+  it('has what a column says nothing about last, both ways', () => {
+    expect(shown({ order: 'gpu' })).toEqual(['gpu-2', 'gpu-10', 'cpu-1'])
+    expect(shown({ order: '-gpu' })).toEqual(['gpu-10', 'gpu-2', 'cpu-1'])
+    expect(shown({ order: 'busy' })).toEqual(['gpu-2', 'gpu-10', 'cpu-1'])
+    expect(shown({ order: '-busy' })).toEqual(['gpu-10', 'gpu-2', 'cpu-1'])
+  })
+  it('has only nodes of this name or address', () => {
+    expect(shown({ text: ' GPU-1' })).toEqual(['gpu-10'])
+    expect(shown({ text: '10.1.' })).toEqual(['cpu-1'])
+    expect(shown({ text: 'nowhere' })).toEqual([])
+  })
+  it('takes its order from the address', () => {
+    expect(nodeOrderOf('-busy')).toEqual({ by: 'busy', isDown: true })
+    expect(nodeOrderOf('-else')).toEqual({ by: 'name', isDown: false })
+  })
+})
+
+describe('what the GPUs of a node do', () => {
+  it('is the mean of those that are sampled', () => {
+    expect(busyOfNode({ gpus: [{ utilizationPercent: 10 }, { utilizationPercent: 31 }, { utilizationPercent: null }] } as ClusterNode)).toBe(21)
+    expect(busyOfNode({ gpus: [] })).toBeNull()
+    expect(busyOfNode({})).toBeNull()
+  })
+})
