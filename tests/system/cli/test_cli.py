@@ -67,7 +67,7 @@ class Cli(unittest.TestCase):
         self.assertEqual((lost.returncode, lost.stdout), (2, ""))
         wrong = self.world.skep("admin", "look")
         self.assertEqual(wrong.returncode, 2)
-        self.assertIn("there are: check, settings", wrong.stderr)
+        self.assertIn("there are: check, log, settings, storages", wrong.stderr)
 
     def test_submit_and_see(self):
         path = self.world.file(job("see", ["true"], instances=2))

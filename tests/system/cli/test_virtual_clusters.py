@@ -175,7 +175,7 @@ class VirtualClusters(unittest.TestCase):
                 self.assertEqual(shown, gpus, name)
             self.assertEqual(numbers[name]["skus"], {"SIM": {"total": total, "used": len(own), "bad": 0, "opportunistic": len(oppo)}})
             self.assertEqual([numbers[name][key]["gpu"] for key in ("resourcesTotal", "resourcesUsed")], [total, len(own)])
-            self.assertRegex(table, rf"(?m)^{name} +SIM +{total} +{len(own)} +0 +{len(oppo)}$")
+            self.assertRegex(table, rf"(?m)^{name} +SIM +{total} +{len(own)} +0 +{len(oppo)} +open$")
             beyond = rf", {len(oppo)} more by opportunistic jobs" if oppo else ""
             self.assertRegex(self.world.skep("vc", name).stdout,
                              rf"(?m)^{name}: {len(own)} of {total} used, {total - len(own)} free{beyond}$")

@@ -58,4 +58,5 @@ def until(process, pattern, count=1):
                 return "".join(lines)
     finally:
         limit.cancel()
-    raise AssertionError(f"{'nothing for ' + str(PATIENCE_S) + ' s' if is_late.is_set() else 'it ended'} without {pattern}:\n" + "".join(lines))
+    missing = f"it said no {pattern} within {PATIENCE_S} s" if is_late.is_set() else f"it ended without {pattern}"
+    raise AssertionError(f"{missing}:\n" + "".join(lines))

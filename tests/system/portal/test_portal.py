@@ -21,7 +21,9 @@ STORAGES = """storages:
 - {{name: datasets, directory: {0}/datasets, readOnly: true}}
 - {{name: home, type: nfs, server: files.example.org, path: /export/home, directory: {0}/datasets, share: false}}
 """
-IMAGES = """portal:
+PORTAL = """portal:
+  manualUrl: https://wiki.example.org/cluster
+  feedbackUrl: https://tracker.example.org/new
   images:
   - {name: Small, uri: "example.org/small:1", about: A shell and little else}
   - {name: PyTorch 2.4, uri: "example.org/pytorch:2.4", about: "Python 3.11, CUDA 12.4"}
@@ -56,7 +58,7 @@ def main():
     world = World(local=True)
     config = world.folder / "skepd.yaml"
     (world.folder / "datasets").mkdir()
-    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + IMAGES)
+    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + PORTAL)
     with world:
         server = control(world)
         with_ssh = ssh_image.make(world)

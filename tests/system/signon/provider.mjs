@@ -64,7 +64,7 @@ function makeProvider(port) {
   const provider = new Provider(`http://127.0.0.1:${port}`, {
     clients: [{
       client_id: 'skep', client_secret: SECRET, redirect_uris: [process.argv[2]],
-      post_logout_redirect_uris: ['https://skep.test/bye'], id_token_signed_response_alg: state.alg,
+      post_logout_redirect_uris: ['https://skep.test/bye', new URL('/sign-in', process.argv[2]).href], id_token_signed_response_alg: state.alg,
       grant_types: ['authorization_code', ...(state.device ? ['urn:ietf:params:oauth:grant-type:device_code'] : [])],
     }],
     features: { deviceFlow: { enabled: true }, userinfo: { enabled: state.userinfo } },

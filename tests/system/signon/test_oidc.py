@@ -353,6 +353,16 @@ api:
         self.assertEqual(query(browser.follow(self.begin(browser), HOME, "bob"))["user"], "bob")
         self.assertTrue(any("/interaction/" in url for url in browser.visited))
 
+    def test_a_provider_without_logout(self):
+        self.provider.control(says={"end_session_endpoint": None})
+        self.restart()  # what the provider said before is kept for an hour
+        try:
+            status, location, body = self.browser().ask("GET", f"{PUBLIC}/api/v2/authn/oidc/logout?redirect_uri={PUBLIC}/bye")
+            self.assertEqual((status, location), (302, PUBLIC + "/bye"), body)
+        finally:
+            self.provider.control(says=None)
+            self.restart()
+
     def test_the_operators_rules(self):
         try:
             self.restart("allowedGroups: [ml-team]")
@@ -406,6 +416,9 @@ api:
             status, _, body = self.browser().ask("GET", f"{PUBLIC}/api/v2/authn/oidc/login?redirect_uri={HOME}")
             self.assertEqual(status, 503, body)
             self.assertIn("provider of the sign-on is away", body)
+            status, location, body = self.browser().ask("GET", f"{PUBLIC}/api/v2/authn/oidc/logout?redirect_uri={PUBLIC}/bye")
+            self.assertEqual(status, 302, body)
+            self.assertTrue(location.startswith(f"{PUBLIC}/bye?errorMessage="), location)
             self.world.login("admin", self.world.admin_password)
         finally:
             self.world.stop()

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Messages about jobs, from a real skepd to a real mail server and to a webhook: usage: notifications.py SKEPD
+
+The mail server is Debian's exim, by STARTTLS and with a login; refusals for now and for good, kills between the end of a job and the
+delivery, a certificate of a stranger, and the bounds of what waits (docs/rfc/0021-notifications.md).
+
+Covers: src/server/notify_watch.c
+"""
+
+import collections
+import contextlib
+import http.server
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+from skepd import Skepd, job_file
+import mail_server  # behind skepd, which makes it known where its rooms are
+from waits import PATIENCE_S, file_says, until
+
+SKIP = 77
+KEEP_HOURS, WAITING_MAX, TOGETHER_MAX, AT_ONCE = 48, 20000, 100, 20  # of the RFC
+ASKS = {"extras": {"jobStatusChangeNotification": dict.fromkeys(("running", "succeeded", "stopped", "failed", "retried"), True)}}
+ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
+
+
+class Hook:
+    """A receiver of webhooks: keeps the bodies; answers when it may."""
+
+    def __init__(self):
+        self.bodies, self.tokens, self.news = [], [], threading.Condition()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        hook = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with hook.news:
+                    hook.bodies.append(body)
+                    hook.tokens.append(self.headers["Authorization"])
+                    hook.news.notify_all()
+                hook.may_answer.wait(PATIENCE_S)
+                with contextlib.suppress(OSError):  # who asked may have been killed
+                    self.send_response(204)
+                    self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks/skep"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def alerts(self):
+        with self.news:
+            return [alert for body in self.bodies for alert in body["alerts"]]
+
+    def wait(self, is_enough):
+        with self.news:
+            enough = self.news.wait_for(lambda: is_enough([alert for body in self.bodies for alert in body["alerts"]]), PATIENCE_S)
+        assert enough, self.bodies
+        return self.alerts()
+
+    def close(self):
+        self.may_answer.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class World:
+    def __init__(self, program, has_mail=True, **fake):
+        self.mail, self.hook, self.fake = mail_server.MailServer(), Hook(), fake
+        self.server = Skepd(program, {})
+        self.smtp = self.mail.section()
+        token = self.server.directory / "token"
+        token.write_text("hook-token\n")
+        token.chmod(0o600)
+        self.hooks = [{"name": "ops", "url": self.hook.url, "tokenFile": str(token), "events": ["failed"]}]
+        self.configure()
+        if has_mail:
+            self.mail.start()
+
+    def configure(self):
+        fake = {"nodes": 1, "cpu": 64, "runMilliseconds": 100} | self.fake
+        self.server.write_config({"engine": {"kind": "fake", "fake": fake},
+                                  "notifications": {"portalUrl": "https://skep.example.org", "smtp": self.smtp, "webhooks": self.hooks}})
+
+    def reload(self):
+        self.configure()
+        log = self.server.directory / "log"
+        before = log.stat().st_size
+        self.server.process.send_signal(signal.SIGHUP)
+        file_says(log, '"text":"read again"', before, process=self.server.process)
+
+    def __enter__(self):
+        self.server.start()
+        self.server.login()
+        self.tokens = {}
+        for user in ("alice", "bob"):
+            self.server.call("POST", "/api/v2/users", json.dumps({"username": user, "password": f"{user}-password", "email": f"{user}@example.org"}))
+            answer = self.server.call("POST", "/api/v2/authn/basic/login", json.dumps({"username": user, "password": f"{user}-password"}), token=None)
+            self.tokens[user] = answer["token"]
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            print(self.server.tail(), self.mail.tail(), sep="\n")
+        if self.server.process.poll() is None:
+            self.server.kill()
+        self.server.remove()
+        self.mail.remove()
+        self.hook.close()
+
+    def submit(self, name, user="alice", **more):
+        return self.server.call("POST", "/api/v2/jobs", job_file(name, ONE, extra=ASKS | more), token=self.tokens[user], kind="text/yaml")
+
+    def metric(self, name):
+        return int(re.search(rf"^{name} (\d+)$", self.server.call("GET", "/metrics"), re.MULTILINE)[1])
+
+    def wait_metric(self, name, value):
+        until(lambda: self.metric(name) == value, lambda: f"{name} is {self.metric(name)}, not {value}\n{self.server.tail()}")
+
+    def log_says(self, words):
+        return file_says(self.server.directory / "log", words, process=self.server.process)
+
+    def changes(self):
+        """What all mails said: (job, state) → how often."""
+        text = "\n".join(mail.get_content() for mail in self.mail.mails())
+        return collections.Counter(re.findall(r"^Job: +(\S+)\nState: +(\S+)$", text, re.MULTILINE))
+
+    def wait_change(self, *change):
+        self.mail.wait_mails(lambda _: self.changes()[change])
+        return self.changes()
+
+
+def a_job_is_told_of(program):
+    with World(program) as world:
+        world.submit("train")
+        assert world.wait_change("alice~train", "SUCCEEDED") == {("alice~train", "RUNNING"): 1, ("alice~train", "SUCCEEDED"): 1}
+        for mail in world.mail.mails():
+            assert mail["Envelope-to"] == "alice@example.org" and mail["From"] == "Skep <skep@example.org>", mail
+            assert mail["Auto-Submitted"] == "auto-generated" and "https://skep.example.org/jobs/alice~train" in mail.get_content(), mail
+        world.wait_metric("skep_notices_waiting", 0)
+        assert world.hook.alerts() == []  # it asks for failures alone
+        said = subprocess.run([program, "--config", world.server.config_path, "--notify-test", "root@example.org"], capture_output=True, text=True)
+        assert said.returncode == 0, said
+        world.mail.wait_mails(lambda mails: any(mail["Envelope-to"] == "root@example.org" for mail in mails))
+
+
+def a_failure_says_why(program):
+    with World(program, exitCode=3) as world:
+        world.submit("breaks", jobRetryCount=1)
+        changes = world.wait_change("alice~breaks", "FAILED")
+        assert changes["alice~breaks", "RETRIED"] == 1, changes
+        text = "\n".join(mail.get_content() for mail in world.mail.mails())
+        assert re.search(r"^Exit code: +3 \(.*\), of the attempt before$", text, re.MULTILINE), text
+        assert re.search(r"^Exit code: +3 \([^)]*\)$", text, re.MULTILINE) and re.search(r"^Why: ", text, re.MULTILINE), text
+        world.server.submit(job_file("quiet", ONE))  # of whom nobody asks
+        alerts = world.hook.wait(lambda alerts: len(alerts) == 2)
+        assert {(alert["labels"]["job_name"], alert["labels"]["state"], alert["labels"]["code"]) for alert in alerts} == \
+            {("alice~breaks", "FAILED", "3"), ("admin~quiet", "FAILED", "3")}, alerts
+        assert set(world.hook.tokens) == {"Bearer hook-token"}, world.hook.tokens
+
+
+def a_kill_before_the_delivery_loses_nothing(program):
+    """The mail server is not there when the job ends: the message outlives the server, and is sent once."""
+    with World(program, has_mail=False) as world:
+        world.submit("train")
+        world.server.wait_final(["alice~train"])
+        world.log_says("mail: messages wait")
+        world.server.kill()
+        world.mail.start()
+        world.server.start()
+        world.wait_change("alice~train", "SUCCEEDED")
+        world.wait_metric("skep_notices_waiting", 0)
+        world.server.kill()  # what has been sent is not sent again
+        world.server.start()
+        world.submit("next")
+        changes = world.wait_change("alice~next", "SUCCEEDED")
+        assert set(changes.values()) == {1} and len(changes) == 4, changes
+        ids = [mail["Message-ID"] for mail in world.mail.mails()]
+        assert len(set(ids)) == len(ids), ids
+
+
+def a_kill_during_the_delivery_doubles_and_says_so(program):
+    """The receiver has the message, and skepd does not know: it comes once more, with the same identity."""
+    with World(program, exitCode=3) as world:
+        world.hook.may_answer.clear()
+        world.submit("breaks")
+        world.hook.wait(lambda alerts: len(alerts) == 1)
+        world.server.kill()
+        world.hook.may_answer.set()
+        world.server.start()
+        first, second = world.hook.wait(lambda alerts: len(alerts) == 2)
+        assert first == second and first["fingerprint"], (first, second)
+        world.wait_metric("skep_notices_waiting", 0)
+
+
+def who_does_not_take_now_is_asked_again(program):
+    """A full mailbox: with pauses that grow; nobody else waits for that."""
+    with World(program) as world:
+        world.mail.refuse(alice="452 the mailbox is full")
+        world.submit("first")
+        world.log_says("mail to alice: messages wait: .*452 the mailbox is full")
+        world.submit("other", "bob")
+        world.wait_change("bob~other", "SUCCEEDED")
+        until(lambda: len(world.mail.refusals("the mailbox is full")) >= 3, world.mail.tail)
+        first, second, third = world.mail.refusals("the mailbox is full")[:3]
+        assert second - first >= 4.9 and third - second >= 9.9, (first, second, third)
+        assert world.metric("skep_notice_targets_away") == 0
+        world.mail.refuse()
+        world.reload()  # at once
+        changes = world.wait_change("alice~first", "SUCCEEDED")
+        assert set(changes.values()) == {1}, changes
+        assert world.metric("skep_notices_dropped_total") == 0
+
+
+def who_never_takes_is_given_up(program):
+    with World(program) as world:
+        world.mail.refuse(alice="550 no such mailbox")
+        world.submit("first")
+        world.log_says("a message about alice~first.* is refused: .*550 no such mailbox")
+        world.wait_metric("skep_notices_dropped_total", 2)
+        world.wait_metric("skep_notices_waiting", 0)
+        world.submit("other", "bob")
+        changes = world.wait_change("bob~other", "SUCCEEDED")
+        assert ("alice~first", "RUNNING") not in changes, changes
+        assert len(world.mail.refusals("no such mailbox")) <= 2
+
+
+def nothing_goes_to_a_stranger(program):
+    """A certificate for which the wrong authority vouches, and a wrong password: the message waits until the configuration is right."""
+    with World(program) as world:
+        world.smtp = world.mail.section(caFile=str(world.mail.directory / "stranger"))
+        world.reload()
+        world.submit("train")
+        world.log_says("mail: messages wait: .*certificate")
+        world.wait_metric("skep_notice_targets_away", 1)
+        wrong = world.mail.directory / "wrong-password"
+        wrong.write_text("wrong\n")
+        wrong.chmod(0o600)
+        world.smtp = world.mail.section(passwordFile=str(wrong))
+        world.reload()
+        world.log_says("mail: messages wait: .*(535|[Ll]ogin denied)")
+        assert world.mail.mails() == []
+        world.smtp = world.mail.section()
+        world.reload()
+        assert set(world.wait_change("alice~train", "SUCCEEDED").values()) == {1}
+        world.wait_metric("skep_notice_targets_away", 0)
+
+
+def what_waits_is_bounded(program):
+    """Age and number of what waits; changes in a mail; mails to one user."""
+    many, old = 10, 7
+    with World(program, has_mail=False) as world:
+        assert world.server.stop() == 0
+        now_ms = int(time.time() * 1000)
+        with contextlib.closing(sqlite3.connect(world.server.data / "skep.db")) as database, database:
+            times = [now_ms - KEEP_HOURS * 3600 * 1000 - 1] * old + [now_ms] * (WAITING_MAX + many)
+            database.executemany("INSERT INTO notices (target, job, attempt, kind, at_ms, user_name, job_name, virtual_cluster, code, phrase, why)"
+                                 " VALUES ('mail', ?, 0, 1, ?, 'alice', ?, 'default', 0, '', '')",
+                                 [(number + 1, at_ms, f"job{number}") for number, at_ms in enumerate(times)])
+        world.server.start()
+        world.log_says(f"{old} messages are dropped: they could not be sent for {KEEP_HOURS} hours")
+        world.log_says(f"{many} messages are dropped: more than {WAITING_MAX} wait")
+        world.wait_metric("skep_notices_waiting", WAITING_MAX)
+        assert world.metric("skep_notices_dropped_total") == old + many
+        world.mail.start()
+        world.reload()
+        world.wait_metric("skep_notices_waiting", WAITING_MAX - AT_ONCE * TOGETHER_MAX)
+        mails = world.mail.wait_mails(lambda mails: len(mails) >= AT_ONCE)
+        assert {mail["subject"] for mail in mails} == {f"[Skep] {TOGETHER_MAX} changes of your jobs"}, mails
+        changes = world.changes()
+        # the oldest went first, each once
+        assert changes == {(f"alice~job{number}", "SUCCEEDED"): 1 for number in range(old + many, old + many + AT_ONCE * TOGETHER_MAX)}
+
+
+TESTS = [a_job_is_told_of, a_failure_says_why, a_kill_before_the_delivery_loses_nothing, a_kill_during_the_delivery_doubles_and_says_so,
+         who_does_not_take_now_is_asked_again, who_never_takes_is_given_up, nothing_goes_to_a_stranger, what_waits_is_bounded]
+
+
+def main():
+    program, only = sys.argv[1], sys.argv[2:]
+    if reason := mail_server.why_not():
+        print(f"skipped: {reason}")
+        return SKIP
+    for test in TESTS:
+        if not only or test.__name__ in only:
+            print(test.__name__, flush=True)
+            test(program)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
