@@ -362,11 +362,11 @@ class Exec(unittest.TestCase):
             self.assertLess(time.monotonic(), limit)
 
     def test_end_of_the_task(self):
-        self.run_job("short", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.1; done")
+        self.run_job("short", "mkfifo /tmp/go; echo ready; read go </tmp/go")
         terminal = Terminal(self.world.environment("ann"), "shell", "short")
         terminal.type("trap '' HUP TERM; echo tr''apped\r")
         terminal.until("trapped")
-        self.assertEqual(self.skep("exec", "short", "--", "touch", "/tmp/go").returncode, 0)
+        self.assertEqual(self.skep("exec", "short", "--", "sh", "-c", "echo now >/tmp/go").returncode, 0)
         terminal.until("the task has ended, and the program with it")
         self.assertEqual(terminal.wait(), 125)
         self.assertEqual(self.skep("wait", "--quiet", "short").returncode, 0)

@@ -114,11 +114,11 @@ class Network(Jobs):
     def test_a_task_that_is_tried_again_alone(self):
         """It has a new pod and a new address, and is told that of its peer; the peer keeps what it was told."""
         name = self.submit("again", {"first": f"{ADDRESSES}; sleep 100000",
-                                     "second": {"commands": [ADDRESSES, "if [ $SKEP_TASK_ATTEMPT = 0 ]; then until [ -e /tmp/go ]; do sleep 0.1; done; exit 3; fi", "sleep 100000"],
+                                     "second": {"commands": ["mkfifo /tmp/go", ADDRESSES, "if [ $SKEP_TASK_ATTEMPT = 0 ]; then read go </tmp/go; exit 3; fi", "sleep 100000"],
                                                 "taskRetryCount": 1}}, extras={"gangAllocation": False})
         before = self.wait_pods_of(name, lambda pod: pod["status"].get("podIP"), "no addresses")
         self.wait_log(name, "PAI_HOST_IP_second_0", "second")
-        self.assertEqual(self.skep("exec", "again", "second", "--", "touch", "/tmp/go").returncode, 0)
+        self.assertEqual(self.skep("exec", "again", "second", "--", "sh", "-c", "echo now >/tmp/go").returncode, 0)
         waits.until(lambda: self.tasks(name)["second"][0]["retries"] == 1 and self.tasks(name)["second"][0]["taskState"] == "RUNNING",
                     lambda: f"it is not tried again: {self.trouble(name)}", PATIENCE_S)
         first, second = (self.tasks(name)[role][0]["containerIp"] for role in ("first", "second"))
