@@ -31,10 +31,13 @@ export async function signIn(page: Page, who = ADMIN, to = '/') {
   await expect(page.getByRole('button', { name: `Account of ${who.name}` })).toBeVisible()
 }
 
+/** Also of what lies in a shadow tree, as the editors do. */
+const hasFocus = (target: Locator) => target.evaluate((element) => element === (element.getRootNode() as Document | ShadowRoot).activeElement)
+
 /** Tab until the element has the focus, as who has no mouse does. */
 export async function tabTo(page: Page, target: Locator) {
   for (let i = 0; i < 90; i++) {
-    if (await target.evaluate((element) => element === document.activeElement || element.getRootNode() !== document)) return
+    if (await hasFocus(target)) return
     await page.keyboard.press('Tab')
   }
   throw new Error('the keyboard does not reach it')

@@ -1,4 +1,4 @@
-import { useId, useMemo, useState } from 'react'
+import { useId, useMemo, useState, type CSSProperties } from 'react'
 import { useQuery } from '@tanstack/react-query'
 import { clustersQuery, infoQuery, nodesQuery, nodeUseQuery, skusQuery } from '../../api/queries'
 import type { NoticeKind } from '../../editor/job-extras'
@@ -31,12 +31,15 @@ import { mebibytes } from '../../lib/format'
 import { freeOfAll, freeOfCluster, freeOfNodes, type Free } from '../../lib/free'
 import { Closed, isClosed } from '../../ui/closed'
 import { useAwaited } from '../../ui/in-order'
-import { Button, Field, Loading, SelectField, TextField } from '../../ui/ui'
+import { Button, Loading, SelectField, TextField } from '../../ui/ui'
+import { later } from '../../ui/later'
 import { Environment, PlatformVariables } from './environment'
 import { numberOf, Renamed, type Editing } from './fields'
 import { Images } from './images'
 import { Storages } from './storages'
 import { Tools } from './tools'
+
+const Commands = later(() => import('../../editor/commands'), null)
 
 interface Props extends Editing {
   form: JobForm
@@ -232,11 +235,12 @@ function Role({ role, form, skus, text, setText }: { role: RoleForm; form: JobFo
       </details>
       <Ports role={role} text={text} setText={setText} />
       <Environment role={role} text={text} setText={setText} />
-      <Field label={t('Commands, one a line')}>
-        {(props) => (
-          <textarea {...props} className="input mono" rows={Math.min(10, Math.max(3, role.commands.split('\n').length))} spellCheck={false} value={role.commands} onChange={(event) => setText(commandsSet(text, role.name, event.target.value))} />
-        )}
-      </Field>
+      <div className="field">
+        <span className="label" aria-hidden="true">{t('Commands, one a line')}</span>
+        <div className="commands input" style={{ '--lines': Math.min(10, Math.max(3, role.commands.split('\n').length)) } as CSSProperties}>
+          <Commands text={role.commands} label={t('Commands, one a line')} roles={form.roles.map(({ name }) => name)} onChange={(next) => setText(commandsSet(text, role.name, next))} />
+        </div>
+      </div>
     </section>
   )
 }
