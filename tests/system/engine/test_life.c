@@ -518,12 +518,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_many),
 };
 
-/* test-engine-life [PATTERN]: only the tests whose names match.
+/* test-engine-life [PATTERN…]: only the tests whose names match one.
  * SKEP_TEST_PIDS: how many processes a task may have, and how many the fork bomb makes. */
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     const struct life_tests all[] = {
         {tests, sizeof tests / sizeof *tests}, limits_tests, restart_tests};
     struct CMUnitTest group[100];
@@ -533,5 +531,5 @@ int main(int argc, char **argv)
         memcpy(group + number, all[i].items, all[i].count * sizeof *group);
         number += all[i].count;
     }
-    return _cmocka_run_group_tests("life", group, number, setup, teardown);
+    return world_tests_run(&world, argc, argv, group, number, setup, teardown);
 }

@@ -3,9 +3,11 @@
 #include "base/memory.h"
 #include "init/job_file.h"
 #include "init/task_file.h"
+#include "sys/cleanup.h"
 #include "sys/mailbox.h"
 #include <assert.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +19,8 @@
 #include <cmocka.h>
 
 #include "world.h"
+
+enum { END_MS = 30000 }; /* of a task that is killed, on an emulated machine */
 
 int64_t now_us(void)
 {
@@ -330,18 +334,24 @@ void world_create(struct world *world, uint64_t attempt, const char *command)
     }
 }
 
-void world_close(struct world *world)
+/* All that there are. */
+static void tasks_end(struct world *world)
 {
-    if (!world->engine && access(world->config.directory, F_OK) == 0)
-        world_start(world);
     struct attempt_id *attempts = NULL;
-    size_t count = 0, from = 0;
+    size_t count = 0;
+    if (!world->engine && world->config.directory && access(world->config.directory, F_OK) == 0)
+        world_start(world);
     if (world->engine && world->engine->ops->list(world->engine, &attempts, &count, NULL) == 0)
         for (size_t i = 0; i < count; i++) {
             world->engine->ops->kill(world->engine, attempts[i], 0, "test ends", false, NULL);
-            world_wait(world, ENGINE_EXITED, attempts[i].v, from, 10000);
+            world_wait(world, ENGINE_EXITED, attempts[i].v, 0, END_MS);
         }
     mem_free(attempts);
+}
+
+void world_close(struct world *world)
+{
+    tasks_end(world);
     world_stop(world);
     /* ends that nobody forgot stay in the run directory, a tmpfs, for the next server */
     shell("umount %s/run 2>/dev/null; rm -rf %s", world->folder, world->folder);
@@ -350,4 +360,43 @@ void world_close(struct world *world)
         mem_free(world->seen.items[i].platform);
     }
     ARRAY_FREE(&world->seen);
+}
+
+static bool name_is_wanted(const char *name, char **patterns, bool *is_used, size_t count)
+{
+    bool is_wanted = count == 0;
+    for (size_t i = 0; i < count; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            is_wanted = is_used[i] = true;
+    return is_wanted;
+}
+
+static struct world *world_of_tests;
+
+static int test_teardown(void **state)
+{
+    (void)state;
+    tasks_end(world_of_tests);
+    return 0;
+}
+
+int world_tests_run(struct world *world, int argc, char **argv, const struct CMUnitTest *tests,
+                    size_t count, int (*setup)(void **state), int (*teardown)(void **state))
+{
+    const size_t pattern_count = argc > 1 ? (size_t)argc - 1 : 0;
+    cleanup_free struct CMUnitTest *wanted = mem_zero(count, sizeof *wanted);
+    cleanup_free bool *is_used = mem_zero(pattern_count + 1, sizeof *is_used);
+    size_t wanted_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (name_is_wanted(tests[i].name, argv + 1, is_used, pattern_count))
+            wanted[wanted_count++] = tests[i];
+    for (size_t i = 0; i < wanted_count; i++)
+        wanted[i].teardown_func = test_teardown;
+    world_of_tests = world;
+    for (size_t i = 0; i < pattern_count; i++)
+        if (!is_used[i]) {
+            fprintf(stderr, "no test has a name like %s\n", argv[i + 1]);
+            return 2;
+        }
+    return _cmocka_run_group_tests(argv[0], wanted, wanted_count, setup, teardown);
 }

@@ -78,4 +78,12 @@ int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The whole output of a shell command, trimmed; in a static buffer. */
 const char *shell_output(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Run the tests whose names match one of the patterns argv[1] …, all without any, between `setup`
+ * and `teardown`; a pattern that matches none fails. Tasks that a test leaves running are killed
+ * behind it: a fork bomb of one that failed would have all others fail, too. Returns the exit code
+ * of the program. */
+struct CMUnitTest;
+int world_tests_run(struct world *world, int argc, char **argv, const struct CMUnitTest *tests,
+                    size_t count, int (*setup)(void **state), int (*teardown)(void **state));
+
 #endif
