@@ -87,10 +87,11 @@ class Attack:
     kind: str = "py"
 
 
-# Two tasks that talk to each other all the time. They end when each has had its say and the first one has read a line.
+# Two tasks that talk to each other all the time, some twenty times a second: as fast as they can, they would take two processors. They end
+# when each has had its say and the first one has read a line.
 INNER = 12345
 NEIGHBOUR = f"INNER = {INNER}" + '''
-import os, socket, sys, threading
+import os, socket, sys, threading, time
 me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
 address, port = os.environ["PAI_HOST_IP_worker_0"], int(os.environ["PAI_PORT_LIST_worker_0_talk"])
 if me == 0:
@@ -127,6 +128,7 @@ rounds = 0
 while True:
     is_over = me == 0 and os.path.exists("/skep/run/over")
     if me == 0:
+        time.sleep(0.05)
         stream.write("over\\n" if is_over else f"{rounds}\\n")
         stream.flush()
     if is_over or (line := stream.readline()) == "over\\n":
