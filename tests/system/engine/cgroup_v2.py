@@ -1,38 +1,61 @@
 #!/usr/bin/env python3
-"""The local engine on a machine with cgroup v2 alone: boots a small virtual machine under software
-emulation with Debian's cloud kernel and a root file system made of this machine's own programs, and
-runs the engine's tests of the life of containers in it.
+"""The local engine on a machine with cgroup v2 alone, and the disks of tasks by project quotas, which the kernel here may lack: boots a
+small virtual machine under software emulation with Debian's cloud kernel and a root file system made of this machine's own
+programs, and runs what depends on these of the engine's tests in it. All others have the same way through the code on every machine.
 
-usage: cgroup_v2.py TEST_PROGRAM SKEP_INIT CACHE_DIRECTORY [--with FILE] [TEST_NAME_PATTERN...]
-FILE is another program that the test calls by its path.
+usage: cgroup_v2.py LIFE REMAINS DISK ESCAPE SKEP_INIT CACHE_DIRECTORY [RUN…]
+LIFE, REMAINS, DISK: the test programs. ESCAPE is called by REMAINS, by its path. RUN: only these of RUNS.
 Exit 0: they passed. 77: qemu, or a kernel, is not to be had here. 1: failed, with the console.
 The kernel is taken from /boot, else fetched with apt-get once into the cache directory.
 """
 import os
 import pathlib
+import shlex
 import shutil
 import sys
 import tempfile
 
 import vm
 
+MEMORY_MIB = 768
+DISK_MIB = 600
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 TOOLS = ["/usr/bin/pgrep", "/usr/bin/ipcs"]  # busybox has none
-MODULES = ["overlay"]
-PIDS = 200  # of a task, and of the fork bomb: an emulated machine forks slowly
+KINDS = ("ext4", "xfs")
+PIDS = 100  # of a task, and of the fork bomb: an emulated machine forks slowly
+
+LIFE = [
+    # what a container is given: namespaces, control groups, and devices, which a program of the kernel's filters there
+    "test_hello", "test_environment_of_container", "test_cdi_devices",
+    # limits and figures: other files, other words
+    "test_process_limit", "test_memory_high", "test_out_of_memory", "test_stats",
+    # the end of all processes of a group by one word to the kernel
+    "test_fork_bomb", "test_fork_bomb_left_behind",
+    # groups that are found again after a restart, or are not ours alone
+    "test_container_removed", "test_adopt",
+]
+# Not the port and the mount that others keep: these look at no group.
+REMAINS = ["by_itself", "killed", "monitor_and_first_process_killed", "while_no_engine_was_there", "of_no_folder"]
+# What the file system counts, how it says that it is full, and what is left of it. All else has the same way on both.
+XFS = ["test_bytes", "test_inodes", "test_restart", "test_nothing_left"]
+RUNS = {
+    "life": ("life", "ext4", {"SKEP_TEST_PIDS": PIDS}, LIFE),
+    "remains": ("remains", "ext4", {}, REMAINS),
+    "disk-ext4": ("disk", "ext4", {"SKEP_TEST_DISK": "project"}, []),
+    "disk-xfs": ("disk", "xfs", {"SKEP_TEST_DISK": "project"}, XFS),
+}
 
 INIT = """#!/bin/busybox sh
 export PATH=/bin:/usr/bin:/sbin:/usr/sbin
 if [ "$1" != again ]; then
     /bin/busybox mkdir -p /root2
-    /bin/busybox mount -t tmpfs -o size=400m,mode=755 root /root2
-    for part in bin usr lib lib64 etc tests init modules; do
-        [ -e /$part ] && /bin/busybox cp -a /$part /root2/
+    /bin/busybox mount -t tmpfs -o mode=755 root /root2
+    for part in /*; do
+        case $part in /root2|/dev|/root) ;; *) /bin/busybox cp -a $part /root2/ ;; esac
     done
     exec /bin/busybox switch_root /root2 /init again
 fi
-/bin/busybox --install -s /bin
-mkdir -p /proc /sys /dev /run /tmp /var/tmp /root
+mkdir -p /proc /sys /dev /run /tmp /var/tmp /root /disk/ext4 /disk/xfs
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -40,12 +63,11 @@ mkdir -p /dev/pts /dev/shm /dev/mqueue
 mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
-mount -t tmpfs -o size=200m tmp /var/tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
-# some need others
-for again in 1 2 3 4; do for module in /modules/*.ko; do insmod $module 2>/dev/null; done; done
-@PLACE@
+sh /report.sh /dev/console &
+while read -r module; do insmod /modules/$module; done </modules/order
+@MOUNTS@
 echo "controllers: $(cat /sys/fs/cgroup/cgroup.controllers)"
 code=0
 @RUNS@
@@ -55,48 +77,51 @@ poweroff -f
 """
 
 
-def root_make(root, test, skep_init, modules, patterns, variables=f"SKEP_TEST_PIDS={PIDS}", place=""):
+def run_line(name):
+    program, kind, variables, patterns = RUNS[name]
+    words = [f"TMPDIR=/disk/{kind}", *(f"{key}={value}" for key, value in variables.items()), f"/tests/{program}", *patterns]
+    return f'echo "run {name}, up for $(cut -d" " -f1 /proc/uptime) s"\n{shlex.join(words)} || code=1'
+
+
+def root_make(root, programs, files, modules, runs):
     for directory in ["bin", "usr/bin", "etc", "tests"]:
         pathlib.Path(root, directory).mkdir(parents=True, exist_ok=True)
-    shutil.copy2(shutil.which("busybox"), pathlib.Path(root, "bin/busybox"))
-    os.symlink("busybox", pathlib.Path(root, "bin/sh"))
     for program in PROGRAMS + [tool for tool in TOOLS if os.path.exists(tool)]:
         vm.program_add(root, program)
-    for library in vm.libraries_of(test):
-        vm.file_add(root, library)
-    shutil.copy2(test, pathlib.Path(root, "tests/test"))
-    # the tests were built with this path of skep-init
-    vm.file_add(root, skep_init)
-    for name in MODULES:
-        vm.module_add(root, modules, name)
+    for name, program in programs.items():
+        shutil.copy2(program, pathlib.Path(root, "tests", name))
+        for library in vm.libraries_of(program):
+            vm.file_add(root, library)
+    for file in files:
+        vm.file_add(root, file)  # the tests were built with these paths
+    vm.busybox_add(root)
+    vm.modules_add(root, modules, vm.DISK_MODULES)
+    vm.report_add(root)
     pathlib.Path(root, "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     pathlib.Path(root, "etc/group").write_text("root:x:0:\n")
-    runs = "\n".join(f"{variables} /tests/test '{pattern}' || code=1" for pattern in patterns)
+    mounts = [f"mount -t {kind} -o {vm.FILE_SYSTEMS[kind][1]} /dev/vd{letter} /disk/{kind}" for kind, letter in zip(KINDS, "ab")]
     init = pathlib.Path(root, "init")
-    # the path of skep-init may begin outside the copied folders
-    top = pathlib.Path(skep_init).parts[1]
-    init.write_text(INIT.replace("@RUNS@", runs).replace("@PLACE@", place).replace("init modules;", f"init modules {top};"))
+    init.write_text(INIT.replace("@MOUNTS@", "\n".join(mounts)).replace("@RUNS@", "\n".join(run_line(name) for name in runs)))
     init.chmod(0o755)
 
 
 def main():
-    test, skep_init, cache, *patterns = sys.argv[1:]
-    others = []
-    if patterns[:1] == ["--with"]:
-        others, patterns = patterns[1:2], patterns[2:]
-    vm.check_programs("busybox", *PROGRAMS)
+    life, remains, disk, escape, skep_init, cache, *runs = sys.argv[1:]
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    vm.check_programs("busybox", "mke2fs", "mkfs.xfs", *PROGRAMS)
     lock = vm.cache_lock(cache)
     image, modules = vm.kernel_fetch(cache)
     lock.close()
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as work:
         root = os.path.join(work, "root")
-        for program in others:
-            vm.file_add(root, program)
-        root_make(root, test, skep_init, modules, patterns or ["*"])
+        root_make(root, {"life": life, "remains": remains, "disk": disk}, [escape, skep_init], modules, runs or RUNS)
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
-        console = vm.boot(image, initrd, "cgroup_no_v1=all", 1024)
+        disks = [os.path.join(work, kind) for kind in KINDS]
+        for kind, path in zip(KINDS, disks):
+            vm.disk_make(path, DISK_MIB, kind)
+        console = vm.boot(image, initrd, "cgroup_no_v1=all", MEMORY_MIB, disks)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

@@ -4,6 +4,7 @@ export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 kind=$1
 code=0
 image=dir:/var/lib/skep/images/busybox
+sh /report.sh /dev/ttyS0 &
 seconds() { cut -d' ' -f1 /proc/uptime; }
 
 check() { # check WHAT COMMAND…
@@ -32,12 +33,11 @@ finish() {
     poweroff -f
 }
 
-await() { # await COMMAND…: until it holds, at most a minute
-    left=200
+await() { # await COMMAND…: until it holds, at most four minutes of an emulated machine beside others
+    due_s="$(($(seconds | cut -d. -f1) + 240))"
     until "$@"; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || return 1
-        sleep 0.1
+        [ "$(seconds | cut -d. -f1)" -lt "$due_s" ] || return 1
+        sleep 0.5 # to look again takes longer here than most of what is waited for
     done
 }
 
@@ -121,7 +121,7 @@ check "a new job has limits, too" submit second "$waits"
 check "it runs" await log_says begun second
 check "its limits are in force" limits_hold second
 go second
-check "it ends well" skep wait --quiet --timeout 60 second
+check "it ends well" skep wait --quiet --timeout 240 second
 
 # --- restart ---
 before=$(main_pid)
@@ -137,12 +137,12 @@ other_pid() { [ "$(main_pid)" != "$before" ] && [ "$(main_pid)" != 0 ] && system
 check "systemd starts it again after a crash" await other_pid
 check "the job went on" is_alive "$first"
 go first
-check "it ends well" skep wait --quiet --timeout 60 first
+check "it ends well" skep wait --quiet --timeout 240 first
 check "its log is whole" same "$(skep logs first | tr '\n' ' ')" "begun whole "
 
 # --- out of its own memory ---
 check "a job that takes too much" submit greedy 'x=a; while :; do x=$x$x$x$x; done'
-skep wait --quiet --timeout 60 greedy
+skep wait --quiet --timeout 240 greedy
 check "it was killed for its own limit" says 'DockerOOMKilled' skep describe --attempts greedy
 check "the service did not mind" systemctl is-active -q skepd
 
@@ -160,15 +160,17 @@ touch "/proc/$fourth/root/tmp/go"
 is_gone() { ! is_alive "$1"; }
 check "one ends while nobody looks" await is_gone "$fourth"
 check "start" systemctl start skepd
-skep wait --quiet --timeout 60 fourth
+skep wait --quiet --timeout 240 fourth
 check "its exit code is known" same $? 7
 check "the other was adopted" same "$(init_of third)" "$third"
 
 # --- the machine's memory runs out: three tasks within their limits take more than there is ---
+# Who is to blame is read from the controller of memory, which is of v1 with a v2 tree beside it and without.
+if [ "$kind" != hybrid ]; then
 pid=$(main_pid)
 restarts=$(systemctl show -p NRestarts --value skepd)
 third_monitor=$(monitor_of third)
-hog='BEGIN { while (1) a[n++] = sprintf("%65536s", n) }'
+hog='BEGIN { x = sprintf("%65536s", 0); while (1) a[n++] = x }'
 if [ "$kind" = v2 ]; then # where systemd hears of it: one of skepd's helpers, such as a pull, is killed first
     sh -c 'echo $$ >/sys/fs/cgroup/system.slice/skepd.service/cgroup.procs && echo 1000 >/proc/self/oom_score_adj &&
         exec awk "$1"' sh "$hog"
@@ -179,7 +181,7 @@ if [ "$kind" = v2 ]; then # where systemd hears of it: one of skepd's helpers, s
 fi
 check "a job that takes the machine's memory" submit flood \
     "[ \$SKEP_JOB_ATTEMPT = 0 ] || exit 0; awk '$hog'" --memory 2048 --instances 3
-skep wait --quiet --timeout 200 flood
+skep wait --quiet --timeout 240 flood
 check "its tasks were tried again, and ended well" same $? 0
 check "its story says why" says 'NodeOutOfMemory' skep events flood
 grep -i outofmemory /tmp/said | head -3
@@ -190,24 +192,27 @@ check "systemd did not start it again" same "$(systemctl show -p NRestarts --val
 check "the other job's task goes on" is_alive "$third"
 check "and its monitor" is_alive "$third_monitor"
 check "skepd answers" says skep-vm skep nodes
+fi
 go third
-check "the other job ends well" skep wait --quiet --timeout 60 third
+check "the other job ends well" skep wait --quiet --timeout 240 third
 check "a new job runs" same "$(skep run --image $image --memory 64 --shm 8 'echo after all')" "after all"
 
-# --- without systemd's unit skepd protects itself ---
+# --- without systemd's unit skepd protects itself, whatever the control groups are ---
+if [ "$kind" = v2 ]; then
 /usr/local/bin/skepd --data /var/lib/other --listen 127.0.0.1:9999 --password-file /root/other >/root/other.log 2>&1 &
 other=$!
 check "one started by hand" await sh -c 'grep -q "is ready" /root/other.log'
 check "it protects itself" same "$(score_of $other)" -500
 kill $other
 wait $other
+fi
 
 # --- as docs/operator/install.md says: end everything on the machine ---
 check "a last job" submit last "$waits"
 check "it runs" await log_says begun last
 last=$(init_of last)
 skep stop last >/dev/null
-skep wait --quiet --timeout 60 last
+skep wait --quiet --timeout 240 last
 check "it is stopped" same $? 130
 check "its process is gone" is_gone "$last"
 check "stop" systemctl stop skepd

@@ -3,13 +3,12 @@
 Debian's cloud kernel, on a disk made of this machine's own programs, and runs run.py in it.
 
 usage: machine.py SKEPD SKEP SKEP_INIT CACHE_DIRECTORY ext4|xfs RUNTIME [ATTACK...]
-ext4, xfs: the file system of skepd's data directory. RUNTIME: crun or runc.
+ext4, xfs: the file system of skepd's data directory. RUNTIME: crun or runc. ATTACK: instead of those that CASES names.
 Exit 0: all attacks failed in their aims. 77: qemu, a kernel or a program is not to be had here. 1: failed, with the console.
 """
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -19,14 +18,22 @@ import attacks  # noqa: E402
 import image  # noqa: E402
 import vm  # noqa: E402
 
-MEMORY_MIB = 2048
+MEMORY_MIB = 1536
+PATIENCE_S = 600  # of run.py for one thing: it says itself what did not come
 DISKS_MIB = {"system": 1024, "data": 4096}  # sparse
 PROGRAMS = ["conmon", "nft", "ip", "nsenter"]
-# the first ones are needed by others that do not name them
-MODULES = ["crc32c_generic", "virtio_pci", "virtio_blk", "ext4", "quota_v2", "xfs", "overlay", "loop", "veth", "nf_tables",
-           "nft_chain_nat", "nft_nat", "nft_masq", "nft_fib_ipv4", "nft_reject_ipv4", "nft_ct"]
-FILE_SYSTEMS = {"ext4": (["mke2fs", "-q", "-F", "-t", "ext4", "-O", "project,quota", "-E", "quotatype=prjquota"], "prjquota"),
-                "xfs": (["mkfs.xfs", "-q"], "pquota")}
+MODULES = [*vm.DISK_MODULES, "veth", "nf_tables", "nft_chain_nat", "nft_nat", "nft_masq", "nft_fib_ipv4", "nft_reject_ipv4", "nft_ct"]
+
+# What stops these is another part of the kernel here. Capabilities, seccomp, namespaces, file descriptors, the door and the rules of the
+# network, which stop all others, are the same on every machine; and test_fork_bomb of `engine-v2` has the fork bomb.
+CONTROL_GROUPS = ["device-nodes", "proc", "memory", "memory-of-kernel", "memory-file-systems"]
+QUOTAS = ["storage", "user-ids", "log", "log-at-once", "log-inodes", "disk-tmp", "disk-at-once", "disk-inodes"]
+CASES = {
+    # every folder of a task is of one project, whatever the file system, and the kernel counts processes, whatever the runtime
+    "crun": [*CONTROL_GROUPS, *QUOTAS, "processes", "disk-skep-run", "disk-skep-log", "disk-run", "disk-var-tmp", "disk-hosts"],
+    # what the kernel counts by user: runc needs capabilities that skepd may not have elsewhere
+    "runc": [*CONTROL_GROUPS, *QUOTAS, "user-limits"],
+}
 
 FIRST_INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /dev /new
@@ -50,6 +57,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t @KIND@ -o @OPTION@ /dev/vdb /data
 ip link set lo up
 hostname skep-vm
+sh /report.sh /dev/console &
 echo "kernel $(uname -r), controllers: $(cat /sys/fs/cgroup/cgroup.controllers)"
 export TMPDIR=/data @VARIABLES@
 python3 /tests/hostile/run.py @ATTACKS@
@@ -59,16 +67,10 @@ poweroff -f
 """
 
 
-def disk_make(path, mib, command):
-    with open(path, "wb") as file:
-        file.truncate(mib << 20)
-    subprocess.run([*command, path], check=True)
-
-
 def system_make(root, programs, runtime, kind, names):
     """The machine's own root file system: Python and what it calls, skepd, and the image of the attacks."""
     image.make(root, [])
-    cases = [case for case in attacks.ATTACKS if not names or case.name in names]
+    cases = [case for case in attacks.ATTACKS if case.name in names]
     attacks.image_make(root / "images/hostile", cases)
     for folder in ("proc", "sys", "dev", "run", "data", "var/tmp"):
         (root / folder).mkdir(parents=True)
@@ -77,15 +79,16 @@ def system_make(root, programs, runtime, kind, names):
     for program in programs.values():
         vm.program_add(root, program)
     vm.busybox_add(root)
+    vm.report_add(root)
     (root / "etc/group").write_text("root:x:0:\n")
     (root / "etc/hosts").write_text("127.0.0.1 localhost skep-vm\n")
     shutil.copytree(SYSTEM, root / "tests", ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
     folders = [f"/tests/{name}" for name in ("", "api", "corpus", "server")]
     variables = {**programs, "PYTHONPATH": ":".join(folders), "PYTHONDONTWRITEBYTECODE": "1", "SKEP_TEST_RUNTIME": runtime,
-                 "SKEP_TEST_IMAGES": "/images", "SKEP_TEST_DISK": "project", "SKEP_TEST_PATIENCE": "600", "SKEP_TEST_CPU": "8",
+                 "SKEP_TEST_IMAGES": "/images", "SKEP_TEST_DISK": "project", "SKEP_TEST_PATIENCE": str(PATIENCE_S), "SKEP_TEST_CPU": "8",
                  "SKEP_TEST_USERS": "required"}
     text = INIT.replace("@VARIABLES@", " ".join(f"{name}={value}" for name, value in variables.items()))
-    text = text.replace("@KIND@", kind).replace("@OPTION@", FILE_SYSTEMS[kind][1]).replace("@ATTACKS@", " ".join(names))
+    text = text.replace("@KIND@", kind).replace("@OPTION@", vm.FILE_SYSTEMS[kind][1]).replace("@ATTACKS@", " ".join(names))
     (root / "init").write_text(text)
     (root / "init").chmod(0o755)
 
@@ -94,17 +97,16 @@ def first_make(root, modules):
     """What the kernel starts with: it loads modules and goes to the disk."""
     root.mkdir()
     vm.file_add(root, vm.BUSYBOX)
-    order = vm.modules_add(root, modules, MODULES)
-    (root / "modules/order").write_text("\n".join(order) + "\n")
+    vm.modules_add(root, modules, MODULES)
     (root / "init").write_text(FIRST_INIT)
     (root / "init").chmod(0o755)
 
 
 def main():
     *programs, cache, kind, runtime = sys.argv[1:7]
-    names = sys.argv[7:]
+    names = sys.argv[7:] or CASES[runtime]
     os.environ["PATH"] += ":/usr/sbin:/sbin"
-    vm.check_programs("busybox", "mke2fs", FILE_SYSTEMS[kind][0][0], runtime, *PROGRAMS)
+    vm.check_programs("busybox", "mke2fs", vm.FILE_SYSTEMS[kind][0][0], runtime, *PROGRAMS)
     if reason := image.why_not():
         vm.skip(reason)
     lock = vm.cache_lock(cache)
@@ -113,12 +115,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as folder:
         work = pathlib.Path(folder)
         system_make(work / "system", dict(zip(("SKEPD", "SKEP", "SKEP_INIT"), programs)), runtime, kind, names)
-        disk_make(work / "vda", DISKS_MIB["system"], ["mke2fs", "-q", "-F", "-t", "ext4", "-d", work / "system"])
-        disk_make(work / "vdb", DISKS_MIB["data"], FILE_SYSTEMS[kind][0])
+        vm.disk_make(work / "vda", DISKS_MIB["system"], "ext4", work / "system")
+        vm.disk_make(work / "vdb", DISKS_MIB["data"], kind)
         shutil.rmtree(work / "system")
         first_make(work / "first", modules)
         vm.initrd_make(work / "first", work / "initrd")
-        console = vm.boot(kernel, work / "initrd", "cgroup_no_v1=all", MEMORY_MIB, [work / "vda", work / "vdb"])
+        console = vm.boot(kernel, work / "initrd", "cgroup_no_v1=all", MEMORY_MIB, [work / "vda", work / "vdb"], PATIENCE_S + vm.SILENCE_S)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 
