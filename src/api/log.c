@@ -122,52 +122,59 @@ static ssize_t log_whole(void *state, char *bytes, size_t size)
 
 /* ---- follow ---- */
 
-/* The first attempt after log->after within one attempt of the job; 0 when there is none. */
-static uint64_t attempt_after(const struct log_reader *log, struct store_reader *reader,
-                              uint32_t job_attempt, struct arena *arena, const char **node)
+/* *found: the first attempt after log->after within one attempt of the job, if there is one. */
+static int attempt_after(const struct log_reader *log, struct store_reader *reader,
+                         uint32_t job_attempt, struct arena *arena, struct task_record *found)
 {
     struct store_tasks tries = {0};
     struct err err;
-    uint64_t first = 0;
-    if (store_task_attempts(reader, log->job, job_attempt, log->task, arena, &tries, &err))
-        return 0;
-    for (size_t i = 0; i < tries.count; i++) {
-        uint64_t id = tries.items[i].attempt.v;
-        if (id <= log->after || (first && id > first))
-            continue;
-        first = id;
-        *node = tries.items[i].node;
+    int code = store_task_attempts(reader, log->job, job_attempt, log->task, arena, &tries, &err);
+    for (size_t i = 0; !code && i < tries.count; i++) {
+        const uint64_t id = tries.items[i].attempt.v;
+        if (id > log->after && (!found->attempt.v || id <= found->attempt.v))
+            *found = tries.items[i];
     }
-    return first;
+    return code == ERR_NOT_FOUND ? 0 : code;
 }
 
-/* The next attempt of the followed task, when there is one. */
-static bool attempt_find(struct log_reader *log, bool *is_job_final)
+/* *found: the next attempt of the followed task through those of the job. */
+static int attempt_search(struct log_reader *log, const struct store_job *job, struct arena *arena,
+                          struct task_record *found)
+{
+    struct service *service = log->api->service;
+    struct err err;
+    struct store_reader *reader = service->reader_get(service->context, &err);
+    int code = reader ? 0 : err.code;
+    for (uint32_t at = log->job_attempt; !code && at <= job->record.attempt && !found->attempt.v;
+         at++) {
+        code = attempt_after(log, reader, at, arena, found);
+        if (found->attempt.v)
+            log->job_attempt = at;
+    }
+    if (reader)
+        service->reader_put(service->context, reader);
+    return code;
+}
+
+/* The next attempt of the followed task, when there is one. Negative: nobody knows now. */
+static int attempt_find(struct log_reader *log, bool *is_job_final)
 {
     struct service *service = log->api->service;
     cleanup_arena struct arena arena;
     struct err err;
     struct store_job job = {0};
-    uint64_t found = 0;
-    const char *node = "";
+    struct task_record found = {0};
     arena_init(&arena);
-    bool is_gone = store_job_summary(service->store, log->job, &arena, &job, &err) != 0;
+    const bool is_gone = store_job_summary(service->store, log->job, &arena, &job, &err) != 0;
     *is_job_final = is_gone || job.record.state == LIFE_COMPLETED;
-    struct store_reader *reader = is_gone ? NULL : service->reader_get(service->context, &err);
-    if (!reader && !is_gone)
-        *is_job_final = false; /* later */
-    for (uint32_t at = log->job_attempt; reader && at <= job.record.attempt && !found; at++) {
-        found = attempt_after(log, reader, at, &arena, &node);
-        if (found)
-            log->job_attempt = at;
+    const int code = is_gone ? 0 : attempt_search(log, &job, &arena, &found);
+    if (code < 0)
+        return code;
+    if (found.attempt.v) {
+        log->attempt.v = log->after = found.attempt.v;
+        log->engine = service->engine_of(service->context, found.node);
     }
-    if (reader)
-        service->reader_put(service->context, reader);
-    if (found) {
-        log->attempt.v = log->after = found;
-        log->engine = service->engine_of(service->context, node);
-    }
-    return found != 0;
+    return found.attempt.v != 0;
 }
 
 /* After the end of one attempt (or before the first): is there another? */
@@ -178,7 +185,10 @@ static ssize_t attempt_next(struct log_reader *log, bool *has_next)
     *has_next = false;
     if (generation == log->seen_generation)
         return HTTP_STREAM_WAIT;
-    *has_next = attempt_find(log, &is_job_final);
+    const int found = attempt_find(log, &is_job_final);
+    if (found < 0) /* it is asked again, even if nothing else changes */
+        return HTTP_STREAM_WAIT;
+    *has_next = found;
     if (*has_next)
         return 0;
     log->seen_generation = generation;
@@ -627,6 +637,17 @@ static int query_task(struct call *call, const struct store_job *job, struct log
     return 0;
 }
 
+/* The task has no attempt at this moment: the follow shows those behind the latest that it had.
+ * Each read of the store sees what was stored by then, and an attempt that began since the task was
+ * read has not ended: so the task is read again. */
+static int attempt_await(struct call *call, const struct store_job *job, struct log_reader *log)
+{
+    assert(!log->attempt.v);
+    int code = earlier_attempt(call, job, log);
+    log->after = log->attempt.v;
+    return code ? code : query_task(call, job, log);
+}
+
 /* A follow shows the attempts after `after`, by default the current one and what comes. The reply
  * says where it began, so that a client whose connection is cut can go on: after the same attempt,
  * leaving out as many bytes as it has had (they may be of several attempts). */
@@ -643,12 +664,12 @@ static int follow_begin(struct call *call, const struct store_job *job, struct l
         log->after = (uint64_t)after;
         log->offset = (uint64_t)offset;
         log->attempt.v = 0;
-    } else if (log->attempt.v) {
+    } else if (!log->attempt.v) {
+        code = attempt_await(call, job, log);
+    }
+    if (!code && log->attempt.v) {
         code = log_begin(call, log);
         log->after = log->attempt.v - 1;
-    } else {
-        code = earlier_attempt(call, job, log);
-        log->after = log->attempt.v;
     }
     if (code)
         return code;
@@ -656,9 +677,7 @@ static int follow_begin(struct call *call, const struct store_job *job, struct l
                     arena_format(call->arena, "%llu", (unsigned long long)log->after));
     exchange_header(call->exchange, "X-Skep-Offset",
                     arena_format(call->arena, "%llu", (unsigned long long)log->offset));
-    if (after < 0 && log->attempt.v == log->after)
-        log->attempt.v = 0; /* it has ended before this follow began */
-    else if (log->attempt.v)
+    if (log->attempt.v)
         log->after = log->attempt.v;
     return 0;
 }

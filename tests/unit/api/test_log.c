@@ -224,6 +224,53 @@ static void test_log_follow(void **state)
     assert_int_equal(world_stream(world), HTTP_STREAM_END);
 }
 
+/* There is room for the task whose log test_log_follow_of_a_start asks for. */
+static void first_ends(struct world *world)
+{
+    world_exit(world, (struct job_id){1}, 0, 0);
+}
+
+/* A task that begins while the request for its log is carried out, after it was found without an
+ * attempt, has not ended before: its log is followed from the start. */
+static void test_log_follow_of_a_start(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id first = world_submit(world, alice, "first", 8); /* the whole node */
+    struct job_id next = world_submit(world, alice, "next", 1);
+    assert_int_equal(first.v, 1);
+    assert_int_equal(world_attempt(world, next, 0).v, 0);
+    world->between = first_ends;
+    assert_int_equal(world_get(world, "/api/v2/jobs/next/logs?follow=true", alice), 200);
+    assert_null(world->between);
+    const struct attempt_id attempt = world_attempt(world, next, 0);
+    assert_int_not_equal(attempt.v, 0);
+    world_run(world, next);
+    buf_string(&world_log(world, attempt)->text, "one\n");
+    assert_int_equal(world_stream(world), 4);
+    assert_body(world, "one");
+    world_stream_close(world);
+}
+
+/* What cannot be read now is read again, even if nothing else happens in the cluster. */
+static void test_log_follow_without_readers(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id first = world_submit(world, alice, "first", 8); /* the whole node */
+    struct job_id next = world_submit(world, alice, "next", 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/next/logs?follow=true", alice), 200);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world_exit(world, first, 0, 0);
+    world_run(world, next);
+    buf_string(&world_log(world, world_attempt(world, next, 0))->text, "one\n");
+    world->has_no_reader = true;
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->has_no_reader = false;
+    assert_int_equal(world_stream(world), 4);
+    world_stream_close(world);
+}
+
 static bool stream_is_woken(const struct http_stream *stream)
 {
     struct pollfd watch = {.fd = stream->fd, .events = POLLIN};
@@ -448,6 +495,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_since, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_of_a_start, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_without_readers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,
                                     world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_sleeps, world_setup, world_teardown),

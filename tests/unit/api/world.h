@@ -33,6 +33,9 @@ struct world {
     bool can_watch;     /* logs wake who follows them: world_log_wake */
     bool is_degraded;   /* one of the server's checks */
     int refuse;         /* not 0: changes are refused with this ERR_* */
+    bool has_no_reader; /* nothing of the store can be read but its index in memory */
+    void (*between)(struct world *world); /* once: while a request has read a part of what it needs,
+                                             when it asks for the engine of an attempt */
     struct service_watch *watch;
     struct {
         struct world_attempt_log *items;

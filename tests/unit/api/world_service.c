@@ -288,6 +288,8 @@ static struct store_reader *on_reader_get(void *context, struct err *err)
 {
     struct world *world = context;
     struct store_reader *reader = NULL;
+    if (world->has_no_reader)
+        return err_fail(err, ERR_UNAVAILABLE, "", "all readers are at work"), NULL;
     return store_reader_open(world->store, &reader, err) ? NULL : reader;
 }
 
@@ -299,7 +301,12 @@ static void on_reader_put(void *context, struct store_reader *reader)
 
 static uint8_t on_engine_of(void *context, const char *node)
 {
-    (void)context, (void)node;
+    struct world *world = context;
+    void (*between)(struct world *) = world->between;
+    (void)node;
+    world->between = NULL;
+    if (between)
+        between(world);
     return 0;
 }
 
