@@ -22,6 +22,7 @@ from task_ports import server_port, task_ports
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
 START_S = 60
+EXPLAIN_S = 20  # for each thing that is asked
 
 FAKE = """
 engine:
@@ -166,6 +167,18 @@ class World:
     def skep(self, *words, user="admin", stdin=None, timeout=90, **environment):
         return subprocess.run([SKEP, *map(str, words)], env=self.environment(user) | environment, input=stdin,
                               capture_output=True, text=True, timeout=timeout)
+
+    def explain(self, job):
+        """For a test that fails: what the server knows of a job and of its cluster, and the end of its log."""
+        said = []
+        for words in (("describe", job), ("events", job), ("logs", job), ("list", "--state", "WAITING,RUNNING,STOPPING"), ("nodes",)):
+            try:
+                done = self.skep(*words, timeout=EXPLAIN_S)
+                said.append(f"$ skep {' '.join(words)}\n{done.stdout}{done.stderr}")
+            except subprocess.TimeoutExpired:
+                said.append(f"$ skep {' '.join(words)}\nno answer within {EXPLAIN_S} s\n")
+        log = (self.folder / "skepd.log").read_text(errors="replace")
+        return "\n".join([*said, f"the end of {self.folder}/skepd.log:", log[-4000:]])
 
     def login(self, user, password):
         done = self.skep("login", "--username", user, "--password-stdin", user=user, stdin=password + "\n")

@@ -39,12 +39,14 @@ def monitor(pid):
 
 
 def follow(world, *words):
-    """A `skep` that goes on: a context manager that ends it."""
-    return subprocess.Popen([SKEP, *words], env=world.environment(), stdout=subprocess.PIPE, text=True)
+    """A `skep` that goes on, about the job that its last word names: a context manager that ends it."""
+    process = subprocess.Popen([SKEP, *words], env=world.environment(), stdout=subprocess.PIPE, text=True)
+    process.explain = lambda: world.explain(words[-1])
+    return process
 
 
 def until(process, pattern, count=1):
-    """What it says up to its line number `count` that matches; PATIENCE_S at most."""
+    """What a followed `skep` says up to its line number `count` that matches; PATIENCE_S at most."""
     lines = []
     is_late = threading.Event()
     limit = threading.Timer(PATIENCE_S, lambda: (is_late.set(), process.terminate()))
@@ -59,4 +61,4 @@ def until(process, pattern, count=1):
     finally:
         limit.cancel()
     missing = f"it said no {pattern} within {PATIENCE_S} s" if is_late.is_set() else f"it ended without {pattern}"
-    raise AssertionError(f"{missing}:\n" + "".join(lines))
+    raise AssertionError(f"{missing}:\n{''.join(lines)}\n{process.explain()}")
