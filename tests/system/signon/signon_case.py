@@ -1,11 +1,29 @@
 """A server whose logins are answered by somebody else: what the tests of such logins begin with."""
+import sys
 import unittest
 
 import world
 
 
+def failed(result):
+    return len(result.failures) + len(result.errors)
+
+
 class SignonCase(unittest.TestCase):
     """A class of tests gives `configure`, which writes cls.config with cls.base and what follows it."""
+
+    def run(self, result=None):
+        """A test that fails shows what the server and who answers had to say."""
+        result = result or self.defaultTestResult()
+        before = failed(result)
+        super().run(result)
+        if failed(result) > before:
+            log = (self.world.folder / "skepd.log").read_text(errors="replace")
+            print(f"the end of the server's log after {self.id()}:\n{log[-4000:]}\n{self.answerer_said()}", file=sys.stderr)
+        return result
+
+    def answerer_said(self):
+        return ""
 
     @classmethod
     def server_begin(cls, secret):
