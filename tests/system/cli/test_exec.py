@@ -366,7 +366,10 @@ class Exec(unittest.TestCase):
         terminal = Terminal(self.world.environment("ann"), "shell", "short")
         terminal.type("trap '' HUP TERM; echo tr''apped\r")
         terminal.until("trapped")
-        self.assertEqual(self.skep("exec", "short", "--", "sh", "-c", "echo now >/tmp/go").returncode, 0)
+        # what ends the task stays, until it is ended with it
+        done = self.skep("exec", "short", "--", "sh", "-c", "echo now >/tmp/go; exec cat /tmp/go")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("the task has ended, and the program with it", done.stderr)
         terminal.until("the task has ended, and the program with it")
         self.assertEqual(terminal.wait(), 125)
         self.assertEqual(self.skep("wait", "--quiet", "short").returncode, 0)
