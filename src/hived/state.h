@@ -143,7 +143,8 @@ struct view_node {
     uint32_t cell, leaf;     /* its first one */
     uint32_t previous, next; /* in the bucket */
     int64_t label;           /* ascending inside a bucket */
-    int64_t key;             /* of the bucket it is in */
+    int64_t key;             /* of the bucket it is in, … */
+    int64_t next_key;        /* … and of the one that it belongs in, since view_settle */
 };
 
 struct bucket {

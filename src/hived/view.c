@@ -87,7 +87,7 @@ static void node_link(struct hived *h, struct view *view, uint32_t index, int64_
     assert(index < h->view_node_count);
     struct view_node *node = &h->view_nodes[index];
     struct bucket *bucket = bucket_get(view, key);
-    node->key = key;
+    node->key = node->next_key = key;
     node->previous = is_front ? NONE : bucket->last;
     node->next = is_front ? bucket->first : NONE;
     node->label = is_front ? --bucket->low : ++bucket->high;
@@ -162,7 +162,11 @@ static int mover_compare(const void *a, const void *b)
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-enum { MOVERS_ON_STACK = 32 };
+enum {
+    MOVERS_ON_STACK = 32,
+    FETCH_AHEAD = 16,   /* nodes that have changed lie anywhere */
+    NODES_PER_MOVER = 4 /* to go through so many costs less than to sort one among many */
+};
 
 static void movers_sort(struct mover *movers, uint32_t count)
 {
@@ -179,6 +183,56 @@ static void movers_sort(struct mover *movers, uint32_t count)
     }
 }
 
+static void dirty_fetch(const struct hived *h, const struct view *view, uint32_t at)
+{
+    const uint32_t cell_at = at + FETCH_AHEAD, bound_at = at + FETCH_AHEAD / 2;
+    if (cell_at < view->dirty_count)
+        __builtin_prefetch(&h->cells[h->view_nodes[view->dirty[cell_at]].cell], 1);
+    if (view->is_cluster || bound_at >= view->dirty_count)
+        return;
+    const uint32_t bound = h->cells[h->view_nodes[view->dirty[bound_at]].cell].bound;
+    if (bound != NONE)
+        __builtin_prefetch(&h->cells[bound]);
+}
+
+static struct mover mover_of(const struct view_node *node, uint32_t index)
+{
+    return (struct mover){node->key, node->label, node->next_key, index};
+}
+
+/* Those whose key has changed, in the order in which they were touched. */
+static uint32_t movers_find(struct hived *h, struct view *view, struct mover *movers)
+{
+    assert(view->dirty_count > 0);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < view->dirty_count; i++) {
+        struct view_node *node = &h->view_nodes[view->dirty[i]];
+        dirty_fetch(h, view, i);
+        h->cells[node->cell].is_dirty = false;
+        node->next_key = node_key(h, view, node);
+        if (node->next_key != node->key)
+            movers[count++] = mover_of(node, view->dirty[i]);
+    }
+    view->dirty_count = 0;
+    return count;
+}
+
+/* In the order of the list: where many move, it is gone through, as that needs no sorting. */
+static void movers_order(const struct hived *h, const struct view *view, struct mover *movers,
+                         uint32_t count)
+{
+    if (count <= MOVERS_ON_STACK || count < view->count / NODES_PER_MOVER) {
+        movers_sort(movers, count);
+        return;
+    }
+    uint32_t at = 0;
+    for (uint32_t b = 0; b < view->bucket_count; b++)
+        for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next)
+            if (h->view_nodes[n].next_key != h->view_nodes[n].key)
+                movers[at++] = mover_of(&h->view_nodes[n], n);
+    assert(at == count);
+}
+
 /* Do what a stable sort by the new keys would do to the list. */
 void view_settle(struct hived *h, struct view *view)
 {
@@ -188,16 +242,8 @@ void view_settle(struct hived *h, struct view *view)
     struct mover some[MOVERS_ON_STACK], *movers = some;
     if (view->dirty_count > MOVERS_ON_STACK)
         movers = mem_alloc(mem_size(view->dirty_count, sizeof *movers));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < view->dirty_count; i++) {
-        struct view_node *node = &h->view_nodes[view->dirty[i]];
-        h->cells[node->cell].is_dirty = false;
-        int64_t key = node_key(h, view, node);
-        if (key != node->key)
-            movers[count++] = (struct mover){node->key, node->label, key, view->dirty[i]};
-    }
-    view->dirty_count = 0;
-    movers_sort(movers, count);
+    const uint32_t count = movers_find(h, view, movers);
+    movers_order(h, view, movers, count);
     for (uint32_t i = 0; i < count; i++)
         node_unlink(h, view, movers[i].index);
     for (uint32_t i = count; i-- > 0;)
