@@ -42,13 +42,21 @@ static void chains_copy(struct hived *h)
     for (uint32_t i = 0; i < h->chain_count; i++) {
         struct chain *chain = &h->chains[i];
         COPY(chain->levels, chain->top + 1u);
-        for (uint8_t at = 1; at <= chain->top; at++) {
-            free_list_copy(&chain->levels[at].free);
-            list_copy(&chain->levels[at].bad_free);
-        }
         list_copy(&chain->tops);
         list_copy(&chain->vcs);
     }
+}
+
+/* The n-th level of all chains. NULL: there are fewer. */
+static struct level *level_at(struct hived *h, uint32_t nth)
+{
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        struct chain *chain = &h->chains[i];
+        if (nth < chain->top)
+            return &chain->levels[nth + 1];
+        nth -= chain->top;
+    }
+    return NULL;
 }
 
 static void vcs_copy(struct hived *h)
@@ -77,8 +85,8 @@ static void vcs_copy(struct hived *h)
 static void views_copy(struct hived *h)
 {
     COPY(h->views, h->view_count + 1u);
-    COPY(h->view_nodes, h->view_node_count); /* there may be room for no more */
-    h->view_node_room = h->view_node_count;
+    h->view_nodes = mem_alloc(mem_size(h->view_node_count + 1u, sizeof *h->view_nodes));
+    h->view_node_room = h->view_node_count; /* there may be room for no more */
     for (uint32_t i = 0; i < h->view_count; i++) {
         struct view *view = &h->views[i];
         COPY(view->buckets, view->bucket_room);
@@ -90,14 +98,15 @@ static void views_copy(struct hived *h)
 
 static void nodes_begin(struct hived *h)
 {
-    COPY(h->nodes, h->node_count);
+    h->nodes = mem_alloc(mem_size(h->node_count + 1u, sizeof *h->nodes));
     h->node_room = h->node_count;
     h->node_index = (struct text_map){0};
     arena_init(&h->names);
 }
 
-static void node_copy(struct hived *h, uint32_t i)
+static void node_copy(struct hived *h, const struct hived *from, uint32_t i)
 {
+    h->nodes[i] = from->nodes[i];
     list_copy(&h->nodes[i].leaves);
     if (i >= h->built_nodes) /* the name is not the configuration's */
         h->nodes[i].name = arena_copy(&h->names, text_of(h->nodes[i].name));
@@ -148,13 +157,24 @@ static struct hived *building_copy(const struct hived *from)
 
 /* --- the whole, in the order of its stages --- */
 
-enum copy_stage { COPY_CELLS, COPY_TABLES, COPY_VIEWS, COPY_NODES, COPY_GROUPS };
+enum copy_stage {
+    COPY_CELLS,
+    COPY_CHAINS,
+    COPY_LEVELS,
+    COPY_QUOTAS,
+    COPY_VIEWS,
+    COPY_VIEW_NODES,
+    COPY_NODES,
+    COPY_GROUPS
+};
 
 enum { /* as much work as to copy so many cells */
        CELLS_PER_TABLE_COST = 16,
        NODE_COST = 8,
        GROUP_COST = 32,
        NUMBERS_PER_COST = 16, /* of a group */
+       VIEW_NODES_PER_CELL = 2,
+       NUMBERS_PER_CELL = 8, /* each of the three that a place of a free list has */
 };
 
 static struct hived *copy_begin(const struct hived *from, bool is_in_pieces)
@@ -173,8 +193,9 @@ static struct hived *copy_begin(const struct hived *from, bool is_in_pieces)
     h->addresses = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->addresses));
     h->priority = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->priority));
     COPY(h->cell_changes, cell_chunks(h->cell_count + 1u));
-    h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
-    h->scratch = mem_zero(h->cell_count + 1u, sizeof *h->scratch);
+    h->taken = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->taken));
+    h->scratch = mem_alloc(mem_size(h->cell_count + 1u, sizeof *h->scratch));
+    h->taken[h->cell_count] = h->scratch[h->cell_count] = 0; /* the others with their cells */
     h->epoch = 0;
     h->copied = (struct copied){.stage = COPY_CELLS};
     return h;
@@ -193,18 +214,50 @@ static uint32_t cells_copy(struct hived *h, const struct hived *from, uint32_t m
     memcpy(h->rests + at, from->rests + at, count * sizeof *h->rests);
     memcpy(h->addresses + at, from->addresses + at, count * sizeof *h->addresses);
     memcpy(h->priority + at, from->priority + at, count * sizeof *h->priority);
+    memset(h->taken + at, 0, count * sizeof *h->taken);
+    memset(h->scratch + at, 0, count * sizeof *h->scratch);
     h->copied.next += count;
     if (h->copied.next == h->cell_count)
-        stage_begin(h, COPY_TABLES);
+        stage_begin(h, COPY_CHAINS);
     return count;
 }
 
-static uint32_t nodes_copy(struct hived *h, uint32_t most)
+/* The lists of one. */
+static uint32_t level_copy(struct hived *h)
+{
+    struct level *level = level_at(h, h->copied.next);
+    if (!level) {
+        stage_begin(h, COPY_QUOTAS);
+        return 1;
+    }
+    free_list_copy(&level->free);
+    list_copy(&level->bad_free);
+    h->copied.next++;
+    return 1 + (level->free.tree_size + (uint32_t)level->bad_free.count) / NUMBERS_PER_CELL;
+}
+
+static uint32_t view_nodes_copy(struct hived *h, const struct hived *from, uint32_t most)
+{
+    const uint32_t at = h->copied.next, left = h->view_node_count - at;
+    const uint32_t room =
+        most < UINT32_MAX / VIEW_NODES_PER_CELL ? most * VIEW_NODES_PER_CELL : UINT32_MAX;
+    const uint32_t count = left < room ? left : room;
+    if (count)
+        memcpy(h->view_nodes + at, from->view_nodes + at, count * sizeof *h->view_nodes);
+    h->copied.next += count;
+    if (h->copied.next == h->view_node_count) {
+        nodes_begin(h);
+        stage_begin(h, COPY_NODES);
+    }
+    return count / VIEW_NODES_PER_CELL;
+}
+
+static uint32_t nodes_copy(struct hived *h, const struct hived *from, uint32_t most)
 {
     const uint32_t begin = h->copied.next;
     for (; h->copied.next < h->node_count && (h->copied.next - begin) * NODE_COST < most;
          h->copied.next++)
-        node_copy(h, h->copied.next);
+        node_copy(h, from, h->copied.next);
     const uint32_t cost = (h->copied.next - begin) * NODE_COST;
     if (h->copied.next == h->node_count) {
         addresses_copy(h);
@@ -250,18 +303,24 @@ static uint32_t copy_next(struct hived *h, const struct hived *from, uint32_t mo
     switch ((enum copy_stage)h->copied.stage) {
     case COPY_CELLS:
         return 1 + cells_copy(h, from, most);
-    case COPY_TABLES:
+    case COPY_CHAINS:
         chains_copy(h);
+        stage_begin(h, COPY_LEVELS);
+        return tables_cost(h);
+    case COPY_LEVELS:
+        return level_copy(h);
+    case COPY_QUOTAS:
         vcs_copy(h);
         stage_begin(h, COPY_VIEWS);
         return tables_cost(h);
     case COPY_VIEWS:
         views_copy(h);
-        nodes_begin(h);
-        stage_begin(h, COPY_NODES);
+        stage_begin(h, COPY_VIEW_NODES);
         return tables_cost(h);
+    case COPY_VIEW_NODES:
+        return 1 + view_nodes_copy(h, from, most);
     case COPY_NODES:
-        return 1 + nodes_copy(h, most);
+        return 1 + nodes_copy(h, from, most);
     case COPY_GROUPS:
         return h->copied.next < h->group_count ? groups_copy(h, from, most) : 0;
     }
