@@ -22,6 +22,7 @@ enum {
     WORK_OF_GROUP = 8, /* to copy it, or to end it */
     WORK_OF_SEARCH = 16,
     WORK_OF_COMMIT = 16, /* and of its undoing */
+    GROUPS_ORDERED_PER_WORK = 8,
 };
 
 /* --- when what runs ends --- */
@@ -381,10 +382,14 @@ static uint32_t end_next(struct core *core)
         }
         fitting_begin(core, core_job_at(core, making->job), &making->fitting);
         stage_begin(core, SHADOW_FIT);
-        return 0;
+        /* the next search puts the nodes in order on which these have ended */
+        const uint32_t work = making->ended / GROUPS_ORDERED_PER_WORK;
+        making->ended = 0;
+        return work;
     }
     const struct core_group *group = core_group_at(core, (uint32_t)ending.key);
     making->left--;
+    making->ended++;
     making->ends_ms = ending.at_ms;
     if (!group->name)
         return 1; /* it has ended: the shadow has been told */

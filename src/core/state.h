@@ -354,6 +354,7 @@ struct shadow_making {
     size_t told_next;
     struct timers endings; /* key: the group */
     uint32_t step, left;   /* groups that end before the next search, and how many are left */
+    uint32_t ended;        /* since the last search */
     int64_t ends_ms;       /* of the last of them that has ended */
     int64_t starts_ms;     /* 0: not known yet */
     int64_t asked_ms;
