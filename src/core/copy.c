@@ -9,6 +9,7 @@
 #include "core/preempt.h"
 #include "core/renew.h"
 #include "core/reserve.h"
+#include "core/room.h"
 #include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -63,6 +64,7 @@ struct core *core_copy(const struct core *from)
     core_tasks_copy(to, from);
     reserve_copy(to, from);
     shadow_copy(to, from);
+    room_copy(to, from);
     arena_init(&to->scratch);
     to->actions.arena = &to->scratch;
     return to;

@@ -106,8 +106,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
     const struct core_job *starving =
-        may_preempt ? reserve_holder(core, job, request, &core->scratch, &part->is_for_later)
-                    : NULL;
+        may_preempt ? reserve_holder(core, job, &part->request, &part->is_for_later) : NULL;
     if (part->is_for_later)
         return 0;
     if (may_preempt && !starving) {
@@ -222,9 +221,9 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
         outcome.is_held_back = part->is_held_back;
         return outcome;
     }
-    const char *held =
-        hold ? ""
-             : reserve_check(core, job, request, result->slots, result->slot_count, &core->scratch);
+    const char *held = hold ? ""
+                            : reserve_check(core, job, &part->request, result->slots,
+                                            result->slot_count, &core->scratch);
     if ((!held || *held) && core->placer->ops->forget)
         core->placer->ops->forget(core->placer); /* some of it may be taken */
     if (!held)

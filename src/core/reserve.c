@@ -13,6 +13,7 @@
 #include "core/renew.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/room.h"
 #include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -23,8 +24,6 @@
  * the shadow too, but only if the starving job still fits there. So once the old groups have ended
  * nothing stands in its way, whatever the policy's idea of "fits" may be. A job whose time limit
  * ends before the starving job could start at all needs no room in the shadow (backfill). */
-
-enum { RESERVATIONS_MAX = 16 };
 
 static bool is_behind(struct core *core, const struct core_job *a, const struct core_job *b)
 {
@@ -59,7 +58,7 @@ bool reserve_has(const struct core *core, uint32_t slot)
 
 static void reservation_remove(struct core *core, struct reservation *reservation)
 {
-    past_placer_add(core, reservation->shadow);
+    room_shadow_leave(core, reservation);
     *reservation = core->reservations.items[--core->reservations.count];
     core->is_unblocked = true;
 }
@@ -138,7 +137,7 @@ void reserve_made(struct core *core, const struct shadow_making *made)
         return;
     }
     if (made->purpose == SHADOW_FOR_OLD) {
-        past_placer_add(core, known->shadow);
+        room_shadow_leave(core, known);
         *known = reservation;
         if (!made->fitting.fits)
             reservation_lose(core, known); /* no longer possible at all */
@@ -177,6 +176,7 @@ void reserve_drop(struct core *core, uint32_t slot)
 static void reservations_free(struct core *core)
 {
     shadow_drop(core);
+    room_drop(core);
     for (size_t i = 0; i < core->reservations.count; i++)
         core->reservations.items[i].shadow->ops->free(core->reservations.items[i].shadow);
     core->reservations.count = 0;
@@ -262,88 +262,13 @@ static bool ends_before(const struct core *core, const struct core_job *job,
            ends_ms <= reservation->starts_ms;
 }
 
-/* The shadow may know the group as one that waits for its victims: that is cancelled first. */
-static bool shadow_commit(struct placer *shadow, const struct placement_request *request,
-                          const struct placement_slot *slots, size_t slot_count)
+/* The first job ahead that starves, and has no room beside who asks. *is_later: it is known in a
+ * later step. */
+static const struct core_job *starving_find(struct core *core, const struct room_question *question,
+                                            bool *is_later)
 {
-    shadow->ops->cancel(shadow, request->group);
-    return shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0;
-}
-
-const char *reserve_check(struct core *core, const struct core_job *job,
-                          const struct placement_request *request,
-                          const struct placement_slot *slots, size_t slot_count,
-                          struct arena *arena)
-{
-    assert(job->id.v);
-    for (size_t i = 0; i < core->reservations.count; i++) {
-        struct reservation *reservation = &core->reservations.items[i];
-        struct core_job *starving = core_job_at(core, reservation->job);
-        if (starving == job || !is_behind(core, job, starving))
-            continue;
-        const enum readiness readiness = reservation_ready(core, i, job, core->slice);
-        if (readiness == READY_LATER)
-            return NULL;
-        if (readiness == READY_LOST) {
-            i--;
-            continue;
-        }
-        if (ends_before(core, job, reservation))
-            continue;
-        struct placer *shadow = reservation->shadow;
-        bool fits = shadow_commit(shadow, request, slots, slot_count) &&
-                    shadow_fits(core, shadow, starving);
-        shadow->ops->release_group(shadow, request->group);
-        if (!fits)
-            return arena_format(
-                arena, "room is held back for %s, which has waited %lld s", starving->full_name,
-                (long long)((core->now_ms - starving->life.attempt_created_ms) / 1000));
-    }
-    return "";
-}
-
-/* Is there room for both once all that the job preempts in the shadow has ended? Such groups began
- * after the reservation was made, as those from before have ended there. */
-static bool shadow_takes_both(struct core *core, struct placer *shadow, struct core_job *starving,
-                              const struct placement_request *request, struct arena *arena)
-{
-    assert(shadow != core->placer);
-    enum { ROUNDS_MAX = 16 };
-    struct placement_result result;
-    struct placement_request probe = *request;
-    probe.may_preempt = false;
-    shadow->ops->cancel(shadow, probe.group);
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        if (shadow->ops->place(shadow, &probe, arena, &result, NULL) ||
-            result.kind == PLACEMENT_WAIT || !(result.slot_count + result.victim_count))
-            return false;
-        if (result.kind == PLACEMENT_BIND)
-            return shadow_commit(shadow, &probe, result.slots, result.slot_count) &&
-                   shadow_fits(core, shadow, starving);
-        for (size_t i = 0; i < result.victim_count; i++) {
-            shadow->ops->cancel(shadow, result.victims[i]);
-            shadow->ops->release_group(shadow, result.victims[i]);
-        }
-    }
-    return false;
-}
-
-static bool shadow_has_room(struct core *core, const struct reservation *reservation,
-                            const struct placement_request *request, struct arena *arena)
-{
-    assert(reservation->shadow);
-    struct core_job *starving = core_job_at(core, reservation->job);
-    struct placer *copy = reservation->shadow->ops->copy(reservation->shadow);
-    bool has_room = shadow_takes_both(core, copy, starving, request, arena);
-    copy->ops->free(copy);
-    return has_room;
-}
-
-const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
-                                      const struct placement_request *request, struct arena *arena,
-                                      bool *is_later)
-{
-    assert(job->id.v);
+    const struct core_job *job = question->job;
+    const uint32_t work_end = core->pass.work + core->slice;
     *is_later = false;
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
@@ -352,17 +277,51 @@ const struct core_job *reserve_holder(struct core *core, const struct core_job *
             continue;
         const enum readiness readiness = reservation_ready(core, i, job, core->slice);
         *is_later = readiness == READY_LATER;
-        if (*is_later)
+        if (*is_later) {
+            room_forget(core);
             return NULL;
+        }
         if (readiness == READY_LOST) {
             i--;
             continue;
         }
-        if (!ends_before(core, job, reservation) &&
-            !shadow_has_room(core, reservation, request, arena))
+        if (ends_before(core, job, reservation))
+            continue;
+        const enum room_answer answer = room_ask(core, reservation, question, work_end);
+        *is_later = answer == ROOM_ASKED;
+        if (*is_later)
+            return NULL;
+        if (answer == ROOM_FOR_ONE) {
+            room_forget(core);
             return starving;
+        }
     }
+    room_forget(core);
     return NULL;
+}
+
+const char *reserve_check(struct core *core, const struct core_job *job,
+                          const struct request *request, const struct placement_slot *slots,
+                          size_t slot_count, struct arena *arena)
+{
+    assert(job->id.v && slots);
+    bool is_later;
+    const struct core_job *starving =
+        starving_find(core, &(struct room_question){job, request, slots, slot_count}, &is_later);
+    if (is_later)
+        return NULL;
+    if (!starving)
+        return "";
+    return arena_format(arena, "room is held back for %s, which has waited %lld s",
+                        starving->full_name,
+                        (long long)((core->now_ms - starving->life.attempt_created_ms) / 1000));
+}
+
+const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
+                                      const struct request *request, bool *is_later)
+{
+    assert(job->id.v);
+    return starving_find(core, &(struct room_question){.job = job, .request = request}, is_later);
 }
 
 void reserve_commit(struct core *core, const struct core_job *job,
@@ -398,37 +357,36 @@ void reserve_started(struct core *core)
         core->reservations.items[i].is_aged = true;
 }
 
+static void shadows_tell(struct core *core, const struct shadow_told *told, bool is_end)
+{
+    assert(core->reservations.count <= RESERVATIONS_MAX);
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct reservation *reservation = &core->reservations.items[i];
+        room_tell(core, reservation->shadow, told);
+        reservation->is_aged |= is_end;
+    }
+}
+
 void reserve_release_slot(struct core *core, const char *group, size_t slot)
 {
-    assert(group && core->reservations.count <= RESERVATIONS_MAX);
-    for (size_t i = 0; i < core->reservations.count; i++) {
-        struct placer *shadow = core->reservations.items[i].shadow;
-        shadow->ops->release_slot(shadow, group, slot);
-        core->reservations.items[i].is_aged = true;
-    }
+    const struct shadow_told told = {TOLD_SLOT, (char *)(uintptr_t)group, slot};
+    shadows_tell(core, &told, true);
 }
 
 void reserve_release_group(struct core *core, const char *group)
 {
-    assert(group && core->reservations.count <= RESERVATIONS_MAX);
-    for (size_t i = 0; i < core->reservations.count; i++) {
-        struct placer *shadow = core->reservations.items[i].shadow;
-        shadow->ops->release_group(shadow, group);
-        core->reservations.items[i].is_aged = true;
-    }
+    const struct shadow_told told = {TOLD_GROUP, (char *)(uintptr_t)group, 0};
+    shadows_tell(core, &told, true);
 }
 
 void reserve_cancel(struct core *core, const char *group)
 {
-    assert(group && core->reservations.count <= RESERVATIONS_MAX);
-    for (size_t i = 0; i < core->reservations.count; i++) {
-        struct placer *shadow = core->reservations.items[i].shadow;
-        shadow->ops->cancel(shadow, group);
-    }
+    const struct shadow_told told = {TOLD_CANCEL, (char *)(uintptr_t)group, 0};
+    shadows_tell(core, &told, false);
 }
 
 void reserve_node(struct core *core, uint32_t node)
 {
-    for (size_t i = 0; i < core->reservations.count; i++)
-        node_tell_placer(core, core->reservations.items[i].shadow, node);
+    const struct shadow_told told = {.kind = TOLD_NODE, .at = node};
+    shadows_tell(core, &told, false);
 }

@@ -6,7 +6,7 @@
 #define CORE_RESERVE_H
 #include <assert.h>
 
-#include "core/state.h"
+#include "core/request.h"
 
 void reserve_update(struct core *core, struct core_job *job); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t slot);
@@ -29,15 +29,13 @@ void reserve_made(struct core *core, const struct shadow_making *made);
 /* May `job`, behind a starving job, take these slots? "" or why not, in `arena`. NULL: that is
  * known in a later step, until when nobody is tried. */
 const char *reserve_check(struct core *core, const struct core_job *job,
-                          const struct placement_request *request,
-                          const struct placement_slot *slots, size_t slot_count,
-                          struct arena *arena);
+                          const struct request *request, const struct placement_slot *slots,
+                          size_t slot_count, struct arena *arena);
 /* May it end others to start itself? Only if the starving jobs ahead of it have room beside it:
  * NULL, or the one that has not. Once they have ended for it, its start is not questioned again.
- * Costs a copy of the placer. */
+ * *is_later: that is known in a later step, until when nobody is tried. */
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
-                                      const struct placement_request *request, struct arena *arena,
-                                      bool *is_later);
+                                      const struct request *request, bool *is_later);
 void reserve_commit(struct core *core, const struct core_job *job,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count);

@@ -13,6 +13,7 @@
 #include "core/renew.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/room.h"
 #include "core/schedule.h"
 #include "core/shadow.h"
 #include "core/start.h"
@@ -289,7 +290,7 @@ bool placer_is_untidy(const struct core *core)
 static bool pass_is_held(const struct core *core)
 {
     return core->placing.job || holdovers_are_left(core) || gang_is_creating(core) ||
-           shadow_is_made(core) || placer_is_untidy(core);
+           shadow_is_made(core) || room_is_asked(core) || placer_is_untidy(core);
 }
 
 static void review_continue(struct core *core)
@@ -351,9 +352,9 @@ static void pass_go_on(struct core *core)
     const bool is_starting =
         gang_is_creating(core) ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once = is_starting || placer_is_renewing(core) || shadow_is_made(core) ||
-                            (ops->is_making && ops->is_making(core->placer)) ||
-                            pass->cuts < AT_ONCE_MAX;
+    const bool is_at_once =
+        is_starting || placer_is_renewing(core) || shadow_is_made(core) || room_is_asked(core) ||
+        (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
@@ -365,6 +366,10 @@ static bool gang_goes_on(struct core *core)
         return false;
     if (shadow_is_made(core) && !placer_is_renewing(core)) {
         shadow_go_on(core, core->slice);
+        return true;
+    }
+    if (room_is_asked(core) && !placer_is_renewing(core)) {
+        room_go_on(core, core->slice);
         return true;
     }
     const bool must_start = renewal_waits(core); /* then the placer's other work is another's */
@@ -409,6 +414,7 @@ void core_schedule(struct core *core)
 {
     assert(core->output);
     search_settle(core);
+    room_settle(core);
     const struct queue_item first = {0};
     struct queue_item item;
     uint32_t class;

@@ -50,7 +50,7 @@ struct fitter {
     struct placer *shadow;
     struct core_job *job;
     struct fitting *fitting;
-    uint32_t slice; /* of a search; UINT32_MAX: all at once */
+    uint32_t slice; /* of a search */
 };
 
 /* The request for the next of its roles that waits. False: none is left. */
@@ -152,7 +152,7 @@ static uint32_t fitting_undo(struct fitter *fitter)
         mem_free(group);
         return WORK_OF_COMMIT + fitting->task_count / 2;
     }
-    if (shadow->ops->tidy && fitter->slice < UINT32_MAX && fitting->pieces++ < PIECES_MAX &&
+    if (shadow->ops->tidy && fitting->pieces++ < PIECES_MAX &&
         !shadow->ops->tidy(shadow, fitter->slice))
         return fitter->slice;
     const bool has_engines = core_engine_matters(fitter->core, fitter->job);
@@ -168,7 +168,7 @@ static uint32_t fitting_undo(struct fitter *fitter)
     return 1;
 }
 
-static void fitting_release(struct fitting *fitting)
+void fitting_release(struct fitting *fitting)
 {
     while (fitting->committed.count)
         mem_free(fitting->committed.items[--fitting->committed.count]);
@@ -176,7 +176,7 @@ static void fitting_release(struct fitting *fitting)
 }
 
 /* On one engine after the other, where that matters. */
-static void fitting_begin(struct core *core, const struct core_job *job, struct fitting *fitting)
+void fitting_begin(struct core *core, const struct core_job *job, struct fitting *fitting)
 {
     assert(!fitting->committed.count);
     const bool has_engines = core_engine_matters(core, job);
@@ -188,22 +188,35 @@ static void fitting_begin(struct core *core, const struct core_job *job, struct 
         fitting->stage = FITTING_OVER;
 }
 
-static uint32_t fitting_next(struct fitter *fitter)
+uint32_t fitting_next(struct core *core, struct placer *shadow, struct core_job *job,
+                      struct fitting *fitting, uint32_t slice)
 {
-    assert(fitter->fitting->stage != FITTING_OVER);
-    return fitter->fitting->stage == FITTING_SEARCH ? fitting_search(fitter) : fitting_undo(fitter);
+    assert(fitting->stage != FITTING_OVER && shadow != core->placer && job->id.v);
+    struct fitter fitter = {core, shadow, job, fitting, slice};
+    return fitting->stage == FITTING_SEARCH ? fitting_search(&fitter) : fitting_undo(&fitter);
 }
 
-bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
+void fitting_stop(struct fitting *fitting)
 {
-    assert(shadow != core->placer && job->id.v);
-    struct fitting fitting = {0};
-    struct fitter fitter = {core, shadow, job, &fitting, UINT32_MAX};
-    fitting_begin(core, job, &fitting);
-    while (fitting.stage != FITTING_OVER)
-        fitting_next(&fitter);
-    fitting_release(&fitting);
-    return fitting.fits;
+    assert(fitting->stage != FITTING_OVER);
+    fitting->pieces = 0;
+    fitting_end(fitting, true); /* so that no other engine is looked at */
+}
+
+void fitting_copy(struct fitting *to, const struct fitting *from)
+{
+    *to = *from;
+    ARRAY_COPY(&to->committed, &from->committed);
+    for (size_t i = 0; i < from->committed.count; i++)
+        to->committed.items[i] = mem_copy(from->committed.items[i]);
+}
+
+/* The shadow may know the group as one that waits for its victims: that is cancelled first. */
+bool shadow_commit(struct placer *shadow, const struct placement_request *request,
+                   const struct placement_slot *slots, size_t slot_count)
+{
+    shadow->ops->cancel(shadow, request->group);
+    return shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0;
 }
 
 /* --- what ends and changes meanwhile --- */
@@ -214,7 +227,7 @@ static void told_add(struct core *core, enum shadow_told_kind kind, const char *
         (struct shadow_told){.kind = kind, .group = group ? mem_copy(group) : NULL, .at = at};
 }
 
-static void told_apply(struct core *core, struct placer *placer, const struct shadow_told *told)
+void shadow_told_apply(struct core *core, struct placer *placer, const struct shadow_told *told)
 {
     switch (told->kind) {
     case TOLD_SLOT:
@@ -246,10 +259,10 @@ static void tell(struct core *core, enum shadow_told_kind kind, const char *grou
         return;
     }
     const struct shadow_told told = {kind, (char *)(uintptr_t)group, at};
-    told_apply(core, core->placer, &told);
+    shadow_told_apply(core, core->placer, &told);
     making->is_aged |= making->shadow != NULL;
     if (making->shadow)
-        told_apply(core, making->shadow, &told);
+        shadow_told_apply(core, making->shadow, &told);
 }
 
 void placer_release_slot(struct core *core, const char *group, size_t slot)
@@ -318,18 +331,28 @@ void shadow_begin(struct core *core, uint32_t job, enum shadow_purpose purpose)
     own_tell(core);
 }
 
-static uint32_t copy_next(struct core *core)
+bool shadow_copy_piece(const struct core *core, const struct placer *from, struct placer **copy,
+                       uint32_t *work)
 {
-    struct shadow_making *making = &core->shadow_making;
     const uint32_t piece = copy_piece(core);
     /* of a small cluster it is less than a piece */
     const uint64_t most = 1 + (uint64_t)core_node_count(core) * WORK_OF_NODE +
                           (uint64_t)core_group_slots(core) * WORK_OF_GROUP;
+    *work = piece;
+    if (!from->ops->copy_some(from, copy, piece))
+        return false;
+    *work = piece < most ? piece : (uint32_t)most;
+    return true;
+}
+
+static uint32_t copy_next(struct core *core)
+{
+    struct shadow_making *making = &core->shadow_making;
+    uint32_t work;
     making->pieces++;
-    if (!core->placer->ops->copy_some(core->placer, &making->shadow, piece))
-        return piece;
-    stage_begin(core, SHADOW_TELL);
-    return piece < most ? piece : (uint32_t)most;
+    if (shadow_copy_piece(core, core->placer, &making->shadow, &work))
+        stage_begin(core, SHADOW_TELL);
+    return work;
 }
 
 static uint32_t tell_next(struct core *core)
@@ -342,8 +365,8 @@ static uint32_t tell_next(struct core *core)
         return 0;
     }
     const struct shadow_told told = making->told.items[making->told_next++];
-    told_apply(core, core->placer, &told);
-    told_apply(core, making->shadow, &told);
+    shadow_told_apply(core, core->placer, &told);
+    shadow_told_apply(core, making->shadow, &told);
     if (told.kind == TOLD_NODE)
         record_node(core, (uint32_t)told.at); /* the placer may refuse it */
     making->is_aged |= told.kind != TOLD_OWN;
@@ -420,9 +443,8 @@ static uint32_t fit_next(struct core *core)
             stage_begin(core, SHADOW_MADE);
         return 0;
     }
-    struct fitter fitter = {core, making->shadow, core_job_at(core, making->job), &making->fitting,
-                            core->slice};
-    return fitting_next(&fitter);
+    return fitting_next(core, making->shadow, core_job_at(core, making->job), &making->fitting,
+                        core->slice);
 }
 
 /* --- the whole --- */
@@ -514,9 +536,7 @@ void shadow_copy(struct core *to, const struct core *from)
                                           : NULL;
     making->endings = (struct timers){0};
     timers_copy(&making->endings, &old->endings);
-    ARRAY_COPY(&making->fitting.committed, &old->fitting.committed);
-    for (size_t i = 0; i < old->fitting.committed.count; i++)
-        making->fitting.committed.items[i] = mem_copy(old->fitting.committed.items[i]);
+    fitting_copy(&making->fitting, &old->fitting);
     if (old->stage != SHADOW_COPY) {
         making->shadow = old->shadow->ops->copy(old->shadow);
         return;

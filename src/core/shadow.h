@@ -36,8 +36,21 @@ static inline bool placer_is_copied(const struct core *core)
 /* What ends meanwhile is told to the placer later: it still holds this. */
 bool shadow_defers(const struct core *core, const char *group);
 
-/* Does all that waits of the job fit into the shadow, in one step? Leaves the shadow as it was. */
-bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job);
+/* Does all that waits of the job fit into the shadow? In pieces, which are told how long their
+ * search may be, and return their work; the last ones leave the shadow as it was. */
+void fitting_begin(struct core *core, const struct core_job *job, struct fitting *fitting);
+uint32_t fitting_next(struct core *core, struct placer *shadow, struct core_job *job,
+                      struct fitting *fitting, uint32_t slice);
+void fitting_stop(struct fitting *fitting); /* only these last ones are left */
+void fitting_release(struct fitting *fitting);
+void fitting_copy(struct fitting *to, const struct fitting *from);
+/* Somebody else has these slots there. */
+bool shadow_commit(struct placer *shadow, const struct placement_request *request,
+                   const struct placement_slot *slots, size_t slot_count);
+/* The next piece of a copy. True: it is whole. */
+bool shadow_copy_piece(const struct core *core, const struct placer *from, struct placer **copy,
+                       uint32_t *work);
+void shadow_told_apply(struct core *core, struct placer *placer, const struct shadow_told *told);
 /* When its time limit ends it. The limit counts from the job's first start: before that the end is
  * not known, but it cannot come before the limit from `now_ms` on. INT64_MAX: never. */
 int64_t core_job_ends_ms(const struct core_job *job, int64_t now_ms);

@@ -340,6 +340,50 @@ struct fitting {
         size_t count, room;
     } committed;
 };
+enum { RESERVATIONS_MAX = 16 };
+
+/* A shadow is asked whether there is room beside the job that starves; see room.h. */
+enum room_stage {
+    ROOM_NONE,
+    ROOM_SEARCH, /* for places of whoever asks */
+    ROOM_COPY,   /* of the shadow, which must not change: others are to end, but not there */
+    ROOM_TELL,   /* what ended and changed meanwhile is told to both */
+    ROOM_END,    /* those in the way end in the copy */
+    ROOM_FIT,    /* does the job that starves fit beside it? */
+    ROOM_UNDO,   /* the shadow becomes what it was */
+    ROOM_KNOWN,
+};
+struct room {
+    enum room_stage stage;
+    uint32_t job; /* id of whoever asks; 0: nobody needs it any more */
+    struct task_ref first;
+    size_t task_count;
+    bool ends_others;
+    uint32_t node_changes; /* of the core, when it was asked first, … */
+    uint32_t again;        /* … and so often for the same part before */
+    char *group, *engine;
+    struct node_id *avoid;
+    size_t avoid_count;
+    struct placement_slot *slots;     /* that it would take; NULL: known in the step that asked */
+    uint32_t roomy[RESERVATIONS_MAX]; /* slots of jobs that starve, and have room beside it */
+    uint32_t roomy_count;
+    uint32_t starving; /* slot of the one whose shadow is asked, or was last; NONE: it is gone, and
+                          the shadow is the question's own */
+    struct placer *shadow, *copy;
+    bool has_group; /* one of them has what asks */
+    bool has_room;
+    uint32_t pieces, rounds, copy_pieces;
+    struct {
+        struct shadow_told *items;
+        size_t count, room;
+    } told;
+    size_t told_next;
+    struct {
+        char **items;
+        size_t count, room;
+    } victims;
+    struct fitting fitting;
+};
 struct shadow_making {
     enum shadow_stage stage;
     enum shadow_purpose purpose;
@@ -423,6 +467,7 @@ struct core {
     struct placer *placer;
     struct renewal renewal;
     struct shadow_making shadow_making;
+    struct room room;
     struct {
         struct placer **items; /* nobody needs them: some is freed with each step */
         size_t count, room;

@@ -10,6 +10,7 @@
 #include "core/event.h"
 #include "core/output.h"
 #include "core/preempt.h"
+#include "core/room.h"
 #include "core/schedule.h"
 #include "core/shadow.h"
 #include "core/state.h"
@@ -78,7 +79,7 @@ static void victims_read(const struct output *output, struct arena *arena, struc
 static bool steps_are_left(const struct core *copy)
 {
     return copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count ||
-           shadow_is_made(copy) || placer_is_untidy(copy);
+           shadow_is_made(copy) || room_is_asked(copy) || placer_is_untidy(copy);
 }
 
 /* Nothing is left to later steps. A gang that is being placed gets its places before the job is

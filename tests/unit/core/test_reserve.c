@@ -292,7 +292,7 @@ static void test_starvation(void **state)
 static void only_so_many_jobs_are_held_back_for(void **state)
 {
     (void)state;
-    enum { RESERVATIONS_MAX = 16, CLUSTERS = 20 };
+    enum { CLUSTERS = 20 };
     struct world world;
     world_init(&world, "first-fit");
     world_node(&world, "n1", 8, 4);

@@ -1,0 +1,406 @@
+/* Whether there is room beside a job that starves is asked in steps:
+ * docs/rfc/0016-gangs-in-steps.md, "Room that is held back". Whatever happens between two of them,
+ * the answer is right. */
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/room.h"
+#include "core/state.h"
+#include "core/trial.h"
+
+enum { STARVES_MS = 601000, STEPS_MAX = 2000, LARGE = 1 << 20, TASKS = 5 };
+enum { OLD = 1, BIG, NEW, ASKING }; /* jobs */
+
+static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+
+static struct plan_role role_of(const char *name, const char *type, uint32_t gpu)
+{
+    struct plan_role role = world_role(name, 1, 1, gpu);
+    role.sku_type = type;
+    return role;
+}
+
+static uint32_t submit(struct world *world, const char *name, int32_t priority,
+                       struct plan_role role)
+{
+    return world_submit_role(world, name, priority, role);
+}
+
+static void node_set(struct world *world, const char *name, const char *type, bool is_healthy)
+{
+    struct event event = {.kind = EVENT_NODE,
+                          .node = {.name = name,
+                                   .cpu = 16,
+                                   .memory_mib = 16384,
+                                   .gpu_count = 5,
+                                   .gpu_type = type,
+                                   .address = "10.0.0.1",
+                                   .reason = is_healthy ? NULL : "disk",
+                                   .is_healthy = is_healthy}};
+    world_step(world, &event);
+}
+
+/* Of two nodes, the first is needed by a job that starves, and another job has four of its five
+ * GPUs. The second is in use by a job that started behind it, and may be preempted: that is told
+ * when the next one asks. */
+static void room_init(struct world *world, const char *policy)
+{
+    world_init(world, policy);
+    world_keep(world);
+    node_set(world, "n1", "A100", true);
+    node_set(world, "n2", "V100", true);
+    assert_int_equal(submit(world, "old", 100, role_of("worker", "A100", 4)), OLD);
+    world_run(world, 1);
+    assert_int_equal(submit(world, "big", 100, role_of("worker", "A100", 5)), BIG);
+    world_timer(world, STARVES_MS);
+    assert_int_equal(world->core->reservations.count, 1);
+    assert_int_equal(submit(world, "new", -1, role_of("worker", "V100", 5)), NEW);
+    assert_int_equal(world_command_count(world, COMMAND_CREATE), 1);
+    world_run(world, 2);
+}
+
+static const char *held_back(const struct world *world)
+{
+    const struct job_record *job = world_job(world, ASKING);
+    return job && job->reason ? strstr(job->reason, "room is held back for alice~big") : NULL;
+}
+
+struct seen {
+    size_t kills, starts, steps;
+    bool is_held_back, was_asked, was_copied;
+};
+
+static void see(const struct world *world, struct seen *seen)
+{
+    seen->kills += world_command_count(world, COMMAND_KILL);
+    seen->starts += world_command_count(world, COMMAND_CREATE);
+    seen->is_held_back |= held_back(world) != NULL;
+    seen->was_asked |= room_is_asked(world->core);
+    seen->was_copied |= world->core->room.copy != NULL;
+}
+
+/* Its tasks take the second node, in one group; `wants_more`, and the GPU that is free on the
+ * first, too. */
+static void asking_begin(struct world *world, bool wants_more, uint32_t slice, struct seen *seen)
+{
+    struct plan_role roles[] = {role_of("first", "V100", 1), role_of("second", "A100", 1)};
+    roles[0].instances = TASKS;
+    roles[0].affinity_group = "all";
+    struct plan plan = world_plan_of("asking", roles);
+    plan.role_count = wants_more ? 2 : 1;
+    plan.priority = 100;
+    core_slice_set(world->core, slice);
+    assert_int_equal(world_submit(world, &plan), ASKING);
+    see(world, seen);
+}
+
+static void steps_end(struct world *world, struct seen *seen)
+{
+    for (; seen->steps < STEPS_MAX && world_pass_step(world); seen->steps++)
+        see(world, seen);
+    assert_true(seen->steps < STEPS_MAX);
+    assert_false(room_is_asked(world->core));
+    assert_int_equal(world->core->room.stage, ROOM_NONE);
+}
+
+/* In as many steps as may be, and in one: whoever may end others does, and whoever would take the
+ * room ends nobody. */
+static void steps_answer_what_one_step_answers(void **state)
+{
+    (void)state;
+    static const uint32_t slices[] = {LARGE, 30, 7, 2, 1};
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        for (size_t k = 0; k < COUNT_OF(slices); k++)
+            for (int wants_more = 0; wants_more < 2; wants_more++) {
+                struct world world;
+                struct seen seen = {0};
+                room_init(&world, policies[i]);
+                asking_begin(&world, wants_more, slices[k], &seen);
+                steps_end(&world, &seen);
+                assert_int_equal(seen.kills, !wants_more);
+                assert_int_equal(seen.is_held_back, wants_more);
+                if (slices[k] == LARGE)
+                    assert_false(seen.was_asked);
+                if (slices[k] == 1) /* others end in a copy, which is made in steps, too */
+                    assert_true(seen.was_asked && seen.was_copied && seen.steps > 4);
+                world_release(&world);
+            }
+}
+
+/* What is done after so many steps, and what must be when all is over. */
+struct happening {
+    void (*happens)(struct world *world);
+    void (*is_right)(struct world *world, const struct seen *seen);
+};
+
+static void happening_run(const struct happening *happening, const char *policy, bool *was_asked,
+                          uint32_t steps)
+{
+    struct world world;
+    struct seen seen = {0};
+    room_init(&world, policy);
+    asking_begin(&world, false, 1, &seen);
+    for (uint32_t i = 0; i < steps && room_is_asked(world.core); i++) {
+        assert_true(world_pass_step(&world));
+        see(&world, &seen);
+    }
+    *was_asked = room_is_asked(world.core);
+    happening->happens(&world);
+    see(&world, &seen);
+    steps_end(&world, &seen);
+    happening->is_right(&world, &seen);
+    world_release(&world);
+}
+
+static void happenings_run(const struct happening *happening)
+{
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        bool was_asked = true;
+        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps++)
+            happening_run(happening, policies[i], &was_asked, steps);
+        assert_false(was_asked);
+    }
+}
+
+/* Whoever is in the way ends by itself: nobody need be ended. */
+static void new_ends(struct world *world)
+{
+    world_exit(world, 2, 0, 0);
+}
+
+static void asking_has_started(struct world *world, const struct seen *seen)
+{
+    assert_int_equal(seen->starts, TASKS);
+    assert_int_equal(world->core->tasks_live, 1 + TASKS);
+}
+
+static void what_ends_meanwhile_is_free(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){new_ends, asking_has_started});
+}
+
+static void asking_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, ASKING), 0);
+}
+
+/* The shadow is what it was: the next one gets the same answer. */
+static void another_may(struct world *world, const struct seen *seen)
+{
+    struct seen next = {0};
+    assert_int_equal(world->core->reservations.count, 1);
+    submit(world, "other", 100, role_of("worker", "V100", 5));
+    see(world, &next);
+    steps_end(world, &next);
+    assert_int_equal(seen->kills + next.kills, 1);
+    assert_int_equal(world->core->tasks_live, 2);
+}
+
+static void a_stopped_job_leaves_the_shadow_alone(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){asking_stops, another_may});
+}
+
+static void big_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, BIG), 0);
+}
+
+static void it_preempts(struct world *world, const struct seen *seen)
+{
+    assert_int_equal(seen->kills, 1);
+    world_exit(world, 2, 143, 0);
+    struct seen after = {0};
+    see(world, &after);
+    steps_end(world, &after);
+    assert_int_equal(after.starts, TASKS);
+}
+
+static void who_starves_no_more_is_not_asked(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){big_stops, it_preempts});
+}
+
+static void node_fails(struct world *world)
+{
+    node_set(world, "n2", "V100", false);
+}
+
+static void nothing_starts(struct world *world, const struct seen *seen)
+{
+    assert_int_equal(seen->starts, 0);
+    node_set(world, "n2", "V100", true);
+    struct seen after = {0};
+    steps_end(world, &after);
+    assert_int_equal(world->core->reservations.count, 1);
+}
+
+static void a_failed_node_is_no_room(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){node_fails, nothing_starts});
+}
+
+static void node_joins(struct world *world)
+{
+    node_set(world, "n3", "V100", true);
+}
+
+static void asking_runs(struct world *world, const struct seen *seen)
+{
+    assert_int_equal(seen->starts + seen->kills > 0, true);
+    assert_int_equal(world->core->reservations.count, 1);
+}
+
+static void a_node_that_joins_is_used(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){node_joins, asking_runs});
+}
+
+/* A copy of the core goes on at the same place. */
+static void core_is_copied(struct world *world)
+{
+    struct core *copy = core_copy(world->core);
+    core_free(world->core);
+    world->core = copy;
+}
+
+static void a_copy_goes_on(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){core_is_copied, it_preempts});
+}
+
+/* What would become of another job is asked. */
+static void trial_is_asked(struct world *world)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct core_trial trial;
+    struct err err;
+    struct plan_role role = role_of("worker", "A100", 1);
+    struct plan plan = world_plan_of("what-if", &role);
+    plan.priority = 100;
+    struct event event = {.kind = EVENT_SUBMIT,
+                          .now_ms = world->now_ms,
+                          .user = plan.user,
+                          .submit = {.plan = plan_copy(&plan)}};
+    assert_int_equal(core_trial(world->core, &event, &arena, &trial, &err), 0);
+    assert_false(trial.is_placed);
+    assert_non_null(strstr(trial.reason, "room is held back"));
+}
+
+static void a_trial_ends_it_first(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){trial_is_asked, it_preempts});
+}
+
+static void policy_changes(struct world *world)
+{
+    world->config.policy = strcmp(world->config.policy, "spread") ? "spread" : "best-fit";
+    world_configure(world);
+}
+
+static void another_placer_is_asked_anew(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){policy_changes, it_preempts});
+}
+
+static void server_restarts(struct world *world)
+{
+    world_restart(world);
+    core_slice_set(world->core, 1);
+}
+
+static void a_restart_asks_anew(void **state)
+{
+    (void)state;
+    happenings_run(&(struct happening){server_restarts, it_preempts});
+}
+
+/* --- whoever needs nobody's end --- */
+
+/* Each node has a free GPU, and the job that starves needs a whole node. */
+static void places_init(struct world *world, const char *policy, uint32_t slice)
+{
+    world_init(world, policy);
+    world_node(world, "n1", 16, 4);
+    world_node(world, "n2", 16, 4);
+    submit(world, "old1", 10, world_role("worker", 1, 1, 3));
+    submit(world, "old2", 10, world_role("worker", 1, 1, 3));
+    submit(world, "big", 10, world_role("worker", 1, 1, 4));
+    world_timer(world, STARVES_MS);
+    assert_int_equal(world->core->reservations.count, 1);
+    core_slice_set(world->core, slice);
+}
+
+/* The first one leaves a node to it, both together would not. */
+static void places_are_asked_for_in_steps(void **state)
+{
+    (void)state;
+    static const uint32_t slices[] = {LARGE, 30, 7, 1};
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        for (size_t k = 0; k < COUNT_OF(slices); k++) {
+            struct world world;
+            struct seen first = {0}, second = {0};
+            places_init(&world, policies[i], slices[k]);
+            submit(&world, "first", 10, world_role("worker", 1, 1, 1));
+            see(&world, &first);
+            steps_end(&world, &first);
+            assert_int_equal(first.starts, 1);
+            if (slices[k] == LARGE || slices[k] == 1)
+                assert_int_equal(first.was_asked, slices[k] == 1);
+            assert_false(first.was_copied);
+            submit(&world, "second", 10, world_role("worker", 1, 1, 1));
+            see(&world, &second);
+            steps_end(&world, &second);
+            assert_int_equal(second.starts, 0);
+            world_release(&world);
+        }
+}
+
+/* Something ends in each step, so other places are found each time: the question has an end. */
+static void other_places_are_asked_for_so_often(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        struct seen seen = {0};
+        places_init(&world, policies[i], 1);
+        submit(&world, "first", 10, world_role("worker", 1, 1, 1));
+        assert_true(room_is_asked(world.core));
+        for (; !seen.starts && seen.steps < STEPS_MAX; seen.steps++) {
+            world.core->node_changes++; /* as good as one */
+            assert_true(world_pass_step(&world));
+            see(&world, &seen);
+        }
+        assert_int_equal(seen.starts, 1);
+        world_release(&world);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(steps_answer_what_one_step_answers),
+    cmocka_unit_test(what_ends_meanwhile_is_free),
+    cmocka_unit_test(a_stopped_job_leaves_the_shadow_alone),
+    cmocka_unit_test(who_starves_no_more_is_not_asked),
+    cmocka_unit_test(a_failed_node_is_no_room),
+    cmocka_unit_test(a_node_that_joins_is_used),
+    cmocka_unit_test(a_copy_goes_on),
+    cmocka_unit_test(a_trial_ends_it_first),
+    cmocka_unit_test(another_placer_is_asked_anew),
+    cmocka_unit_test(a_restart_asks_anew),
+    cmocka_unit_test(places_are_asked_for_in_steps),
+    cmocka_unit_test(other_places_are_asked_for_so_often),
+};
+UNIT_FILE(tests, NULL, NULL);
