@@ -214,6 +214,8 @@ static int check_views(const struct hived *h, struct err *err)
                 CHECK(h->view_nodes[n].key == view->buckets[b].key &&
                           h->view_nodes[n].previous == last,
                       "links of view", v);
+                CHECK(h->view_nodes[n].next_key == view_node_key(h, view, &h->view_nodes[n]),
+                      "key of view", v);
                 last = n;
                 in_bucket++;
             }

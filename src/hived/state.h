@@ -32,7 +32,6 @@ struct cell {
     bool is_free : 1; /* in the free list of its level; physical */
     bool is_viewed : 1;
     bool is_listed : 1; /* as bad and free, or doomed; physical */
-    bool is_dirty;      /* viewed, and changed since its view was last settled */
 };
 
 _Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
@@ -144,7 +143,8 @@ struct view_node {
     uint32_t previous, next; /* in the bucket */
     int64_t label;           /* ascending inside a bucket */
     int64_t key;             /* of the bucket it is in, … */
-    int64_t next_key;        /* … and of the one that it belongs in, since view_settle */
+    int64_t next_key;        /* … and of the one that it belongs in */
+    bool is_dirty;           /* touched since its view was last settled */
 };
 
 struct bucket {
@@ -457,6 +457,7 @@ void node_bad_set(struct hived *h, uint32_t node, bool is_bad);
 void view_join(struct hived *h, struct view *view, uint32_t cell);
 void view_touch(struct hived *h, uint32_t cell); /* viewed */
 void view_settle(struct hived *h, struct view *view);
+int64_t view_node_key(const struct hived *h, const struct view *view, const struct view_node *node);
 void view_count_leaf(struct view *view, int32_t priority, bool is_added);
 
 /* keys: healthy first, then most used (by opportunistic pods, for the cluster's views), then least

@@ -4,8 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-static int64_t node_key(const struct hived *h, const struct view *view,
-                        const struct view_node *node)
+int64_t view_node_key(const struct hived *h, const struct view *view, const struct view_node *node)
 {
     assert(node->cell < h->cell_count);
     const struct cell *cell = &h->cells[node->cell];
@@ -130,23 +129,25 @@ void view_join(struct hived *h, struct view *view, uint32_t cell)
     h->rests[cell].view = (uint32_t)(view - h->views);
     view->count++;
     node_count(h, view, node);
-    node_link(h, view, index, node_key(h, view, node), false);
+    node_link(h, view, index, view_node_key(h, view, node), false);
 }
 
+/* Its key is found while the cell is at hand: when the view is settled, so many are far away. */
 void view_touch(struct hived *h, uint32_t cell)
 {
     assert(cell < h->cell_count && h->cells[cell].is_viewed);
-    if (h->cells[cell].is_dirty)
-        return;
-    h->cells[cell].is_dirty = true;
+    const uint32_t index = h->rests[cell].view_node;
+    struct view_node *node = &h->view_nodes[index];
     struct view *view = &h->views[h->rests[cell].view];
+    node->next_key = view_node_key(h, view, node);
+    if (node->is_dirty)
+        return;
+    node->is_dirty = true;
     if (view->dirty_count == view->dirty_room) {
         view->dirty_room = view->dirty_room ? 2 * view->dirty_room : 16;
         view->dirty = mem_realloc(view->dirty, mem_size(view->dirty_room, sizeof *view->dirty));
     }
-    uint32_t node = h->rests[cell].view_node;
-    __builtin_prefetch(&h->view_nodes[node], 1);
-    view->dirty[view->dirty_count++] = node;
+    view->dirty[view->dirty_count++] = index;
 }
 
 struct mover {
@@ -164,7 +165,6 @@ static int mover_compare(const void *a, const void *b)
 
 enum {
     MOVERS_ON_STACK = 32,
-    FETCH_AHEAD = 16,   /* nodes that have changed lie anywhere */
     NODES_PER_MOVER = 4 /* to go through so many costs less than to sort one among many */
 };
 
@@ -183,18 +183,6 @@ static void movers_sort(struct mover *movers, uint32_t count)
     }
 }
 
-static void dirty_fetch(const struct hived *h, const struct view *view, uint32_t at)
-{
-    const uint32_t cell_at = at + FETCH_AHEAD, bound_at = at + FETCH_AHEAD / 2;
-    if (cell_at < view->dirty_count)
-        __builtin_prefetch(&h->cells[h->view_nodes[view->dirty[cell_at]].cell], 1);
-    if (view->is_cluster || bound_at >= view->dirty_count)
-        return;
-    const uint32_t bound = h->cells[h->view_nodes[view->dirty[bound_at]].cell].bound;
-    if (bound != NONE)
-        __builtin_prefetch(&h->cells[bound]);
-}
-
 static struct mover mover_of(const struct view_node *node, uint32_t index)
 {
     return (struct mover){node->key, node->label, node->next_key, index};
@@ -207,9 +195,7 @@ static uint32_t movers_find(struct hived *h, struct view *view, struct mover *mo
     uint32_t count = 0;
     for (uint32_t i = 0; i < view->dirty_count; i++) {
         struct view_node *node = &h->view_nodes[view->dirty[i]];
-        dirty_fetch(h, view, i);
-        h->cells[node->cell].is_dirty = false;
-        node->next_key = node_key(h, view, node);
+        node->is_dirty = false;
         if (node->next_key != node->key)
             movers[count++] = mover_of(node, view->dirty[i]);
     }
@@ -217,19 +203,51 @@ static uint32_t movers_find(struct hived *h, struct view *view, struct mover *mo
     return count;
 }
 
-/* In the order of the list: where many move, it is gone through, as that needs no sorting. */
-static void movers_order(const struct hived *h, const struct view *view, struct mover *movers,
-                         uint32_t count)
+/* Those of one bucket leave it, in its order. */
+static uint32_t bucket_leave(struct hived *h, struct bucket *bucket, struct mover *movers)
+{
+    uint32_t count = 0, last = NONE;
+    for (uint32_t n = bucket->first, next; n != NONE; n = next) {
+        struct view_node *node = &h->view_nodes[n];
+        next = node->next;
+        if (node->next_key != node->key) {
+            movers[count++] = mover_of(node, n);
+            bucket->leaves -= node_leaves(h, node);
+            continue;
+        }
+        node->previous = last;
+        if (last == NONE)
+            bucket->first = n;
+        else
+            h->view_nodes[last].next = n;
+        last = n;
+    }
+    bucket->count -= count;
+    bucket->last = last;
+    if (last == NONE)
+        bucket->first = NONE;
+    else
+        h->view_nodes[last].next = NONE;
+    return count;
+}
+
+/* They leave their buckets, in the order of the list: where many move, it is gone through, as that
+ * needs no sorting. */
+static void movers_leave(struct hived *h, struct view *view, struct mover *movers, uint32_t count)
 {
     if (count <= MOVERS_ON_STACK || count < view->count / NODES_PER_MOVER) {
         movers_sort(movers, count);
+        for (uint32_t i = 0; i < count; i++)
+            node_unlink(h, view, movers[i].index);
         return;
     }
-    uint32_t at = 0;
-    for (uint32_t b = 0; b < view->bucket_count; b++)
-        for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next)
-            if (h->view_nodes[n].next_key != h->view_nodes[n].key)
-                movers[at++] = mover_of(&h->view_nodes[n], n);
+    uint32_t at = 0, kept = 0;
+    for (uint32_t b = 0; b < view->bucket_count; b++) {
+        at += bucket_leave(h, &view->buckets[b], movers + at);
+        if (view->buckets[b].count)
+            view->buckets[kept++] = view->buckets[b];
+    }
+    view->bucket_count = kept;
     assert(at == count);
 }
 
@@ -243,9 +261,7 @@ void view_settle(struct hived *h, struct view *view)
     if (view->dirty_count > MOVERS_ON_STACK)
         movers = mem_alloc(mem_size(view->dirty_count, sizeof *movers));
     const uint32_t count = movers_find(h, view, movers);
-    movers_order(h, view, movers, count);
-    for (uint32_t i = 0; i < count; i++)
-        node_unlink(h, view, movers[i].index);
+    movers_leave(h, view, movers, count);
     for (uint32_t i = count; i-- > 0;)
         if (movers[i].old_key < movers[i].new_key)
             node_link(h, view, movers[i].index, movers[i].new_key, true);
