@@ -35,6 +35,7 @@ enum {
     FREES = 200,
     STARVES_MS = 601000,
     STARVING_ENDS = 20,
+    WEAK_JOBS = 100,
     COPIES = 5,
     SNAPSHOTS = 100,
     SNAPSHOT_ENDS = 10,
@@ -726,12 +727,42 @@ static void bench_starving(struct bench *bench, const struct shape *shape)
     core_free(bench->core);
 }
 
+/* A gang that needs more nodes than those on which weaker jobs run has waited for ten minutes. One
+ * behind it would preempt one of these jobs: is there room for both? */
+static void bench_room(struct bench *bench, const struct shape *shape)
+{
+    struct cost asked = {0};
+    bench_begin(bench, false);
+    struct plan_role role = role_of(NODE_GPUS);
+    struct plan plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->nodes; i++) {
+        plan.priority = i + WEAK_JOBS < bench->nodes ? 10 : 5;
+        submit(bench, &plan, NULL);
+    }
+    struct plan starving = shape_plan(shape, shape->gpu);
+    starving.priority = 10;
+    submit(bench, &starving, NULL);
+    settle(bench, NULL);
+    bench->now_ms += STARVES_MS;
+    step(bench, &(struct event){.kind = EVENT_TIMER}, NULL);
+    settle(bench, NULL);
+    plan.priority = 10;
+    submit(bench, &plan, &asked);
+    settle(bench, &asked);
+    printf("\none behind it would preempt: %s\n", shape->name);
+    cost_print("its submission, and steps after it", &asked);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void starving_run(struct bench *bench)
 {
     bench_starving(bench, NULL);
     bench_starving(bench, &many_groups);
     bench_starving(bench, &one_group);
     bench_starving(bench, &all_gpus);
+    bench_room(bench, &many_groups);
+    bench_room(bench, &one_group);
 }
 
 static void lives_run(struct bench *bench)
