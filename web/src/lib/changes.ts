@@ -67,6 +67,7 @@ function newsFollow(onNews: (news: News) => void): () => void {
   tabs.onmessage = (event: MessageEvent<News>) => hear(event.data)
   const read = () =>
     streamRead(stop.signal, (news) => {
+      if (stop.signal.aborted) return // gathered before: the channel is closed
       tabs.postMessage(news)
       hear(news)
     })
