@@ -4,24 +4,15 @@
 #include "api/page.h"
 #include "base/utc.h"
 #include <assert.h>
-#include <sodium.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { FINGERPRINT_SIZE = 17 };
 
-/* The same alert has the same number, however often it comes. */
 static void fingerprint(const struct alert *alert, char hex[FINGERPRINT_SIZE])
 {
-    unsigned char hash[crypto_generichash_BYTES_MIN];
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    crypto_generichash_update(&state, (const unsigned char *)alert->name, strlen(alert->name) + 1);
-    for (size_t i = 0; i < ALERT_LABELS && alert->labels[i].key; i++)
-        crypto_generichash_update(&state, (const unsigned char *)alert->labels[i].value,
-                                  strlen(alert->labels[i].value) + 1);
-    crypto_generichash_final(&state, hash, sizeof hash);
-    sodium_bin2hex(hex, FINGERPRINT_SIZE, hash, 8);
+    snprintf(hex, FINGERPRINT_SIZE, "%016" PRIx64, alert_fingerprint(alert));
 }
 
 static void alert_json(struct json_writer *json, const struct alert *alert)

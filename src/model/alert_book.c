@@ -10,9 +10,7 @@
 static const char MAGIC[4] = {'a', 'l', 't', '1'};
 
 struct alert_entry {
-    struct alert alert; /* its strings lie in `strings` */
-    char *strings;
-    struct text key; /* likewise */
+    struct alert_copy copy;
     bool is_found, has_own_time;
 };
 
@@ -32,7 +30,7 @@ struct alert_book *alert_book_new(void)
 static void book_clear(struct alert_book *book)
 {
     for (size_t i = 0; i < book->entries.count; i++)
-        mem_free(book->entries.items[i].strings);
+        alert_copy_release(&book->entries.items[i].copy);
     ARRAY_FREE(&book->entries);
     text_map_release(&book->by_key);
 }
@@ -45,97 +43,48 @@ void alert_book_free(struct alert_book *book)
     mem_free(book);
 }
 
-/* --- strings --- */
-
-/* Name and values, each with its end. */
-static void key_put(const struct alert *alert, struct buf *key)
-{
-    buf_add(key, alert->name, strlen(alert->name) + 1);
-    for (size_t i = 0; i < ALERT_LABELS && alert->labels[i].key; i++)
-        buf_add(key, alert->labels[i].value, strlen(alert->labels[i].value) + 1);
-}
-
-static const char *string_put(struct buf *out, const char *string)
-{
-    const size_t at = out->length;
-    buf_add(out, string, strlen(string) + 1);
-    return (const char *)(uintptr_t)at; /* becomes an address when all are there */
-}
-
-static const char *string_at(const char *base, const char *offset)
-{
-    return base + (uintptr_t)offset;
-}
-
-/* The entry owns a copy of all that the alert says. */
-static void entry_fill(struct alert_entry *entry, const struct alert *alert)
-{
-    struct buf strings = BUF_INIT;
-    struct alert copy = *alert;
-    key_put(alert, &strings);
-    const size_t key_length = strings.length;
-    copy.name = string_put(&strings, alert->name);
-    copy.severity = string_put(&strings, alert->severity);
-    copy.summary = string_put(&strings, alert->summary);
-    for (size_t i = 0; i < ALERT_LABELS && alert->labels[i].key; i++) {
-        copy.labels[i].key = string_put(&strings, alert->labels[i].key);
-        copy.labels[i].value = string_put(&strings, alert->labels[i].value);
-    }
-    char *base = buf_steal(&strings);
-    copy.name = string_at(base, copy.name);
-    copy.severity = string_at(base, copy.severity);
-    copy.summary = string_at(base, copy.summary);
-    for (size_t i = 0; i < ALERT_LABELS && alert->labels[i].key; i++) {
-        copy.labels[i].key = string_at(base, copy.labels[i].key);
-        copy.labels[i].value = string_at(base, copy.labels[i].value);
-    }
-    mem_free(entry->strings);
-    entry->alert = copy;
-    entry->strings = base;
-    entry->key = (struct text){base, key_length};
-}
-
 /* --- what is told --- */
 
 static struct alert_entry *entry_add(struct alert_book *book, const struct alert *alert)
 {
     struct alert_entry *entry = ARRAY_ADD(&book->entries);
-    entry_fill(entry, alert);
-    text_map_remove(&book->by_key, entry->key); /* the map keeps the key of who set it */
-    text_map_set(&book->by_key, entry->key, (uint32_t)book->entries.count - 1);
+    alert_copy_set(&entry->copy, alert);
+    text_map_remove(&book->by_key, entry->copy.key); /* the map keeps the key of who set it */
+    text_map_set(&book->by_key, entry->copy.key, (uint32_t)book->entries.count - 1);
     return entry;
 }
 
 static bool goes_on(const struct alert_entry *entry, const struct alert *found, int64_t now_ms)
 {
-    const int64_t ended_ms = entry->alert.ended_ms;
+    const int64_t ended_ms = entry->copy.alert.ended_ms;
     return !ended_ms || (now_ms - ended_ms <= ALERT_AGAIN_MS && found->since_ms <= ended_ms);
 }
 
-static void entry_renew(struct alert_book *book, uint32_t at, const struct alert *found)
+/* True: it had ended, or its severity is another one. */
+static bool entry_renew(struct alert_book *book, uint32_t at, const struct alert *found)
 {
     struct alert_entry *entry = &book->entries.items[at];
+    const struct alert *old = &entry->copy.alert;
+    const bool is_news = old->ended_ms || strcmp(old->severity, found->severity) != 0;
     struct alert renewed = *found;
-    renewed.since_ms = entry->alert.since_ms;
+    renewed.since_ms = old->since_ms;
     renewed.ended_ms = 0;
     entry->is_found = true;
-    if (!entry->alert.ended_ms && strcmp(entry->alert.summary, found->summary) == 0 &&
-        strcmp(entry->alert.severity, found->severity) == 0)
-        return;
-    text_map_remove(&book->by_key, entry->key);
-    entry_fill(entry, &renewed);
-    text_map_set(&book->by_key, entry->key, at);
+    if (!is_news && strcmp(old->summary, found->summary) == 0)
+        return false;
+    text_map_remove(&book->by_key, entry->copy.key);
+    alert_copy_set(&entry->copy, &renewed);
+    text_map_set(&book->by_key, entry->copy.key, at);
+    return is_news;
 }
 
-static void found_take(struct alert_book *book, const struct alert *found, int64_t now_ms)
+static bool found_take(struct alert_book *book, const struct alert *found, int64_t now_ms)
 {
     cleanup_buf struct buf key = BUF_INIT;
-    key_put(found, &key);
+    alert_key_put(found, &key);
     const uint32_t at = text_map_get(&book->by_key, buf_as_text(&key));
-    if (at != MAP_NONE && goes_on(&book->entries.items[at], found, now_ms)) {
-        entry_renew(book, at, found);
-        return;
-    }
+    if (at != MAP_NONE && goes_on(&book->entries.items[at], found, now_ms))
+        return entry_renew(book, at, found);
     struct alert begun = *found;
     if (begun.since_ms == 0 || begun.since_ms > now_ms)
         begun.since_ms = now_ms;
@@ -143,11 +92,12 @@ static void found_take(struct alert_book *book, const struct alert *found, int64
     struct alert_entry *entry = entry_add(book, &begun);
     entry->is_found = true;
     entry->has_own_time = found->since_ms != 0;
+    return true;
 }
 
 static bool is_brief(const struct alert_entry *entry, int64_t until_ms)
 {
-    return !entry->has_own_time && until_ms - entry->alert.since_ms < ALERT_BRIEF_MS;
+    return !entry->has_own_time && until_ms - entry->copy.alert.since_ms < ALERT_BRIEF_MS;
 }
 
 /* Of one key the latest. */
@@ -155,7 +105,7 @@ static void keys_map(struct alert_book *book)
 {
     text_map_release(&book->by_key);
     for (size_t i = 0; i < book->entries.count; i++) {
-        const struct text key = book->entries.items[i].key;
+        const struct text key = book->entries.items[i].copy.key;
         text_map_remove(&book->by_key, key);
         text_map_set(&book->by_key, key, (uint32_t)i);
     }
@@ -166,13 +116,13 @@ static size_t surplus_of(const struct alert_book *book)
 {
     size_t ended = 0;
     for (size_t i = 0; i < book->entries.count; i++)
-        ended += book->entries.items[i].alert.ended_ms != 0;
+        ended += book->entries.items[i].copy.alert.ended_ms != 0;
     return ended > ALERTS_KEPT ? ended - ALERTS_KEPT : 0;
 }
 
 static bool is_past(const struct alert_entry *entry, int64_t now_ms)
 {
-    const int64_t ended_ms = entry->alert.ended_ms;
+    const int64_t ended_ms = entry->copy.alert.ended_ms;
     return ended_ms && (is_brief(entry, ended_ms) || now_ms - ended_ms > ALERT_KEEP_MS);
 }
 
@@ -181,10 +131,10 @@ static void past_drop(struct alert_book *book, int64_t now_ms)
     size_t kept = 0, surplus = surplus_of(book);
     for (size_t i = 0; i < book->entries.count; i++) {
         struct alert_entry *entry = &book->entries.items[i];
-        const bool is_surplus = surplus > 0 && entry->alert.ended_ms;
+        const bool is_surplus = surplus > 0 && entry->copy.alert.ended_ms;
         if (is_surplus || is_past(entry, now_ms)) {
             surplus -= is_surplus;
-            mem_free(entry->strings);
+            alert_copy_release(&entry->copy);
         } else {
             book->entries.items[kept++] = *entry;
         }
@@ -195,22 +145,25 @@ static void past_drop(struct alert_book *book, int64_t now_ms)
     keys_map(book);
 }
 
-void alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
+bool alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
                      int64_t now_ms, bool (*stays)(void *context, const struct alert *alert),
                      void *context)
 {
+    bool has_changed = false;
     for (size_t i = 0; i < book->entries.count; i++)
         book->entries.items[i].is_found = false;
     for (size_t i = 0; i < count; i++)
-        found_take(book, &found[i], now_ms);
+        has_changed |= found_take(book, &found[i], now_ms);
     for (size_t i = 0; i < book->entries.count; i++) {
         struct alert_entry *entry = &book->entries.items[i];
-        struct alert *alert = &entry->alert;
+        struct alert *alert = &entry->copy.alert;
         if (alert->ended_ms || entry->is_found || (stays && stays(context, alert)))
             continue;
         alert->ended_ms = now_ms > alert->since_ms ? now_ms : alert->since_ms;
+        has_changed = true;
     }
     past_drop(book, now_ms);
+    return has_changed;
 }
 
 /* --- what is told of it --- */
@@ -235,7 +188,7 @@ static struct order *order_make(const struct alert_book *book)
 {
     struct order *order = mem_zero(book->entries.count + 1, sizeof *order);
     for (size_t i = 0; i < book->entries.count; i++)
-        order[i] = (struct order){&book->entries.items[i].alert, i};
+        order[i] = (struct order){&book->entries.items[i].copy.alert, i};
     qsort(order, book->entries.count, sizeof *order, order_compare);
     return order;
 }
@@ -264,21 +217,11 @@ void alert_book_list(const struct alert_book *book, struct arena *arena, struct 
 
 static void entry_write(const struct alert_entry *entry, struct buf *out)
 {
-    const struct alert *alert = &entry->alert;
-    uint8_t labels = 0;
-    while (labels < ALERT_LABELS && alert->labels[labels].key)
-        labels++;
+    const struct alert *alert = &entry->copy.alert;
     buf_put_u64(out, (uint64_t)alert->since_ms);
     buf_put_u64(out, (uint64_t)alert->ended_ms);
     buf_put_u8(out, entry->has_own_time);
-    buf_put_text(out, text_of(alert->name));
-    buf_put_text(out, text_of(alert->severity));
-    buf_put_text(out, text_of(alert->summary));
-    buf_put_u8(out, labels);
-    for (uint8_t i = 0; i < labels; i++) {
-        buf_put_text(out, text_of(alert->labels[i].key));
-        buf_put_text(out, text_of(alert->labels[i].value));
-    }
+    alert_words_write(alert, out);
 }
 
 void alert_book_write(const struct alert_book *book, int64_t now_ms, size_t most, struct buf *out)
@@ -288,7 +231,7 @@ void alert_book_write(const struct alert_book *book, int64_t now_ms, size_t most
     cleanup_buf struct buf one = BUF_INIT;
     for (size_t i = 0; i < book->entries.count; i++) {
         const struct alert_entry *entry = &book->entries.items[order[i].number];
-        if (!entry->alert.ended_ms && is_brief(entry, now_ms))
+        if (!entry->copy.alert.ended_ms && is_brief(entry, now_ms))
             continue;
         buf_clear(&one);
         if (out->length == begin)
@@ -300,26 +243,13 @@ void alert_book_write(const struct alert_book *book, int64_t now_ms, size_t most
     mem_free(order);
 }
 
-static const char *string_read(struct cursor *cursor, struct arena *arena)
-{
-    return arena_copy(arena, cursor_text(cursor));
-}
-
 static bool entry_read(struct cursor *cursor, struct arena *arena, struct alert *alert,
                        bool *has_own_time)
 {
     alert->since_ms = (int64_t)cursor_u64(cursor);
     alert->ended_ms = (int64_t)cursor_u64(cursor);
     *has_own_time = cursor_u8(cursor);
-    alert->name = string_read(cursor, arena);
-    alert->severity = string_read(cursor, arena);
-    alert->summary = string_read(cursor, arena);
-    const uint8_t labels = cursor_u8(cursor);
-    for (uint8_t i = 0; i < labels && i < ALERT_LABELS; i++) {
-        alert->labels[i].key = string_read(cursor, arena);
-        alert->labels[i].value = string_read(cursor, arena);
-    }
-    return !cursor->is_bad && labels <= ALERT_LABELS && alert->since_ms > 0 &&
+    return alert_words_read(cursor, arena, alert) && alert->since_ms > 0 &&
            (alert->ended_ms == 0 || alert->ended_ms >= alert->since_ms);
 }
 

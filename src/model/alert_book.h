@@ -6,12 +6,12 @@
  * had never ended. One that lasted less than ALERT_BRIEF_MS, and whose time nobody knew, is
  * forgotten at its end: a server that has just started, or a hiccup.
  *
- * Two alerts are the same when their name and the values of their labels are. Times are Unix
- * milliseconds. The book owns all that it holds.
+ * Times are Unix milliseconds. The book owns all that it holds.
  */
 #ifndef MODEL_ALERT_BOOK_H
 #define MODEL_ALERT_BOOK_H
 #include "base/text.h"
+#include "model/alert.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,22 +21,10 @@ struct buf;
 struct err;
 
 enum {
-    ALERT_LABELS = 2,
     ALERT_AGAIN_MS = 60 * 1000,
     ALERT_BRIEF_MS = 10 * 1000,
     ALERT_KEEP_MS = 7 * 86400 * 1000,
     ALERTS_KEPT = 1000,
-};
-
-struct alert {
-    const char *name;     /* of its kind */
-    const char *severity; /* "error" or "warn" */
-    struct alert_label {
-        const char *key, *value; /* key NULL: none, and none follows */
-    } labels[ALERT_LABELS];      /* whose it is */
-    const char *summary;
-    int64_t since_ms; /* found: 0 when nobody knows */
-    int64_t ended_ms; /* 0: it stands */
 };
 
 struct alert_book;
@@ -45,8 +33,9 @@ struct alert_book *alert_book_new(void);
 void alert_book_free(struct alert_book *book);
 
 /* What is wrong now, each thing once. `stays`, which may be NULL, is asked of what stands and was
- * not found: true when it cannot be known yet whether it has ended. */
-void alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
+ * not found: true when it cannot be known yet whether it has ended. True: an alert has begun, ended
+ * or changed its severity. */
+bool alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
                      int64_t now_ms, bool (*stays)(void *context, const struct alert *alert),
                      void *context);
 

@@ -89,6 +89,22 @@ static void one_begins_stands_and_ends(void **state)
     assert_string_equal(own->list[0].severity, "error");
 }
 
+static void what_has_changed_is_said(void **state)
+{
+    struct state *own = *state;
+    struct alert a = of_node("a", "lost");
+
+    assert_true(alert_book_take(own->book, &a, 1, T, NULL, NULL));
+    assert_false(alert_book_take(own->book, &a, 1, T + 20000, NULL, NULL));
+    a.summary = "lost: its disk is full";
+    assert_false(alert_book_take(own->book, &a, 1, T + 20001, NULL, NULL));
+    a.severity = "warn";
+    assert_true(alert_book_take(own->book, &a, 1, T + 20002, NULL, NULL));
+    assert_true(alert_book_take(own->book, NULL, 0, T + 20003, NULL, NULL));
+    assert_false(alert_book_take(own->book, NULL, 0, T + 20004, NULL, NULL));
+    assert_true(alert_book_take(own->book, &a, 1, T + 20005, NULL, NULL)); /* it goes on */
+}
+
 static void what_comes_again_at_once_goes_on(void **state)
 {
     struct state *own = *state;
@@ -267,6 +283,7 @@ static void damage_is_found(void **state)
 #define BOOK(test) cmocka_unit_test_setup_teardown(test, begin, end)
 static const struct CMUnitTest tests[] = {
     BOOK(one_begins_stands_and_ends),
+    BOOK(what_has_changed_is_said),
     BOOK(what_comes_again_at_once_goes_on),
     BOOK(a_short_one_is_kept_only_when_its_time_is_known),
     BOOK(what_cannot_be_known_stays),
