@@ -2,111 +2,11 @@
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/printable.h"
 #include "base/utc.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-/* --- addresses and headers --- */
-
-static bool is_address_char(char c)
-{
-    return c > ' ' && c < 0x7f && !strchr("\"(),:;<>@[\\]", c);
-}
-
-bool notify_address_is_good(struct text address)
-{
-    struct text domain = address, name = text_cut(&domain, '@');
-    if (address.length > NOTIFY_ADDRESS_MAX || !name.length || !domain.length)
-        return false;
-    for (size_t i = 0; i < name.length; i++)
-        if (!is_address_char(name.at[i]))
-            return false;
-    for (size_t i = 0; i < domain.length; i++)
-        if (!is_address_char(domain.at[i]))
-            return false;
-    return true;
-}
-
-static bool is_plain_line(struct text text)
-{
-    for (size_t i = 0; i < text.length; i++)
-        if (text.at[i] < ' ' || text.at[i] > '~')
-            return false;
-    return text.length < 900; /* of a line of 998 */
-}
-
-/* Unstructured text: as it is, or as encoded words, of which none has more than 75 bytes. */
-static void header_write(struct buf *out, const char *name, struct text text)
-{
-    enum { WORD_BYTES = 18 }; /* thrice as long when all of them are coded */
-    buf_format(out, "%s: ", name);
-    if (is_plain_line(text)) {
-        buf_text(out, text);
-        buf_string(out, "\r\n");
-        return;
-    }
-    cleanup_buf struct buf clean = BUF_INIT;
-    printable_put(&clean, text);
-    const struct text all = buf_as_text(&clean);
-    for (size_t at = 0; at < all.length;) {
-        const size_t end = at + WORD_BYTES;
-        buf_string(out, at ? "\r\n =?UTF-8?Q?" : "=?UTF-8?Q?");
-        do {
-            const size_t length = text_utf8_length(all, at);
-            for (size_t i = 0; i < length; i++)
-                buf_format(out, "=%02X", (unsigned char)all.at[at + i]);
-            at += length;
-        } while (at < all.length && at + 4 <= end);
-        buf_string(out, "?=");
-    }
-    buf_string(out, "\r\n");
-}
-
-static void date_write(struct buf *out, int64_t now_ms)
-{
-    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    const time_t seconds = (time_t)(now_ms / 1000);
-    struct tm at;
-    gmtime_r(&seconds, &at);
-    buf_format(out, "Date: %s, %02d %s %04d %02d:%02d:%02d +0000\r\n", days[at.tm_wday], at.tm_mday,
-               months[at.tm_mon], at.tm_year + 1900, at.tm_hour, at.tm_min, at.tm_sec);
-}
-
-/* --- quoted-printable --- */
-
-enum { LINE_MAX_BYTES = 76 };
-
-/* Newlines become CRLF; a space at the end of a line is coded, since relays may remove it. */
-static void quoted_write(struct buf *out, struct text text)
-{
-    size_t column = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        const char c = text.at[i];
-        if (c == '\n') {
-            buf_string(out, "\r\n");
-            column = 0;
-            continue;
-        }
-        const bool is_last = i + 1 == text.length || text.at[i + 1] == '\n';
-        const bool is_plain = (c > ' ' && c <= '~' && c != '=') || (c == ' ' && !is_last);
-        const size_t length = is_plain ? 1 : 3;
-        if (column + length >= LINE_MAX_BYTES) {
-            buf_string(out, "=\r\n");
-            column = 0;
-        }
-        if (is_plain)
-            buf_char(out, c);
-        else
-            buf_format(out, "=%02X", (unsigned char)c);
-        column += length;
-    }
-}
 
 /* --- the mail --- */
 
@@ -118,38 +18,30 @@ static void identity_write(struct buf *out, const struct notice *notice)
 
 static void head_write(const struct notify_letter *letter, struct text subject, struct buf *out)
 {
-    assert(notify_address_is_good(text_of(letter->from)));
-    assert(notify_address_is_good(text_of(letter->to)));
-    buf_format(out, "From: Skep <%s>\r\nTo: <%s>\r\n", letter->from, letter->to);
-    header_write(out, "Subject", subject);
-    date_write(out, letter->now_ms);
-    buf_string(out, "Message-ID: <skep.");
+    cleanup_buf struct buf id = BUF_INIT;
     if (letter->count == 0) {
-        buf_format(out, "trial.%" PRId64, letter->now_ms);
+        buf_format(&id, "trial.%" PRId64, letter->now_ms);
     } else {
-        identity_write(out, letter->notices[0]);
+        identity_write(&id, letter->notices[0]);
         if (letter->count > 1) {
-            buf_char(out, '-');
-            identity_write(out, letter->notices[letter->count - 1]);
+            buf_char(&id, '-');
+            identity_write(&id, letter->notices[letter->count - 1]);
         }
     }
-    buf_format(out, "%s>\r\n", strchr(letter->from, '@'));
-    buf_string(out, "Auto-Submitted: auto-generated\r\n"
-                    "MIME-Version: 1.0\r\n"
-                    "Content-Type: text/plain; charset=utf-8\r\n"
-                    "Content-Transfer-Encoding: quoted-printable\r\n\r\n");
+    const struct notify_mail_head head = {.from = letter->from,
+                                          .to = letter->to,
+                                          .subject = subject,
+                                          .id = buf_cstr(&id),
+                                          .now_ms = letter->now_ms};
+    notify_mail_head_write(&head, out);
 }
 
 static void url_write(struct buf *out, const char *portal_url, const struct notice *notice)
 {
     buf_format(out, "%s/jobs/", portal_url);
-    const char *const parts[] = {notice->user, "~", notice->job_name};
-    for (size_t i = 0; i < COUNT_OF(parts); i++)
-        for (const char *c = parts[i]; *c; c++) {
-            const bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
-                                  (*c >= 'a' && *c <= 'z') || strchr("-._~", *c);
-            buf_format(out, is_plain ? "%c" : "%%%02X", (unsigned char)*c);
-        }
+    notify_path_write(notice->user, out);
+    buf_char(out, '~');
+    notify_path_write(notice->job_name, out);
 }
 
 static bool has_end(const struct notice *notice)
@@ -183,13 +75,6 @@ static void notice_write(const struct notify_letter *letter, const struct notice
     }
 }
 
-static void body_write(const struct buf *body, struct buf *out)
-{
-    cleanup_buf struct buf clean = BUF_INIT;
-    printable_put(&clean, buf_as_text(body));
-    quoted_write(out, buf_as_text(&clean));
-}
-
 void notify_letter_write(const struct notify_letter *letter, struct buf *out)
 {
     cleanup_buf struct buf subject = BUF_INIT, body = BUF_INIT;
@@ -210,7 +95,7 @@ void notify_letter_write(const struct notify_letter *letter, struct buf *out)
     buf_string(&body, "You get this mail because the job's file asks for it "
                       "(extras.jobStatusChangeNotification).\n");
     head_write(letter, buf_as_text(&subject), out);
-    body_write(&body, out);
+    notify_mail_body_write(buf_as_text(&body), out);
 }
 
 void notify_trial_write(const struct notify_letter *letter, struct buf *out)
@@ -222,7 +107,7 @@ void notify_trial_write(const struct notify_letter *letter, struct buf *out)
     if (letter->portal_url)
         buf_format(&body, "Portal: %s/\n", letter->portal_url);
     head_write(letter, TEXT("[Skep] a trial"), out);
-    body_write(&body, out);
+    notify_mail_body_write(buf_as_text(&body), out);
 }
 
 /* --- the webhook --- */

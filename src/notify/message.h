@@ -7,16 +7,11 @@
 #define NOTIFY_MESSAGE_H
 #include "base/text.h"
 #include "model/notice.h"
+#include "notify/mail_text.h"
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf;
-
-enum { NOTIFY_ADDRESS_MAX = 254 };
-
-/* Is it an address that a mail is sent to, as it stands? NAME@DOMAIN of printable ASCII, without
- * what a header or an SMTP command could be changed by. */
-bool notify_address_is_good(struct text address);
 
 /* One mail about at least one change. */
 struct notify_letter {

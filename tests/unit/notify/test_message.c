@@ -1,4 +1,6 @@
-/* What is sent about changes of jobs: mails, and bodies of webhooks. */
+/* What is sent about changes of jobs: mails, and bodies of webhooks.
+ *
+ * Covers: src/notify/mail_text.c */
 #include "unit.h"
 
 #include <string.h>
