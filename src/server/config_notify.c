@@ -5,12 +5,15 @@
 #include "model/notice.h"
 #include "notify/message.h"
 #include "notify/send.h"
+#include "server/config_shape.h"
+#include "server/config_values.h"
 #include <assert.h>
 #include <string.h>
 
 void config_notify_init(struct notify_config *config)
 {
-    *config = (struct notify_config){.keep_hours = NOTIFY_KEEP_HOURS};
+    *config = (struct notify_config){.keep_hours = NOTIFY_KEEP_HOURS,
+                                     .alerts = {.after_s = NOTIFY_ALERT_AFTER_S}};
 }
 
 static const char *text_of_key(const struct doc *doc, const char *key, struct arena *arena)
@@ -81,7 +84,8 @@ static void hook_read(const struct doc *item, struct arena *arena, struct notify
     *hook = (struct notify_hook_config){.name = text_of_needed(item, "name", arena),
                                         .url = text_of_needed(item, "url", arena),
                                         .token_file = text_of_key(item, "tokenFile", arena),
-                                        .ca_file = text_of_key(item, "caFile", arena)};
+                                        .ca_file = text_of_key(item, "caFile", arena),
+                                        .has_alerts = doc_get_bool(item, "alerts", false)};
     if (!notify_url_is_good(hook->url, "http", "https"))
         problem_add(problems, place_of(item, "url"), "notifications.webhooks.url",
                     "must be https:// or http://HOST[:PORT][/PATH], without a user");
@@ -95,6 +99,47 @@ static void hook_read(const struct doc *item, struct arena *arena, struct notify
             problem_add(problems, item->place, "notifications.webhooks.name",
                         "webhook %zu is called %s as well", i + 1, hook->name);
     config->hook_count++;
+}
+
+static void alert_mails_read(const struct doc *list, struct arena *arena,
+                             struct notify_config *config, struct problems *problems)
+{
+    static const char path[] = "notifications.alerts.mail";
+    if (list->as.list.count > 0 && !config->has_smtp)
+        problem_add(problems, list->place, path,
+                    "nothing says by which server mails are sent: notifications.smtp");
+    for (size_t i = 0; i < list->as.list.count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        const char *address = arena_copy(arena, item->as.string);
+        bool is_new = true;
+        for (size_t k = 0; k < config->alerts.mail_count; k++)
+            is_new = is_new && strcmp(config->alerts.mail[k], address) != 0;
+        if (!notify_address_is_good(text_of(address)))
+            problem_add(problems, item->place, path,
+                        "%s cannot be used: must be a mail address, NAME@DOMAIN", address);
+        else if (!is_new)
+            problem_add(problems, item->place, path, "%s stands there twice", address);
+        else if (config->alerts.mail_count == NOTIFY_ALERT_MAILS_MAX)
+            problem_add(problems, item->place, path,
+                        "at most %d addresses: a mailing list can have more",
+                        NOTIFY_ALERT_MAILS_MAX);
+        else
+            config->alerts.mail[config->alerts.mail_count++] = address;
+    }
+}
+
+static void alerts_read(const struct doc *doc, struct arena *arena, struct notify_config *config,
+                        struct problems *problems)
+{
+    config->alerts.is_error_only = config_choice(doc, "severity", config_alert_severities, 0) == 1;
+    config->alerts.after_s = (uint32_t)doc_get_int(doc, "afterSeconds", NOTIFY_ALERT_AFTER_S);
+    alert_mails_read(doc_get_list(doc, "mail"), arena, config, problems);
+    bool is_told = doc_count(doc_get_list(doc, "mail")) > 0;
+    for (size_t i = 0; i < config->hook_count; i++)
+        is_told = is_told || config->hooks[i].has_alerts;
+    if (!is_told)
+        problem_warn(problems, doc->place, "notifications.alerts",
+                     "nobody is told: name addresses by mail, or webhooks that have alerts: true");
 }
 
 static void portal_read(const struct doc *doc, struct arena *arena, struct notify_config *config,
@@ -125,6 +170,8 @@ void config_notify_read(const struct doc *doc, struct arena *arena, struct notif
     assert(hooks->as.list.count <= NOTIFY_HOOKS_MAX);
     for (size_t i = 0; i < hooks->as.list.count; i++)
         hook_read(hooks->as.list.items[i], arena, config, problems);
+    if (doc_get(section, "alerts"))
+        alerts_read(doc_get(section, "alerts"), arena, config, problems);
 }
 
 static const char *copied(const char *text, struct arena *arena)
@@ -149,6 +196,8 @@ void config_notify_copy(struct notify_config *to, const struct notify_config *fr
         hook->token_file = copied(hook->token_file, arena);
         hook->ca_file = copied(hook->ca_file, arena);
     }
+    for (size_t i = 0; i < from->alerts.mail_count; i++)
+        to->alerts.mail[i] = copied(from->alerts.mail[i], arena);
 }
 
 bool config_notify_tells_users(const struct notify_config *config)

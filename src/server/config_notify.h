@@ -1,4 +1,5 @@
-/* config_notify.h — the configuration's `notifications`: where messages about jobs are sent.
+/* config_notify.h — the configuration's `notifications`: where messages about jobs and alerts are
+ * sent.
  *
  * Private to server; config_shape.c has the keys. Secrets stand in files, which are read when
  * something is sent, so that a new one needs no reload.
@@ -14,7 +15,12 @@ struct arena;
 struct doc;
 struct problems;
 
-enum { NOTIFY_HOOKS_MAX = 20, NOTIFY_KEEP_HOURS = 48 };
+enum {
+    NOTIFY_HOOKS_MAX = 20,
+    NOTIFY_KEEP_HOURS = 48,
+    NOTIFY_ALERT_MAILS_MAX = 10,
+    NOTIFY_ALERT_AFTER_S = 60,
+};
 
 struct notify_config {
     const char *portal_url; /* without a slash at its end; NULL: not known */
@@ -32,8 +38,15 @@ struct notify_config {
         const char *token_file, *ca_file; /* NULL: none */
         bool has_events;
         unsigned events; /* NOTICE_BIT of the kinds, of all jobs; without: what the jobs ask for */
+        bool has_alerts; /* it is told of alerts, too */
     } hooks[NOTIFY_HOOKS_MAX];
     size_t hook_count;
+    struct {
+        const char *mail[NOTIFY_ALERT_MAILS_MAX]; /* addresses, each once */
+        size_t mail_count;
+        bool is_error_only; /* nobody is told of warnings */
+        uint32_t after_s;
+    } alerts;
 };
 
 /* Nothing is sent anywhere. */

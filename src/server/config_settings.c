@@ -483,7 +483,12 @@ static void notify_rows(const struct section *top, const struct notify_config *c
         row_text(&item, "tokenFile", hook->token_file);
         row_text(&item, "caFile", hook->ca_file);
         row_list(&item, "events", events, event_count);
+        row_bool(&item, "alerts", hook->has_alerts);
     }
+    const struct section alerts = section_in(&rows, "alerts", "notifications.alerts.");
+    row_list(&alerts, "mail", config->alerts.mail, config->alerts.mail_count);
+    row_text(&alerts, "severity", config_alert_severities[config->alerts.is_error_only]);
+    row_int(&alerts, "afterSeconds", config->alerts.after_s);
 }
 
 /* Of its own kind only: nothing of the others is used. */

@@ -29,6 +29,7 @@ const char *const config_kubernetes_gpus[] = {"device-plugin", "env", "dra", NUL
 const char *const config_node_metrics[] = {"auto", "off", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
 const char *const config_plugin_scopes[] = {"submit", "read", "usual", NULL};
+const char *const config_alert_severities[] = {"warn", "error", NULL};
 const char *const config_policies[] = {"hived", "best-fit", "spread", "first-fit", NULL};
 
 #define INT(key, low, high, text)                                                                  \
@@ -416,13 +417,21 @@ static const struct field webhook_fields[] = {
     STRING("caFile", "PEM file of the authorities to trust; the system's when not given."),
     STRINGS("events", "running, succeeded, stopped, failed, retried: these changes of all jobs; "
                       "not given: those that the jobs ask for."),
+    BOOL("alerts", "It is told of alerts, too."),
 };
 static const struct shape webhook_shape = SHAPE(webhook_fields);
+static const struct field alerts_fields[] = {
+    STRINGS("mail", "Addresses to which alerts are mailed."),
+    CHOICE("severity", config_alert_severities, "The mildest that is told."),
+    INT("afterSeconds", 0, 86400, "How long one has stood, or been over, before it is told."),
+};
+static const struct shape alerts_shape = SHAPE(alerts_fields);
 static const struct field notifications_fields[] = {
     STRING("portalUrl", "Address of the portal as users open it, for links."),
     INT("keepHours", 1, 24 * 30, "A message that could not be sent for so long is dropped."),
     MAP("smtp", &smtp_shape, "The mail server."),
     MAP_LIST("webhooks", &webhook_shape, NOTIFY_HOOKS_MAX, "Receivers of Alertmanager's webhooks."),
+    MAP("alerts", &alerts_shape, "What operators are told of alerts."),
 };
 static const struct shape notifications_shape = SHAPE(notifications_fields);
 
@@ -438,7 +447,7 @@ static const struct field top_fields[] = {
     MAP("retention", &retention_shape, "How long history is kept."),
     MAP_LIST("storages", &storage_shape, STORAGES_MAX, "Folders that jobs can have mounted."),
     MAP("portal", &portal_shape, "What the web portal offers."),
-    MAP("notifications", &notifications_shape, "Messages about changes of jobs."),
+    MAP("notifications", &notifications_shape, "Messages about changes of jobs, and about alerts."),
     MAP("engine", &engine_shape, "What runs the containers."),
     MAP_LIST("engines", &engine_shape, ENGINES_MAX,
              "Several of them, each with its machines, instead of engine."),

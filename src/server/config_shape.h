@@ -28,6 +28,7 @@ extern const char *const config_kubernetes_networks[]; /* of enum kube_network *
 extern const char *const config_kubernetes_users[];    /* of enum kube_users */
 extern const char *const config_orders[];
 extern const char *const config_plugin_scopes[];
+extern const char *const config_alert_severities[]; /* the second: errors alone */
 extern const char *const config_policies[];
 
 #endif

@@ -31,7 +31,8 @@ static const char WHOLE[] =
     "  webhooks:\n"
     "  - {name: ops, url: 'https://hooks.example.org/secret', tokenFile: /etc/skep/hook,\n"
     "     events: [failed, retried]}\n"
-    "  - {name: own, url: 'http://127.0.0.1:9095/alert-handler'}\n";
+    "  - {name: own, url: 'http://127.0.0.1:9095/alert-handler', alerts: true}\n"
+    "  alerts: {mail: [ops@example.org, night@example.org], severity: error, afterSeconds: 5}\n";
 
 static void targets_are_read(void **state)
 {
@@ -63,7 +64,15 @@ static void targets_are_read(void **state)
                          NOTICE_BIT(NOTICE_FAILED) | NOTICE_BIT(NOTICE_RETRIED));
         assert_false(notify->hooks[1].has_events);
         assert_null(notify->hooks[1].token_file);
+        assert_false(notify->hooks[0].has_alerts);
+        assert_true(notify->hooks[1].has_alerts);
+        assert_int_equal(notify->alerts.mail_count, 2);
+        assert_string_equal(notify->alerts.mail[0], "ops@example.org");
+        assert_string_equal(notify->alerts.mail[1], "night@example.org");
+        assert_true(notify->alerts.is_error_only);
+        assert_int_equal(notify->alerts.after_s, 5);
     }
+    assert_ptr_not_equal(copy.alerts.mail[0], config->notify.alerts.mail[0]);
     server_config_free(config);
 }
 
@@ -77,6 +86,9 @@ static void without_the_section_nothing_is_sent(void **state)
     assert_int_equal(config->notify.hook_count, 0);
     assert_int_equal(config->notify.keep_hours, NOTIFY_KEEP_HOURS);
     assert_null(config->notify.portal_url);
+    assert_int_equal(config->notify.alerts.mail_count, 0);
+    assert_false(config->notify.alerts.is_error_only);
+    assert_int_equal(config->notify.alerts.after_s, NOTIFY_ALERT_AFTER_S);
     assert_false(config_notify_tells_users(&config->notify));
     server_config_free(config);
 }
@@ -91,6 +103,8 @@ static void who_tells_users(void **state)
     config = (struct notify_config){.has_smtp = true};
     assert_true(config_notify_tells_users(&config));
 }
+
+#define SMTP "smtp: {url: 'smtp://h', from: a@b}, "
 
 static void what_cannot_be_used_is_refused(void **state)
 {
@@ -117,6 +131,16 @@ static void what_cannot_be_used_is_refused(void **state)
         {"portalUrl: 'skep.example.org'", "notifications.portalUrl: must be https://"},
         {"keepHours: 0", "keepHours"},
         {"mail: {}", "mail"},
+        {"alerts: {mail: [a@b]}", "notifications.alerts.mail: nothing says by which server mails"},
+        {SMTP "alerts: {mail: ['Ops <a@b>']}", "Ops <a@b> cannot be used: must be a mail address"},
+        {SMTP "alerts: {mail: [a@b, c@d, a@b]}", "a@b stands there twice"},
+        {SMTP "alerts: {mail: [a@1, a@2, a@3, a@4, a@5, a@6, a@7, a@8, a@9, a@10, a@11]}",
+         "at most 10 addresses"},
+        {SMTP "alerts: {mail: a@b}", "notifications.alerts.mail"},
+        {SMTP "alerts: {mail: [a@b], severity: info}", "notifications.alerts.severity"},
+        {SMTP "alerts: {mail: [a@b], afterSeconds: -1}", "notifications.alerts.afterSeconds"},
+        {SMTP "alerts: {to: [a@b]}", "notifications.alerts"},
+        {"webhooks: [{name: a, url: 'https://h', alerts: 1}]", "alerts"},
     };
     (void)state;
     cleanup_buf struct buf report = BUF_INIT;
@@ -127,6 +151,40 @@ static void what_cannot_be_used_is_refused(void **state)
         assert_int_equal(read_config(text, &config, &report), ERR_INVALID);
         assert_non_null(strstr(report.at, cases[i].says));
     }
+}
+
+static void a_problem_says_its_line(void **state)
+{
+    (void)state;
+    struct server_config *config;
+    cleanup_buf struct buf report = BUF_INIT;
+    assert_int_equal(read_config("notifications:\n"
+                                 "  smtp: {url: 'smtp://h', from: a@b}\n"
+                                 "  alerts:\n"
+                                 "    mail:\n"
+                                 "    - ops@example.org\n"
+                                 "    - ops\n",
+                                 &config, &report),
+                     ERR_INVALID);
+    assert_non_null(strstr(report.at, "c.yaml:6:7"));
+}
+
+static void alerts_that_nobody_is_told_of_are_a_warning(void **state)
+{
+    (void)state;
+    struct server_config *config;
+    cleanup_buf struct buf report = BUF_INIT;
+    assert_int_equal(read_config("notifications: {alerts: {severity: error}}\n", &config, &report),
+                     0);
+    assert_non_null(strstr(buf_cstr(&report), "notifications.alerts: nobody is told"));
+    server_config_free(config);
+    assert_int_equal(
+        read_config("notifications: {webhooks: [{name: a, url: 'https://h'}, {name: "
+                    "b, url: 'https://h', alerts: true}], alerts: {severity: error}}\n",
+                    &config, &report),
+        0);
+    assert_string_equal(buf_cstr(&report), "");
+    server_config_free(config);
 }
 
 /* To this machine itself no network lies between. */
@@ -156,6 +214,9 @@ static void settings_tell_no_secret(void **state)
     assert_null(strstr(out.at, "hooks.example.org/secret"));
     assert_non_null(strstr(out.at, "\"notifications.webhooks[0].events\""));
     assert_non_null(strstr(out.at, "\"notifications.smtp.from\""));
+    assert_non_null(strstr(out.at, "\"notifications.webhooks[1].alerts\""));
+    assert_non_null(strstr(out.at, "\"notifications.alerts.mail\""));
+    assert_non_null(strstr(out.at, "\"notifications.alerts.afterSeconds\""));
     assert_non_null(strstr(out.at, "\"needRestart\":[]"));
     server_config_free(config);
 }
@@ -165,6 +226,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_the_section_nothing_is_sent),
     cmocka_unit_test(who_tells_users),
     cmocka_unit_test(what_cannot_be_used_is_refused),
+    cmocka_unit_test(a_problem_says_its_line),
+    cmocka_unit_test(alerts_that_nobody_is_told_of_are_a_warning),
     cmocka_unit_test(loopback_may_do_without_tls),
     cmocka_unit_test(settings_tell_no_secret),
 };
