@@ -140,7 +140,7 @@ static void labels_make(const struct notice *notice, struct buf *name, struct al
     memcpy(labels->values, values, sizeof values);
 }
 
-static void common_write(struct json_writer *json, const struct notify_alerts *alerts)
+static void common_write(struct json_writer *json, const struct notify_alerts_body *alerts)
 {
     cleanup_buf struct buf first_name = BUF_INIT, name = BUF_INIT;
     struct alert_labels first, other;
@@ -160,7 +160,7 @@ static void common_write(struct json_writer *json, const struct notify_alerts *a
     json_object_end(json);
 }
 
-static void alert_write(struct json_writer *json, const struct notify_alerts *alerts,
+static void alert_write(struct json_writer *json, const struct notify_alerts_body *alerts,
                         const struct notice *notice)
 {
     cleanup_buf struct buf name = BUF_INIT, text = BUF_INIT;
@@ -194,7 +194,7 @@ static void alert_write(struct json_writer *json, const struct notify_alerts *al
     json_object_end(json);
 }
 
-void notify_alerts_write(const struct notify_alerts *alerts, struct buf *out)
+void notify_alerts_write(const struct notify_alerts_body *alerts, struct buf *out)
 {
     struct json_writer json;
     assert(alerts->count > 0);

@@ -26,11 +26,11 @@ void notify_letter_write(const struct notify_letter *letter, struct buf *out);
 void notify_trial_write(const struct notify_letter *letter, struct buf *out);
 
 /* The body of a POST about at least one change. */
-struct notify_alerts {
+struct notify_alerts_body {
     const struct notice *const *notices;
     size_t count;
     const char *portal_url;
 };
-void notify_alerts_write(const struct notify_alerts *alerts, struct buf *out);
+void notify_alerts_write(const struct notify_alerts_body *alerts, struct buf *out);
 
 #endif

@@ -258,6 +258,7 @@ static int round_make(struct alert_watch *watch, int64_t now_ms, struct err *err
     cleanup_arena struct arena arena;
     arena_init(&arena);
     cleanup_array struct alert_list found = {0};
+    const bool is_first = !watch->looked_ms;
     watch->looked_ms = clock_monotonic_ms();
     struct doubts doubts = {.watch = watch}; /* what those below do not say anything of */
     for (size_t i = 0; i < watch->nodes.count; i++)
@@ -268,7 +269,8 @@ static int round_make(struct alert_watch *watch, int64_t now_ms, struct err *err
     server_find(watch->server, &arena, &found);
     doubts.jobs = hang_watch_jobs(watch->server->hang_watch, &arena, &doubts.job_count);
     jobs_find(watch, &arena, doubts.jobs, doubts.job_count, now_ms, &found);
-    alert_book_take(watch->book, found.items, found.count, now_ms, stays, &doubts);
+    if (alert_book_take(watch->book, found.items, found.count, now_ms, stays, &doubts) || is_first)
+        notify_watch_wake(watch->server->notify_watch);
     return 0;
 }
 
@@ -301,6 +303,17 @@ int alert_watch_list(struct alert_watch *watch, struct arena *arena, struct aler
         alert_book_list(watch->book, arena, alerts, count);
     pthread_mutex_unlock(&watch->lock);
     return code;
+}
+
+bool alert_watch_copy(struct alert_watch *watch, struct arena *arena, struct alert **alerts,
+                      size_t *count)
+{
+    pthread_mutex_lock(&watch->lock);
+    const bool is_known = watch->looked_ms != 0;
+    if (is_known)
+        alert_book_list(watch->book, arena, alerts, count);
+    pthread_mutex_unlock(&watch->lock);
+    return is_known;
 }
 
 /* --- what is stored --- */

@@ -4,7 +4,8 @@
  * tasks stand still; after a change of a node at once, else every ALERT_ROUND_MS. Since when and
  * until when is the book's to say (model/alert_book.h), which is stored as the setting "alerts"
  * when it has changed, ALERT_SAVE_MS after the last time at the earliest, so that a restart goes on
- * with it.
+ * with it. After a round in which an alert began, ended or changed its severity it wakes the notify
+ * watch.
  */
 #ifndef SERVER_ALERT_WATCH_H
 #define SERVER_ALERT_WATCH_H
@@ -33,6 +34,10 @@ void alert_watch_take(struct alert_watch *watch, const struct record *records, s
  * ago at most. Any thread. */
 int alert_watch_list(struct alert_watch *watch, struct arena *arena, struct alert **alerts,
                      size_t *count, struct err *err);
+/* The same as of the last round, without another one; false: there has been none since the start.
+ * Any thread. */
+bool alert_watch_copy(struct alert_watch *watch, struct arena *arena, struct alert **alerts,
+                      size_t *count);
 void alert_watch_stop(struct alert_watch *watch); /* stores what is not stored yet */
 void alert_watch_free(struct alert_watch *watch);
 

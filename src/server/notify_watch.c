@@ -3,19 +3,16 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/rate.h"
 #include "doc/problem.h"
 #include "model/notice.h"
 #include "notify/message.h"
-#include "notify/send.h"
 #include "server/config_notify.h"
-#include "server/notify_pauses.h"
+#include "server/notify_alerts.h"
+#include "server/notify_sender.h"
 #include "server/state.h"
-#include "signon/secret_file.h"
 #include "spec/spec.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
-#include "sys/secret.h"
 #include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -23,12 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SECRET_MAX = 4096,
-    IDLE_MS = 600 * 1000,        /* a round at least so often: messages grow old */
-    NOTIFY_AGAIN_MS = 15 * 1000, /* between two looks whether a user may get a mail again */
-};
-#define MAILS_PERIOD_US ((int64_t)NOTIFY_MAILS_AT_ONCE * NOTIFY_MAIL_EVERY_MS * 1000)
+enum { IDLE_MS = 600 * 1000 }; /* a round at least so often: messages grow old */
 
 /* A configuration, shared by who uses it just now. */
 struct notify_settings {
@@ -46,18 +38,16 @@ struct notify_watch {
     struct watcher watcher;
     bool has_news;                /* under the watcher's lock */
     struct notify_settings *next; /* likewise: not NULL: the configuration has changed */
-    atomic_bool is_ending;
     _Atomic bool tells, is_by_mail_alone;
-    _Atomic uint64_t sent, dropped, waiting, away;
+    _Atomic uint64_t sent, dropped, waiting;
 
     /* the thread's own */
     struct notify_settings *settings;
     struct store_reader *reader;
-    struct notify_pauses pauses;
-    struct rate_table mails;    /* to users */
+    struct notify_sender sender;
+    struct notify_alerts *alerts;
     struct id_map done;         /* rows that are removed, which the table may still have */
     struct row_numbers removed; /* since the last mail to the core thread */
-    int64_t due_ms;             /* of the next round, monotonic */
 };
 
 static struct notify_settings *settings_of(const struct notify_config *config)
@@ -81,8 +71,8 @@ struct notify_watch *notify_watch_new(struct server *server)
     struct notify_watch *watch = mem_zero(1, sizeof *watch);
     watch->server = server;
     watch->has_news = true; /* what has waited since the last time */
-    secret_random(&watch->mails.map.seed, sizeof watch->mails.map.seed);
-    watch->pauses.places.seed = watch->mails.map.seed;
+    notify_sender_init(&watch->sender);
+    watch->alerts = notify_alerts_new(server);
     watcher_init(&watch->watcher);
     notify_watch_configure(watch, &server->config->notify);
     return watch;
@@ -144,45 +134,6 @@ void notify_watch_wake(struct notify_watch *watch)
     pthread_mutex_unlock(&watch->watcher.lock);
 }
 
-/* --- targets that are away --- */
-
-static void due_by(struct notify_watch *watch, int64_t at_ms)
-{
-    if (at_ms < watch->due_ms)
-        watch->due_ms = at_ms;
-}
-
-static void away_count(struct notify_watch *watch)
-{
-    atomic_store(&watch->away, watch->pauses.target_count);
-}
-
-static void pause_begin(struct notify_watch *watch, const char *name, bool is_target,
-                        const char *why)
-{
-    if (atomic_load(&watch->is_ending)) /* given up by ourselves */
-        return;
-    if (notify_pause_begin(&watch->pauses, name, is_target, clock_monotonic_ms()))
-        log_warning("notify", "%s: messages wait: %s", name, why);
-    away_count(watch);
-}
-
-static void pause_end(struct notify_watch *watch, const char *name)
-{
-    if (notify_pause_end(&watch->pauses, name))
-        log_info("notify", "%s: messages are taken again", name);
-    away_count(watch);
-}
-
-static bool is_paused(struct notify_watch *watch, const char *name)
-{
-    int64_t until_ms;
-    if (!notify_pause_is_on(&watch->pauses, name, clock_monotonic_ms(), &until_ms))
-        return false;
-    due_by(watch, until_ms);
-    return true;
-}
-
 /* --- what is done with rows --- */
 
 static void row_remove(struct notify_watch *watch, uint64_t number)
@@ -238,62 +189,17 @@ static void pile_remove(struct notify_watch *watch, const struct pile *pile, boo
 static bool pile_settle(struct notify_watch *watch, const struct pile *pile, const char *target,
                         const char *to, enum notify_result result, const char *why)
 {
-    if (result == NOTIFY_AWAY) {
-        pause_begin(watch, target, true, why);
-        return false;
-    }
-    pause_end(watch, target);
-    if (result == NOTIFY_LATER) {
-        pause_begin(watch, to, strcmp(target, to) == 0, why);
-        is_paused(watch, to); /* until when */
-        return true;
-    }
-    pause_end(watch, to);
+    notify_sender_settle(&watch->sender, target, to, result, why);
     if (result == NOTIFY_REFUSED)
         log_warning("notify", "%s: a message about %s~%s%s is refused: %s", target,
                     pile->notices[0]->user, pile->notices[0]->job_name,
                     pile->count > 1 ? " and others" : "", why);
-    pile_remove(watch, pile, result == NOTIFY_TAKEN);
-    return true;
+    if (result == NOTIFY_TAKEN || result == NOTIFY_REFUSED)
+        pile_remove(watch, pile, result == NOTIFY_TAKEN);
+    return result != NOTIFY_AWAY;
 }
 
 /* --- mail --- */
-
-/* Wiped and freed by the caller; *secret NULL: there is none. */
-static int secret_get(const char *path, const char *key, char **secret, struct err *err)
-{
-    *secret = NULL;
-    return path ? secret_file_read(path, key, SECRET_MAX, secret, err) : 0;
-}
-
-static void secret_drop(char *secret)
-{
-    if (secret)
-        secret_wipe(secret, strlen(secret));
-    mem_free(secret);
-}
-
-static enum notify_result mail_send(const struct notify_config *config, const char *to,
-                                    struct text message, const atomic_bool *is_ending,
-                                    char why[NOTIFY_WHY_SIZE])
-{
-    const struct notify_smtp_config *from = &config->smtp;
-    char *password;
-    struct err err;
-    if (secret_get(from->password_file, "notifications.smtp.passwordFile", &password, &err) < 0) {
-        snprintf(why, NOTIFY_WHY_SIZE, "%.200s", err.text);
-        return NOTIFY_AWAY;
-    }
-    const struct notify_smtp smtp = {.url = from->url,
-                                     .is_plain = !from->starts_tls,
-                                     .user = from->user,
-                                     .password = password,
-                                     .ca_file = from->ca_file,
-                                     .from = from->from};
-    const enum notify_result result = notify_mail(&smtp, to, message, is_ending, why);
-    secret_drop(password);
-    return result;
-}
 
 /* 1: there is an address; 0: there is none, nor may there be a user; < 0: that is not known. */
 static int address_find(struct notify_watch *watch, const char *user, struct arena *arena,
@@ -321,7 +227,7 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
     int code = pile.count > 0 ? address_find(watch, user, arena, &address, &err) : 0;
     if (code < 0) {
         log_error("notify", "the mail address of %s is not known now: %s", user, err.text);
-        due_by(watch, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
+        notify_sender_due(&watch->sender, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
         return true;
     }
     if (code == 0) {
@@ -333,13 +239,8 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
         return true;
     }
     const char *to = arena_format(arena, "mail to %s", user);
-    if (is_paused(watch, to))
+    if (notify_sender_is_paused(&watch->sender, to) || notify_sender_is_enough(&watch->sender, to))
         return true;
-    if (rate_used(&watch->mails, text_of(user), NOTIFY_MAILS_AT_ONCE, MAILS_PERIOD_US,
-                  clock_monotonic_us()) >= NOTIFY_MAILS_AT_ONCE) {
-        due_by(watch, clock_monotonic_ms() + NOTIFY_AGAIN_MS);
-        return true;
-    }
     cleanup_buf struct buf message = BUF_INIT;
     char why[NOTIFY_WHY_SIZE] = "";
     const struct notify_letter letter = {.from = config->smtp.from,
@@ -350,12 +251,9 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
                                          .now_ms = clock_unix_ms()};
     notify_letter_write(&letter, &message);
     const enum notify_result result =
-        mail_send(config, address, buf_as_text(&message), &watch->is_ending, why);
-    if (result == NOTIFY_TAKEN || result == NOTIFY_REFUSED)
-        rate_take(&watch->mails, text_of(user), NOTIFY_MAILS_AT_ONCE, MAILS_PERIOD_US,
-                  clock_monotonic_us());
+        notify_sender_mail(&watch->sender, to, address, buf_as_text(&message), why);
     if (pile.count == NOTIFY_TOGETHER_MAX) /* the next round may have more for them */
-        due_by(watch, clock_monotonic_ms() + NOTIFY_ROUND_MS);
+        notify_sender_due(&watch->sender, clock_monotonic_ms() + NOTIFY_ROUND_MS);
     return pile_settle(watch, &pile, NOTICE_MAIL, to, result, why);
 }
 
@@ -363,11 +261,11 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
 static void mails_send(struct notify_watch *watch, const struct store_notices *all,
                        struct arena *arena)
 {
-    struct text_map users = {.seed = watch->mails.map.seed};
-    if (!watch->settings->config.has_smtp || is_paused(watch, NOTICE_MAIL))
+    struct text_map users = {.seed = watch->sender.mails.map.seed};
+    if (!watch->settings->config.has_smtp || notify_sender_is_paused(&watch->sender, NOTICE_MAIL))
         return;
     bool goes_on = true;
-    for (size_t i = 0; goes_on && i < all->count && !atomic_load(&watch->is_ending); i++) {
+    for (size_t i = 0; goes_on && i < all->count && !atomic_load(&watch->sender.is_ending); i++) {
         const struct store_notice *row = &all->items[i];
         const struct text user = text_of(row->notice.user);
         if (strcmp(row->target, NOTICE_MAIL) != 0 || text_map_get(&users, user) != MAP_NONE ||
@@ -378,8 +276,6 @@ static void mails_send(struct notify_watch *watch, const struct store_notices *a
         rows_tell(watch);
     }
     text_map_release(&users);
-    if (!goes_on)
-        is_paused(watch, NOTICE_MAIL); /* until when */
 }
 
 int notify_try(const struct notify_config *config, struct text to, struct err *err)
@@ -400,7 +296,7 @@ int notify_try(const struct notify_config *config, struct text to, struct err *e
                                          .portal_url = config->portal_url,
                                          .now_ms = clock_unix_ms()};
     notify_trial_write(&letter, &message);
-    if (mail_send(config, address, buf_as_text(&message), NULL, why) == NOTIFY_TAKEN)
+    if (notify_by_smtp(&config->smtp, address, buf_as_text(&message), NULL, why) == NOTIFY_TAKEN)
         return 0;
     return err_fail(err, ERR_UNAVAILABLE, "", "the mail server has not taken it: %s", why);
 }
@@ -412,17 +308,12 @@ static bool hook_post(struct notify_watch *watch, const struct notify_hook_confi
 {
     cleanup_buf struct buf json = BUF_INIT;
     char why[NOTIFY_WHY_SIZE] = "";
-    char *token;
-    struct err err;
-    if (secret_get(hook->token_file, "notifications.webhooks.tokenFile", &token, &err) < 0)
-        return pile_settle(watch, pile, target, target, NOTIFY_AWAY, err.text);
-    const struct notify_alerts alerts = {.notices = pile->notices,
-                                         .count = pile->count,
-                                         .portal_url = watch->settings->config.portal_url};
-    notify_alerts_write(&alerts, &json);
-    const struct notify_hook to = {.url = hook->url, .token = token, .ca_file = hook->ca_file};
-    const enum notify_result result = notify_post(&to, buf_as_text(&json), &watch->is_ending, why);
-    secret_drop(token);
+    const struct notify_alerts_body body = {.notices = pile->notices,
+                                            .count = pile->count,
+                                            .portal_url = watch->settings->config.portal_url};
+    notify_alerts_write(&body, &json);
+    const enum notify_result result =
+        notify_sender_post(&watch->sender, hook, buf_as_text(&json), why);
     return pile_settle(watch, pile, target, target, result, why);
 }
 
@@ -430,14 +321,13 @@ static void hook_send(struct notify_watch *watch, const struct store_notices *al
                       const struct notify_hook_config *hook, struct arena *arena)
 {
     const char *target = arena_format(arena, NOTICE_HOOK "%s", hook->name);
-    bool goes_on = !is_paused(watch, target);
-    while (goes_on && !atomic_load(&watch->is_ending)) {
+    bool goes_on = !notify_sender_is_paused(&watch->sender, target);
+    while (goes_on && !atomic_load(&watch->sender.is_ending)) {
         struct pile pile;
         pile_make(watch, all, target, NULL, &pile);
         goes_on = pile.count > 0 && hook_post(watch, hook, target, &pile);
         rows_tell(watch);
     }
-    is_paused(watch, target); /* until when, if it is */
 }
 
 /* --- rounds --- */
@@ -520,16 +410,17 @@ static void round_make(struct notify_watch *watch)
     arena_init(&arena);
     struct store_notices all;
     struct err err;
-    watch->due_ms = clock_monotonic_ms() + IDLE_MS;
+    watch->sender.due_ms = clock_monotonic_ms() + IDLE_MS;
+    watch->sender.config = &watch->settings->config;
+    notify_sender_tidy(&watch->sender);
+    notify_alerts_round(watch->alerts, &watch->sender);
     /* some more than may wait, so that what is too many is seen */
     if (store_notices(watch->reader, 2 * NOTIFY_WAITING_MAX, &arena, &all, &err) < 0) {
         log_error("notify", "what waits to be sent cannot be read: %s", err.text);
-        due_by(watch, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
+        notify_sender_due(&watch->sender, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
         return;
     }
     done_tidy(watch, &all);
-    notify_pauses_tidy(&watch->pauses, clock_monotonic_ms());
-    away_count(watch);
     rows_drop(watch, &all);
     mails_send(watch, &all, &arena);
     for (size_t i = 0; i < watch->settings->config.hook_count; i++)
@@ -544,7 +435,8 @@ static bool watch_wait(struct notify_watch *watch, int64_t round_ms)
     pthread_mutex_lock(&watch->watcher.lock);
     while (!watch->watcher.is_ending) {
         const int64_t news_ms = round_ms + NOTIFY_ROUND_MS;
-        const int64_t due_ms = watch->has_news && news_ms < watch->due_ms ? news_ms : watch->due_ms;
+        const int64_t due_ms =
+            watch->has_news && news_ms < watch->sender.due_ms ? news_ms : watch->sender.due_ms;
         if (!watcher_await(&watch->watcher, due_ms))
             break;
     }
@@ -557,7 +449,7 @@ static bool watch_wait(struct notify_watch *watch, int64_t round_ms)
     const bool goes_on = !watch->watcher.is_ending;
     pthread_mutex_unlock(&watch->watcher.lock);
     if (past) /* what was wrong may be right now */
-        notify_pauses_release(&watch->pauses);
+        notify_sender_forget(&watch->sender);
     settings_free(past);
     return goes_on;
 }
@@ -575,8 +467,9 @@ static void *watch_run(void *context)
 
 int notify_watch_start(struct notify_watch *watch, struct err *err)
 {
-    watch->due_ms = INT64_MAX;
     int code = store_reader_open(watch->server->store, &watch->reader, err);
+    if (code == 0)
+        code = notify_alerts_load(watch->alerts, watch->reader, err);
     if (code < 0)
         return code;
     return watcher_start(&watch->watcher, watch_run, watch, "the thread that sends messages", err);
@@ -586,7 +479,7 @@ void notify_watch_stop(struct notify_watch *watch)
 {
     if (!watch)
         return;
-    atomic_store(&watch->is_ending, true);
+    atomic_store(&watch->sender.is_ending, true);
     watcher_stop(&watch->watcher);
 }
 
@@ -598,8 +491,8 @@ void notify_watch_free(struct notify_watch *watch)
     store_reader_close(watch->reader);
     settings_free(watch->settings);
     settings_free(watch->next);
-    notify_pauses_release(&watch->pauses);
-    rate_release(&watch->mails);
+    notify_sender_release(&watch->sender);
+    notify_alerts_free(watch->alerts);
     id_map_release(&watch->done);
     ARRAY_FREE(&watch->removed);
     watcher_release(&watch->watcher);
@@ -617,5 +510,7 @@ void notify_metrics_write(const struct notify_watch *watch, struct buf *out)
                  "Messages about jobs that were given up: refused, too old, or too many.",
                  atomic_load(&watch->dropped));
     metric_write(out, "skep_notice_targets_away", "gauge",
-                 "Mail servers and webhooks that take nothing now.", atomic_load(&watch->away));
+                 "Mail servers and webhooks that take nothing now.",
+                 atomic_load(&watch->sender.away));
+    notify_alerts_metrics_write(watch->alerts, out);
 }

@@ -1,9 +1,10 @@
-/* notify_watch.h — the thread that sends messages about changes of jobs
- * (docs/rfc/0021-notifications.md).
+/* notify_watch.h — the thread that sends messages about changes of jobs, and about alerts
+ * (docs/rfc/0021-notifications.md; those about alerts: notify_alerts.h).
  *
- * What waits stands in the store (the table notices, written by the commits of notices.h); what has
- * been sent, or given up, is removed from it by a mail to the core thread. After a commit with
- * messages it looks at once, but at most once in NOTIFY_ROUND_MS; else when a pause ends.
+ * What waits about jobs stands in the store (the table notices, written by the commits of
+ * notices.h); what has been sent, or given up, is removed from it by a mail to the core thread.
+ * After a commit with messages it looks at once, but at most once in NOTIFY_ROUND_MS; else when a
+ * pause ends.
  */
 #ifndef SERVER_NOTIFY_WATCH_H
 #define SERVER_NOTIFY_WATCH_H
@@ -21,20 +22,14 @@ struct server;
 struct spec;
 struct text;
 
-enum {
-    NOTIFY_ROUND_MS = 1000,
-    NOTIFY_WAITING_MAX = 20000,       /* messages; the oldest go first */
-    NOTIFY_TOGETHER_MAX = 100,        /* changes in one mail, or in one POST */
-    NOTIFY_MAILS_AT_ONCE = 20,        /* to one user; then … */
-    NOTIFY_MAIL_EVERY_MS = 180 * 1000 /* … one of this */
-};
+enum { NOTIFY_WAITING_MAX = 20000 }; /* messages about jobs; the oldest go first */
 
 /* Borrows the server. start: ERR_UNAVAILABLE when no thread can be made. */
 struct notify_watch *notify_watch_new(struct server *server);
 int notify_watch_start(struct notify_watch *watch, struct err *err);
 /* Where messages go from now on; copied. */
 void notify_watch_configure(struct notify_watch *watch, const struct notify_config *config);
-/* There are messages that are durable. Never blocks for long. */
+/* There are messages that are durable, or other alerts than before. Never blocks for long. */
 void notify_watch_wake(struct notify_watch *watch);
 void notify_watch_stop(struct notify_watch *watch); /* gives up what is being sent */
 void notify_watch_free(struct notify_watch *watch);

@@ -176,7 +176,7 @@ static void a_webhook_gets_alertmanager_s_body(void **state)
     cleanup_buf struct buf out = BUF_INIT;
     const struct notice *const notices[] = {&failed, &running};
     (void)state;
-    notify_alerts_write(&(struct notify_alerts){notices, 1, "https://skep.example.org"}, &out);
+    notify_alerts_write(&(struct notify_alerts_body){notices, 1, "https://skep.example.org"}, &out);
     assert_string_equal(
         buf_cstr(&out),
         "{\"version\":\"4\",\"groupKey\":\"{}:{alertname=\\\"PAIJobStatusChange\\\"}\","
@@ -195,7 +195,7 @@ static void a_webhook_gets_alertmanager_s_body(void **state)
         "\"generatorURL\":\"https://skep.example.org/jobs/alice~train\","
         "\"fingerprint\":\"c1d1e6ce11acaad9\"}]}");
     buf_clear(&out);
-    notify_alerts_write(&(struct notify_alerts){notices, 2, NULL}, &out);
+    notify_alerts_write(&(struct notify_alerts_body){notices, 2, NULL}, &out);
     assert_non_null(strstr(out.at, "\"commonLabels\":{\"alertname\":\"PAIJobStatusChange\","
                                    "\"username\":\"alice\",\"virtual_cluster\":\"default\"},"));
     assert_non_null(strstr(out.at, "\"externalURL\":\"\""));
