@@ -88,13 +88,14 @@ static void saved_tell(void *context, const struct service_answer *answer)
         notify_watch_wake(alerts->server->notify_watch);
 }
 
-static void book_save(struct notify_alerts *alerts)
+/* True: it was not stored as it is now. */
+static bool book_save(struct notify_alerts *alerts)
 {
     assert(!atomic_load(&alerts->is_saving));
     buf_clear(&alerts->saving);
     told_book_write(alerts->book, &alerts->saving);
     if (text_equal(buf_as_text(&alerts->saving), buf_as_text(&alerts->saved)))
-        return;
+        return false;
     struct server_mail *mail = mail_new(MAIL_CHANGE);
     struct text value = buf_as_text(&alerts->saving);
     value.at = arena_copy(&mail->arena, value);
@@ -103,6 +104,7 @@ static void book_save(struct notify_alerts *alerts)
     alerts->has_posted = true;
     atomic_store(&alerts->is_saving, true);
     server_post_fact(alerts->server, mail);
+    return true;
 }
 
 /* What was to be stored is, or cannot be. */
@@ -272,10 +274,10 @@ void notify_alerts_round(struct notify_alerts *alerts, struct notify_sender *sen
     targets_find(alerts, sender->config, &arena, &targets);
     if (targets.count > 0 && !book_update(alerts, sender, &arena))
         return;
+    const size_t waiting = told_book_waiting(alerts->book);
     for (size_t i = 0; i < targets.count && !atomic_load(&sender->is_ending); i++)
         target_send(alerts, sender, i, &targets.items[i]);
-    atomic_store(&alerts->waiting, told_book_waiting(alerts->book));
-    book_save(alerts);
+    atomic_store(&alerts->waiting, book_save(alerts) ? waiting : told_book_waiting(alerts->book));
     if (atomic_load(&alerts->has_failed))
         notify_sender_due(sender, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
 }
@@ -283,8 +285,8 @@ void notify_alerts_round(struct notify_alerts *alerts, struct notify_sender *sen
 void notify_alerts_metrics_write(const struct notify_alerts *alerts, struct buf *out)
 {
     metric_write(out, "skep_alert_notices_waiting", "gauge",
-                 "Beginnings and ends of alerts that are to be told, by target, as of the last "
-                 "look.",
+                 "Beginnings and ends of alerts that are to be told, or are told and not stored "
+                 "as such, by target, as of the last look.",
                  atomic_load(&alerts->waiting));
     metric_write(out, "skep_alert_notices_sent_total", "counter",
                  "Beginnings and ends of alerts that were taken, by target.",

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Messages about jobs, from a real skepd to a real mail server and to a webhook: usage: notifications.py SKEPD
+"""Messages about jobs and alerts, from a real skepd to a real mail server and to a webhook: usage: notifications.py SKEPD
 
 The mail server is Debian's exim, by STARTTLS and with a login; refusals for now and for good, kills between the end of a job and the
-delivery, a certificate of a stranger, and the bounds of what waits (docs/rfc/0021-notifications.md).
+delivery, a certificate of a stranger, and the bounds of what waits; alerts that begin and end, over kills and while the webhook is away
+(docs/rfc/0021-notifications.md).
 
-Covers: src/server/notify_watch.c
+Covers: src/server/notify_watch.c, src/server/notify_alerts.c
 """
 
 import collections
@@ -26,6 +27,11 @@ from waits import PATIENCE_S, file_says, until
 SKIP = 77
 KEEP_HOURS, WAITING_MAX, TOGETHER_MAX, AT_ONCE = 48, 20000, 100, 20  # of the RFC
 ASKS = {"extras": {"jobStatusChangeNotification": dict.fromkeys(("running", "succeeded", "stopped", "failed", "retried"), True)}}
+NODE, OPERATOR = "fake0", "ops@example.org"
+ALERTS = {"mail": [OPERATOR], "afterSeconds": 0}
+CORDONED = re.compile(r"NodeCordoned\nSeverity: +warn\nnode_name: +fake0\nWhat: +no task is started on node fake0: cordoned by admin: a disk\nSince: .*\nPage:")
+PARDONED = re.compile(r"NodeCordoned\nSeverity: +warn\nnode_name: +fake0\n.*\nSince: .*\nEnded:")
+NO_END = "0001-01-01T00:00:00Z"
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
 
 
@@ -36,6 +42,8 @@ class Hook:
         self.bodies, self.tokens, self.news = [], [], threading.Condition()
         self.may_answer = threading.Event()
         self.may_answer.set()
+        self.is_held = lambda body: True  # until it may answer
+        self.status, self.cordons = 204, []  # what it answers; and has answered to each alert of a cordon
         hook = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,10 +53,13 @@ class Hook:
                     hook.bodies.append(body)
                     hook.tokens.append(self.headers["Authorization"])
                     hook.news.notify_all()
-                hook.may_answer.wait(PATIENCE_S)
+                if hook.is_held(body):
+                    hook.may_answer.wait(PATIENCE_S)
+                status = hook.status
                 with contextlib.suppress(OSError):  # who asked may have been killed
-                    self.send_response(204)
+                    self.send_response(status)
                     self.end_headers()
+                hook.cordons += [(alert["status"], status) for alert in body["alerts"] if alert["labels"]["alertname"] == "NodeCordoned"]
 
             def log_message(self, *_):
                 pass
@@ -75,14 +86,14 @@ class Hook:
 
 
 class World:
-    def __init__(self, program, has_mail=True, **fake):
-        self.mail, self.hook, self.fake = mail_server.MailServer(), Hook(), fake
+    def __init__(self, program, has_mail=True, alerts=None, **fake):
+        self.mail, self.hook, self.fake, self.alerts = mail_server.MailServer(), Hook(), fake, alerts
         self.server = Skepd(program, {})
         self.smtp = self.mail.section()
         token = self.server.directory / "token"
         token.write_text("hook-token\n")
         token.chmod(0o600)
-        self.hooks = [{"name": "ops", "url": self.hook.url, "tokenFile": str(token), "events": ["failed"]}]
+        self.hooks = [{"name": "ops", "url": self.hook.url, "tokenFile": str(token), "events": ["failed"], "alerts": bool(alerts)}]
         self.configure()
         if has_mail:
             self.mail.start()
@@ -90,7 +101,7 @@ class World:
     def configure(self):
         fake = {"nodes": 1, "cpu": 64, "runMilliseconds": 100} | self.fake
         self.server.write_config({"engine": {"kind": "fake", "fake": fake},
-                                  "notifications": {"portalUrl": "https://skep.example.org", "smtp": self.smtp, "webhooks": self.hooks}})
+                                  "notifications": {"portalUrl": "https://skep.example.org", "smtp": self.smtp, "webhooks": self.hooks} | ({"alerts": self.alerts} if self.alerts else {})})
 
     def reload(self):
         self.configure()
@@ -134,6 +145,29 @@ class World:
         """What all mails said: (job, state) → how often."""
         text = "\n".join(mail.get_content() for mail in self.mail.mails())
         return collections.Counter(re.findall(r"^Job: +(\S+)\nState: +(\S+)$", text, re.MULTILINE))
+
+    def cordon(self, reason):
+        self.server.call("PUT", f"/api/v2/nodes/{NODE}/cordon", json.dumps({"reason": reason}))
+
+    def uncordon(self):
+        self.server.call("PUT", f"/api/v2/nodes/{NODE}/uncordon")
+
+    def cordons(self):
+        """What the webhook was told of the node's cordon: (status, startsAt, endsAt, fingerprint), each time."""
+        return [(alert["status"], alert["startsAt"], alert["endsAt"], alert["fingerprint"])
+                for alert in self.hook.alerts() if alert["labels"]["alertname"] == "NodeCordoned"]
+
+    def wait_cordons(self, count):
+        self.hook.wait(lambda alerts: sum(alert["labels"]["alertname"] == "NodeCordoned" for alert in alerts) >= count)
+        return self.cordons()
+
+    def wait_mail(self, words):
+        """Until mails to the operators say so; how often they do."""
+        def texts():
+            return [mail.get_content() for mail in self.mail.mails() if mail["Envelope-to"] == OPERATOR]
+
+        self.mail.wait_mails(lambda _: any(re.search(words, text) for text in texts()))
+        return sum(len(re.findall(words, text)) for text in texts())
 
     def wait_change(self, *change):
         self.mail.wait_mails(lambda _: self.changes()[change])
@@ -282,7 +316,71 @@ def what_waits_is_bounded(program):
         assert changes == {(f"alice~job{number}", "SUCCEEDED"): 1 for number in range(old + many, old + many + AT_ONCE * TOGETHER_MAX)}
 
 
-TESTS = [a_job_is_told_of, a_failure_says_why, a_kill_before_the_delivery_loses_nothing, a_kill_during_the_delivery_doubles_and_says_so,
+def operators_are_told_of_an_alert_and_its_end(program):
+    with World(program, alerts=ALERTS) as world:
+        world.cordon("a disk")
+        (status, begin, end, fingerprint), = world.wait_cordons(1)
+        assert (status, end) == ("firing", NO_END), world.cordons()
+        assert world.wait_mail(CORDONED) == 1
+        shown, = [alert for alert in world.server.call("GET", "/api/v2/alerts") if alert["labels"]["alertname"] == "NodeCordoned"]
+        assert (shown["startsAt"], shown["fingerprint"]) == (begin, fingerprint), shown
+        world.uncordon()
+        assert world.wait_mail(PARDONED) == 1
+        told = world.wait_cordons(2)
+        assert len(told) == 2 and told[1][:2] == ("resolved", begin) and told[1][2] >= begin and told[1][3] == fingerprint, told
+        groups = [body for body in world.hook.bodies if body["groupLabels"] == {"alertname": "NodeCordoned"}]
+        assert [body["status"] for body in groups] == ["firing", "resolved"], groups
+        assert len({body["groupKey"] for body in groups}) == 1, groups
+        assert world.wait_mail(CORDONED) == 1
+        world.wait_metric("skep_alert_notices_waiting", 0)
+
+
+def a_kill_repeats_no_alert_and_forgets_no_end(program):
+    with World(program, alerts=ALERTS) as world:
+        world.cordon("a disk")
+        world.wait_cordons(1)
+        world.wait_mail(CORDONED)
+        world.wait_metric("skep_alert_notices_waiting", 0)  # that it was told is stored
+        world.server.kill()
+        world.server.start()
+        world.uncordon()
+        told = world.wait_cordons(2)
+        assert [status for status, *_ in told] == ["firing", "resolved"], told
+        assert world.wait_mail(PARDONED) == 1 and world.wait_mail(CORDONED) == 1
+
+
+def an_end_reaches_who_may_have_heard_of_the_beginning(program):
+    """Killed before the receiver answers; when the server is back the alert has ended."""
+    with World(program, alerts=ALERTS) as world:
+        world.hook.is_held = lambda body: body["groupLabels"]["alertname"] == "NodeCordoned"
+        world.hook.may_answer.clear()
+        world.cordon("a disk")
+        (_, begin, _, fingerprint), = world.wait_cordons(1)
+        world.server.kill()
+        world.hook.may_answer.set()
+        with contextlib.closing(sqlite3.connect(world.server.data / "skep.db")) as database, database:
+            assert database.execute("UPDATE nodes SET is_closed = 0").rowcount == 1
+        world.server.start()
+        told = world.wait_cordons(2)
+        assert [(status, since, name) for status, since, _, name in told] == [("firing", begin, fingerprint), ("resolved", begin, fingerprint)], told
+
+
+def a_webhook_that_was_away_is_told_what_stands(program):
+    with World(program, alerts=ALERTS) as world:
+        world.hook.status = 503
+        world.cordon("a disk")
+        world.log_says("webhook:ops: messages wait: it answers with status 503")
+        assert world.wait_mail(CORDONED) == 1  # others do not wait for it
+        world.hook.status = 204
+        world.reload()  # at once
+        until(lambda: ("firing", 204) in world.hook.cordons, lambda: f"{world.hook.cordons}\n{world.server.tail()}")
+        world.uncordon()
+        until(lambda: ("resolved", 204) in world.hook.cordons, lambda: f"{world.hook.cordons}\n{world.server.tail()}")
+
+
+TESTS = [operators_are_told_of_an_alert_and_its_end, a_kill_repeats_no_alert_and_forgets_no_end, an_end_reaches_who_may_have_heard_of_the_beginning,
+         a_webhook_that_was_away_is_told_what_stands,
+         a_job_is_told_of, a_failure_says_why, a_kill_before_the_delivery_loses_nothing, a_kill_during_the_delivery_doubles_and_says_so,
          who_does_not_take_now_is_asked_again, who_never_takes_is_given_up, nothing_goes_to_a_stranger, what_waits_is_bounded]
 
 
