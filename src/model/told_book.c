@@ -100,7 +100,7 @@ void told_book_targets(struct told_book *book, const char *const *names, size_t 
 
 /* --- what stands --- */
 
-struct taking {
+struct told_taking {
     const struct told_rules *rules;
     int64_t now_ms;
     struct told_round *round;
@@ -157,7 +157,7 @@ static void entry_add(struct told_book *book, const struct told_entry *entry)
 }
 
 /* Has it been so since then for long enough? Else it will be. */
-static bool ripe_check(const struct taking *taking, int64_t since_ms)
+static bool ripe_check(const struct told_taking *taking, int64_t since_ms)
 {
     const int64_t ripe_ms = since_ms + taking->rules->after_ms;
     if (taking->now_ms >= ripe_ms)
@@ -168,7 +168,7 @@ static bool ripe_check(const struct taking *taking, int64_t since_ms)
     return false;
 }
 
-static void first_take(struct told_book *book, const struct taking *taking,
+static void first_take(struct told_book *book, const struct told_taking *taking,
                        const struct alert *alert)
 {
     const bool is_error = alert_is_error(alert);
@@ -195,7 +195,7 @@ static void severity_raise(struct told_book *book, struct told_entry *entry,
     keys_map(book);
 }
 
-static void standing_take(struct told_book *book, const struct taking *taking,
+static void standing_take(struct told_book *book, const struct told_taking *taking,
                           const struct alert *alert)
 {
     struct told_entry *entry = entry_find(book, alert);
@@ -220,7 +220,7 @@ static void ended_take(struct told_book *book, const struct alert *alert)
 }
 
 /* Of one that does not stand: is it still needed? */
-static bool over_is_kept(const struct taking *taking, struct told_entry *entry)
+static bool over_is_kept(const struct told_taking *taking, struct told_entry *entry)
 {
     struct alert *alert = &entry->copy.alert;
     if (!alert->ended_ms)
@@ -232,7 +232,7 @@ static bool over_is_kept(const struct taking *taking, struct told_entry *entry)
     return false;
 }
 
-static void over_take(struct told_book *book, const struct taking *taking)
+static void over_take(struct told_book *book, const struct told_taking *taking)
 {
     size_t kept = 0;
     for (size_t i = 0; i < book->entries.count; i++) {
@@ -251,7 +251,7 @@ static void over_take(struct told_book *book, const struct taking *taking)
 void told_book_take(struct told_book *book, const struct alert *alerts, size_t count,
                     const struct told_rules *rules, int64_t now_ms, struct told_round *round)
 {
-    const struct taking taking = {rules, now_ms, round};
+    const struct told_taking taking = {rules, now_ms, round};
     *round = (struct told_round){0};
     if (book->target_count == 0)
         return;

@@ -28,14 +28,14 @@ struct notify_alerts {
 };
 
 /* One or the other. */
-struct target {
+struct alert_target {
     const char *name; /* as it is stored */
     const char *address;
     const struct notify_hook_config *hook;
 };
 
-struct target_list {
-    struct target items[TARGETS_MAX];
+struct alert_target_list {
+    struct alert_target items[TARGETS_MAX];
     size_t count;
 };
 
@@ -122,17 +122,17 @@ static void saved_take(struct notify_alerts *alerts)
 /* --- targets --- */
 
 static void targets_find(struct notify_alerts *alerts, const struct notify_config *config,
-                         struct arena *arena, struct target_list *targets)
+                         struct arena *arena, struct alert_target_list *targets)
 {
     const char *names[TARGETS_MAX];
     targets->count = 0;
     for (size_t i = 0; i < config->alerts.mail_count; i++)
         targets->items[targets->count++] =
-            (struct target){.name = arena_format(arena, "mail to %s", config->alerts.mail[i]),
-                            .address = config->alerts.mail[i]};
+            (struct alert_target){.name = arena_format(arena, "mail to %s", config->alerts.mail[i]),
+                                  .address = config->alerts.mail[i]};
     for (size_t i = 0; i < config->hook_count; i++)
         if (config->hooks[i].has_alerts)
-            targets->items[targets->count++] = (struct target){
+            targets->items[targets->count++] = (struct alert_target){
                 .name = arena_format(arena, NOTICE_HOOK "%s", config->hooks[i].name),
                 .hook = &config->hooks[i]};
     for (size_t i = 0; i < targets->count; i++)
@@ -142,14 +142,15 @@ static void targets_find(struct notify_alerts *alerts, const struct notify_confi
 
 /* --- sending --- */
 
-struct pile {
+struct alert_pile {
     const struct alert *items[NOTIFY_TOGETHER_MAX];
     size_t count;
 };
 
 /* True: the target may be asked for more. */
-static bool pile_settle(struct notify_alerts *alerts, size_t number, const struct target *target,
-                        const struct pile *pile, enum notify_result result, const char *why)
+static bool pile_settle(struct notify_alerts *alerts, size_t number,
+                        const struct alert_target *target, const struct alert_pile *pile,
+                        enum notify_result result, const char *why)
 {
     if (result == NOTIFY_AWAY || result == NOTIFY_LATER)
         return false;
@@ -163,9 +164,9 @@ static bool pile_settle(struct notify_alerts *alerts, size_t number, const struc
 }
 
 static void mail_send(struct notify_alerts *alerts, struct notify_sender *sender, size_t number,
-                      const struct target *target)
+                      const struct alert_target *target)
 {
-    struct pile pile;
+    struct alert_pile pile;
     pile.count = told_book_due(alerts->book, number, NULL, pile.items, NOTIFY_TOGETHER_MAX);
     if (pile.count == 0 || notify_sender_is_paused(sender, NOTICE_MAIL) ||
         notify_sender_is_paused(sender, target->name) ||
@@ -190,9 +191,9 @@ static void mail_send(struct notify_alerts *alerts, struct notify_sender *sender
 
 /* One group. False: nothing is due, or the webhook is away. */
 static bool hook_post(struct notify_alerts *alerts, struct notify_sender *sender, size_t number,
-                      const struct target *target)
+                      const struct alert_target *target)
 {
-    struct pile pile;
+    struct alert_pile pile;
     const struct alert *first;
     if (told_book_due(alerts->book, number, NULL, &first, 1) == 0 ||
         notify_sender_is_paused(sender, target->name))
@@ -213,7 +214,7 @@ static bool hook_post(struct notify_alerts *alerts, struct notify_sender *sender
 }
 
 static void target_send(struct notify_alerts *alerts, struct notify_sender *sender, size_t number,
-                        const struct target *target)
+                        const struct alert_target *target)
 {
     if (atomic_load(&alerts->has_failed)) /* what is sent need not be durable */
         told_book_announce(alerts->book, number);
@@ -265,7 +266,7 @@ static bool book_update(struct notify_alerts *alerts, struct notify_sender *send
 
 void notify_alerts_round(struct notify_alerts *alerts, struct notify_sender *sender)
 {
-    struct target_list targets;
+    struct alert_target_list targets;
     if (atomic_load(&alerts->is_saving)) /* its end brings a round */
         return;
     cleanup_arena struct arena arena;

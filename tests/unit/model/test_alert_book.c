@@ -282,13 +282,9 @@ static void damage_is_found(void **state)
 
 #define BOOK(test) cmocka_unit_test_setup_teardown(test, begin, end)
 static const struct CMUnitTest tests[] = {
-    BOOK(one_begins_stands_and_ends),
-    BOOK(what_has_changed_is_said),
-    BOOK(what_comes_again_at_once_goes_on),
-    BOOK(a_short_one_is_kept_only_when_its_time_is_known),
-    BOOK(what_cannot_be_known_stays),
-    BOOK(old_ones_go),
-    BOOK(what_is_written_is_read_again),
-    BOOK(damage_is_found),
+    BOOK(one_begins_stands_and_ends),       BOOK(what_has_changed_is_said),
+    BOOK(what_comes_again_at_once_goes_on), BOOK(a_short_one_is_kept_only_when_its_time_is_known),
+    BOOK(what_cannot_be_known_stays),       BOOK(old_ones_go),
+    BOOK(what_is_written_is_read_again),    BOOK(damage_is_found),
 };
 UNIT_FILE(tests, NULL, NULL);
