@@ -10,11 +10,12 @@
 static const char MAGIC[4] = {'t', 'l', 'd', '1'};
 
 struct told_entry {
-    struct alert_copy copy;
-    uint32_t heard, told; /* targets: who may have heard that it stands; who has been told */
-    size_t size;          /* in bytes, as it is written */
-    bool is_found;        /* this round shows that it stands */
-    bool is_ripe;         /* it has stood, or has been over, for long enough */
+    struct alert_copy copy; /* ended_ms: once that is to be said */
+    int64_t over_ms;        /* when it has ended; 0: it stands */
+    uint32_t heard, told;   /* targets: who may have heard that it stands; who has been told */
+    size_t size;            /* in bytes, as it is written */
+    bool is_found;          /* this round shows that it stands */
+    bool is_ripe;           /* it has stood, or has been over, for long enough */
 };
 
 struct told_book {
@@ -117,7 +118,7 @@ static struct told_entry *entry_find(const struct told_book *book, const struct 
 static void entry_write(const struct told_entry *entry, struct buf *out)
 {
     buf_put_u64(out, (uint64_t)entry->copy.alert.since_ms);
-    buf_put_u64(out, (uint64_t)entry->copy.alert.ended_ms);
+    buf_put_u64(out, (uint64_t)entry->over_ms);
     buf_put_u32(out, entry->heard);
     buf_put_u32(out, entry->told);
     alert_words_write(&entry->copy.alert, out);
@@ -205,7 +206,7 @@ static void standing_take(struct told_book *book, const struct told_taking *taki
     }
     entry->is_found = true;
     entry->copy.alert.since_ms = alert->since_ms;
-    entry->copy.alert.ended_ms = 0;
+    entry->copy.alert.ended_ms = entry->over_ms = 0;
     entry->is_ripe = ripe_check(taking, alert->since_ms);
     severity_raise(book, entry, alert);
 }
@@ -214,19 +215,20 @@ static void standing_take(struct told_book *book, const struct told_taking *taki
 static void ended_take(struct told_book *book, const struct alert *alert)
 {
     struct told_entry *entry = entry_find(book, alert);
-    if (entry && !entry->is_found && !entry->copy.alert.ended_ms &&
+    if (entry && !entry->is_found && !entry->over_ms &&
         alert->ended_ms >= entry->copy.alert.since_ms)
-        entry->copy.alert.ended_ms = alert->ended_ms;
+        entry->over_ms = alert->ended_ms;
 }
 
 /* Of one that does not stand: is it still needed? */
 static bool over_is_kept(const struct told_taking *taking, struct told_entry *entry)
 {
     struct alert *alert = &entry->copy.alert;
-    if (!alert->ended_ms)
-        alert->ended_ms = taking->now_ms > alert->since_ms ? taking->now_ms : alert->since_ms;
-    entry->is_ripe = ripe_check(taking, alert->ended_ms);
-    if (entry->heard && taking->now_ms - alert->ended_ms <= taking->rules->keep_ms)
+    if (!entry->over_ms)
+        entry->over_ms = taking->now_ms > alert->since_ms ? taking->now_ms : alert->since_ms;
+    entry->is_ripe = ripe_check(taking, entry->over_ms);
+    alert->ended_ms = entry->is_ripe ? entry->over_ms : 0;
+    if (entry->heard && taking->now_ms - entry->over_ms <= taking->rules->keep_ms)
         return true;
     taking->round->given_up += (size_t)__builtin_popcount(entry->heard);
     return false;
@@ -270,12 +272,12 @@ void told_book_take(struct told_book *book, const struct alert *alerts, size_t c
 
 static bool end_is_due(const struct told_entry *entry, uint32_t bit)
 {
-    return entry->copy.alert.ended_ms && entry->is_ripe && (entry->heard & bit);
+    return entry->over_ms && entry->is_ripe && (entry->heard & bit);
 }
 
 static bool beginning_is_due(const struct told_entry *entry, uint32_t bit)
 {
-    return !entry->copy.alert.ended_ms && entry->is_ripe && !(entry->told & bit);
+    return !entry->over_ms && entry->is_ripe && !(entry->told & bit);
 }
 
 bool told_book_announce(struct told_book *book, size_t target)
@@ -395,7 +397,7 @@ static bool entry_read(struct told_book *book, struct cursor *cursor, struct are
     struct alert alert = {0};
     struct told_entry entry = {0};
     alert.since_ms = (int64_t)cursor_u64(cursor);
-    alert.ended_ms = (int64_t)cursor_u64(cursor);
+    entry.over_ms = (int64_t)cursor_u64(cursor);
     entry.heard = cursor_u32(cursor);
     entry.told = cursor_u32(cursor);
     if (!alert_words_read(cursor, arena, &alert))

@@ -50,7 +50,8 @@ bool told_book_announce(struct told_book *book, size_t target);
  * it is changed. */
 size_t told_book_due(const struct told_book *book, size_t target, const char *name,
                      const struct alert **alerts, size_t most);
-/* What the target was told and still stands, of this name; `left`: how many more than `most`. */
+/* What the target was told of and still stands for it, of this name: also what has ended, as long
+ * as that is not to be said. `left`: how many more than `most`. */
 size_t told_book_standing(const struct told_book *book, size_t target, const char *name,
                           const struct alert **alerts, size_t most, size_t *left);
 /* It knows now, or has refused to. */

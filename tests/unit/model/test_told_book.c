@@ -320,6 +320,16 @@ static void what_stands_fills_a_group(void **state)
     assert_int_equal(told_book_standing(own->book, 0, NULL, alerts, MANY, &left), 3);
     assert_int_equal(left, 0);
     assert_int_equal(told_book_standing(own->book, 1, NULL, alerts, MANY, &left), 0);
+    /* of what is over, but not for long enough, the target still has to think that it stands */
+    take(own, 310, "c@100-305 X@100 b@100-300");
+    assert_int_equal(told_book_standing(own->book, 0, "Node", alerts, MANY, &left), 2);
+    assert_int_equal(alerts[0]->ended_ms, 0);
+    take(own, 360, "c@100-305 X@100 b@100-300");
+    assert_int_equal(told_book_standing(own->book, 0, "Node", alerts, MANY, &left), 1);
+    assert_string_equal(alerts[0]->labels[0].value, "c");
+    assert_int_equal(told_book_due(own->book, 0, "Node", alerts, 2), 2);
+    assert_string_equal(alerts[1]->labels[0].value, "b");
+    assert_int_equal(alerts[1]->ended_ms, 300);
 }
 
 static void it_is_bounded(void **state)
