@@ -141,7 +141,7 @@ static bool change_grows(enum store_change_kind kind)
 {
     return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_GROUP_ADD ||
            kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING || kind == CHANGE_TEMPLATE_ADD ||
-           kind == CHANGE_TEMPLATE_SET;
+           kind == CHANGE_TEMPLATE_SET || kind == CHANGE_REQUEST_ADD;
 }
 
 /* Read a job file and check everything that can be checked off the core thread. */
@@ -403,6 +403,21 @@ static void template_copy(struct server_mail *mail, const struct store_template 
     to->reviewer = kept(mail, from->reviewer);
 }
 
+static void request_copy(struct server_mail *mail, const struct store_request *from)
+{
+    struct store_request *to = &mail->change.request.row;
+    to->id = kept(mail, from->id);
+    to->user = kept(mail, from->user);
+    to->virtual_cluster = kept(mail, from->virtual_cluster);
+    to->email = kept(mail, from->email);
+    to->password_hash = kept(mail, from->password_hash);
+    to->address = kept(mail, from->address);
+    to->why = kept(mail, from->why);
+    to->decider = kept(mail, from->decider);
+    to->answer = kept(mail, from->answer);
+    to->group = kept(mail, from->group);
+}
+
 static void change_copy(struct server_mail *mail, const struct store_change *from)
 {
     struct store_change *to = &mail->change;
@@ -455,6 +470,11 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_SUBMIT_KEYS_TRIM:
     case CHANGE_GPU_USE_TRIM:
     case CHANGE_ACCOUNTS:
+    case CHANGE_REQUESTS_TRIM:
+        return;
+    case CHANGE_REQUEST_ADD:
+    case CHANGE_REQUEST_ACT:
+        request_copy(mail, &from->request.row);
         return;
     case CHANGE_QUOTAS:
         to->quotas.holder = kept(mail, from->quotas.holder);

@@ -236,6 +236,15 @@ static void submit_keys_retain(struct mail_list *list, int64_t now)
     list_add(list, mail);
 }
 
+static void requests_retain(struct mail_list *list, int64_t now)
+{
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+    mail->change = (struct store_change){.kind = CHANGE_REQUESTS_TRIM,
+                                         .before_ms = now - (int64_t)REQUEST_KEEP_DAYS * DAY_MS,
+                                         .most = REQUESTS_CLOSED_MAX};
+    list_add(list, mail);
+}
+
 struct server_mail *server_upkeep(struct server *server)
 {
     const struct retention_config *retention = &server->config->retention;
@@ -266,6 +275,7 @@ struct server_mail *server_upkeep(struct server *server)
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
     change_before(&list, CHANGE_GPU_USE_TRIM, now - (int64_t)GPU_USE_DAYS * DAY_MS);
     submit_keys_retain(&list, now);
+    requests_retain(&list, now);
     audit_retain(retention, &list, now);
     if (clock_monotonic_ms() - server->core.begin_ms >= UPKEEP_MS)
         lose_unseen_nodes(server, &list);

@@ -1,4 +1,5 @@
-/* audit_state.c — what users, groups, tokens and templates are before and after a change of them.
+/* audit_state.c — what users, groups, tokens, templates and requests are before and after a change
+ * of them.
  *
  * Of passwords, and of extensions (keys and tokens stand there), only that they differ is told; of
  * a group's extension the access list, which gives rights, is told in full. Of a template's
@@ -217,6 +218,26 @@ static int template_state(struct store *store, const char *id, struct arena *are
     return 0;
 }
 
+/* With what the user may use: an acceptance changes that. */
+static int request_state(struct store *store, const char *id, struct arena *arena,
+                         struct audit_state *state, struct err *err)
+{
+    struct store_request row;
+    int code = request_read(&store->session, text_of(id), arena, &row, err);
+    if (code <= 0)
+        return code;
+    add_string(state, "kind", request_kind_name(row.kind), arena);
+    add_string(state, "user", row.user, arena);
+    add_string(state, "virtualCluster", row.virtual_cluster, arena);
+    add_string(state, "email", row.email, arena);
+    add_string(state, "why", row.why, arena);
+    add_string(state, "status", request_state_name(row.state), arena);
+    add_string(state, "answer", row.answer, arena);
+    add_string(state, "group", row.group, arena);
+    code = add_memberships(store, row.user, arena, state, err);
+    return code < 0 ? code : add_clusters(store, false, row.user, arena, state, err);
+}
+
 void audit_subject_of(const struct store_change *change, const char **kind, const char **name)
 {
     switch (change->kind) {
@@ -253,6 +274,10 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_TEMPLATE_STAR:
         *kind = "template", *name = change->template.row.id;
         return;
+    case CHANGE_REQUEST_ADD:
+    case CHANGE_REQUEST_ACT:
+        *kind = "request", *name = change->request.row.id;
+        return;
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:
     case CHANGE_SETTING:
@@ -268,6 +293,7 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_GPU_USE_TRIM:
     case CHANGE_NOTICE_ADD:
     case CHANGE_NOTICES_REMOVE:
+    case CHANGE_REQUESTS_TRIM:
     case CHANGE_RESEAL:
         return;
     }
@@ -284,6 +310,8 @@ int audit_state_read(struct store *store, const struct store_change *change, str
         return user_state(store, name, arena, state, err);
     if (strcmp(kind, "group") == 0)
         return group_state(store, name, arena, state, err);
+    if (strcmp(kind, "request") == 0)
+        return request_state(store, name, arena, state, err);
     if (strcmp(kind, "template") == 0)
         return template_state(store, name, arena, state, err);
     return strcmp(kind, "token") == 0 ? token_state(store, name, arena, state, err) : 0;

@@ -160,6 +160,12 @@ static int write_change(struct store *store, struct store_change *change, struct
         return template_use(store, change, err);
     case CHANGE_TEMPLATE_STAR:
         return template_star(store, change, err);
+    case CHANGE_REQUEST_ADD:
+        return request_add(store, change, err);
+    case CHANGE_REQUEST_ACT:
+        return request_act(store, change, err);
+    case CHANGE_REQUESTS_TRIM:
+        return requests_trim(store, change, err);
     case CHANGE_NOTICE_ADD:
         return notice_add(store, change, err);
     case CHANGE_NOTICES_REMOVE:
@@ -287,7 +293,8 @@ static void news_records(struct store *store, const struct output *output)
 /* Of what a user may have and do. */
 static bool is_of_accounts(enum store_change_kind kind)
 {
-    return kind == CHANGE_QUOTAS || (kind >= CHANGE_USER_ADD && kind <= CHANGE_GROUP_REMOVE);
+    return kind == CHANGE_QUOTAS || kind == CHANGE_REQUEST_ACT ||
+           (kind >= CHANGE_USER_ADD && kind <= CHANGE_GROUP_REMOVE);
 }
 
 /* A login may end the oldest one of its user. */

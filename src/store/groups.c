@@ -70,6 +70,11 @@ static const char end_change[] = "RELEASE SAVEPOINT account_change";
 static const char insert_grant[] = "INSERT INTO grants (is_group, holder, kind, subject) "
                                    "VALUES (?,?,?,?) ON CONFLICT DO NOTHING";
 static const char delete_grants[] = "DELETE FROM grants WHERE is_group = ? AND holder = ?";
+static const char count_grants[] =
+    "SELECT count(*) FROM grants WHERE is_group = ? AND holder = ? AND kind = ?";
+static const char count_giving[] =
+    "SELECT count(*) FROM groups WHERE name = ?1 AND is_admin = 0 AND (?2 = '' OR EXISTS (SELECT 1 "
+    "FROM grants WHERE is_group = 1 AND holder = ?1 AND kind = ?3 AND subject = ?2))";
 static const char select_grants[] = "SELECT holder, subject FROM grants WHERE is_group = ? AND "
                                     "holder = ? AND kind = ? ORDER BY subject";
 /* of users, or groups, whose names are from ?1 to ?2 */
@@ -223,6 +228,43 @@ int user_rights_remove(struct store *store, const char *user, struct err *err)
     if (code == 0)
         code = grants_put(store, false, user, &(struct store_names){0}, err);
     return code == 0 ? quotas_remove(store, false, user, err) : code;
+}
+
+int user_cluster_add(struct store *store, struct store_change *change, const char *user,
+                     const char *cluster, struct err *err)
+{
+    assert(user && *user && cluster && *cluster);
+    struct sql sql = sql_of(&store->session, count_grants);
+    int64_t count = 0;
+    sql_put_int(&sql, false);
+    sql_put_string(&sql, user);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    int code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    if (count >= STORE_GRANTS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "at most %d virtual clusters can be granted",
+                      STORE_GRANTS_MAX);
+    sql = sql_of(&store->session, insert_grant);
+    sql_put_int(&sql, false);
+    sql_put_string(&sql, user);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    sql_put_string(&sql, cluster);
+    return sql_run(&sql, NULL, err);
+}
+
+int user_group_gives(struct store *store, const char *group, const char *cluster, bool *gives,
+                     struct err *err)
+{
+    assert(group && *group && gives);
+    struct sql sql = sql_of(&store->session, count_giving);
+    int64_t count = 0;
+    sql_put_string(&sql, group);
+    sql_put_string(&sql, cluster);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    int code = sql_number(&sql, &count, err);
+    *gives = count > 0;
+    return code;
 }
 
 static void row_put(struct sql *sql, const struct store_group *group)

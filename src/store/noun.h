@@ -150,6 +150,21 @@ int notice_add(struct store *store, const struct store_change *change, struct er
 int notices_remove(struct store *store, const struct store_change *change, struct err *err);
 int submit_keys_remove(struct store *store, const char *user, struct err *err);
 
+int request_add(struct store *store, struct store_change *change, struct err *err);
+int request_act(struct store *store, struct store_change *change, struct err *err);
+int requests_trim(struct store *store, const struct store_change *change, struct err *err);
+/* A user's own ones for virtual clusters. */
+int requests_remove(struct store *store, const char *user, struct err *err);
+/* 1: there is one of this id, 0: there is none. */
+int request_read(struct session *session, struct text id, struct arena *arena,
+                 struct store_request *row, struct err *err);
+/* A user who exists may use one more virtual cluster; idempotent. change->code: ERR_TOO_BIG. */
+int user_cluster_add(struct store *store, struct store_change *change, const char *user,
+                     const char *cluster, struct err *err);
+/* Does the group grant the virtual cluster ("": any), and does it make no administrators? */
+int user_group_gives(struct store *store, const char *group, const char *cluster, bool *gives,
+                     struct err *err);
+
 int template_add(struct store *store, struct store_change *change, struct err *err);
 int template_set(struct store *store, struct store_change *change, struct err *err);
 int template_remove(struct store *store, struct store_change *change, struct err *err);

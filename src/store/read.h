@@ -418,6 +418,21 @@ int store_template_version(struct store_reader *reader, const char *id, int64_t 
                            struct arena *arena, struct store_template_version *version,
                            struct err *err);
 
+/* Requests, in no order. */
+struct request_filter {
+    struct text user; /* whose requests for virtual clusters; "": all, for accounts too */
+    bool is_open;     /* only those that are */
+};
+struct store_requests {
+    struct store_request *items;
+    size_t count;
+};
+int store_requests(struct store_reader *reader, const struct request_filter *filter,
+                   struct arena *arena, struct store_requests *requests, struct err *err);
+/* ERR_NOT_FOUND. */
+int store_request(struct store_reader *reader, struct text id, struct arena *arena,
+                  struct store_request *request, struct err *err);
+
 /* Audit records, the newest first. */
 struct audit_filter {
     struct text user, subject;  /* "": all */

@@ -16,6 +16,7 @@
 #include "core/output.h"
 #include "model/notice.h"
 #include "model/quota.h"
+#include "model/request.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -217,6 +218,24 @@ struct store_template {
     bool is_starred;                        /* … by who reads it */
 };
 
+/* What somebody asks administrators for: docs/rfc/0022-requests.md. Strings may be NULL: "". */
+struct store_request {
+    const char *id; /* never used again */
+    enum request_kind kind;
+    enum request_state state;
+    const char *user;            /* who asks; of an account: who the visitor wants to be */
+    const char *virtual_cluster; /* "" of an account; the next three "" of the other kind */
+    const char *email;
+    const char *password_hash; /* never read */
+    const char *address;       /* from where a visitor asked */
+    const char *why;
+    int64_t asked_ms;
+    int64_t decided_ms; /* or withdrawn; 0: it is open */
+    const char *decider, *answer;
+    const char *group;  /* by which it was granted; "": to the user alone */
+    bool is_name_taken; /* only read, of an account: there is a user of this name */
+};
+
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
@@ -270,6 +289,13 @@ enum store_change_kind {
                                * changed since `template.row.updated_ms` */
     CHANGE_TEMPLATE_USE,      /* one more job was submitted from it; ERR_NOT_FOUND */
     CHANGE_TEMPLATE_STAR,     /* of template.user, put or taken away; idempotent; ERR_NOT_FOUND */
+    CHANGE_REQUEST_ADD,       /* ERR_CONFLICT: the user has an open one for this virtual cluster;
+                               * ERR_NOT_FOUND user; ERR_TOO_BIG; ERR_BUSY: too many visitors wait */
+    CHANGE_REQUEST_ACT,       /* state, decided_ms, decider, answer and group as `act` has it, and
+                               * what it grants. ERR_NOT_FOUND request, user or group; ERR_CONFLICT:
+                               * it is decided, the group does not grant it, or the name is taken */
+    CHANGE_REQUESTS_TRIM,     /* decided ones, and open ones for accounts, of before `before_ms`; of
+                               * decided ones the oldest beyond `most` */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -317,6 +343,10 @@ struct store_change {
             int64_t seen_ms;  /* SET: updated_ms of the row that was changed; 0: of any */
             int64_t now_ms;   /* USE */
         } template;
+        struct {
+            struct store_request row; /* ACT: id, decided_ms, decider, answer and group */
+            enum request_act act;
+        } request;
         struct {
             const char *target;
             struct notice row;

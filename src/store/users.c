@@ -176,6 +176,8 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
         code = submit_keys_remove(store, change->user.name, err);
     if (code == 0)
         code = templates_remove(store, change->user.name, err);
+    if (code == 0)
+        code = requests_remove(store, change->user.name, err);
     return code == 0 ? tokens_remove_all(store, change->user.name, err) : code;
 }
 
