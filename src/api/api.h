@@ -71,6 +71,7 @@ struct api_config {
      * there when the API speaks it and the second is https. NULL: no web ports. */
     const char *web_listen, *web_origin;
     bool is_config_shared, is_log_shared;
+    bool has_sign_up;             /* visitors may ask for accounts */
     bool is_v1_read_open;         /* lists and details of API v1 need no token, as in early PAI */
     struct offered_images images; /* prepared ones, which the portal offers */
     const char *manual_url, *feedback_url; /* for the portal's help; NULL: none */

@@ -34,7 +34,8 @@ void audit_subject(struct call *call, const char *kind, struct text name)
 /* The last part of the route's path that names something. */
 static void subject_of_path(struct call *call)
 {
-    static const char *const kinds[] = {"job", "user", "group", "token", "node", "vc", "storage"};
+    static const char *const kinds[] = {"job",  "user", "group",   "token",
+                                        "node", "vc",   "storage", "request"};
     struct text rest = text_of(call->route->path), user = {NULL, 0};
     for (size_t parameter = 0; rest.at && parameter < ROUTE_PARAMETERS_MAX;) {
         struct text part = text_cut(&rest, '/');

@@ -27,6 +27,14 @@ int handle_template_categories(struct call *call);
 int handle_tags_of_templates(struct call *call);
 int handle_categories_of_templates(struct call *call);
 
+/* request.c */
+int handle_request_list(struct call *call);
+int handle_request(struct call *call);
+int handle_request_create(struct call *call);
+int handle_request_status(struct call *call);
+/* sign_up.c */
+int handle_sign_up(struct call *call);
+
 /* template_version.c */
 int handle_template_versions(struct call *call);
 int handle_template_version(struct call *call);

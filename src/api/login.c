@@ -191,6 +191,7 @@ int handle_authn_info(struct call *call)
         json_object_end(&json);
     }
     json_array_end(&json);
+    json_key_string(&json, "signUp", call->api->config.has_sign_up ? "request" : "off");
     json_object_end(&json);
     return 0;
 }

@@ -95,6 +95,12 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/groups/:group/extension/*key", ACCESS_MANAGE, handle_group_extension_key,
      false},
 
+    {HTTP_GET, "/api/v2/requests", ACCESS_USER, handle_request_list, false},
+    {HTTP_POST, "/api/v2/requests", ACCESS_SUBMIT, handle_request_create, false},
+    {HTTP_POST, "/api/v2/requests/account", ACCESS_ANYONE, handle_sign_up, false},
+    {HTTP_GET, "/api/v2/requests/:request", ACCESS_USER, handle_request, false},
+    {HTTP_PUT, "/api/v2/requests/:request/status", ACCESS_SUBMIT, handle_request_status, false},
+
     {HTTP_GET, "/api/v2/nodes", ACCESS_USER, handle_node_list, false},
     {HTTP_GET, "/api/v2/nodes/:node/use", ACCESS_USER, handle_node_use, false},
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ACCESS_ADMIN, handle_node_pardon, false},

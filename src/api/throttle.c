@@ -2,6 +2,8 @@
 #include "api/call.h"
 #include "api/http_watch.h"
 #include "api/log_search.h"
+#include "base/address.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "base/rate.h"
 #include "sys/clock.h"
@@ -10,11 +12,13 @@
 #include <pthread.h>
 
 enum { SECOND_US = 1000000, STREAM_RETRY_S = 60 };
+#define HOUR_US INT64_C(3600000000)
 
 struct throttle {
     pthread_mutex_t lock;
     struct rate_table rates;
-    struct text_map map; /* user → item */
+    struct rate_table sign_ups; /* by address, and "all" */
+    struct text_map map;        /* user → item */
     struct throttle_item {
         char *user;
         uint64_t version; /* of the accounts when the quotas were read; 0: never */
@@ -31,7 +35,7 @@ struct throttle *throttle_new(void)
     struct throttle *throttle = mem_zero(1, sizeof *throttle);
     pthread_mutex_init(&throttle->lock, NULL);
     secret_random(&throttle->map.seed, sizeof throttle->map.seed);
-    throttle->rates.map.seed = throttle->map.seed;
+    throttle->rates.map.seed = throttle->sign_ups.map.seed = throttle->map.seed;
     return throttle;
 }
 
@@ -47,6 +51,7 @@ void throttle_free(struct throttle *throttle)
     ARRAY_FREE(throttle);
     text_map_release(&throttle->map);
     rate_release(&throttle->rates);
+    rate_release(&throttle->sign_ups);
     pthread_mutex_destroy(&throttle->lock);
     mem_free(throttle);
 }
@@ -177,6 +182,37 @@ void throttle_search_remove(struct api *api, const char *user)
     assert(item->searches > 0);
     item->searches--;
     pthread_mutex_unlock(&throttle->lock);
+}
+
+/* Whoever has an IPv6 address has as many as they like beside it. */
+static struct text network_of(struct call *call)
+{
+    struct address_range range;
+    struct err err;
+    const char *address = arena_copy(call->arena, call->exchange->address);
+    if (!strchr(address, ':') || address_range_parse(address, &range, &err))
+        return text_of(address);
+    uint64_t prefix = 0;
+    for (int i = 0; i < 8; i++)
+        prefix = prefix << 8 | range.address[i];
+    return prefix ? text_of(arena_format(call->arena, "%016llx", (unsigned long long)prefix))
+                  : text_of(address); /* one of IPv4, or this machine's own */
+}
+
+int throttle_sign_up(struct call *call)
+{
+    struct throttle *throttle = call->api->throttle;
+    const struct text network = network_of(call);
+    const int64_t now_us = clock_monotonic_us();
+    pthread_mutex_lock(&throttle->lock);
+    int64_t wait_us = rate_take(&throttle->sign_ups, network, SIGN_UPS_OF_ADDRESS, HOUR_US, now_us);
+    if (wait_us == 0)
+        wait_us = rate_take(&throttle->sign_ups, TEXT("all"), SIGN_UPS, HOUR_US, now_us);
+    pthread_mutex_unlock(&throttle->lock);
+    call->retry_s = (wait_us + SECOND_US - 1) / SECOND_US;
+    return wait_us ? call_fail(call, ERR_BUSY, NULL, "",
+                               "too many accounts were asked for: try again later")
+                   : 0;
 }
 
 struct throttle_use throttle_use_of(struct api *api, const char *user)

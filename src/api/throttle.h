@@ -29,6 +29,11 @@ void throttle_stream_remove(struct api *api, const char *user);
 int throttle_search_add(struct call *call);
 void throttle_search_remove(struct api *api, const char *user);
 
+/* A visitor asks for an account: SIGN_UPS_OF_ADDRESS an hour from one address (an IPv6 address
+ * counts with all of its /64), and SIGN_UPS in all. ERR_BUSY, with call->retry_s. */
+enum { SIGN_UPS_OF_ADDRESS = 10, SIGN_UPS = 60 };
+int throttle_sign_up(struct call *call);
+
 /* What is used now. */
 struct throttle_use {
     int64_t requests, streams;

@@ -45,6 +45,8 @@ static const struct {
     [AUTH_EDIT_TEMPLATE] = {"auth.edit-template", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
     /* no admin: a job of their own could print what it was given */
     [AUTH_REUSE_SECRETS] = {"auth.reuse-secrets", BY_OWNER, RANK_SUBMIT},
+    [AUTH_READ_REQUEST] = {"auth.read-request", BY_OWNER | BY_ADMIN, RANK_READ},
+    [AUTH_WITHDRAW] = {"auth.withdraw", BY_OWNER, RANK_SUBMIT},
 };
 
 static const struct {
@@ -179,6 +181,9 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
                         "the secrets of job %s~%s are for jobs of %s alone: who gave them to a job "
                         "of their own, an admin too, could read them there",
                         subject->owner, subject->name, subject->owner);
+    case AUTH_READ_REQUEST:
+    case AUTH_WITHDRAW:
+        return err_fail(err, ERR_FORBIDDEN, "", "the request is not that of %s", caller->user);
     }
     assert(false && "a right that everybody has is not refused");
     return ERR_FORBIDDEN;

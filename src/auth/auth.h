@@ -33,8 +33,10 @@ enum auth_right {
     AUTH_READ_TEMPLATE, /* to see a template, and to begin jobs from it */
     AUTH_EDIT_TEMPLATE, /* to change or remove it */
     AUTH_REUSE_SECRETS, /* to submit a job that takes its secrets from the subject, a job */
+    AUTH_READ_REQUEST,  /* to see what the subject's owner has asked administrators for */
+    AUTH_WITHDRAW,      /* to withdraw it */
 };
-enum { AUTH_RIGHT_COUNT = AUTH_REUSE_SECRETS + 1 };
+enum { AUTH_RIGHT_COUNT = AUTH_WITHDRAW + 1 };
 
 /* What an application token is good for; each but the first is named when the token is made.
  * Stored: never change one. */

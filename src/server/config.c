@@ -368,6 +368,8 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config_bool(api, "shareConfigurations", &config->is_config_shared);
     config_bool(api, "shareLogs", &config->is_log_shared);
     config_bool(api, "openReads", &config->is_v1_read_open);
+    config->has_sign_up =
+        config_choice(doc_get(doc, "auth"), "signUp", config_sign_ups, config->has_sign_up) == 1;
     config->log_level =
         (enum log_level)config_choice(log, "level", config_log_levels, (int)config->log_level);
     config->log_format =

@@ -92,6 +92,7 @@ struct server_config {
     uint32_t threads; /* of the API; 0: one a processor */
     uint32_t requests_max;
     bool is_config_shared, is_log_shared, is_v1_read_open;
+    bool has_sign_up; /* auth.signUp: visitors may ask for accounts */
     struct core_config core;
     struct retention_config retention;
     uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */

@@ -203,6 +203,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
     note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
+    note_if(old->has_sign_up != now->has_sign_up, "auth.signUp", keys);
     note_if(images_differ(&old->images, &now->images), "portal.images", keys);
     note_if(texts_differ(old->manual_url, now->manual_url), "portal.manualUrl", keys);
     note_if(texts_differ(old->feedback_url, now->feedback_url), "portal.feedbackUrl", keys);

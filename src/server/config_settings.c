@@ -551,6 +551,8 @@ static void top_rows(const struct section *top, const struct server_config *conf
     storage_rows(top, &config->storages);
     portal_rows(top, config);
     plugin_rows(top, &config->plugins);
+    const struct section auth = section_in(top, "auth", "auth.");
+    row_text(&auth, "signUp", config_sign_ups[config->has_sign_up]);
     notify_rows(top, &config->notify);
     engines_rows(top, config);
 }

@@ -27,6 +27,7 @@ const char *const config_kubernetes_networks[] = {"host", "pod", NULL};
 const char *const config_kubernetes_users[] = {"off", "auto", "required", NULL};
 const char *const config_kubernetes_gpus[] = {"device-plugin", "env", "dra", NULL};
 const char *const config_node_metrics[] = {"auto", "off", NULL};
+const char *const config_sign_ups[] = {"off", "request", NULL};
 const char *const config_orders[] = {"priority", "smallest", "fifo", NULL};
 const char *const config_plugin_scopes[] = {"submit", "read", "usual", NULL};
 const char *const config_alert_severities[] = {"warn", "error", NULL};
@@ -401,6 +402,13 @@ static const struct field portal_fields[] = {
 };
 static const struct shape portal_shape = SHAPE(portal_fields);
 
+static const struct field auth_fields[] = {
+    CHOICE("signUp", config_sign_ups,
+           "request: visitors may ask for an account, which administrators accept or refuse; off: "
+           "they may not."),
+};
+static const struct shape auth_shape = SHAPE(auth_fields);
+
 static const struct field smtp_fields[] = {
     REQUIRED("url", NULL, "smtps://HOST[:PORT], or smtp://HOST[:PORT]."),
     REQUIRED("from", NULL, "Address of the sender."),
@@ -447,6 +455,7 @@ static const struct field top_fields[] = {
     MAP("retention", &retention_shape, "How long history is kept."),
     MAP_LIST("storages", &storage_shape, STORAGES_MAX, "Folders that jobs can have mounted."),
     MAP("portal", &portal_shape, "What the web portal offers."),
+    MAP("auth", &auth_shape, "Who gets an account."),
     MAP("notifications", &notifications_shape, "Messages about changes of jobs, and about alerts."),
     MAP("engine", &engine_shape, "What runs the containers."),
     MAP_LIST("engines", &engine_shape, ENGINES_MAX,

@@ -26,6 +26,7 @@ extern const char *const config_kubernetes_gpus[];
 extern const char *const config_node_metrics[];
 extern const char *const config_kubernetes_networks[]; /* of enum kube_network */
 extern const char *const config_kubernetes_users[];    /* of enum kube_users */
+extern const char *const config_sign_ups[];            /* 0: off, 1: request */
 extern const char *const config_orders[];
 extern const char *const config_plugin_scopes[];
 extern const char *const config_alert_severities[]; /* the second: errors alone */

@@ -376,6 +376,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .service = server_service(server),
         .is_config_shared = first->is_config_shared,
         .is_log_shared = first->is_log_shared,
+        .has_sign_up = first->has_sign_up,
         .is_v1_read_open = first->is_v1_read_open,
         .images = first->images,
         .manual_url = first->manual_url,

@@ -140,6 +140,12 @@ static const struct row ROWS[] = {
     {HTTP_PUT, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
     {HTTP_DELETE, ITEMS "/:item/star", ITEMS "/alice~mine/star", "", "alice~mine", "done"},
 
+    {HTTP_POST, "/api/v2/requests", "/api/v2/requests", "{\"virtualCluster\":\"default\"}", NULL,
+     "conflict"},
+    {HTTP_PUT, "/api/v2/requests/:request/status", "/api/v2/requests/1/status",
+     "{\"status\":\"refused\",\"reason\":\"why\"}", "1", "done"},
+    {HTTP_POST, "/api/v2/requests/account", NULL, NULL, NULL, NULL}, /* a stranger's */
+
     /* files are turned off in this world; a link changes nothing, and parts of an upload are many
      */
     {HTTP_DELETE, "/api/v2/storages/:storage/files", "/api/v2/storages/corpus/files?path=a", "",
@@ -252,6 +258,11 @@ static bool row_holds(const struct row *row)
                                                       .is_public = true,
                                                       .created_ms = 1,
                                                       .updated_ms = 1}});
+    add(world,
+        (struct store_change){
+            .kind = CHANGE_REQUEST_ADD,
+            .request.row = {
+                .id = "1", .user = "alice", .virtual_cluster = "vc1", .why = "", .asked_ms = 1}});
     const char *admin = world_login(world, "admin");
     world_submit(world, world_login(world, "alice"), "job", 1);
     const size_t before = audits_read(world, (struct audit_filter){0}, &arena).count;

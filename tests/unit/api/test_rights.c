@@ -192,6 +192,13 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v2/groups/:group/extension", MANAGERS(201), "{\"extension\":{}}"},
     {HTTP_PUT, "/api/v2/groups/:group/extension/*key", MANAGERS(201), "{\"data\":1}"},
 
+    {HTTP_GET, "/api/v2/requests", USER(200), NULL},
+    {HTTP_POST, "/api/v2/requests", SUBMITTER(400), NULL},
+    {HTTP_POST, "/api/v2/requests/account", ANYONE(403), NULL}, /* is turned off in this world */
+    /* alice's */
+    {HTTP_GET, "/api/v2/requests/:request", READERS(200), NULL},
+    {HTTP_PUT, "/api/v2/requests/:request/status", OWNERS(400), "{\"status\":\"lost\"}"},
+
     {HTTP_GET, "/api/v2/nodes", USER(200), NULL},
     {HTTP_GET, "/api/v2/nodes/:node/use", USER(200), NULL},
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ADMINS(202), NULL},
@@ -489,7 +496,7 @@ static void target_of(const struct row *row, const struct subject *subject, stru
         {":file", "61"},         {":upload", "none"},    {":namespace", "default"},
         {":pod", "skep-0"},      {":node", "n1"},        {":vc", "default"},
         {":barrier", "start"},   {"*group", "no/group"}, {":session", "none"},
-        {":item", "alice~mine"}, {":version", "1"},
+        {":item", "alice~mine"}, {":version", "1"},      {":request", "1"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);
@@ -516,6 +523,18 @@ static void target_of(const struct row *row, const struct subject *subject, stru
 }
 
 /* alice's template; it is there already unless the row before has removed it. */
+static void request_make(struct world *world)
+{
+    struct store_change change = {
+        .kind = CHANGE_REQUEST_ADD,
+        .request.row = {
+            .id = "1", .user = "alice", .virtual_cluster = "vc1", .why = "", .asked_ms = 1}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_true(change.code == 0 || change.code == ERR_CONFLICT);
+}
+
 static void template_make(struct world *world)
 {
     struct store_change change = {.kind = CHANGE_TEMPLATE_ADD,
@@ -541,6 +560,7 @@ static bool row_holds(struct world *world, const char *alice, const struct row *
     struct subject subject = subject_make(world, alice);
     token_of(world, OWNER, subject.token_id, unused);
     template_make(world);
+    request_make(world);
     const char *shown = token_of(world, kind, id, token);
     target_of(row, &subject, &target);
     int status =

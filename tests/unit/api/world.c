@@ -100,6 +100,11 @@ static void rules_init(struct world *world)
 
 struct world *world_new_policy(const char *policy)
 {
+    return world_new_placing(policy, TEXT(""));
+}
+
+struct world *world_new_placing(const char *policy, struct text document)
+{
     struct world *world = mem_zero(1, sizeof *world);
     struct err err = {0};
     int failed = secret_init(&err);
@@ -111,6 +116,7 @@ struct world *world_new_policy(const char *policy)
     struct core_config config;
     core_config_default(&config);
     config.policy = policy;
+    config.placement_document = document;
     world->core = core_new(&config, &err);
     if (!world->core)
         fprintf(stderr, "%s: %s\n", policy, err.text);

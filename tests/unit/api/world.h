@@ -69,6 +69,7 @@ struct world {
  * 8 CPUs and 4 GPUs. */
 struct world *world_new(void); /* places by first fit */
 struct world *world_new_policy(const char *policy);
+struct world *world_new_placing(const char *policy, struct text document); /* its own section */
 void world_free(struct world *world);
 
 /* One request; the reply is in world->status and world->body. `token` may be NULL. */

@@ -75,6 +75,7 @@ static void who_may_do_what(void **state)
         [AUTH_USE_CLUSTER] = "-nnnnnynyynny",   [AUTH_USE_STORAGE] = "-nnnnnynyynny",
         [AUTH_REVOKE] = "-ynnnnnnnnnnn",        [AUTH_READ_TEMPLATE] = "-yyyynnnyynny",
         [AUTH_EDIT_TEMPLATE] = "-yynynnnyynny", [AUTH_REUSE_SECRETS] = "-yynynnnnnnnn",
+        [AUTH_READ_REQUEST] = "-yyyynnnyynny",  [AUTH_WITHDRAW] = "-yynynnnnnnnn",
     };
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         for (int c = 0; c < CALLERS; c++) {

@@ -48,6 +48,7 @@ static void every_key_is_read(void **state)
             "600}\n"
             "retention: {jobDays: 1, eventLogDays: 2, databaseMB: 3, useMB: 4, auditDays: 5, "
             "auditRecords: 6}\n"
+            "auth: {signUp: request}\n"
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
             "cpu: 2, memoryMB: 3, workers: 4, pidsMax: 5, diskReserveMB: 6, "
             "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7, logSegmentMB: 8,\n"
@@ -71,6 +72,7 @@ static void every_key_is_read(void **state)
     assert_string_equal(config->files_directory, "/f");
     assert_string_equal(config->listen, "h:1");
     assert_true(config->is_config_shared && config->is_log_shared);
+    assert_true(config->has_sign_up);
     assert_int_equal(config->requests_max, 50);
     assert_int_equal(config->log_level, LOG_DEBUG);
     assert_int_equal(config->log_format, LOG_JSON);
