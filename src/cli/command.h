@@ -171,6 +171,7 @@ int run_context(struct cli *cli);
 int run_audit(struct cli *cli);
 int run_alerts(struct cli *cli);
 int run_quota(struct cli *cli);
+int run_request(struct cli *cli);
 int run_storage(struct cli *cli);
 int run_template(struct cli *cli);
 int run_admin(struct cli *cli);

@@ -243,6 +243,18 @@ static const struct cli_option QUOTA_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option REQUEST_OPTIONS[] = {
+    {"reason", 0, "TEXT", "ask, account: why; accept, refuse: the answer (refuse needs one)", NULL,
+     0},
+    {"group", 0, "NAME", "accept: by this group, which the user becomes a member of", NULL, 0},
+    {"status", 0, "STATUS", "list: in these states (comma list)", "open accepted refused withdrawn",
+     0},
+    {"user", 'u', "NAME", "list: of this user", NULL, 0},
+    {"email", 0, "ADDRESS", "account: your mail address (needed)", NULL, 0},
+    {"password-stdin", 0, NULL, "account: read the password from standard input", NULL, 0},
+    END,
+};
+
 static const struct cli_option ADMIN_OPTIONS[] = {
     {"level", 0, "LEVEL", "log: error, warning, info or debug (default: all)", NULL, 0},
     {"lines", 'n', "N", "log: so many of the newest (default: 100, at most 2000)", NULL, 0},
@@ -583,6 +595,19 @@ const struct cli_command COMMANDS[] = {
      "large, "
      "those of users who have more of them than that go first.",
      "skep quota set alice liveJobs=20 gpus=8", QUOTA_OPTIONS, run_quota},
+    {"request", "ACTION [NAME…]", KIND_CHOICE, "list ask withdraw account accept refuse", 1, -1,
+     "ask administrators for a virtual cluster or an account",
+     "`ask VC` asks for the right to use a virtual cluster, `list` shows what you have asked for "
+     "and "
+     "what became of it, and `withdraw REQUEST…` takes back what is open.\n\n"
+     "`account NAME` asks for an account, where the server takes such requests; nobody needs to be "
+     "logged in. The password is asked for, or read from standard input. The account is there when "
+     "an administrator has accepted; then log in.\n\n"
+     "For administrators: `list` shows the requests of all, `accept REQUEST…` grants what they ask "
+     "for, and `refuse REQUEST…` says why not with --reason. A virtual cluster is granted to the "
+     "user alone, or with --group by a group that grants it. A decision is never changed. Decided "
+     "requests are kept for 30 days.",
+     "skep request ask --reason 'a course' vc1", REQUEST_OPTIONS, run_request},
     {"template", "ACTION [NAME…]", KIND_CHOICE,
      "list show get save remove approve reject star unstar versions restore official unofficial", 1,
      -1, "keep job files as templates, and share them",
