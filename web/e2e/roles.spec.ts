@@ -76,7 +76,7 @@ test('the administrator of a group sees that group alone', async ({ browser }) =
 
 test('an administrator sees all of it', async ({ page }) => {
   await page.goto('/admin')
-  await expect(page.getByRole('navigation', { name: 'Views of the administration' }).getByRole('link')).toHaveText(['Users', 'Groups', 'Virtual clusters', 'Storages', 'Nodes', 'Services', 'Abnormal jobs', 'Exit codes', 'Audit', 'Settings'])
+  await expect(page.getByRole('navigation', { name: 'Views of the administration' }).getByRole('link')).toHaveText(['Users', 'Groups', 'Virtual clusters', 'Requests', 'Storages', 'Nodes', 'Services', 'Abnormal jobs', 'Exit codes', 'Audit', 'Settings'])
   await page.goto('/jobs/admin~resnet-50')
   await expect(page.getByRole('button', { name: 'Stop', exact: true })).toBeVisible()
   await expect(page.getByRole('link', { name: 'Clone' })).toBeVisible()

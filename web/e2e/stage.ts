@@ -31,6 +31,8 @@ export const pagesOf = (job: string) => [
   '/admin',
   '/admin?tab=groups',
   '/admin?tab=clusters',
+  '/admin?tab=requests',
+  '/admin?tab=requests&show=all',
   '/admin?tab=storages',
   '/admin?tab=nodes',
   '/admin?tab=services',

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } fro
 import { useQuery, type QueryClient } from '@tanstack/react-query'
 import { sessionGet, sessionIsEnded, sessionWatch, signOut } from './api/client'
 import { infoQuery, jobQuery, pluginsQuery, userQuery } from './api/queries'
+import { requestCountQuery } from './api/requests'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
 import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
@@ -120,6 +121,7 @@ function Preferences() {
 function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin: boolean; onHelp: () => void }) {
   const { data: me } = useQuery({ ...userQuery(user), staleTime: 60_000 })
   const { data: plugins } = useQuery(pluginsQuery)
+  const { data: open } = useQuery({ ...requestCountQuery, enabled: admin })
   const pages: [string, string][] = [
     ['/', t('Home')],
     ['/jobs', t('Jobs')],
@@ -141,6 +143,11 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
         {pages.map(([to, title]) => (
           <Link key={to} href={to === '/jobs' ? jobsPath({ user, admin }) : to} aria-current={path === to || (to !== '/' && path.startsWith(`${to}/`)) ? 'page' : undefined}>
             {title}
+            {to === '/admin' && !!open && (
+              <span className="tag count">
+                {open} <span className="hidden-text">{t('request waits|requests wait', { n: open })}</span>
+              </span>
+            )}
           </Link>
         ))}
       </nav>

@@ -6,6 +6,7 @@ import files from './zh-files'
 import form from './zh-form'
 import jobs from './zh-jobs'
 import more from './zh-more'
+import requests from './zh-requests'
 import task from './zh-task'
 
 const zh: Record<string, string> = {
@@ -13,6 +14,7 @@ const zh: Record<string, string> = {
   ...attention,
   ...templates,
   ...more,
+  ...requests,
   ...files,
   ...form,
   ...jobs,

@@ -35,18 +35,21 @@ export function signOnReturned(search: URLSearchParams): Returned | null {
   return { session: { user: search.get('user') ?? '', token, admin: search.get('admin') === 'true', provider: asked.publicUrl }, from: asked.from }
 }
 
-type Ways = NonNullable<Schema['AuthnInfo']['methods']>
+/** How one gets in. */
+export interface Entrance {
+  provider: string | null // the address of the server as browsers reach it, where it has a provider of logins
+  hasSignUp: boolean // visitors may ask for an account
+}
 
-/** The address of the server as browsers reach it, where it has a provider of logins; else null. */
-export function useProvider(): string | null {
-  const [url, setUrl] = useState<string | null>(null)
+export function useEntrance(): Entrance {
+  const [entrance, setEntrance] = useState<Entrance>({ provider: null, hasSignUp: false })
   useEffect(() => {
     const abort = new AbortController()
-    call<{ methods?: Ways }>('GET', '/api/v2/authn/info', { signal: abort.signal, isAnonymous: true }).then(
-      (info) => setUrl(info.methods?.find((way) => way.type === 'OIDC')?.publicUrl ?? null),
+    call<Schema['AuthnInfo']>('GET', '/api/v2/authn/info', { signal: abort.signal, isAnonymous: true }).then(
+      (info) => setEntrance({ provider: info.methods?.find((way) => way.type === 'OIDC')?.publicUrl ?? null, hasSignUp: info.signUp === 'request' }),
       () => undefined, // the form below says what is wrong when it is used
     )
     return () => abort.abort()
   }, [])
-  return url
+  return entrance
 }

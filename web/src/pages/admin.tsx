@@ -17,6 +17,7 @@ const Abnormal = later(() => import('./admin/abnormal'))
 const Audit = later(() => import('./admin/audit'))
 const ExitCodes = later(() => import('./admin/exit-codes'))
 const Granted = later(() => import('./admin/granted'))
+const Requests = later(() => import('./admin/requests'))
 const Services = later(() => import('./admin/services'))
 const Storages = later(() => import('./admin/storages'))
 const Settings = later(() => import('./admin/settings'))
@@ -116,7 +117,7 @@ export default function Admin() {
 function AdminTabs() {
   const [search] = useSearch()
   const tab = search.get('tab') ?? 'users'
-  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', storages: 'skep admin storages', nodes: 'skep drain --reason WHY NODE', services: 'curl "$SKEP_SERVER/readyz?verbose"; skep nodes -o wide; skep admin log -f', abnormal: 'skep list --state WAITING,RUNNING --order retries,DESC', exits: 'skep exits', audit: 'skep audit', settings: 'skep admin settings' }
+  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', clusters: 'skep vc; skep group list', requests: 'skep request list --status open', storages: 'skep admin storages', nodes: 'skep drain --reason WHY NODE', services: 'curl "$SKEP_SERVER/readyz?verbose"; skep nodes -o wide; skep admin log -f', abnormal: 'skep list --state WAITING,RUNNING --order retries,DESC', exits: 'skep exits', audit: 'skep audit', settings: 'skep admin settings' }
   return (
     <>
       <Tabs
@@ -126,6 +127,7 @@ function AdminTabs() {
           { id: 'users', title: t('Users') },
           { id: 'groups', title: t('Groups') },
           { id: 'clusters', title: t('Virtual clusters') },
+          { id: 'requests', title: t('Requests') },
           { id: 'storages', title: t('Storages') },
           { id: 'nodes', title: t('Nodes') },
           { id: 'services', title: t('Services') },
@@ -137,6 +139,7 @@ function AdminTabs() {
       />
       {tab === 'users' && <Users />}
       {tab === 'groups' && <Groups />}
+      {tab === 'requests' && <Requests />}
       {tab === 'storages' && <Storages />}
       {tab === 'nodes' && <AdminNodes />}
       {tab === 'services' && <Services />}

@@ -9,6 +9,7 @@ import { mebibytes } from '../lib/format'
 import { isStray, lampOf, LAMPS, type LampState } from '../lib/lamps'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
+import { AskAccess } from '../ui/ask-access'
 import { Closed, isClosed } from '../ui/closed'
 import { useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
@@ -312,6 +313,7 @@ function Quotas() {
               <Closed cluster={vc} />
             </p>
           )}
+          <AskAccess vc={name} />
           <BusyLine vc={name} />
           {Object.entries(vc.skus ?? {}).map(([sku, quota]) => (
             <div key={sku}>

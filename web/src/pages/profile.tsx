@@ -11,6 +11,7 @@ import { Button, Cli, Confirm, Copy, Dialog, ErrorNote, Fact, Loading, Meter, Se
 import { OtherClusters } from './profile/clusters'
 import { Keys } from './profile/keys'
 import { OwnNotices } from './profile/notices'
+import { OwnRequests } from './profile/requests'
 import { OwnStorages } from './profile/storages'
 
 /** A form that sends something and says what came of it. */
@@ -282,6 +283,7 @@ export default function Profile() {
             <Quotas user={user} />
             <Limits name={me} />
             <OwnStorages />
+            <OwnRequests />
             <OwnNotices user={user} />
           </div>
           <Keys user={user} />

@@ -1,15 +1,17 @@
 import { useEffect, useState, type FormEvent } from 'react'
 import { sessionSet, signIn } from '../api/client'
 import { t } from '../i18n/i18n'
-import { signOnReturned, signOnUrl, useProvider } from '../lib/sign-on'
+import { signOnReturned, signOnUrl, useEntrance } from '../lib/sign-on'
 import { navigate } from '../router'
 import skep from '../style/skep.svg'
+import { AskAccount } from '../ui/ask-account'
 import { Button, ErrorNote, TextField, usePageTitle } from '../ui/ui'
 
 export function SignIn() {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const provider = useProvider()
+  const { provider, hasSignUp } = useEntrance()
+  const [isAsking, setAsking] = useState(false)
   usePageTitle(t('Sign in'))
   useEffect(() => {
     const returned = signOnReturned(new URLSearchParams(location.search))
@@ -65,7 +67,9 @@ export function SignIn() {
         <p className="quiet small">
           {t('The first start of the server printed a password for the user admin, or wrote it into a file. An administrator makes further users.')}
         </p>
+        {hasSignUp && <Button onClick={() => setAsking(true)}>{t('Ask for an account …')}</Button>}
       </form>
+      {isAsking && <AskAccount onClose={() => setAsking(false)} />}
     </main>
   )
 }

@@ -2,14 +2,14 @@
 import { useState, type FormEvent } from 'react'
 import { sessionGet, sessionLeave, signIn } from '../api/client'
 import { t } from '../i18n/i18n'
-import { signOnUrl, useProvider } from '../lib/sign-on'
+import { signOnUrl, useEntrance } from '../lib/sign-on'
 import { Button, Dialog, ErrorNote, TextField } from './ui'
 
 export function SignInAgain() {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const user = sessionGet()?.user ?? ''
-  const provider = useProvider()
+  const { provider } = useEntrance()
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     setBusy(true)

@@ -29,6 +29,7 @@ import type { Schema } from '../../api/client'
 import { t } from '../../i18n/i18n'
 import { mebibytes } from '../../lib/format'
 import { freeOfAll, freeOfCluster, freeOfNodes, type Free } from '../../lib/free'
+import { AskAccess } from '../../ui/ask-access'
 import { Closed, isClosed } from '../../ui/closed'
 import { useAwaited } from '../../ui/in-order'
 import { Button, Loading, SelectField, TextField } from '../../ui/ui'
@@ -120,6 +121,7 @@ export function JobFormView({ form, text, setText, vcs, notices, isTemplate }: P
               <Closed cluster={clusters?.[form.vc || VC_DEFAULT]} /> · {t('the job waits until it is opened')}
             </p>
           )}
+          {form.vc && !vcs.includes(form.vc) && <AskAccess vc={form.vc} />}
           <SelectField label={t('Priority')} value={form.priority} onChange={(event) => set(['extras', 'hivedScheduler', 'jobPriorityClass'], event.target.value)}>
             <option value="">{t('default')}</option>
             {['oppo', 'test', 'prod', 'crit'].map((priority) => (
