@@ -28,10 +28,17 @@ static void fact_keep(struct server *server, struct server_mail *mail)
                   (unsigned long long)mail->event.task.attempt.v);
 }
 
+/* Nobody would tell these again. */
+static bool is_to_keep(const struct server_mail *mail)
+{
+    if (mail->kind == MAIL_CHANGE)
+        return mail->change.kind == CHANGE_NOTICES_REMOVE;
+    return mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done);
+}
+
 void batch_failure_mail(struct server *server, struct server_mail *mail)
 {
-    if (!mail->reply.done &&
-        (mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done))) {
+    if (!mail->reply.done && is_to_keep(mail)) {
         fact_keep(server, mail);
         return;
     }

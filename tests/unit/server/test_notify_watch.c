@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "server/state.h"
+#include "sys/log.h"
 
 static struct peer mail, hook;
 static char extra[1200];
@@ -194,11 +195,9 @@ static void a_restart_loses_nothing(void **state)
     waiting_await(world, 0);
 }
 
-/* Killed after the message was sent, and before that could be stored: it is sent again, the same.
- */
-static void a_message_is_the_same_the_second_time(void **state)
+/* A job whose first mail is on its way to a server that does not answer before mails_release. */
+static struct job_id submit_held(struct world *world)
 {
-    struct world *world = *state;
     struct job_id job;
     pthread_mutex_lock(&mail.lock);
     mail.holds = true;
@@ -208,11 +207,42 @@ static void a_message_is_the_same_the_second_time(void **state)
     while (mail.holding == 0)
         pthread_cond_wait(&mail.news, &mail.lock);
     pthread_mutex_unlock(&mail.lock);
-    world_stop(world); /* gives up the mail that is under way */
+    return job;
+}
+
+static void mails_release(void)
+{
     pthread_mutex_lock(&mail.lock);
     mail.holds = false;
     pthread_cond_broadcast(&mail.news);
     pthread_mutex_unlock(&mail.lock);
+}
+
+/* That it was is remembered until it can be stored. */
+static void a_message_on_a_full_disk_is_sent_once(void **state)
+{
+    struct world *world = *state;
+    struct rlimit before;
+    submit_held(world);
+    before = disk_fill();
+    mails_release();
+    mails_await("State:            RUNNING");
+    metric_await(world, "skep_facts_kept", 1);
+    disk_empty(before);
+    waiting_await(world, 0);
+    log_to(2);
+    assert_int_equal(mails_of("State:            RUNNING"), 1);
+}
+
+/* Killed after the message was sent, and before that could be stored: it is sent again, the same.
+ */
+static void a_message_is_the_same_the_second_time(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    job = submit_held(world);
+    world_stop(world); /* gives up the mail that is under way */
+    mails_release();
     world_start(world);
     mails_await("State:            RUNNING");
     char id[100];
@@ -311,6 +341,7 @@ static const struct CMUnitTest tests[] = {
     TOLD(a_failure_says_what_is_kept, setup_failing),
     TOLD(a_restart_loses_nothing, setup_long),
     TOLD(a_message_is_the_same_the_second_time, setup_long),
+    TOLD(a_message_on_a_full_disk_is_sent_once, setup_long),
     TOLD(who_refuses_is_not_asked_again, setup_long),
     TOLD(who_is_away_is_said, setup_long),
     TOLD(what_nobody_will_get_is_a_warning, setup_long),

@@ -5,7 +5,6 @@
 #include "unit.h"
 #include "world.h"
 
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -275,25 +274,6 @@ static void a_reload_takes_effect(void **state)
     assert_int_equal(submit(world, job_text(world, "after", ""), &job), 0);
     buf_release(&report);
     buf_release(&keys);
-}
-
-/* No file grows any more, until disk_empty. */
-static struct rlimit disk_fill(void)
-{
-    struct rlimit before, full;
-
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    full = before;
-    full.rlim_cur = 4096;
-    signal(SIGXFSZ, SIG_IGN);
-    log_to(-1);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
-    return before;
-}
-
-static void disk_empty(struct rlimit before)
-{
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 /* The containers of a job of which all tasks run end now. */

@@ -5,6 +5,7 @@
 #include "sys/secret.h"
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -318,6 +319,24 @@ void metric_await(struct world *world, const char *name, uint64_t wanted)
         assert_true(now.tv_sec < limit.tv_sec);
         sched_yield();
     }
+}
+
+struct rlimit disk_fill(void)
+{
+    struct rlimit before, full;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = before;
+    full.rlim_cur = 4096;
+    signal(SIGXFSZ, SIG_IGN);
+    log_to(-1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    return before;
+}
+
+void disk_empty(struct rlimit before)
+{
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 struct server_config *config_of(struct world *world, const char *more)

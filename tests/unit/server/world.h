@@ -8,6 +8,7 @@
 #include "server/server.h"
 #include "store/read.h"
 #include <pthread.h>
+#include <sys/resource.h>
 
 struct world {
     char directory[64];
@@ -75,6 +76,10 @@ void wait_until_tasks_run(struct world *world, struct job_id job); /* all of the
 /* The value of one line of the metrics, and its becoming `wanted`: at most WAIT_S. */
 uint64_t metric(struct world *world, const char *name);
 void metric_await(struct world *world, const char *name, uint64_t wanted);
+
+/* No file grows any more, and nothing is logged, until disk_empty; log_to(2) afterwards. */
+struct rlimit disk_fill(void);
+void disk_empty(struct rlimit before);
 
 /* For a reload. */
 struct server_config *config_of(struct world *world, const char *more);
