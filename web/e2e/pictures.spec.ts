@@ -22,6 +22,7 @@ const PICTURES: [string, string][] = [
   ['users', '/admin'],
   ['groups', '/admin?tab=groups'],
   ['granted', '/admin?tab=clusters'],
+  ['admin-storages', '/admin?tab=storages'],
   ['admin-nodes', '/admin?tab=nodes'],
   ['services', '/admin?tab=services'],
   ['abnormal', '/admin?tab=abnormal'],

@@ -1,9 +1,10 @@
 // Requests: a visitor asks for an account, a user for a virtual cluster, an administrator sees both and decides.
-import { axePath, barriers, expect, jobFile, picture, signIn, tabTo, test, type, violations } from './portal'
+import { axePath, barriers, expect, jobFile, picture, signIn, tabTo, test, type, viewSet, violations } from './portal'
 import { ask } from './stage'
 
 test.skip(!process.env['PORTAL_REQUESTS'], 'needs a server that takes requests, with two virtual clusters')
 
+const LIGHT = { theme: 'light', width: 1280, height: 800 } as const
 const DORA = { name: 'dora', password: 'dora-password' }
 
 test('a visitor asks for an account by the keyboard, an administrator accepts, and the visitor signs in', async ({ page, browser }) => {
@@ -25,7 +26,9 @@ test('a visitor asks for an account by the keyboard, an administrator accepts, a
   await visitor.keyboard.press('Enter')
   await expect(dialog.getByText('It is not the same as above.')).toBeVisible()
   await type(visitor, dialog.getByLabel('The password, again'), DORA.password)
+  await expect(dialog.getByText('It is not the same as above.')).toHaveCount(0)
   await type(visitor, dialog.getByLabel('Who you are'), 'a course until Friday')
+  await viewSet(visitor, LIGHT)
   await picture(visitor, 'ask-account')
   await visitor.keyboard.press('Enter')
   await expect(dialog.getByText('The request is taken.')).toBeVisible()
@@ -45,6 +48,7 @@ test('a visitor asks for an account by the keyboard, an administrator accepts, a
   await expect(row).toContainText('from 127.0.0.1')
   await expect(page.getByText('skep request list --status open')).toBeVisible()
   expect(await barriers(page)).toEqual([])
+  await viewSet(page, LIGHT)
   await picture(page, 'requests')
   await row.getByRole('button', { name: /^Accept/ }).click()
   const decision = page.getByRole('dialog')

@@ -9,11 +9,12 @@ export function AskAccount({ onClose }: { onClose: () => void }) {
   const [isBusy, setBusy] = useState(false)
   const [isDifferent, setDifferent] = useState(false)
   const [isDone, setDone] = useState(false)
+  const compare = (form: FormData) => form.get('password') === form.get('again')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
     const text = (key: string) => String(form.get(key) ?? '')
-    const isSame = text('password') === text('again')
+    const isSame = compare(form)
     setDifferent(!isSame)
     setError(null)
     if (!isSame) return
@@ -40,7 +41,7 @@ export function AskAccount({ onClose }: { onClose: () => void }) {
     )
   return (
     <Dialog title={t('Ask for an account')} onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onChange={(event) => isDifferent && setDifferent(!compare(new FormData(event.currentTarget)))} onSubmit={(event) => void submit(event)}>
         <p>{t('An administrator sees this, and decides. There is no account before that.')}</p>
         {error !== null && <ErrorNote error={error} />}
         <TextField label={t('User name')} name="username" autoComplete="username" autoCapitalize="none" spellCheck={false} required maxLength={64} pattern="[A-Za-z0-9_.\-]+" hint={t('Letters, digits, _ . -')} autoFocus />
