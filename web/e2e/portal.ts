@@ -36,7 +36,8 @@ const hasFocus = (target: Locator) => target.evaluate((element) => element === (
 
 /** Tab until the element has the focus, as who has no mouse does. */
 export async function tabTo(page: Page, target: Locator) {
-  for (let i = 0; i < 90; i++) {
+  // in a list that other tests have filled as well
+  for (let i = 0; i < 300; i++) {
     if (await hasFocus(target)) return
     await page.keyboard.press('Tab')
   }
@@ -75,6 +76,18 @@ export async function submit(page: Page, text: string) {
     return reply.ok ? 'ok' : await reply.text()
   }, text)
   expect(status).toBe('ok')
+}
+
+/** Wait until all tasks of a job run. */
+export async function running(page: Page, job: string) {
+  const states = () =>
+    page.evaluate(async (name) => {
+      const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+      const reply = await fetch(`/api/v2/jobs/${name}`, { headers: { Authorization: `Bearer ${token}` } })
+      const { taskRoles } = (await reply.json()) as { taskRoles: Record<string, { taskStatuses: { taskState: string }[] }> }
+      return Object.values(taskRoles).flatMap((role) => role.taskStatuses.map((task) => task.taskState))
+    }, job)
+  await expect.poll(async () => (await states()).every((state) => state === 'RUNNING')).toBe(true)
 }
 
 /** Stop what other tests have left running, and wait until its room is free. */

@@ -1,6 +1,6 @@
 // Terminals in running tasks: by keyboard, over a cut connection, another page and a reload; and who may not.
 import type { Locator } from '@playwright/test'
-import { ADMIN, axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+import { ADMIN, axePath, barriers, expect, jobFile, picture, roomMake, running, signIn, submit, tabTo, test } from './portal'
 
 const linesOf = (screen: Locator) => screen.locator('> div').allInnerTexts()
 const SLEEP = jobFile('entered', ['trap "exit 0" TERM; while true; do sleep 0.2; done']).replace('instances: 1', 'instances: 2')
@@ -10,6 +10,7 @@ test('a terminal is opened, used and left by keyboard, and follows the size of t
   await signIn(page)
   await roomMake(page)
   await submit(page, SLEEP)
+  await running(page, 'admin~entered') // else the terminal is in the one that is the first to run
   await page.goto('/jobs/admin~entered?tab=terminal')
   await tabTo(page, page.getByRole('button', { name: 'Open a terminal' }))
   await page.keyboard.press('Enter')

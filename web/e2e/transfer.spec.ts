@@ -44,7 +44,7 @@ test('the file of a job is shown there before it becomes a new job, and the job 
   await picture(other, 'transfer')
   await other.getByRole('button', { name: 'Take it over into a new job' }).click()
   await expect(other).toHaveURL(`${OTHER}/submit`)
-  await expect(other.locator('.cm-content')).toContainText('训练 # kept')
+  await expect(other.getByRole('textbox', { name: 'Job file, YAML' })).toContainText('训练 # kept')
   await other.goto('/transfer')
   await expect(other.getByText('No job file came with this address')).toBeVisible()
   await other.close()

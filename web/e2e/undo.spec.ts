@@ -51,7 +51,7 @@ test('what ran cannot be undone, so nothing is offered', async ({ page }) => {
 
 test('the form has ports, the registry and the SKU, and the text has them with its comments', async ({ page }) => {
   await signIn(page, undefined, '/submit')
-  const editor = page.locator('.cm-content')
+  const editor = page.getByRole('textbox', { name: 'Job file, YAML' })
   await expect(editor).toContainText('# A job of one task.')
   await page.getByText('Ports', { exact: true }).click()
   await page.getByRole('button', { name: 'Add ports' }).click()

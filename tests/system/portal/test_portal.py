@@ -57,7 +57,7 @@ def main():
     packages_install()
     world = World(local=True)
     config = world.folder / "skepd.yaml"
-    (world.folder / "datasets").mkdir()
+    (world.folder / "datasets/lab").mkdir(parents=True)
     config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + PORTAL)
     with world:
         server = control(world)

@@ -13,7 +13,8 @@
 #include "core/trial.h"
 
 enum { STARVES_MS = 601000, STEPS_MAX = 2000, LARGE = 1 << 20, TASKS = 5 };
-enum { OLD = 1, BIG, NEW, ASKING }; /* jobs */
+enum { OLD = 1, BIG, NEW, ASKING }; /* jobs of room_init, */
+enum { WAITING = 3, FIRST };        /* and of places_init */
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
 
@@ -369,6 +370,81 @@ static void places_are_asked_for_in_steps(void **state)
         }
 }
 
+/* What happens while the shadow itself is asked, which is then as it was: `starts_behind` of two
+ * more jobs of one GPU, of which there was room for one. */
+static void asked_in_the_shadow(void (*happens)(struct world *world), size_t starts,
+                                size_t starts_behind)
+{
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        bool was_asked = true;
+        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps++) {
+            struct world world;
+            struct seen first = {0}, behind = {0};
+            places_init(&world, policies[i], 1);
+            world_keep(&world);
+            assert_int_equal(submit(&world, "first", 10, world_role("worker", 1, 1, 1)), FIRST);
+            see(&world, &first);
+            for (uint32_t k = 0; k < steps && room_is_asked(world.core); k++) {
+                assert_true(world_pass_step(&world));
+                see(&world, &first);
+            }
+            was_asked = room_is_asked(world.core);
+            const size_t before = first.starts;
+            if (was_asked) {
+                happens(&world);
+                see(&world, &first);
+            }
+            steps_end(&world, &first);
+            if (was_asked) {
+                assert_int_equal(before, 0);
+                assert_int_equal(first.starts, starts);
+                for (int k = 0; k < 2; k++) {
+                    submit(&world, k ? "third" : "second", 10, world_role("worker", 1, 1, 1));
+                    see(&world, &behind);
+                    steps_end(&world, &behind);
+                }
+                assert_int_equal(behind.starts, starts_behind);
+            }
+            world_release(&world);
+        }
+        assert_false(was_asked);
+    }
+}
+
+static void first_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, FIRST), 0);
+}
+
+static void one_that_is_stopped_has_taken_nothing(void **state)
+{
+    (void)state;
+    asked_in_the_shadow(first_stops, 0, 1);
+}
+
+static void waiting_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, WAITING), 0);
+}
+
+static void without_who_starves_all_start(void **state)
+{
+    (void)state;
+    asked_in_the_shadow(waiting_stops, 1, 1);
+}
+
+static void a_copy_asks_on(void **state)
+{
+    (void)state;
+    asked_in_the_shadow(core_is_copied, 1, 0);
+}
+
+static void another_policy_asks_anew(void **state)
+{
+    (void)state;
+    asked_in_the_shadow(policy_changes, 1, 0);
+}
+
 /* Something ends in each step, so other places are found each time: the question has an end. */
 static void other_places_are_asked_for_so_often(void **state)
 {
@@ -402,5 +478,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_restart_asks_anew),
     cmocka_unit_test(places_are_asked_for_in_steps),
     cmocka_unit_test(other_places_are_asked_for_so_often),
+    cmocka_unit_test(one_that_is_stopped_has_taken_nothing),
+    cmocka_unit_test(without_who_starves_all_start),
+    cmocka_unit_test(a_copy_asks_on),
+    cmocka_unit_test(another_policy_asks_anew),
 };
 UNIT_FILE(tests, NULL, NULL);
