@@ -37,6 +37,15 @@ int request_line_read(struct call *call, const struct doc *doc, const char *key,
     return 0;
 }
 
+/* ERR_*: why nothing can be read now. */
+static int reader_need(struct call *call)
+{
+    if (call_reader(call))
+        return 0;
+    assert(call->err.code < 0);
+    return call->err.code;
+}
+
 /* ---- as JSON ---- */
 
 static const char *or_null(const char *text)
@@ -73,9 +82,9 @@ static void request_json(struct json_writer *json, const struct store_request *r
 static int request_reply(struct call *call, int status, const char *id)
 {
     struct store_request row;
-    if (!call_reader(call))
-        return call->err.code;
-    int code = store_request(call->reader, text_of(id), call->arena, &row, &call->err);
+    int code = reader_need(call);
+    if (!code)
+        code = store_request(call->reader, text_of(id), call->arena, &row, &call->err);
     if (code)
         return code;
     struct json_writer json;
@@ -94,9 +103,9 @@ static struct auth_subject subject_of(const struct store_request *row)
 
 static int request_of_path(struct call *call, struct store_request *row)
 {
-    if (!call_reader(call))
-        return call->err.code;
-    int code = store_request(call->reader, call->parameters[0], call->arena, row, &call->err);
+    int code = reader_need(call);
+    if (!code)
+        code = store_request(call->reader, call->parameters[0], call->arena, row, &call->err);
     if (code == ERR_NOT_FOUND)
         call->error_code = "NoRequestError";
     if (code)

@@ -238,6 +238,7 @@ static uint32_t end_next(struct core *core)
         room->stage = ROOM_SEARCH;
         return 0;
     }
+    assert(room->copy);
     char *victim = room->victims.items[--room->victims.count];
     room->copy->ops->cancel(room->copy, victim);
     room->copy->ops->release_group(room->copy, victim);

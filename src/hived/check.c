@@ -202,25 +202,33 @@ static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *s
     return 0;
 }
 
+static int check_bucket(const struct hived *h, uint32_t v, uint32_t b, struct err *err)
+{
+    const struct view *view = &h->views[v];
+    const struct bucket *bucket = &view->buckets[b];
+    uint32_t last = NONE, count = 0;
+    CHECK(b == 0 || view->buckets[b - 1].key < bucket->key, "order of view", v);
+    for (uint32_t n = bucket->first; n != NONE; n = h->view_nodes[n].next) {
+        const struct view_node *node = &h->view_nodes[n];
+        CHECK(node->key == bucket->key && node->previous == last, "links of view", v);
+        CHECK(node->next_key == view_node_key(h, view, node), "key of view", v);
+        last = n;
+        count++;
+    }
+    CHECK(count > 0 && count == bucket->count, "bucket of view", v);
+    return 0;
+}
+
 static int check_views(const struct hived *h, struct err *err)
 {
     for (uint32_t v = 0; v < h->view_count; v++) {
         const struct view *view = &h->views[v];
         uint32_t count = 0;
         for (uint32_t b = 0; b < view->bucket_count; b++) {
-            CHECK(b == 0 || view->buckets[b - 1].key < view->buckets[b].key, "order of view", v);
-            uint32_t last = NONE, in_bucket = 0;
-            for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
-                CHECK(h->view_nodes[n].key == view->buckets[b].key &&
-                          h->view_nodes[n].previous == last,
-                      "links of view", v);
-                CHECK(h->view_nodes[n].next_key == view_node_key(h, view, &h->view_nodes[n]),
-                      "key of view", v);
-                last = n;
-                in_bucket++;
-            }
-            CHECK(in_bucket > 0 && in_bucket == view->buckets[b].count, "bucket of view", v);
-            count += in_bucket;
+            int code = check_bucket(h, v, b, err);
+            if (code)
+                return code;
+            count += view->buckets[b].count;
         }
         CHECK(count == view->count, "nodes of view", v);
     }

@@ -128,6 +128,7 @@ static void common_write(struct json_writer *json, const struct notify_alert_gro
     const struct alert *first = group->alerts[0];
     const size_t labels = alert_label_count(first);
     bool has_severity = true, has_label[ALERT_LABELS] = {true, true};
+    assert(labels <= ALERT_LABELS);
     for (size_t i = 1; i < group->count; i++) {
         const struct alert *other = group->alerts[i];
         assert(strcmp(first->name, other->name) == 0 && alert_label_count(other) == labels);
