@@ -154,7 +154,7 @@ test('variables of a role are lines at the head of its commands', async ({ page 
   await page.setViewportSize({ width: 1280, height: 800 })
   await accepted(page)
   // written in the commands, it stands in the table
-  await role.getByLabel('Commands, one a line').fill('export RATE=0.1\necho two')
+  await type(page, role.getByLabel('Commands, one a line'), 'export RATE=0.1\necho two')
   await expect(role.getByLabel('Value of RATE')).toHaveValue('0.1')
   await role.getByRole('button', { name: 'Remove RATE' }).click()
   await expect(role.getByLabel('Commands, one a line')).toHaveText('echo two')

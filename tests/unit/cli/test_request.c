@@ -98,6 +98,8 @@ static void what_does_not_go_together_is_refused(void **state)
         assert_int_equal(parse(&cli, lines[i]), 0);
         if (run_request(&cli) != EXIT_USAGE)
             fail_msg("%s", lines[i]);
+        client_free(cli.client);
+        mem_free(cli.arguments);
     }
 }
 
