@@ -43,15 +43,11 @@ export function completeVariable(context: CompletionContext, roles: () => string
 }
 
 // Where text is typed over a selection, the browser would keep the colours of what stood there by a style attribute, which the
-// Content-Security-Policy refuses. What is selected is asked of the event: the state may learn of it later.
+// Content-Security-Policy refuses.
 const typeOver = EditorView.domEventHandlers({
   beforeinput(event, view) {
-    const range = event.getTargetRanges()[0]
-    if (event.inputType !== 'insertText' || !event.data || !range || view.composing || view.state.readOnly) return false
-    const from = view.posAtDOM(range.startContainer, range.startOffset)
-    const to = view.posAtDOM(range.endContainer, range.endOffset)
-    if (from >= to) return false
-    view.dispatch({ changes: { from, to, insert: event.data }, selection: { anchor: from + event.data.length }, userEvent: 'input.type', scrollIntoView: true })
+    if (event.inputType !== 'insertText' || !event.data || view.composing || view.state.readOnly || view.state.selection.main.empty) return false
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true })
     event.preventDefault()
     return true
   },
