@@ -229,7 +229,80 @@ static void test_event_of_version_5(void **state)
     buf_release(&bytes);
 }
 
+/* The event without its last bytes, as of a version before they came. */
+static void decode_cut(struct buf *bytes, uint8_t version, size_t cut, struct arena *arena,
+                       struct event *back)
+{
+    bytes->at[0] = (char)version;
+    assert_int_equal(event_decode(buf_as_text(bytes), arena, back, NULL), ERR_CORRUPT);
+    assert_int_equal(event_decode((struct text){bytes->at, bytes->length - cut}, arena, back, NULL),
+                     0);
+}
+
+/* Up to version 6 there was one engine: nodes had no name of theirs, and tasks no node. */
+static void test_event_of_version_6(void **state)
+{
+    (void)state;
+    struct event event = {.kind = EVENT_TASK_STARTED, .user = ""}, back;
+    event.task.attempt.v = 7;
+    event.task.node = "n7";
+    event.task.address = "10.1.0.7";
+    struct buf bytes = BUF_INIT;
+    struct arena arena;
+    arena_init(&arena);
+    event_encode(&event, &bytes);
+    decode_cut(&bytes, 6,
+               2 * sizeof(uint32_t) + strlen(event.task.node) + strlen(event.task.address), &arena,
+               &back);
+    assert_string_equal(back.task.node, "");
+    assert_true(back.task.attempt.v == 7);
+    buf_clear(&bytes);
+    event = (struct event){.kind = EVENT_NODE, .user = "", .node = {.name = "n7", .engine = "far"}};
+    event_encode(&event, &bytes);
+    decode_cut(&bytes, 6, sizeof(uint32_t) + strlen(event.node.engine), &arena, &back);
+    assert_string_equal(back.node.name, "n7");
+    assert_string_equal(back.node.engine, "");
+    arena_release(&arena);
+    buf_release(&bytes);
+}
+
+/* Version 3 brought the pauses of retries, version 4 how long a gang waits; both stand in the
+ * middle, behind the first of these pauses. */
+static void test_event_of_versions_2_and_3(void **state)
+{
+    (void)state;
+    struct core_config config, usual;
+    core_config_default(&config);
+    core_config_default(&usual);
+    config.retry_pause_first_s = 0x77777777;
+    config.gang_timeout_s = usual.gang_timeout_s + 1;
+    config.kill_grace_ms = 4321;
+    const struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""};
+    const size_t behind = sizeof(uint32_t) + strlen(config.order) + 1;
+    for (uint8_t version = 2; version <= 3; version++) {
+        struct event back;
+        struct buf bytes = BUF_INIT;
+        struct arena arena;
+        arena_init(&arena);
+        event_encode(&event, &bytes);
+        bytes.at[0] = (char)version;
+        char *pauses = memmem(bytes.at, bytes.length, "\x77\x77\x77\x77", 4);
+        assert_non_null(pauses);
+        char *from = version == 2 ? pauses : pauses + 3 * sizeof(uint32_t);
+        const char *to = pauses + 4 * sizeof(uint32_t) + 1;
+        memmove(from, to, (size_t)(bytes.at + bytes.length - to));
+        const struct text old = {bytes.at, bytes.length - (size_t)(to - from) - behind};
+        assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
+        assert_int_equal(back.config->kill_grace_ms, 4321);
+        assert_int_equal(back.config->retry_pause_first_s == 0x77777777, version == 3);
+        assert_int_not_equal(back.config->gang_timeout_s, config.gang_timeout_s);
+        arena_release(&arena);
+        buf_release(&bytes);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_event_of_version_6), cmocka_unit_test(test_event_of_versions_2_and_3),
     cmocka_unit_test(test_event_of_version_5), cmocka_unit_test(test_event_codec),
     cmocka_unit_test(test_event_names),        cmocka_unit_test(test_event_of_version_4),
     cmocka_unit_test(test_event_of_version_7), cmocka_unit_test(test_event_of_version_8),
