@@ -213,7 +213,9 @@ static void write_refused(struct kube *kube, struct kube_task *task,
 
 void kube_task_end(struct kube *kube, const struct kube_task *task)
 {
-    ask_delete(kube, task, "pods", (task->grace_ms + 999) / 1000, ask_deleted);
+    /* with 0 the object goes at once, and its containers may run on devices that are free then */
+    const uint32_t grace_s = (task->grace_ms + 999) / 1000;
+    ask_delete(kube, task, "pods", grace_s > 0 ? grace_s : 1, ask_deleted);
 }
 
 static bool is_label_ours(const struct kube *kube, const struct kube_task *task,

@@ -66,6 +66,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.answered = []  # the writes among them whose answer has been sent
         self.metrics_asked = []
         self.metrics = None  # what nodes use, as metrics-server says it; None: nobody serves that
+        self.forced = []  # pods that were to go at once while they ran
         self.token = None  # what must be presented
         self.is_stopping = False
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -498,3 +499,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.server.remove(kind, name)
             self.done(200, {"kind": "Status"})
+        if kind == "pods" and item and item.get("status", {}).get("phase") == "Running" and self.body.get("gracePeriodSeconds") == 0:
+            with self.server.changed:
+                self.server.forced.append(name)

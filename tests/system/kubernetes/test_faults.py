@@ -31,6 +31,7 @@ class Base(unittest.TestCase):
     def setUp(self):
         self.api = self.server()
         self.addCleanup(self.api.stop)
+        self.addCleanup(lambda: self.assertEqual(self.api.forced, []))
         for number in range(5):  # three pages
             self.api.node(f"n{number}")
         self.skepd = server.Skepd(SKEPD, {"engine": {"kind": "fake"}})

@@ -3,7 +3,10 @@
 #include "unit.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "doc/doc.h"
@@ -153,6 +156,42 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
 }
 
 /* --- programs and connections in its pod --- */
+/* --- how long its containers have --- */
+
+/* With 0 the object of a pod goes at once, and its devices are taken for free while it runs. */
+static void a_kill_without_grace_leaves_its_pod_a_second(void **state)
+{
+    static const struct {
+        uint32_t grace_ms;
+        const char *asked;
+    } ALL[] = {{0, "\"gracePeriodSeconds\":1,"},
+               {1, "\"gracePeriodSeconds\":1,"},
+               {1001, "\"gracePeriodSeconds\":2,"}};
+    struct played server;
+    (void)state;
+    assert_int_equal(played_open(&server, 8), 0);
+    for (size_t i = 0; i < COUNT_OF(ALL); i++) {
+        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .settings = {.space = "default", .instance = "one"},
+                            .is_listed = true};
+        char request[PLAYED_REQUEST_MAX];
+        assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
+        pthread_mutex_lock(&kube.lock);
+        struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+        task->state = TASK_RUNS;
+        snprintf(task->uid, sizeof task->uid, "u");
+        kube_task_kill(&kube, task, ALL[i].grace_ms, "");
+        pthread_mutex_unlock(&kube.lock);
+        const int fd = played_take(&server, "}}", request);
+        assert_non_null(strstr(request, ALL[i].asked));
+        kube_client_free(kube.client);
+        close(fd);
+        tasks_free(&kube);
+        pthread_mutex_destroy(&kube.lock);
+    }
+    played_close(&server);
+}
+
 
 static void only_a_task_that_runs_is_reached(void **state)
 {
@@ -340,3 +379,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
 };
 UNIT_FILE(tests, NULL, NULL);
+    cmocka_unit_test(a_kill_without_grace_leaves_its_pod_a_second),
