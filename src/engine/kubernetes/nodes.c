@@ -68,6 +68,7 @@ static void node_lose(struct kube *kube, struct kube_node *node, struct tells *t
     if (!node->is_there)
         return;
     node->is_there = node->is_silent = false;
+    tasks_settle(kube, node->facts.name, tells);
     node_tell(kube, node, tells);
     tasks_leave(kube, node->facts.name, tells);
 }

@@ -529,7 +529,9 @@ void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
 /* The first list is complete: those that it does not have. */
 void tasks_given_up(struct kube *kube, struct tells *tells);
 void tasks_left(struct kube *kube, struct tells *tells);
-/* It has gone, with all that ran there. */
+/* It has gone, with all that ran there. Ends are told before that, also without the log that they
+ * wait for: what has ended is not lost. */
+void tasks_settle(struct kube *kube, const char *node, struct tells *tells);
 void tasks_leave(struct kube *kube, const char *node, struct tells *tells);
 /* Its node is silent: they end, and their pods are deleted. */
 void tasks_lose(struct kube *kube, const char *node, struct tells *tells);

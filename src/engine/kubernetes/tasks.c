@@ -537,7 +537,8 @@ void tasks_leave(struct kube *kube, const char *node, struct tells *tells)
 {
     for (size_t i = 0; i < kube->tasks.count; i++) {
         struct kube_task *task = kube->tasks.items[i];
-        if (task->state == TASK_FORGOTTEN || strcmp(task->node, node) != 0)
+        /* what has ended is forgotten when its end is durable */
+        if (task->state >= TASK_ENDED || strcmp(task->node, node) != 0)
             continue;
         if (has_pod(task)) {
             give_up_note(task, KUBE_NODE_LOST, "the cluster has its node no more", tells);
@@ -561,6 +562,21 @@ static bool given_up_take(const struct kube *kube, struct kube_task *task)
     task->grace_ms = GIVE_UP_GRACE_MS; /* it is asked for again: the first time may not have come */
     return true;
 }
+void tasks_settle(struct kube *kube, const char *node, struct tells *tells)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        const bool is_waiting =
+            task->state == TASK_ENDED && (task->log.is_held || task->is_word_awaited);
+        if (!is_waiting || strcmp(task->node, node) != 0)
+            continue;
+        task_log_leave(kube, task);
+        task->is_word_awaited = false;
+        if (kube->is_listed)
+            end_tell(kube, task, tells);
+    }
+}
+
 
 void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
                        const char *message, struct tells *tells)

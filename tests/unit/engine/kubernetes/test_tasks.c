@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/secret_note.h"
@@ -380,3 +381,56 @@ static const struct CMUnitTest tests[] = {
 };
 UNIT_FILE(tests, NULL, NULL);
     cmocka_unit_test(a_kill_without_grace_leaves_its_pod_a_second),
+static const struct doc *node_read(struct tells *tells)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells->arena);
+    return doc_parse(
+        TEXT("{\"metadata\": {\"name\": \"n1\"}, \"status\": {\"allocatable\": {\"cpu\": \"1\", "
+             "\"memory\": \"1Gi\"}, \"addresses\": [{\"type\": \"InternalIP\", \"address\": "
+             "\"10.0.0.1\"}], \"conditions\": [{\"type\": \"Ready\", \"status\": \"True\"}]}}"),
+        DOC_JSON, &tells->arena, &problems);
+}
+
+/* Whoever hears first that the node is lost begins a task again that has ended well. */
+static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default",
+                                     .instance = "one",
+                                     .runtime_class = "",
+                                     .infiniband_resource = "",
+                                     .nodes = {.gpu_resource = "g",
+                                               .gpu_count_label = "c",
+                                               .gpu_type_label = "t",
+                                               .taint = "x"}},
+                        .sink = {.post = nothing_posted},
+                        .is_listed = true};
+    struct tells tells;
+    (void)state;
+    kube_enter(&kube, &tells);
+    nodes_seen(&kube, node_read(&tells), false, 1, &tells);
+    assert_int_equal(tells.events.count, 1);
+    for (uint64_t i = 1; i <= 2; i++) {
+        struct kube_task *task = kube_task_add(&kube, (struct attempt_id){i}, "n1");
+        task->state = TASK_ENDED;
+        task->end_reason = mem_copy("");
+        task->end_text = mem_copy("");
+        task->log.is_held = i == 1;
+        task->is_word_awaited = i == 2;
+    }
+    nodes_seen(&kube, node_read(&tells), true, 1, &tells);
+    assert_int_equal(tells.events.count, 4);
+    for (uint64_t i = 1; i <= 2; i++) {
+        assert_int_equal(tells.events.items[i].kind, ENGINE_EXITED);
+        assert_int_equal(tells.events.items[i].exit->exit_code, 0);
+        /* its pod is there for a skepd that begins anew before that is durable */
+        assert_int_equal(kube_task_find(&kube, (struct attempt_id){i})->state, TASK_ENDED);
+    }
+    assert_int_equal(tells.events.items[3].kind, ENGINE_NODE_LOST);
+    kube_leave(&kube, &tells);
+    tasks_free(&kube);
+    nodes_free(&kube);
+}
+
+    cmocka_unit_test(an_end_that_waits_is_told_before_its_node_is_lost),
