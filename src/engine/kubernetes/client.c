@@ -24,6 +24,7 @@ enum {
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
     REFUSAL_LOGGED = 500,         /* bytes of it */
+    VAIN_LOG_MS = 60 * 1000,      /* between two lines of the log about calls that only fail */
     LOG_BUFFER_BYTES = 4096,      /* of each log that is followed, of thousands; */
     LOG_REQUEST_BYTES = 16 << 10, /* as little as libcurl takes, which has 64 KiB else */
     STATUS_OK = 200,
@@ -43,9 +44,11 @@ struct transfer {
     struct buf answer; /* of a stream: what is left of a line */
     int64_t due_ms;
     uint32_t tries, tries_unsure; /* all; those that may have been carried out */
-    uint64_t credential;          /* with which it is asked */
-    bool is_cut;                  /* its reader wants no more, or it was too long */
-    bool is_opening;              /* a stream of bytes that has no connection yet */
+    uint32_t sends; /* of this try: libcurl sends again what a kept connection did not answer */
+    int64_t answered_ms; /* of a stream: the head of a good answer came; 0: it did not */
+    uint64_t credential; /* with which it is asked */
+    bool is_cut;         /* its reader wants no more, or it was too long */
+    bool is_opening;     /* a stream of bytes that has no connection yet */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -76,6 +79,8 @@ struct kube_client {
     size_t calls, opening;
     size_t ended; /* calls since memory was given back */
     int64_t quiet_until_ms, failing_since_ms;
+    bool is_asked_how;    /* CLIENT_READY is under way */
+    int64_t vain_said_ms; /* the log has told of a call that only fails then; 0: never */
     struct kube_route route;
     struct kube_login *login;
     int64_t login_ms; /* when it is worth to ask for a credential again; 0: there is one */
@@ -189,14 +194,23 @@ static bool is_stream(const struct kube_call *call)
     return call->line || call->bytes;
 }
 
+static void good_tell(struct kube_client *client)
+{
+    client->failing_since_ms = 0;
+    client->watcher.answered(client->watcher.context);
+}
+
 static bool lines_tell(struct transfer *transfer)
 {
+    struct kube_client *client = transfer->client;
     struct text rest = buf_as_text(&transfer->answer);
     while (rest.length > 0 && memchr(rest.at, '\n', rest.length)) {
         struct text line = text_cut(&rest, '\n');
         if (line.length > 0 &&
             !transfer->call.line(transfer->call.context, transfer->call.key, line))
             return false;
+        if (client->failing_since_ms > 0)
+            good_tell(client);
     }
     struct buf left = BUF_INIT;
     buf_text(&left, rest);
@@ -242,27 +256,25 @@ static void opened(struct transfer *transfer)
 /* Its connection stands. The answer may be as late as the first line of the log. */
 static int request_begins(void *context, char *to, char *from, int to_port, int from_port)
 {
+    struct transfer *transfer = context;
     (void)to, (void)from, (void)to_port, (void)from_port;
-    opened(context);
+    transfer->sends++;
+    opened(transfer);
     return CURL_PREREQFUNC_OK;
-}
-
-static void good_tell(struct kube_client *client)
-{
-    client->failing_since_ms = 0;
-    client->watcher.answered(client->watcher.context);
 }
 
 /* A stream ends minutes after its answer has come: that it has come is told where its headers end.
  */
 static size_t header_take(char *bytes, size_t size, size_t count, void *context)
 {
-    const struct transfer *transfer = context;
+    struct transfer *transfer = context;
     const size_t length = size * count;
     long status = 0;
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (transfer->call.line && length > 0 && bytes[0] == '\r' && status >= 200 && status < 300)
+    if (transfer->call.line && length > 0 && bytes[0] == '\r' && status >= 200 && status < 300) {
+        transfer->answered_ms = clock_monotonic_ms();
         good_tell(transfer->client);
+    }
     return length;
 }
 
@@ -320,6 +332,8 @@ static void transfer_start(struct kube_client *client, struct transfer *transfer
     times_set(transfer);
     headers_set(transfer, credential);
     transfer->is_cut = false;
+    transfer->sends = 0;
+    transfer->answered_ms = 0;
     transfer->failure[0] = '\0';
     transfer->next = client->running;
     client->running = transfer;
@@ -408,22 +422,73 @@ static bool is_passing_call(const struct transfer *transfer, const struct kube_a
             (transfer->call.is_lasting || transfer->tries < CLIENT_RIGHT_TRIES));
 }
 
+static void how_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube_client *client = context;
+    (void)key, (void)answer;
+    client->is_asked_how = false;
+}
+
+/* Whether the server itself is in trouble; it is asked until it is not. */
+static void how_ask(struct kube_client *client)
+{
+    struct kube_call call = {.method = "GET",
+                             .context = client,
+                             .is_next = true,
+                             .is_of_server = true,
+                             .wants_refusals = true,
+                             .done = how_done};
+    if (client->is_asked_how)
+        return;
+    client->is_asked_how = true;
+    buf_string(&call.path, CLIENT_READY);
+    kube_client_send(client, &call, 0);
+}
+
+/* A stream that ends after a long time has not failed. */
+static bool says_nothing(const struct transfer *transfer, const struct kube_answer *answer)
+{
+    return transfer->call.bytes || answer->is_silent || answer->lived_ms >= FEED_LIVED_MS ||
+           (transfer->is_cut && transfer->call.line);
+}
+
 /* What its answer says of the API server, and of who asks. */
 static void server_judge(struct kube_client *client, struct transfer *transfer,
                          const struct kube_answer *answer)
 {
-    const struct kube_call *call = &transfer->call;
-    if (!call->bytes && !answer->is_silent && !(transfer->is_cut && call->line))
+    if (says_nothing(transfer, answer))
+        ;
+    else if (is_passing(answer->status) && answer->status != STATUS_UNAUTHORIZED &&
+             !transfer->call.is_of_server && !transfer->call.line)
+        how_ask(client);
+    else
         watcher_tell(client, answer);
     quiet_set(client, transfer->easy, answer->status);
     if (answer->status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
 }
 
+/* It is answered 5xx again and again: for those who wait for it, and for the operator. */
+static void vain_tell(struct kube_client *client, struct transfer *transfer,
+                      const struct kube_answer *answer)
+{
+    const int64_t now = clock_monotonic_ms();
+    const struct kube_call *call = &transfer->call;
+    if (call->vain)
+        call->vain(call->context, call->key, answer);
+    if (client->vain_said_ms > 0 && now < client->vain_said_ms + VAIN_LOG_MS)
+        return;
+    client->vain_said_ms = now;
+    log_warning("engine", "kubernetes: %s %.200s is answered %d, and asked for again: %.*s",
+                call->method, buf_cstr(&transfer->call.path), answer->status, REFUSAL_LOGGED,
+                buf_cstr(&transfer->answer));
+}
+
 static void transfer_ended(struct kube_client *client, struct transfer *transfer, CURLcode code)
 {
     long status = 0;
     char text[300] = "";
+    transfer->tries_unsure += transfer->sends > 1;
     struct kube_answer answer = {.trouble = text, .tries = transfer->tries_unsure};
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     running_remove(client, transfer);
@@ -444,6 +509,8 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
      * anything has changed since it was started */
     answer.is_silent =
         code == CURLE_OPERATION_TIMEDOUT && transfer->call.line && status == STATUS_OK;
+    if (transfer->answered_ms > 0)
+        answer.lived_ms = clock_monotonic_ms() - transfer->answered_ms;
     if (!transfer->call.part)
         server_judge(client, transfer, &answer);
     if (code == CURLE_PEER_FAILED_VERIFICATION)
@@ -453,6 +520,8 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
             log_error("engine", "kubernetes: %s %.200s is refused, and asked for again: %.*s",
                       transfer->call.method, buf_cstr(&transfer->call.path), REFUSAL_LOGGED,
                       buf_cstr(&transfer->answer));
+        if (answer.status >= STATUS_SERVER && transfer->tries == CLIENT_VAIN_TRIES)
+            vain_tell(client, transfer, &answer);
         again(client, transfer, answer.status);
         return;
     }

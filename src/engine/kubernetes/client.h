@@ -12,6 +12,11 @@
  *
  * A write may therefore have been carried out before: its caller must be able to hear that.
  *
+ * What a write is answered says nothing of the server: a webhook that is away has all pods refused
+ * with 500 while all else works. So a write that fails has the client ask the server how it does
+ * (CLIENT_READY), until it does well; that, lists, watches and a credential that is refused are
+ * what the watcher hears of. Whatever comes by a watch is good news.
+ *
  * HTTP/1.1, because a stream that stalls must hold up nothing else.
  */
 #ifndef ENGINE_KUBERNETES_CLIENT_H
@@ -30,17 +35,22 @@ enum {
     CLIENT_OPENING_MAX = 8,
     CLIENT_IDLE_MAX = 64, /* connections that are kept for what comes next */
     CLIENT_RIGHT_TRIES = 6,
+    CLIENT_VAIN_TRIES = 5, /* with the pauses between them about 30 s: then `vain` is told */
     CLIENT_BODY_MAX = 64 << 20,
     CLIENT_LINE_MAX = 4 << 20,
     CLIENT_SILENCE_S = 180,    /* a stream that brings nothing for so long is asked for anew */
     CLIENT_LOG_SILENCE_S = 25, /* the same, of bytes */
 };
 
+/* Everybody who is known may ask for it; 200: it can read and write what it keeps. */
+#define CLIENT_READY "/readyz"
+
 struct kube_answer {
     int status;            /* of HTTP; 0: none came, or the stream was broken */
     uint32_t tries;        /* before this one, that may have been carried out */
     bool is_right_missing; /* 403, of the server's authorizer */
-    bool is_silent; /* a stream of lines had been answered, and brought nothing for so long */
+    bool is_silent;   /* a stream of lines had been answered, and brought nothing for so long */
+    int64_t lived_ms; /* a stream of lines: since it had been answered; 0: it had not */
     struct text body;
     const char *trouble; /* "" none; for people */
 };
@@ -55,6 +65,7 @@ struct kube_call {
     bool is_next;        /* it goes before the calls that wait */
     bool wants_refusals; /* a right that is missing is told at once: the caller asks again itself */
     bool is_lasting;     /* a right that is missing is asked for again for as long as it is */
+    bool is_of_server;   /* what it is answered says how the server does; watches always do */
     void *context;
     uint64_t key; /* the caller's */
     /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
@@ -68,6 +79,9 @@ struct kube_call {
      * (metrics.k8s.io): a call that is told at once whatever comes of it. That the other server is
      * away, knows nobody, or wants to be left alone says nothing of the API server. */
     bool (*part)(void *context, uint64_t key, struct text bytes);
+    /* NULL: nobody wants to know. Once, when it has been answered 5xx for CLIENT_VAIN_TRIES times;
+     * it is asked for again all the same. */
+    void (*vain)(void *context, uint64_t key, const struct kube_answer *answer);
     void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
 };
 

@@ -171,6 +171,14 @@ bool feed_was_silent(struct feed *feed)
     return true;
 }
 
+bool feed_lived(struct feed *feed, int64_t lived_ms)
+{
+    if (feed->state != FEED_WATCHES || lived_ms < FEED_LIVED_MS)
+        return false;
+    feed->failures = 0;
+    return true;
+}
+
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance)
 {
     if (feed->state == FEED_LISTS && !feed->is_paged && is_no_list(status)) {

@@ -31,6 +31,7 @@ enum {
     FEED_LIST_S = 120, /* and one that begins with a list after this: it may know no end of it */
     FEED_BACKOFF_FIRST_MS = 800,
     FEED_BACKOFF_MAX_MS = 30000,
+    FEED_LIVED_MS = 10000, /* a watch that had been answered for so long has done its work */
 };
 
 enum feed_state { FEED_LISTS, FEED_WATCHES };
@@ -77,6 +78,10 @@ enum feed_event feed_line(struct feed *feed, const struct doc *line, const struc
 /* A watch ended, or a page did not come: `status` of HTTP, 0 when there was none or the stream was
  * broken. What is next may be asked after that many ms. */
 uint32_t feed_ended(struct feed *feed, int status, uint64_t chance);
+
+/* Before that: the watch had been answered for so long. Balancers cut what is quiet after half a
+ * minute: pauses begin anew with a watch that has lived for FEED_LIVED_MS. True: it has. */
+bool feed_lived(struct feed *feed, int64_t lived_ms);
 
 /* A watch that had been answered brought nothing for so long that it was given up. True: no list
  * was awaited of it; it goes on from where it was, at once. */

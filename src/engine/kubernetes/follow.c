@@ -156,10 +156,12 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
     const char *trouble = answer_trouble(&follow->feed, answer, &arena);
     const bool was_paged = follow->feed.is_paged;
     const bool was_silent = answer->is_silent && feed_was_silent(&follow->feed);
+    const bool has_lived = feed_lived(&follow->feed, answer->lived_ms);
     uint32_t delay_ms = was_silent ? 0 : feed_ended(&follow->feed, status, kube->chance++);
-    /* that it has expired is no trouble, nor that it has no lists of the one kind; an end without
-     * one has ended none */
-    if (status != 410 && !was_silent && was_paged == follow->feed.is_paged && trouble[0])
+    /* that it has expired is no trouble, nor that it has no lists of the one kind, nor that it ends
+     * after a while; an end without one has ended none */
+    if (status != 410 && !was_silent && !has_lived && was_paged == follow->feed.is_paged &&
+        trouble[0])
         trouble_set(kube, trouble);
     follow->is_expired = false;
     pthread_mutex_unlock(&kube->lock);
@@ -172,8 +174,12 @@ static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
     const struct feed *feed = &kube->follows[which].feed;
     /* what comes while the list is made need not be in it: it has the list's mark from here on */
     kube->follows[which].mark += feed_is_first_page(feed);
-    struct kube_call call = {
-        .method = "GET", .context = kube, .key = which, .wants_refusals = true, .done = list_done};
+    struct kube_call call = {.method = "GET",
+                             .context = kube,
+                             .key = which,
+                             .wants_refusals = true,
+                             .is_of_server = true,
+                             .done = list_done};
     if (feed_is_stream(feed)) {
         call.line = watch_line;
         call.done = watch_done;

@@ -139,7 +139,7 @@ struct kube_task {
     bool is_gone;                /* so is its pod: nothing is to be deleted */
     bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */
     char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
-    bool is_secret_unsure;       /* its secret was asked for again, without an answer before */
+    bool is_secret_unsure;       /* its secret was asked for, without an answer */
     bool is_refused;             /* ENDED */
     struct exit_report exit;     /* ENDED; its strings are the two below */
     char *end_reason, *end_text; /* ENDED */

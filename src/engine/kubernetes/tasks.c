@@ -259,11 +259,14 @@ static void ended_unknown(struct kube *kube, struct kube_task *task, struct tell
     const struct exit_report exit = {
         .exit_code = CODE_KILLED,
         .signal = SIGNAL_KILL,
-        .is_missing = !task->is_kill_wanted,
-        .reason = task->is_kill_wanted ? "" : "ContainerMissing",
+        .is_missing = true,
+        .reason = "ContainerMissing",
         .message = "it was asked for before, and nothing of it is left",
     };
-    ended(kube, task, false, &exit, tells);
+    if (task->is_kill_wanted)
+        ended_early(kube, task, "", "it was ended before it had a pod", tells);
+    else
+        ended(kube, task, false, &exit, tells);
 }
 
 static void pod_got(void *context, uint64_t key, const struct kube_answer *answer);
@@ -337,14 +340,32 @@ static bool pod_body(void *context, uint64_t key, struct buf *body)
 {
     struct kube *kube = context;
     pthread_mutex_lock(&kube->lock);
-    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    const bool is_wanted = task && task->state == TASK_POD_ASKED && task->order;
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    const bool is_asked = task && task->state == TASK_POD_ASKED && task->order;
+    const bool is_wanted = is_asked && !task->is_kill_wanted;
+    if (is_asked && !is_wanted) /* an earlier try may have made it */
+        pod_ask(kube, task);
     struct pod_settings settings = kube->settings;
     settings.has_own_users = is_wanted && task->has_own_users;
     if (is_wanted)
         pod_write(&task->order->container, &settings, task->devices, body);
     pthread_mutex_unlock(&kube->lock);
     return is_wanted;
+}
+
+/* The server's own words, for those who wait for the task: a webhook may be away, for example. */
+static void create_vain(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    struct kube *kube = context;
+    struct tells tells;
+    kube_enter(kube, &tells);
+    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    if (task && task->state <= TASK_POD_ASKED && !task->is_kill_wanted)
+        tells_add(&tells, &(struct engine_event){.kind = ENGINE_NOTE,
+                                                 .attempt = task->attempt,
+                                                 .reason = "CreationFails",
+                                                 .message = ask_refusal(answer, &tells.arena)});
+    kube_leave(kube, &tells);
 }
 
 /* Before the secrets of others: what a pod is made of is kept until it is there. */
@@ -355,6 +376,7 @@ static void pod_send(struct kube *kube, struct kube_task *task)
                              .key = task->attempt.v,
                              .write = pod_body,
                              .is_next = true,
+                             .vain = create_vain,
                              .done = pod_created};
     ask_path(kube, "pods", NULL, &call.path);
     if (kube->settings.template_) /* a word that the cluster does not know is an error */
@@ -391,10 +413,15 @@ static bool secret_body(void *context, uint64_t key, struct buf *body)
 {
     struct kube *kube = context;
     pthread_mutex_lock(&kube->lock);
-    const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
-    const bool is_wanted = task && task->state == TASK_SECRET_ASKED && task->order;
-    if (is_wanted)
+    struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
+    const bool is_asked = task && task->state == TASK_SECRET_ASKED && task->order;
+    const bool is_wanted = is_asked && !task->is_kill_wanted;
+    if (is_wanted) {
         pod_secret_write(&task->order->container, &kube->settings, body);
+        task->is_secret_unsure = true; /* until it is answered */
+    } else if (is_asked) {             /* another skepd may have made a pod */
+        pod_ask(kube, task);
+    }
     pthread_mutex_unlock(&kube->lock);
     return is_wanted;
 }
@@ -405,6 +432,7 @@ void kube_task_begin(struct kube *kube, struct kube_task *task, const struct con
                              .context = kube,
                              .key = task->attempt.v,
                              .write = secret_body,
+                             .vain = create_vain,
                              .done = secret_done};
     task->order = pod_order_new(container, &kube->shares);
     ask_path(kube, "secrets", NULL, &call.path);
@@ -533,6 +561,21 @@ void tasks_lose(struct kube *kube, const char *node, struct tells *tells)
     }
 }
 
+void tasks_settle(struct kube *kube, const char *node, struct tells *tells)
+{
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        const bool is_waiting =
+            task->state == TASK_ENDED && (task->log.is_held || task->is_word_awaited);
+        if (!is_waiting || strcmp(task->node, node) != 0)
+            continue;
+        task_log_leave(kube, task);
+        task->is_word_awaited = false;
+        if (kube->is_listed)
+            end_tell(kube, task, tells);
+    }
+}
+
 void tasks_leave(struct kube *kube, const char *node, struct tells *tells)
 {
     for (size_t i = 0; i < kube->tasks.count; i++) {
@@ -562,21 +605,6 @@ static bool given_up_take(const struct kube *kube, struct kube_task *task)
     task->grace_ms = GIVE_UP_GRACE_MS; /* it is asked for again: the first time may not have come */
     return true;
 }
-void tasks_settle(struct kube *kube, const char *node, struct tells *tells)
-{
-    for (size_t i = 0; i < kube->tasks.count; i++) {
-        struct kube_task *task = kube->tasks.items[i];
-        const bool is_waiting =
-            task->state == TASK_ENDED && (task->log.is_held || task->is_word_awaited);
-        if (!is_waiting || strcmp(task->node, node) != 0)
-            continue;
-        task_log_leave(kube, task);
-        task->is_word_awaited = false;
-        if (kube->is_listed)
-            end_tell(kube, task, tells);
-    }
-}
-
 
 void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
                        const char *message, struct tells *tells)

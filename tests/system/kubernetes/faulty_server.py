@@ -32,6 +32,12 @@ FAULTS = {
     "403": "the next write is answered 403, as by a server that has not read the roles yet",
     "lost": "the next write is carried out, and its connection closed without an answer",
     "401": "the next request is answered 401",
+    "list-500": "the next list is answered 500",
+    "list-429": "the next list is answered 429 with Retry-After: 1",
+    "list-401": "the next list is answered 401",
+    "watch-500": "the next watch is answered 500",
+    "watch-429": "the next watch is answered 429 with Retry-After: 1",
+    "watch-401": "the next watch is answered 401",
     "quota": "the next claim is refused for a quota of its namespace",
     "refused": "the next status of a claim is refused for good",
     "exec-500": "the next program in a pod is answered 500",
@@ -48,15 +54,19 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def __init__(self, tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.tls = tls  # an SSLContext; None: plain HTTP
-        self.connections = set()
+        self.connections, self.idle = set(), set()  # those of the latter wait for a request
         self.changed = threading.Condition()
         self.version = 100
         self.objects = {"nodes": {}, "pods": {}, "secrets": {}, "resourceslices": {}, "resourceclaims": {}}
         self.hold = None  # (method, kind): the next such write is carried out and not answered until this is None; `held` says that it was
         self.held = False
+        self.fails = None  # (method, kind, object): True: such a write is answered 500, as where a webhook is away
+        self.is_ready = True  # what /readyz says
+        self.closes = False  # each answer is the last of its connection, as when a server balances its clients (GOAWAY)
         self.forbids = None  # (method, kind): such writes, or ("GET", "portforward"), are answered 403 until this is None
         self.listens = {}  # {port of a task: the address of what the test has there}
         self.keeps_pods = False  # as when their kubelet is silent: a pod that is deleted stays until the test removes it
+        self.forced = []  # pods that were to go at once while they ran
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
         self.faults, self.requests = [], []
@@ -66,7 +76,6 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.answered = []  # the writes among them whose answer has been sent
         self.metrics_asked = []
         self.metrics = None  # what nodes use, as metrics-server says it; None: nobody serves that
-        self.forced = []  # pods that were to go at once while they ran
         self.token = None  # what must be presented
         self.is_stopping = False
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -86,6 +95,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def shutdown_request(self, request):
         with self.changed:
             self.connections.discard(request)
+            self.idle.discard(request)
         super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
@@ -97,6 +107,14 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         """As a server that begins anew: each connection must be made again."""
         with self.changed:
             connections = list(self.connections)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def cut_idle(self):
+        """As a server or a balancer does after a while."""
+        with self.changed:
+            connections = list(self.idle)
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -191,11 +209,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def handle_one_request(self):
+        with self.server.changed:
+            self.server.idle.add(self.connection)
+        super().handle_one_request()
+
+    def parse_request(self):
+        with self.server.changed:
+            self.server.idle.discard(self.connection)
+        return super().parse_request()
+
     def answer(self, status, body, headers=()):
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        if self.server.closes:
+            self.send_header("Connection", "close")
+            self.close_connection = True
         for name, value in headers:
             self.send_header(name, value)
         self.end_headers()
@@ -215,6 +246,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.body = json.loads(self.rfile.read(length)) if length else None
         if url.path == f"{API}/nodes":
             self.tell_metrics()
+            return None
+        if url.path == "/readyz":
+            self.answer(200, "ok") if self.server.is_ready else self.fail(500)
             return None
         with self.server.changed:
             self.server.requests.append(f"{self.command} {self.path}")
@@ -341,12 +375,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with self.server.changed:
                 item = self.server.objects[kind].get(name)
             self.answer(200, item) if item else self.fail(404)
+        elif fault := self.follow_fault():
+            self.fail(int(fault[-3:]), [("Retry-After", "1")] if fault.endswith("429") else ())
         elif self.query.get("sendInitialEvents") and not self.server.has_streamed_lists:
             self.fail(422)
         elif self.query.get("watch"):
             self.watch(kind)
         else:
             self.list(kind)
+
+    def follow_fault(self):
+        """Of a list or a watch; a list that is the begin of a watch is a list."""
+        what = "watch" if "resourceVersion" in self.query else "list"
+        with self.server.changed:
+            return next((f for f in (f"{what}-500", f"{what}-429", f"{what}-401") if self.server.hit(f)), None)
 
     def list(self, kind):
         server = self.server
@@ -423,6 +465,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             fault = next((f for f in ("429", "500", "403") if self.server.hit(f)), None)
             if self.server.forbids == (self.command, kind):
                 fault = "403"
+            if self.server.fails and self.server.fails(self.command, kind, self.body):
+                fault = "500"
         if fault:
             self.fail(int(fault), [("Retry-After", "1")] if fault == "429" else ())
         return fault
@@ -488,6 +532,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with self.server.changed:
             item = self.server.objects[kind].get(name)
         wanted = ((self.body or {}).get("preconditions") or {}).get("uid")
+        if kind == "pods" and item and item.get("status", {}).get("phase") == "Running" and self.body.get("gracePeriodSeconds") == 0:
+            with self.server.changed:
+                self.server.forced.append(name)
         if not item:
             self.fail(404)
         elif wanted and wanted != item["metadata"]["uid"]:
@@ -499,6 +546,3 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.server.remove(kind, name)
             self.done(200, {"kind": "Status"})
-        if kind == "pods" and item and item.get("status", {}).get("phase") == "Running" and self.body.get("gracePeriodSeconds") == 0:
-            with self.server.changed:
-                self.server.forced.append(name)

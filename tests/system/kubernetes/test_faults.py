@@ -203,6 +203,33 @@ class Faults(Base):
                 self.api.end(pod)
                 self.finish(job)
 
+    def test_lists_and_watches_that_are_refused(self):
+        """What a server in trouble answers for a while; afterwards nothing has been missed."""
+        self.start(*[f"{what}-{status}" for what in ("list", "watch") for status in (500, 429, 401)])
+        self.wait_nodes(5)
+        self.run_one("job")
+
+    def test_watches_that_are_refused_while_a_task_runs(self):
+        job, pod = self.running()
+        self.api.fault("end", "watch-500", "watch-429", "watch-401")
+        self.api.end(pod)
+        waits.until(lambda: not self.api.faults, lambda: f"{self.api.faults}\n{self.skepd.tail()}", 120)
+        self.finish(job)
+
+    def test_a_server_that_closes_each_connection(self):
+        """As one that sends its clients to another (GOAWAY): no write is lost, and none is done twice."""
+        self.start()
+        self.wait_nodes(5)
+        self.api.closes = True
+        self.run_one("closed")
+        self.api.closes = False
+        for name in "first", "second":  # by connections that were kept, and that the server has closed since
+            self.run_one(name)
+            self.api.cut_idle()
+        with self.api.changed:
+            posts = [request for request in self.api.requests if request.startswith("POST") and request.endswith("/pods")]
+        self.assertEqual(len(posts), 3, posts)
+
     def test_writes_that_fail_are_made_again(self):
         self.start()
         self.wait_nodes(5)
@@ -297,6 +324,75 @@ class Faults(Base):
         self.run_one("job")
         self.api.fault("401")
         self.run_one("again")
+
+
+class Webhook(Base):
+    """One kind of writes fails for ever, as with a webhook that is away: it is the trouble of those who ask for it."""
+
+    def fail(self, is_so):
+        with self.api.changed:
+            self.api.fails = is_so
+
+    def job_of(self, body):
+        return ((body or {}).get("metadata", {}).get("annotations") or {}).get("skep.internal/job")
+
+    def posts(self, kind):
+        with self.api.changed:
+            return len([request for request in self.api.requests if request.startswith("POST") and f"/{kind}" in request])
+
+    def test_pods_of_one_job_that_are_refused_for_ever(self):
+        self.start()
+        self.wait_nodes(5)
+        self.fail(lambda method, kind, body: (method, kind) == ("POST", "pods") and self.job_of(body) == "admin~bad")
+        bad = self.submit("bad")
+        waits.until(lambda: "CreationFails" in json.dumps(self.skepd.call("GET", f"/api/v2/jobs/{bad}/events")), self.skepd.tail, 240)
+        self.assertIn("fault 500", json.dumps(self.skepd.call("GET", f"/api/v2/jobs/{bad}/events")))
+        self.assertEqual(len(self.nodes()), 5)  # half a minute of failures is no trouble of the server's
+        self.assertIn("/pods is answered 500, and asked for again", self.skepd.tail())
+        self.run_one("good")
+        before = self.posts("pods")
+        self.skepd.act(bad, "STOP")
+        self.state(bad, "STOPPED")
+        self.assertEqual(self.posts("pods"), before)
+        self.api.wait(lambda api: not api.objects["secrets"], "a secret is left")
+
+    def test_secrets_that_are_refused_for_ever(self):
+        self.start()
+        self.wait_nodes(5)
+        self.fail(lambda method, kind, body: (method, kind) == ("POST", "secrets"))
+        job = self.submit("job")
+        waits.until(lambda: self.posts("secrets") > 1, self.skepd.tail, 120)
+        self.skepd.act(job, "STOP")
+        self.state(job, "STOPPED")
+        self.assertEqual(self.posts("pods"), 0)
+
+    def test_a_server_that_can_write_nothing(self):
+        """It says so itself (/readyz), as when its etcd is away: nothing is placed until it can."""
+        self.start()
+        self.wait_nodes(5)
+        self.api.is_ready = False
+        self.fail(lambda *_: True)
+        job = self.submit("job")
+        self.wait_nodes(0)
+        self.api.is_ready = True
+        self.fail(None)
+        self.wait_nodes(5)
+        (pod,) = self.pods()
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.api.end(pod)
+        self.finish(job)
+
+
+class Graceless(Base):
+    """An operator who gives tasks no time."""
+    MORE = {"scheduling": {"portFirst": 15000, "portLast": 40000, "policy": "spread", "killGraceSeconds": 0}}
+
+    def test_a_pod_that_runs_is_never_deleted_by_force(self):
+        job, _ = self.running()
+        self.skepd.act(job, "STOP")
+        self.state(job, "STOPPED")
+        self.pods(0)
 
 
 class Left(Base):

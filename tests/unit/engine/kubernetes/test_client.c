@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -304,6 +305,11 @@ static void what_is_not_wanted_any_more_is_not_tried_again(void **state)
     say(fd, "HTTP/1.1 504 Gateway Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     happens(&is_dropped);
     close(fd);
+    fd = played_take(&world.server, "\r\n\r\n", request); /* how the server does */
+    assert_int_equal(strncmp(request, "GET /readyz ", 12), 0);
+    say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_answered);
+    close(fd);
     kube_client_send(
         world.client,
         &(struct kube_call){.method = "GET", .path = path_of("/next"), .done = nothing_done}, 0);
@@ -314,6 +320,114 @@ static void what_is_not_wanted_any_more_is_not_tried_again(void **state)
     close(fd);
     assert_int_equal(atomic_load(&world.dones), 2);
     sem_destroy(&is_dropped);
+}
+
+/* The next request, which begins so, is answered, and its connection closed. */
+static void request_answer(const char *line, const char *answer)
+{
+    char request[PLAYED_REQUEST_MAX];
+    int fd = played_take(&world.server, "\r\n\r\n", request);
+    assert_int_equal(strncmp(request, line, strlen(line)), 0);
+    say(fd, answer);
+    close(fd);
+}
+
+#define BAD  "HTTP/1.1 500 Bad\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+#define GOOD "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+/* As with a webhook that is away: only one kind of write fails. */
+static void a_write_that_fails_says_nothing_of_its_server(void **state)
+{
+    (void)state;
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "POST", .path = path_of("/pods"), .done = nothing_done}, 0);
+    request_answer("POST /pods ", BAD);
+    request_answer("GET /readyz ", GOOD);
+    happens(&world.has_answered);
+    assert_int_equal(sem_trywait(&world.has_failed), -1);
+}
+
+/* As with an etcd that is away: the server says itself that nothing can be written. */
+static void a_server_that_is_not_ready_is_in_trouble_until_it_is(void **state)
+{
+    (void)state;
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "DELETE", .path = path_of("/pod"), .done = done},
+                     0);
+    request_answer("DELETE /pod ", BAD);
+    request_answer("GET /readyz ", BAD);
+    happens(&world.has_failed);
+    /* each is asked for again, in whichever order */
+    for (int left = 2; left > 0; left--) {
+        char request[PLAYED_REQUEST_MAX];
+        int fd = played_take(&world.server, "\r\n\r\n", request);
+        say(fd, GOOD);
+        close(fd);
+        happens(&world.has_answered);
+    }
+    while (atomic_load(&world.dones) < 1)
+        sched_yield();
+}
+
+/* A server that cannot be asked by new calls may be well known by what it tells. */
+static void a_line_of_a_watch_is_good_news(void **state)
+{
+    (void)state;
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of("/watch"), .line = line, .done = nothing_done},
+        0);
+    int fd = request_take();
+    say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    happens(&world.has_answered);
+    kube_client_send(
+        world.client,
+        &(struct kube_call){
+            .method = "GET", .path = path_of("/list"), .is_of_server = true, .done = nothing_done},
+        0);
+    request_answer("GET /list ", BAD);
+    happens(&world.has_failed);
+    say(fd, "3\r\n{}\n\r\n");
+    happens(&world.has_answered);
+    close(fd);
+}
+
+static atomic_int created_tries;
+
+static void refused_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context, (void)key;
+    assert_int_equal(answer->status, 409);
+    atomic_store(&created_tries, (int)answer->tries);
+    sem_post(&world.is_done);
+}
+
+/* The server closes connections that it has kept, as when it is told to end (GOAWAY): libcurl sends
+ * such a write again by itself, and the first may have been carried out. */
+static void a_write_by_a_connection_that_is_closed_may_have_been_carried_out(void **state)
+{
+    char request[PLAYED_REQUEST_MAX];
+    (void)state;
+    kube_client_send(
+        world.client,
+        &(struct kube_call){.method = "GET", .path = path_of("/first"), .done = nothing_done}, 0);
+    int fd = request_take();
+    say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.has_answered);
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "POST",
+                                         .path = path_of("/pods"),
+                                         .body = path_of("{}"),
+                                         .done = refused_done},
+                     0);
+    assert_true(read(fd, request, sizeof request) > 0); /* by the connection that was kept */
+    close(fd);
+    request_answer("POST /pods ",
+                   "HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.is_done);
+    assert_int_equal(atomic_load(&created_tries), 1);
 }
 
 static void a_stream_that_is_refused_is_none(void **state)
@@ -478,6 +592,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
     cmocka_unit_test_setup_teardown(a_right_that_is_missing_is_asked_for_again, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_write_that_fails_says_nothing_of_its_server, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_server_that_is_not_ready_is_in_trouble_until_it_is, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(a_line_of_a_watch_is_good_news, setup, teardown),
+    cmocka_unit_test_setup_teardown(
+        a_write_by_a_connection_that_is_closed_may_have_been_carried_out, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_due_first_comes_first, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_not_tried_again, setup,
                                     teardown),

@@ -215,6 +215,26 @@ static void a_server_that_always_expires_is_not_stormed(void **state)
     assert_int_equal(feed_ended(&feed, 410, 0), 0);
 }
 
+/* A balancer cuts each watch while nothing happens: that is no failure after another. */
+static void a_watch_that_has_lived_begins_the_pauses_anew(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_watching(&feed, "40");
+    assert_int_equal(feed_ended(&feed, 0, 0), 800);
+    assert_false(feed_lived(&feed, FEED_LIVED_MS - 1));
+    assert_int_equal(feed_ended(&feed, 0, 0), 1600);
+    for (int i = 0; i < 3; i++) {
+        assert_true(feed_lived(&feed, FEED_LIVED_MS));
+        assert_int_equal(feed_ended(&feed, i % 2 ? 200 : 0, 0), 800);
+    }
+    /* a list that never ends is none */
+    feed_init(&feed, "/api/v1/pods", "");
+    assert_int_equal(feed_ended(&feed, 0, 0), 800);
+    assert_false(feed_lived(&feed, FEED_LIVED_MS));
+    assert_int_equal(feed_ended(&feed, 0, 0), 1600);
+}
+
 static void what_is_no_event_breaks_the_stream(void **state)
 {
     (void)state;
@@ -311,6 +331,7 @@ static void a_refusal_is_told_in_the_servers_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_watch_that_has_lived_begins_the_pauses_anew),
     cmocka_unit_test(a_list_is_the_begin_of_a_watch),
     cmocka_unit_test(fields_select_as_labels_do),
     cmocka_unit_test(a_server_without_such_lists),

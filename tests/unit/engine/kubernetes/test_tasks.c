@@ -156,7 +156,6 @@ static void a_log_that_does_not_come_is_asked_for_ever_more_rarely(void **state)
     pthread_mutex_destroy(&kube.lock);
 }
 
-/* --- programs and connections in its pod --- */
 /* --- how long its containers have --- */
 
 /* With 0 the object of a pod goes at once, and its devices are taken for free while it runs. */
@@ -193,6 +192,7 @@ static void a_kill_without_grace_leaves_its_pod_a_second(void **state)
     played_close(&server);
 }
 
+/* --- programs and connections in its pod --- */
 
 static void only_a_task_that_runs_is_reached(void **state)
 {
@@ -244,6 +244,101 @@ static void what_a_pod_is_made_of_goes_when_it_is_there(void **state)
     kube_leave(&kube, &tells);
     tasks_free(&kube);
     pthread_mutex_destroy(&kube.lock);
+}
+
+/* --- creates that only fail --- */
+
+#define POD_OURS                                                                                   \
+    "{\"metadata\": {\"uid\": \"u\", \"labels\": {\"skep.internal/instance\": \"one\", "           \
+    "\"skep.internal/attempt\": \"7\"}}, \"status\": {\"phase\": \"Pending\"}}"
+
+static void answer(const struct played *server, const char *line, const char *status,
+                   const char *body)
+{
+    char request[PLAYED_REQUEST_MAX];
+    cleanup_buf struct buf text = BUF_INIT;
+    const int fd = played_take(server, "\r\n\r\n", request);
+    assert_int_equal(strncmp(request, line, strlen(line)), 0);
+    buf_format(&text, "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", status,
+               strlen(body), body);
+    assert_int_equal(write(fd, text.at, text.length), (ssize_t)text.length);
+    shutdown(fd, SHUT_WR);
+    while (read(fd, request, sizeof request) > 0) /* closed earlier the answer may not arrive */
+        continue;
+    close(fd);
+}
+
+/* Until it is what its end needs; the thread of the client makes it so. */
+static void state_await(struct kube *kube, const struct kube_task *task, enum task_state state)
+{
+    enum task_state seen;
+    do {
+        sched_yield();
+        pthread_mutex_lock(&kube->lock);
+        seen = task->state;
+        pthread_mutex_unlock(&kube->lock);
+    } while (seen != state);
+}
+
+#define SECRETS "/api/v1/namespaces/default/secrets"
+#define PODS    "/api/v1/namespaces/default/pods"
+
+/* A try that failed may have made the pod, for all that is known: it is looked for, and no more are
+ * made. */
+static void what_is_to_end_is_not_created_again(void **state)
+{
+    static const struct {
+        bool has_secret, is_there;
+    } ALL[] = {{false, false}, {true, false}, {true, true}};
+    const struct container container = {.attempt = {7},
+                                        .job = "ann~j",
+                                        .role = "r",
+                                        .node = "n1",
+                                        .image = "i",
+                                        .registry_user = ""};
+    struct played server;
+    (void)state;
+    assert_int_equal(played_open(&server, 8), 0);
+    for (size_t i = 0; i < COUNT_OF(ALL); i++) {
+        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .synced = PTHREAD_COND_INITIALIZER,
+                            .settings = {.space = "default",
+                                         .instance = "one",
+                                         .init_image = "i",
+                                         .runtime_class = "",
+                                         .priority_class = "",
+                                         .service_account = "",
+                                         .infiniband_resource = "",
+                                         .nodes = {.gpu_resource = "g", .taint = "t"}},
+                            .sink = {.post = nothing_posted},
+                            .is_listed = true};
+        assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
+        pthread_mutex_lock(&kube.lock);
+        struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
+        kube_task_begin(&kube, task, &container);
+        pthread_mutex_unlock(&kube.lock);
+        if (ALL[i].has_secret)
+            answer(&server, "POST " SECRETS " ", "201 Created", "{}");
+        answer(&server, ALL[i].has_secret ? "POST " PODS " " : "POST " SECRETS " ", "500 Bad", "");
+        answer(&server, "GET /readyz ", "200 OK", "ok");
+        pthread_mutex_lock(&kube.lock);
+        kube_task_kill(&kube, task, 0, "");
+        pthread_mutex_unlock(&kube.lock);
+        answer(&server, "GET " PODS "/one-7 ", ALL[i].is_there ? "200 OK" : "404 Not Found",
+               ALL[i].is_there ? POD_OURS : "{}");
+        if (ALL[i].is_there)
+            answer(&server, "DELETE " PODS "/one-7 ", "200 OK", "{}");
+        else
+            state_await(&kube, task, TASK_ENDED);
+        pthread_mutex_lock(&kube.lock);
+        assert_int_equal(task->state, ALL[i].is_there ? TASK_WAITS : TASK_ENDED);
+        assert_false(task->exit.is_missing);
+        assert_int_equal(task->is_secret_unsure, !ALL[i].has_secret);
+        pthread_mutex_unlock(&kube.lock);
+        kube_client_free(kube.client);
+        tasks_free(&kube);
+    }
+    played_close(&server);
 }
 
 /* --- pods that were there before --- */
@@ -329,58 +424,6 @@ static void an_end_with_its_node_is_durable_before_it_is_told(void **state)
     nodes_free(&kube);
 }
 
-/* --- what the operator must mend --- */
-
-static void refusal_posted(void *context, const struct engine_event *event)
-{
-    size_t *count = context;
-    assert_int_equal(event->kind, ENGINE_REFUSED);
-    assert_string_equal(event->reason, KUBE_RIGHT);
-    ++*count;
-}
-
-/* Its pod goes while nobody looks: before a new list, and before a new skepd. */
-static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **state)
-{
-    size_t count = 0;
-    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                        .settings = {.space = "default", .instance = "one"},
-                        .sink = {&count, refusal_posted},
-                        .is_listed = true};
-    struct tells tells;
-    struct err err;
-    (void)state;
-    kube.given_up = in_folder("given-up");
-    assert_int_equal(
-        given_up_put(kube.given_up, (struct attempt_id){8}, KUBE_RIGHT, "it may not", &err), 0);
-    kube_enter(&kube, &tells);
-    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
-    task->state = TASK_WAITS;
-    kube_task_give_up(&kube, task, KUBE_RIGHT, "it may not", &tells);
-    tasks_sweep(&kube, 1, &tells);
-    tasks_given_up(&kube, &tells);
-    kube_leave(&kube, &tells);
-    assert_int_equal(count, 2);
-    tasks_free(&kube);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(an_adopted_pod_has_a_note_of_its_secret, folder_setup,
-                                    folder_teardown),
-    cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
-                                    folder_teardown),
-    cmocka_unit_test_setup_teardown(what_the_operator_must_mend_is_no_failure_whoever_sees_it,
-                                    folder_setup, folder_teardown),
-    cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
-    cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
-    cmocka_unit_test(an_end_is_told_with_its_log),
-    cmocka_unit_test(an_address_is_taken_that_is_one),
-    cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
-    cmocka_unit_test(only_a_task_that_runs_is_reached),
-    cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
-};
-UNIT_FILE(tests, NULL, NULL);
-    cmocka_unit_test(a_kill_without_grace_leaves_its_pod_a_second),
 static const struct doc *node_read(struct tells *tells)
 {
     cleanup_problems struct problems problems;
@@ -433,4 +476,57 @@ static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
     nodes_free(&kube);
 }
 
+/* --- what the operator must mend --- */
+
+static void refusal_posted(void *context, const struct engine_event *event)
+{
+    size_t *count = context;
+    assert_int_equal(event->kind, ENGINE_REFUSED);
+    assert_string_equal(event->reason, KUBE_RIGHT);
+    ++*count;
+}
+
+/* Its pod goes while nobody looks: before a new list, and before a new skepd. */
+static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **state)
+{
+    size_t count = 0;
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"},
+                        .sink = {&count, refusal_posted},
+                        .is_listed = true};
+    struct tells tells;
+    struct err err;
+    (void)state;
+    kube.given_up = in_folder("given-up");
+    assert_int_equal(
+        given_up_put(kube.given_up, (struct attempt_id){8}, KUBE_RIGHT, "it may not", &err), 0);
+    kube_enter(&kube, &tells);
+    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+    task->state = TASK_WAITS;
+    kube_task_give_up(&kube, task, KUBE_RIGHT, "it may not", &tells);
+    tasks_sweep(&kube, 1, &tells);
+    tasks_given_up(&kube, &tells);
+    kube_leave(&kube, &tells);
+    assert_int_equal(count, 2);
+    tasks_free(&kube);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(an_adopted_pod_has_a_note_of_its_secret, folder_setup,
+                                    folder_teardown),
+    cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
+                                    folder_teardown),
+    cmocka_unit_test_setup_teardown(what_the_operator_must_mend_is_no_failure_whoever_sees_it,
+                                    folder_setup, folder_teardown),
+    cmocka_unit_test(a_kill_without_grace_leaves_its_pod_a_second),
+    cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
+    cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
+    cmocka_unit_test(an_end_is_told_with_its_log),
     cmocka_unit_test(an_end_that_waits_is_told_before_its_node_is_lost),
+    cmocka_unit_test(an_address_is_taken_that_is_one),
+    cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
+    cmocka_unit_test(only_a_task_that_runs_is_reached),
+    cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
+    cmocka_unit_test(what_is_to_end_is_not_created_again),
+};
+UNIT_FILE(tests, NULL, NULL);
