@@ -77,8 +77,9 @@ struct kube_client {
     } later; /* a heap: none is due before the one above it, (at - 1) / 2 */
     struct transfer *running;
     size_t calls, opening;
-    size_t ended; /* calls since memory was given back */
-    int64_t quiet_until_ms, failing_since_ms;
+    size_t ended;                /* calls since memory was given back */
+    atomic_llong quiet_until_ms; /* any thread's */
+    int64_t failing_since_ms;
     bool is_asked_how;    /* CLIENT_READY is under way */
     int64_t vain_said_ms; /* the log has told of a call that only fails then; 0: never */
     struct kube_route route;
@@ -367,22 +368,23 @@ static void watcher_tell(struct kube_client *client, const struct kube_answer *a
         good_tell(client);
 }
 
-/* How long the server wants to be left alone. */
-static void quiet_set(struct kube_client *client, CURL *easy, int status)
+/* How long the server wants to be left alone: up to a fifth more, by chance. */
+static void quiet_set(struct kube_client *client, int64_t status, int64_t seconds, uint64_t chance)
+{
+    if ((status != STATUS_TOO_MANY && status < STATUS_SERVER) || seconds <= 0)
+        return;
+    const int64_t ms = 1000 * (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
+    const long long until = clock_monotonic_ms() + ms + (int64_t)(chance % (uint64_t)(ms / 5));
+    long long known = atomic_load(&client->quiet_until_ms);
+    while (until > known && !atomic_compare_exchange_weak(&client->quiet_until_ms, &known, until))
+        continue;
+}
+
+static void quiet_take(struct kube_client *client, CURL *easy, int status)
 {
     curl_off_t seconds = 0;
-    if (status != STATUS_TOO_MANY && status < STATUS_SERVER)
-        return;
     curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds);
-    if (seconds <= 0)
-        return;
-    if (seconds > RETRY_AFTER_MAX_S)
-        seconds = RETRY_AFTER_MAX_S;
-    const int64_t ms = (int64_t)seconds * 1000;
-    const int64_t until =
-        clock_monotonic_ms() + ms + (int64_t)(chance_next(client) % (uint64_t)(ms / 5));
-    if (until > client->quiet_until_ms)
-        client->quiet_until_ms = until;
+    quiet_set(client, status, seconds, chance_next(client));
 }
 
 /* It was refused before anything was done. */
@@ -463,7 +465,7 @@ static void server_judge(struct kube_client *client, struct transfer *transfer,
         how_ask(client);
     else
         watcher_tell(client, answer);
-    quiet_set(client, transfer->easy, answer->status);
+    quiet_take(client, transfer->easy, answer->status);
     if (answer->status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
 }
@@ -611,7 +613,7 @@ static void ready_start(struct kube_client *client)
     struct transfer *transfer;
     cleanup_credential struct kube_credential credential = {0};
     timers_tell(client);
-    if (!is_asking(client) || clock_monotonic_ms() < client->quiet_until_ms ||
+    if (!is_asking(client) || kube_client_quiet_ms(client) > 0 ||
         !credential_take(client, &credential))
         return;
     while ((transfer = queue_take(&client->watches)))
@@ -655,8 +657,8 @@ static int wait_ms(struct kube_client *client)
     int64_t due = now + WAIT_MAX_MS;
     if (client->later.count > 0 && client->later.items[0]->due_ms < due)
         due = client->later.items[0]->due_ms;
-    const int64_t held_ms =
-        client->quiet_until_ms > client->login_ms ? client->quiet_until_ms : client->login_ms;
+    const int64_t quiet_ms = atomic_load(&client->quiet_until_ms);
+    const int64_t held_ms = quiet_ms > client->login_ms ? quiet_ms : client->login_ms;
     if (is_asking(client) && held_ms > now) {
         if (held_ms < due)
             due = held_ms;
@@ -785,6 +787,17 @@ int kube_client_easy(const struct kube_client *client, const char *path, struct 
     *credential_number = credential.number;
     buf_text(header, buf_as_text(&credential.header));
     return 0;
+}
+
+int64_t kube_client_quiet_ms(const struct kube_client *client)
+{
+    const int64_t left_ms = atomic_load(&client->quiet_until_ms) - clock_monotonic_ms();
+    return left_ms > 0 ? left_ms : 0;
+}
+
+void kube_client_quiet(struct kube_client *client, int64_t status, int64_t seconds)
+{
+    quiet_set(client, status, seconds, (uint64_t)clock_monotonic_ms());
 }
 
 void kube_client_refused(const struct kube_client *client, uint64_t credential_number)

@@ -107,6 +107,10 @@ void kube_client_send(struct kube_client *client, const struct kube_call *call, 
  * nobody says who asks. */
 int kube_client_easy(const struct kube_client *client, const char *path, struct buf *header,
                      uint64_t *credential_number, CURL **easy, struct err *err);
+/* How long the server wants to be left alone, by all that ask it. Any thread. */
+int64_t kube_client_quiet_ms(const struct kube_client *client);
+/* It has said so to what is no call, by this status and Retry-After; not positive: it has not. */
+void kube_client_quiet(struct kube_client *client, int64_t status, int64_t seconds);
 /* The server has answered 401 to it: the next handle has another credential, if there is one. */
 void kube_client_refused(const struct kube_client *client, uint64_t credential_number);
 

@@ -37,7 +37,7 @@ enum {
 };
 
 struct kube_forwards {
-    const struct kube_client *client;
+    struct kube_client *client;
     const struct kube_access *access;
     size_t most;
     int end;              /* becomes readable when all are to end */
@@ -326,8 +326,8 @@ static void *forward_run(void *context)
 
 /* --- its begin and the end of all --- */
 
-int kube_forwards_new(const struct kube_client *client, const struct kube_access *access,
-                      size_t most, struct kube_forwards **out, struct err *err)
+int kube_forwards_new(struct kube_client *client, const struct kube_access *access, size_t most,
+                      struct kube_forwards **out, struct err *err)
 {
     cleanup_close int end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (end < 0)

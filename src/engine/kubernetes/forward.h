@@ -17,8 +17,8 @@ struct kube_forwards;
 enum { KUBE_FORWARDS_MAX = 512 };
 
 /* So many may be open at a time. Borrows client and access for as long as it lives. ERR_IO. */
-int kube_forwards_new(const struct kube_client *client, const struct kube_access *access,
-                      size_t most, struct kube_forwards **out, struct err *err);
+int kube_forwards_new(struct kube_client *client, const struct kube_access *access, size_t most,
+                      struct kube_forwards **out, struct err *err);
 /* Ends all of them, which may take UPGRADE_MS; NULL is fine. */
 void kube_forwards_free(struct kube_forwards *forwards);
 

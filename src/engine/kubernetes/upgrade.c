@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -14,7 +15,12 @@
 #include "sys/clock.h"
 #include "sys/websocket.h"
 
-enum { HEAD_MAX = 16 << 10, BODY_MAX = 64 << 10, STATUS_UNAUTHORIZED = 401 };
+enum {
+    HEAD_MAX = 16 << 10,
+    BODY_MAX = 64 << 10,
+    STATUS_UNAUTHORIZED = 401,
+    STATUS_TOO_MANY = 429,
+};
 
 struct kube_upgrade {
     CURL *easy;
@@ -156,8 +162,17 @@ static int refusal(struct kube_upgrade *upgrade, struct text head, int64_t statu
                     (long long)status);
 }
 
-static int answer_take(struct kube_upgrade *upgrade, const char *key, bool *is_refused,
-                       struct err *err)
+/* What it says of when it may be asked again is for all that ask it. */
+static void pause_take(struct kube_client *client, struct text head, int64_t status)
+{
+    int64_t seconds = 0;
+    text_to_int64(websocket_header(head, "Retry-After"), &seconds);
+    kube_client_quiet(client, status, seconds);
+}
+
+/* *status: of an answer that is none to this. */
+static int answer_take(struct kube_upgrade *upgrade, struct kube_client *client, const char *key,
+                       int64_t *status, struct err *err)
 {
     const char *end = NULL;
     while (!(end = strstr(buf_cstr(&upgrade->early), "\r\n\r\n")))
@@ -165,9 +180,11 @@ static int answer_take(struct kube_upgrade *upgrade, const char *key, bool *is_r
             return err_fail(err, ERR_UNAVAILABLE, "", "the API server does not answer");
     const struct text head = {upgrade->early.at, (size_t)(end - upgrade->early.at)};
     const struct websocket_answer answer = websocket_answer(head, key);
-    *is_refused = !answer.is_open && answer.status == STATUS_UNAUTHORIZED;
-    if (!answer.is_open)
+    if (!answer.is_open) {
+        *status = answer.status;
+        pause_take(client, head, answer.status);
         return refusal(upgrade, head, answer.status, err);
+    }
     upgrade->taken = head.length + 4;
     return 0;
 }
@@ -187,27 +204,44 @@ static int connected(struct kube_upgrade *upgrade, const struct kube_access *acc
                     curl_easy_strerror(answer));
 }
 
-/* One try; *is_refused: the server does not take the credential, which its keeper has been told. */
-static int upgrade_try(const struct kube_client *client, const struct kube_access *access,
-                       const char *path, const char *protocol, bool *is_refused,
+/* A short pause is waited for. */
+static int pause_await(const struct kube_client *client, struct err *err)
+{
+    const int64_t left_ms = kube_client_quiet_ms(client);
+    if (left_ms > UPGRADE_PAUSE_MS)
+        return err_fail(err, ERR_UNAVAILABLE, "",
+                        "the API server wants to be left alone for %lld s",
+                        (long long)(left_ms + 999) / 1000);
+    const struct timespec until = clock_moment(clock_monotonic_ms() + left_ms);
+    while (left_ms > 0 && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+        continue;
+    return 0;
+}
+
+/* One try; *status: what the server has answered instead, 0 nothing. That it does not take the
+ * credential its keeper has been told then. */
+static int upgrade_try(struct kube_client *client, const struct kube_access *access,
+                       const char *path, const char *protocol, int64_t *status,
                        struct kube_upgrade **out, struct err *err)
 {
     struct buf request = BUF_INIT, header = BUF_INIT;
     char key[WEBSOCKET_KEY_SIZE];
     uint64_t credential_number = 0;
     struct kube_upgrade *upgrade = mem_zero(1, sizeof *upgrade);
-    *is_refused = false;
-    int code = kube_client_easy(client, path, &header, &credential_number, &upgrade->easy, err);
+    *status = 0;
+    int code = pause_await(client, err);
+    if (code == 0)
+        code = kube_client_easy(client, path, &header, &credential_number, &upgrade->easy, err);
     if (code == 0)
         code = connected(upgrade, access, err);
     websocket_key(key);
     if (code == 0) {
         request_write(upgrade->easy, protocol, key, &header, &request);
         code = request_send(upgrade, buf_as_text(&request))
-                   ? answer_take(upgrade, key, is_refused, err)
+                   ? answer_take(upgrade, client, key, status, err)
                    : err_fail(err, ERR_UNAVAILABLE, "", "%.100s breaks off", access->server);
     }
-    if (*is_refused)
+    if (*status == STATUS_UNAUTHORIZED)
         kube_client_refused(client, credential_number);
     struct buf *const secrets[] = {&request, &header};
     for (size_t i = 0; i < COUNT_OF(secrets); i++) {
@@ -222,13 +256,14 @@ static int upgrade_try(const struct kube_client *client, const struct kube_acces
     return code;
 }
 
-int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
+int kube_upgrade_open(struct kube_client *client, const struct kube_access *access,
                       const char *path, const char *protocol, struct kube_upgrade **out,
                       struct err *err)
 {
-    bool is_refused;
-    int code = upgrade_try(client, access, path, protocol, &is_refused, out, err);
-    if (code < 0 && is_refused) /* once more, with a new credential */
-        code = upgrade_try(client, access, path, protocol, &is_refused, out, err);
+    int64_t status;
+    int code = upgrade_try(client, access, path, protocol, &status, out, err);
+    /* once more, with a new credential; after the pause */
+    if (code < 0 && (status == STATUS_UNAUTHORIZED || status == STATUS_TOO_MANY))
+        code = upgrade_try(client, access, path, protocol, &status, out, err);
     return code;
 }

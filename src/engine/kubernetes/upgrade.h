@@ -13,11 +13,15 @@ struct kube_access;
 struct kube_client;
 struct kube_upgrade;
 
-enum { UPGRADE_MS = 10 * 1000 };
+enum {
+    UPGRADE_MS = 10 * 1000,
+    UPGRADE_PAUSE_MS = 5 * 1000, /* a longer one, which the server asks for, is not waited for */
+};
 
-/* Waits, UPGRADE_MS at most after an exec plugin has said who asks. ERR_NOT_FOUND, ERR_CONFLICT
+/* Waits, UPGRADE_MS at most after an exec plugin has said who asks and a pause of all that ask the
+ * server is over. ERR_NOT_FOUND, ERR_CONFLICT
  * (400, 409), ERR_UNAVAILABLE: what the server answered instead, or that it did not. */
-int kube_upgrade_open(const struct kube_client *client, const struct kube_access *access,
+int kube_upgrade_open(struct kube_client *client, const struct kube_access *access,
                       const char *path, const char *protocol, struct kube_upgrade **out,
                       struct err *err);
 void kube_upgrade_close(struct kube_upgrade *upgrade); /* NULL is fine */
