@@ -137,6 +137,7 @@ static const char *end_sentence(const char *reason)
     } ALL[] = {
         {"exited", "the program has ended"},
         {"taskEnded", "the task has ended, and the program with it"},
+        {"connectionLost", "the connection to the program was lost, so that its end is not known"},
         {"idle", "nothing was typed or written for an hour"},
         {"detached", "nobody was connected for a minute"},
         {"stopped", "the session was told to end"},
@@ -343,8 +344,10 @@ static void program_end_take(struct exec_session *session)
     struct engine_exec_end end;
     if (session->end_reason || !session->exec->ops->ended(session->exec, &end))
         return;
-    session->end_reason = end.is_task_ended ? "taskEnded" : "exited";
-    session->end_code = end.is_task_ended ? -1 : end.code;
+    session->end_reason = end.is_task_ended ? "taskEnded"
+                          : end.is_lost     ? "connectionLost"
+                                            : "exited";
+    session->end_code = end.is_task_ended || end.is_lost ? -1 : end.code;
 }
 
 /* --- the thread --- */
@@ -451,7 +454,8 @@ static void waits_fill(const struct exec_session *session, struct pollfd waits[W
 static bool is_rest_kept(const struct exec_session *session)
 {
     return !session->is_told && (strcmp(session->end_reason, "exited") == 0 ||
-                                 strcmp(session->end_reason, "taskEnded") == 0);
+                                 strcmp(session->end_reason, "taskEnded") == 0 ||
+                                 strcmp(session->end_reason, "connectionLost") == 0);
 }
 
 /* Everything that it wrote has been read, and whoever is there has been told how it ended. */

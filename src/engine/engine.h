@@ -144,6 +144,7 @@ struct engine_exec_request {
 struct engine_exec_end {
     int code;           /* 0 … 255, 128 + signal */
     bool is_task_ended; /* it was ended because its task ends; the code says nothing */
+    bool is_lost; /* so was the connection to it: whether it has ended nobody knows; likewise */
 };
 
 /* A program that runs so. The descriptors do not block; they are closed by `free`. */

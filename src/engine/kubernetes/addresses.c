@@ -133,7 +133,9 @@ static void end_read(struct engine_exec *exec, struct kube_telling *turn)
     turn->trouble[got > 0 ? got : 0] = '\0';
     turn->trouble[strcspn(turn->trouble, "\n")] = '\0';
     if (!turn->trouble[0])
-        snprintf(turn->trouble, sizeof turn->trouble, "skep-init could not be started in its pod");
+        snprintf(turn->trouble, sizeof turn->trouble, "%s",
+                 end.is_lost ? "the connection to its pod was lost"
+                             : "skep-init could not be started in its pod");
 }
 
 /* Until all of it is with the program, and that has ended. */

@@ -42,6 +42,7 @@ enum {
     CODE_MAX = 255,
     CODE_KILLED = 137,
     CODE_BROKEN = 126,
+    CODE_LOST = 255, /* as ssh has it */
     TASK_END_S = 2,
 };
 
@@ -63,7 +64,8 @@ struct kube_exec {
     struct way ways[2]; /* output, error */
     bool is_held;       /* the connection has not been read, as its bytes were not taken */
     bool has_terminal;
-    int code;             /* its exit code, once the server has told it; 137 until then */
+    bool has_code;        /* the server has told it */
+    int code;             /* its exit code */
     pthread_mutex_t lock; /* of what follows */
     bool is_ending, has_size, is_over;
     uint16_t rows, columns;
@@ -137,11 +139,13 @@ static void on_message(void *context, bool is_text, struct text message)
         return;
     const enum channel channel = (enum channel)(unsigned char)message.at[0];
     const struct text bytes = {message.at + 1, message.length - 1};
-    if (channel == CHANNEL_STATUS && bytes.length > 0)
+    if (channel == CHANNEL_STATUS && bytes.length > 0) {
+        exec->has_code = true;
         exec->code = code_of(bytes);
-    else if (channel == CHANNEL_OUTPUT || channel == CHANNEL_ERROR)
-        if (exec->ways[channel - CHANNEL_OUTPUT].fd >= 0)
-            buf_text(&exec->ways[channel - CHANNEL_OUTPUT].flow.bytes, bytes);
+    } else if ((channel == CHANNEL_OUTPUT || channel == CHANNEL_ERROR) &&
+               exec->ways[channel - CHANNEL_OUTPUT].fd >= 0) {
+        buf_text(&exec->ways[channel - CHANNEL_OUTPUT].flow.bytes, bytes);
+    }
 }
 
 static void channel_send(struct kube_exec *exec, enum channel channel, struct text bytes)
@@ -224,7 +228,11 @@ static void wait_for_any(struct kube_exec *exec, bool waits_for_it)
 {
     struct pollfd waits[WAITS];
     waits_make(exec, waits);
-    if (poll(waits, WAITS, waits_for_it ? -1 : 0) <= 0)
+    const int got = poll(waits, WAITS, waits_for_it ? exec->kube->ping_ms : 0);
+    /* balancers on the way cut what is quiet */
+    if (got == 0 && waits_for_it && !websocket_is_behind(exec->websocket))
+        websocket_ping(exec->websocket);
+    if (got <= 0)
         return;
     uint64_t count;
     if (waits[WAIT_WAKE].revents && read(exec->wake, &count, sizeof count) < 0)
@@ -313,8 +321,10 @@ static bool exec_ended(struct engine_exec *own, struct engine_exec_end *end)
     pthread_mutex_unlock(&exec->lock);
     if (!is_over)
         return false;
-    end->code = exec->code;
-    end->is_task_ended = end->code == CODE_KILLED && task_has_ended(exec->kube, exec->attempt);
+    *end = (struct engine_exec_end){.code = exec->has_code ? exec->code : CODE_LOST};
+    if (!exec->has_code || exec->code == CODE_KILLED)
+        end->is_task_ended = task_has_ended(exec->kube, exec->attempt);
+    end->is_lost = !exec->has_code && !end->is_task_ended;
     return true;
 }
 
@@ -448,7 +458,6 @@ int kube_exec_words(struct kube *kube, struct attempt_id attempt, const char *co
     exec->has_terminal = exec->has_size = request->has_terminal;
     exec->rows = request->rows;
     exec->columns = request->columns;
-    exec->code = CODE_KILLED;
     pthread_mutex_init(&exec->lock, NULL);
     int code = descriptors_make(exec, err);
     if (code == 0)

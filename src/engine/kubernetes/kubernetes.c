@@ -367,6 +367,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     kube->logs.room_bytes = (config->log_keep_mib ? config->log_keep_mib : LOG_KEEP_MIB) << 20;
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
     kube->late_ms = KUBE_LATE_MS;
+    kube->ping_ms = KUBE_PING_MS;
     kube->metrics.is_off = config->is_node_metrics_off;
     kube->metrics.again_ms = KUBE_METRICS_AGAIN_MS;
     kube->node_lost_ms = 1000 * (config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);

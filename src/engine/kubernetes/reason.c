@@ -68,7 +68,9 @@ static void reason_do(const struct kube_reason *turn)
         if (recv(exec->error, error, sizeof error - 1, MSG_DONTWAIT) < 0)
             error[0] = '\0';
         error[strcspn(error, "\n")] = '\0';
-        trouble_log(turn->attempt, error[0] ? error : "skep-init could not be started in its pod");
+        trouble_log(turn->attempt, error[0]      ? error
+                                   : end.is_lost ? "the connection to its pod was lost"
+                                                 : "skep-init could not be started in its pod");
     }
     exec->ops->free(exec);
 }

@@ -60,6 +60,7 @@ enum {
     /* What a skepd that was killed had asked for is not carried out any more: an API server ends
      * each request after a minute (--request-timeout). */
     KUBE_LATE_MS = 2 * 60 * 1000,
+    KUBE_PING_MS = 30 * 1000, /* of a program's connection on which nothing moves */
 };
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
@@ -237,6 +238,7 @@ struct kube {
     struct id_map noted;       /* attempts with one at the open, until the first list is complete */
     const char *address_notes; /* of attempts that know where their peers are; NULL */
     uint32_t late_ms;          /* KUBE_LATE_MS; tests have less */
+    int ping_ms;               /* KUBE_PING_MS; likewise */
     struct {
         const char *directory; /* NULL: no logs are kept */
         uint64_t segment_bytes, room_bytes;

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ struct program {
     struct engine_exec exec; /* first */
     sem_t started, seen, freed;
     char id[EXEC_ID_LENGTH + 1];
+    bool is_lost;
+    char ended[200]; /* what is noted of its end */
 };
 
 static void program_resize(struct engine_exec *exec, uint16_t rows, uint16_t columns)
@@ -31,7 +34,7 @@ static void program_resize(struct engine_exec *exec, uint16_t rows, uint16_t col
 static bool program_ended(struct engine_exec *exec, struct engine_exec_end *end)
 {
     struct program *program = (struct program *)exec;
-    *end = (struct engine_exec_end){.code = 3};
+    *end = (struct engine_exec_end){.code = 3, .is_lost = program->is_lost};
     assert_int_equal(sem_post(&program->seen), 0);
     return true;
 }
@@ -68,7 +71,10 @@ static int on_exec(void *context, uint8_t engine, struct attempt_id attempt,
 
 static void on_note(void *context, struct attempt_id attempt, const char *reason, const char *text)
 {
-    (void)context, (void)attempt, (void)reason, (void)text;
+    struct program *program = context;
+    (void)attempt;
+    if (strcmp(reason, "ExecEnded") == 0)
+        snprintf(program->ended, sizeof program->ended, "%s", text);
 }
 
 static struct store_reader *no_reader(void *context, struct err *err)
@@ -155,7 +161,30 @@ static void test_a_user_ends_what_has_ended(void **state)
     end_is_not_delayed(false, true);
 }
 
+static void end_is_noted(bool is_lost, const char *words)
+{
+    struct program *program = program_new();
+    struct service service = {
+        .context = program, .exec = on_exec, .note = on_note, .reader_get = no_reader};
+    struct exec_sessions *sessions = exec_sessions_new(&service);
+    program->is_lost = is_lost;
+    session_end_alone(sessions, program, false);
+    exec_sessions_stop(sessions);
+    assert_non_null(strstr(program->ended, words));
+    exec_sessions_free(sessions);
+    mem_free(program);
+}
+
+/* A code that nobody told is none. */
+static void test_what_is_not_known_of_an_end_is_said(void **state)
+{
+    (void)state;
+    end_is_noted(false, "with code 3");
+    end_is_noted(true, "the connection to the program was lost");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_what_is_not_known_of_an_end_is_said),
     cmocka_unit_test(test_the_end_of_all_waits_for_no_client),
     cmocka_unit_test(test_a_user_ends_what_has_ended),
 };

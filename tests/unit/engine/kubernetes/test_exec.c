@@ -12,6 +12,7 @@
 #include "engine/kubernetes/state.h"
 #include "played.h"
 #include "played_node.h"
+#include "sys/clock.h"
 #include "sys/websocket.h"
 
 #define STATUS "\x03"
@@ -24,6 +25,7 @@ enum {
     MEMORY_MAX = 2 << 20, /* of one block, whatever goes through */
     BEHIND = 384 << 10,   /* bytes that the caller is behind all the time */
     STALL_MS = 200,       /* too short on a slow machine it only proves less */
+    PING_MS = 20,
     WAIT_MS = PLAYED_LIMIT_S * 1000,
 };
 
@@ -40,6 +42,18 @@ void *__wrap_mem_realloc(void *memory, size_t size)
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         continue;
     return __real_mem_realloc(memory, size);
+}
+
+/* --- pings --- */
+
+static size_t pings;
+
+void __real_websocket_ping(struct websocket *websocket);
+void __wrap_websocket_ping(struct websocket *websocket);
+void __wrap_websocket_ping(struct websocket *websocket)
+{
+    __atomic_fetch_add(&pings, 1, __ATOMIC_RELAXED);
+    __real_websocket_ping(websocket);
 }
 
 /* --- a program --- */
@@ -69,7 +83,7 @@ static void *open_run(void *context)
     return NULL;
 }
 
-static void world_open(struct world *world, bool has_terminal)
+static void world_make(struct world *world, bool has_terminal, int ping_ms)
 {
     const int small = 64 << 10;
     struct kube *kube = &world->kube;
@@ -79,6 +93,9 @@ static void world_open(struct world *world, bool has_terminal)
     kube->access = world->server.access;
     kube->settings.space = "jobs";
     kube->settings.instance = "skep";
+    kube->ping_ms = ping_ms;
+    clock_condition_init(&kube->synced);
+    kube_task_add(kube, (struct attempt_id){ATTEMPT}, "n1")->state = TASK_RUNS;
     assert_int_equal(kube_client_new(&kube->access, UNWATCHED, &kube->client, NULL), 0);
     assert_int_equal(pthread_create(&world->opener, NULL, open_run, world), 0);
     node_answer(&world->server, EXEC, "v5.channel.k8s.io", &world->node);
@@ -87,6 +104,20 @@ static void world_open(struct world *world, bool has_terminal)
     if (world->code < 0)
         fail_msg("%s", world->err.text);
     __atomic_store_n(&largest, 0, __ATOMIC_RELAXED);
+}
+
+static void world_open(struct world *world, bool has_terminal)
+{
+    world_make(world, has_terminal, KUBE_PING_MS);
+}
+
+static void world_end(struct world *world)
+{
+    world->exec->ops->free(world->exec);
+    kube_client_free(world->kube.client);
+    tasks_free(&world->kube);
+    pthread_cond_destroy(&world->kube.synced);
+    played_close(&world->server);
 }
 
 /* The program ends with 7, which the caller hears. */
@@ -102,10 +133,9 @@ static void world_close(struct world *world)
     assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
     assert_true(exec->ops->ended(exec, &end));
     assert_int_equal(end.code, 7);
+    assert_false(end.is_lost);
     assert_int_equal(recv(exec->output, &byte, 1, 0), 0);
-    exec->ops->free(exec);
-    kube_client_free(world->kube.client);
-    played_close(&world->server);
+    world_end(world);
 }
 
 /* Until the node can say no more, as nobody takes it. */
@@ -174,7 +204,47 @@ static void what_is_typed_gets_through_while_nothing_is_taken(void **state)
     world_close(&world);
 }
 
+/* A balancer cuts a shell to which nothing is typed. */
+static void a_connection_on_which_nothing_moves_is_pinged(void **state)
+{
+    struct world world;
+    (void)state;
+    __atomic_store_n(&pings, 0, __ATOMIC_RELAXED);
+    world_make(&world, true, PING_MS);
+    while (__atomic_load_n(&pings, __ATOMIC_RELAXED) < 3) {
+        struct pollfd wait = {.fd = world.node.fd, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, WAIT_MS), 1); /* they come */
+        assert_true(websocket_work(world.node.websocket));
+    }
+    world_close(&world);
+}
+
+/* Nobody knows whether the program was killed, or whether it runs. */
+static void a_connection_that_is_lost_is_no_end_of_the_program(void **state)
+{
+    struct world world;
+    struct engine_exec_end end;
+    (void)state;
+    world_open(&world, false);
+    struct pollfd wait = {.fd = world.exec->end, .events = POLLIN};
+    NODE_SAY(&world.node, "\x01half");
+    node_close(&world.node);
+    assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
+    assert_true(world.exec->ops->ended(world.exec, &end));
+    assert_true(end.is_lost && !end.is_task_ended);
+    assert_int_equal(end.code, 255);
+    /* unless its task has ended as well */
+    pthread_mutex_lock(&world.kube.lock);
+    kube_task_find(&world.kube, (struct attempt_id){ATTEMPT})->is_kill_wanted = true;
+    pthread_mutex_unlock(&world.kube.lock);
+    assert_true(world.exec->ops->ended(world.exec, &end));
+    assert_true(end.is_task_ended && !end.is_lost);
+    world_end(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_connection_on_which_nothing_moves_is_pinged),
+    cmocka_unit_test(a_connection_that_is_lost_is_no_end_of_the_program),
     cmocka_unit_test(a_caller_who_is_always_a_little_behind),
     cmocka_unit_test(a_caller_who_takes_nothing_holds_up_the_program),
     cmocka_unit_test(what_is_typed_gets_through_while_nothing_is_taken),
