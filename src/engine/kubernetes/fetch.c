@@ -1,7 +1,8 @@
 /* fetch.c — what a kubelet has rotated away before it was read, from the pod's own segments.
  *
  * skep-init is started once more in the pod (init/fetch.c): it writes what is missing as pieces.
- * While that runs, the log is its thread's alone: the stream from the kubelet has been ended.
+ * While that runs, the log is its thread's alone: the stream from the kubelet has been ended. A
+ * connection that brings nothing any more gives its turn back.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include "engine/kubernetes/state.h"
 #include "init/layout.h"
 #include "init/log_line.h"
+#include "sys/clock.h"
 
 enum { READ_BYTES = 64 << 10, HEAD_MAX = 64 };
 
@@ -79,19 +81,49 @@ static int pieces_take(struct taking *taking, struct err *err)
 
 /* --- the program --- */
 
-enum awaited { CAME, CLOSED, STOPPED };
+enum awaited { CAME, CLOSED, STOPPED, SILENT };
+
+/* Its task is not there any more, or runs on a node that is lost: nothing comes of that. */
+static bool is_in_vain(const struct kube_fetch *fetch)
+{
+    struct kube *kube = fetch->kube;
+    pthread_mutex_lock(&kube->lock);
+    const struct kube_task *task = kube_task_find(kube, fetch->attempt);
+    const bool is = !task || task->state == TASK_FORGOTTEN || task->is_lost;
+    pthread_mutex_unlock(&kube->lock);
+    return is;
+}
+
+/* Waits for this descriptor. CAME: something can be read; CLOSED: it cannot be waited for. */
+static enum awaited descriptor_await(const struct kube_fetch *fetch, int fd)
+{
+    const struct kube *kube = fetch->kube;
+    const int64_t until_ms = clock_monotonic_ms() + kube->logs.fetch_silence_ms;
+    for (;;) {
+        struct pollfd waits[] = {{.fd = fd, .events = POLLIN},
+                                 {.fd = kube->logs.fetch_end, .events = POLLIN}};
+        const int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            return SILENT;
+        const int got =
+            poll(waits, 2, left_ms < KUBE_FETCH_LOOK_MS ? (int)left_ms : KUBE_FETCH_LOOK_MS);
+        if (got < 0 && errno != EINTR)
+            return CLOSED;
+        if (got > 0)
+            return waits[1].revents ? STOPPED : CAME;
+        if (is_in_vain(fetch))
+            return STOPPED;
+    }
+}
 
 /* Some more of its output. */
 static enum awaited output_read(struct taking *taking, const struct engine_exec *exec)
 {
     static _Thread_local char bytes[READ_BYTES];
     for (;;) {
-        struct pollfd waits[] = {{.fd = exec->output, .events = POLLIN},
-                                 {.fd = taking->fetch->kube->logs.fetch_end, .events = POLLIN}};
-        if (poll(waits, 2, -1) < 0 && errno != EINTR)
-            return CLOSED;
-        if (waits[1].revents)
-            return STOPPED;
+        const enum awaited awaited = descriptor_await(taking->fetch, exec->output);
+        if (awaited != CAME)
+            return awaited;
         const ssize_t got = recv(exec->output, bytes, sizeof bytes, MSG_DONTWAIT);
         if (got > 0) {
             buf_add(&taking->bytes, bytes, (size_t)got);
@@ -134,9 +166,8 @@ static bool taken_tell(struct taking *taking, struct engine_exec *exec)
         return false;
     while ((awaited = output_read(taking, exec)) == CAME)
         continue;
-    struct pollfd ended = {.fd = exec->end, .events = POLLIN};
-    return awaited == CLOSED && poll(&ended, 1, -1) == 1 && exec->ops->ended(exec, &end) &&
-           (end.code == 0 || end.is_task_ended);
+    return awaited == CLOSED && descriptor_await(taking->fetch, exec->end) == CAME &&
+           exec->ops->ended(exec, &end) && (end.code == 0 || end.is_task_ended);
 }
 
 static enum fetch_result output_take(struct taking *taking, struct engine_exec *exec)
@@ -146,6 +177,10 @@ static enum fetch_result output_take(struct taking *taking, struct engine_exec *
         const enum awaited awaited = output_read(taking, exec);
         if (awaited == CLOSED)
             error_read(taking->fetch, exec);
+        else if (awaited == SILENT)
+            trouble_set(taking->fetch, "its pod does not answer");
+        else if (awaited == STOPPED)
+            trouble_set(taking->fetch, "its task is not there any more");
         if (awaited != CAME)
             return FETCH_FAILED;
         if (pieces_take(taking, &err) < 0) {

@@ -368,6 +368,7 @@ int engine_kubernetes_new(const struct engine_kubernetes_config *config, struct 
     kube->logs.keep_s = config->log_keep_s ? config->log_keep_s : LOG_KEEP_S;
     kube->late_ms = KUBE_LATE_MS;
     kube->ping_ms = KUBE_PING_MS;
+    kube->logs.fetch_silence_ms = KUBE_FETCH_SILENCE_MS;
     kube->metrics.is_off = config->is_node_metrics_off;
     kube->metrics.again_ms = KUBE_METRICS_AGAIN_MS;
     kube->node_lost_ms = 1000 * (config->node_lost_s ? config->node_lost_s : KUBE_NODE_LOST_S);

@@ -61,6 +61,9 @@ enum {
      * each request after a minute (--request-timeout). */
     KUBE_LATE_MS = 2 * 60 * 1000,
     KUBE_PING_MS = 30 * 1000, /* of a program's connection on which nothing moves */
+    /* What is fetched comes at once: a connection that brings nothing for so long is dead. */
+    KUBE_FETCH_SILENCE_MS = 30 * 1000,
+    KUBE_FETCH_LOOK_MS = 1000, /* between two looks at whether it is still wanted */
 };
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
@@ -247,7 +250,8 @@ struct kube {
         size_t streams;
         bool has_waiting; /* some log may wait for its turn */
         struct kube_fetch fetches[KUBE_FETCHES_MAX];
-        int fetch_end; /* becomes readable when they are to end */
+        int fetch_end;        /* becomes readable when they are to end */
+        int fetch_silence_ms; /* KUBE_FETCH_SILENCE_MS; tests have less */
         bool is_ending;
         struct watcher collector;
     } logs;
