@@ -73,7 +73,7 @@ static void all_tell(void *context, uint64_t key, const struct kube_answer *answ
     logs_listed(kube);
     nodes_tell(kube, &tells);
     for (size_t i = 0; i < kube->tasks.count; i++)
-        kube_task_tell(kube, kube->tasks.items[i], &tells);
+        kube_task_tell(kube->tasks.items[i], &tells);
     kube_leave(kube, &tells);
 }
 
@@ -162,7 +162,7 @@ static void task_again(void *context, uint64_t key, const struct kube_answer *an
     kube_enter(kube, &tells);
     const struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     if (task)
-        kube_task_tell(kube, task, &tells);
+        kube_task_tell(task, &tells);
     kube_leave(kube, &tells);
 }
 

@@ -202,7 +202,7 @@ static void log_finish(struct kube *kube, struct kube_task *task, struct tells *
     const bool is_awaited = task->log.is_held;
     task_log_leave(kube, task);
     if (is_awaited && kube->is_listed)
-        kube_task_tell(kube, task, tells);
+        kube_task_tell(task, tells);
 }
 
 /* Was that all of it? */

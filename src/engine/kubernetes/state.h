@@ -320,7 +320,8 @@ void kube_enter(struct kube *kube, struct tells *tells);
 void tells_add(struct tells *tells, const struct engine_event *event); /* copies all of it */
 void tells_give_up(struct tells *tells, struct attempt_id attempt, const char *reason,
                    const char *message); /* likewise */
-/* Give the lock back, then tell, as that waits for the disk; frees. */
+/* Give the lock back, then tell, as that waits for the disk: of an end the log is read there, which
+ * may be long; frees. */
 void kube_leave(struct kube *kube, struct tells *tells);
 
 struct doc;
@@ -528,7 +529,7 @@ void kube_task_left(struct kube *kube, struct kube_task *task);
 void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *reason,
                        const char *message, struct tells *tells);
 /* What is known, again. */
-void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells);
+void kube_task_tell(const struct kube_task *task, struct tells *tells);
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);

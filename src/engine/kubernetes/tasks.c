@@ -90,16 +90,11 @@ void tasks_free(struct kube *kube)
 
 /* --- what is told --- */
 
-static void end_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
+/* What its log has of it is read by kube_leave. */
+static void end_tell(const struct kube_task *task, struct tells *tells)
 {
     struct exit_report exit = task->exit;
-    char name[OBJECT_NAME_SIZE] = "";
-    cleanup_buf struct buf user = BUF_INIT, platform = BUF_INIT;
-    if (!task->is_refused)
-        task_log_tails(kube, task->attempt, &user, &platform);
-    exit.log_tail = buf_as_text(&user);
-    exit.platform_tail = buf_as_text(&platform);
-    exit.name = name;
+    exit.name = "";
     exit.reason = task->end_reason;
     exit.message = task->end_text;
     tells_add(tells, &(struct engine_event){
@@ -119,12 +114,12 @@ static void started_tell(const struct kube_task *task, struct tells *tells)
                                             .address = task->address[0] ? task->address : NULL});
 }
 
-void kube_task_tell(const struct kube *kube, const struct kube_task *task, struct tells *tells)
+void kube_task_tell(const struct kube_task *task, struct tells *tells)
 {
     const bool is_live = task->state < TASK_ENDED || (task->state == TASK_ENDED &&
                                                       (task->log.is_held || task->is_word_awaited));
     if (task->state == TASK_ENDED && !is_live)
-        end_tell(kube, task, tells);
+        end_tell(task, tells);
     else if (is_live && task->is_started_told)
         started_tell(task, tells);
     else if (is_live && task->is_preparing_told)
@@ -168,7 +163,7 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
     task->end_text = mem_copy(exit->message ? exit->message : "");
     order_drop(kube, task);
     if (!task_log_hold(kube, task) && !task->is_word_awaited && kube->is_listed)
-        end_tell(kube, task, tells);
+        end_tell(task, tells);
 }
 
 /* It ended before there was a pod. */
@@ -572,7 +567,7 @@ void tasks_settle(struct kube *kube, const char *node, struct tells *tells)
         task_log_leave(kube, task);
         task->is_word_awaited = false;
         if (kube->is_listed)
-            end_tell(kube, task, tells);
+            end_tell(task, tells);
     }
 }
 
@@ -621,7 +616,7 @@ static void word_end(struct kube *kube, struct kube_task *task, struct tells *te
 {
     task->is_word_awaited = false;
     if (task->state == TASK_ENDED && !task->log.is_held && kube->is_listed)
-        end_tell(kube, task, tells);
+        end_tell(task, tells);
 }
 
 static void word_over(void *context, uint64_t key, const struct kube_answer *answer)

@@ -66,12 +66,28 @@ static void given_up_write(const struct kube *kube, const struct tells *tells)
     }
 }
 
+static void event_post(const struct kube *kube, const struct engine_event *event)
+{
+    cleanup_buf struct buf user = BUF_INIT, platform = BUF_INIT;
+    if (event->kind != ENGINE_EXITED) {
+        kube->sink.post(kube->sink.context, event);
+        return;
+    }
+    struct engine_event ended = *event;
+    struct exit_report exit = *event->exit;
+    task_log_tails(kube, event->attempt, &user, &platform);
+    exit.log_tail = buf_as_text(&user);
+    exit.platform_tail = buf_as_text(&platform);
+    ended.exit = &exit;
+    kube->sink.post(kube->sink.context, &ended);
+}
+
 void kube_leave(struct kube *kube, struct tells *tells)
 {
     pthread_mutex_unlock(&kube->lock);
     given_up_write(kube, tells);
     for (size_t i = 0; i < tells->events.count; i++)
-        kube->sink.post(kube->sink.context, &tells->events.items[i]);
+        event_post(kube, &tells->events.items[i]);
     ARRAY_FREE(&tells->events);
     ARRAY_FREE(&tells->given_up);
     arena_release(&tells->arena);

@@ -32,7 +32,7 @@ static int told(const struct kube_task *task)
     struct tells tells;
     int kind = NOTHING;
     kube_enter(&kube, &tells);
-    kube_task_tell(&kube, task, &tells);
+    kube_task_tell(task, &tells);
     assert_in_range(tells.events.count, 0, 1);
     if (tells.events.count == 1) {
         const struct engine_event *event = tells.events.items;
@@ -79,6 +79,40 @@ static void an_end_is_told_with_its_log(void **state)
     assert_int_equal(told(&task), ENGINE_EXITED);
     task.is_refused = true;
     assert_int_equal(told(&task), ENGINE_REFUSED);
+}
+
+static void tail_posted(void *context, const struct engine_event *event)
+{
+    assert_int_equal(event->kind, ENGINE_EXITED);
+    assert_true(text_is(event->exit->log_tail, "all is well\n"));
+    ++*(size_t *)context;
+}
+
+/* It may be long, and everybody waits for the lock. */
+static void the_log_of_an_end_is_not_read_under_the_lock(void **state)
+{
+    char nothing[] = "", node[] = "n1", path[LOG_STORE_PATH_MAX];
+    size_t count = 0;
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER, .sink = {&count, tail_posted}};
+    struct kube_task task = {.attempt = {7},
+                             .state = TASK_ENDED,
+                             .node = node,
+                             .end_reason = nothing,
+                             .end_text = nothing};
+    struct log_store_task store = {0};
+    struct tells tells;
+    (void)state;
+    kube.logs.directory = in_folder("");
+    assert_int_equal(log_store_begin(kube.logs.directory, task.attempt, "ann~j", NULL), 0);
+    log_store_path(kube.logs.directory, task.attempt, path);
+    assert_int_equal(log_store_put(&store, path, 1 << 20, LOG_ALL, 0, TEXT("all is well\n"), NULL),
+                     0);
+    log_store_task_release(&store);
+    kube_enter(&kube, &tells);
+    kube_task_tell(&task, &tells);
+    assert_int_equal(tells.events.items[0].exit->log_tail.length, 0);
+    kube_leave(&kube, &tells);
+    assert_int_equal(count, 1);
 }
 
 /* In the cluster's network a task is told of when its address is known, and that is one. */
@@ -518,6 +552,8 @@ static const struct CMUnitTest tests[] = {
                                     folder_teardown),
     cmocka_unit_test_setup_teardown(what_the_operator_must_mend_is_no_failure_whoever_sees_it,
                                     folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(the_log_of_an_end_is_not_read_under_the_lock, folder_setup,
+                                    folder_teardown),
     cmocka_unit_test(a_kill_without_grace_leaves_its_pod_a_second),
     cmocka_unit_test(a_log_that_does_not_come_is_asked_for_ever_more_rarely),
     cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
