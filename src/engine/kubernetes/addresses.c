@@ -247,11 +247,19 @@ static void turn_over(void *context, uint64_t key, const struct kube_answer *ans
         struct kube_telling *turn = &kube->tellings.turns[i];
         if (turn->attempt.v != key)
             continue;
-        pthread_join(turn->thread, NULL); /* it has told all that it does */
+        if (turn->has_thread)
+            pthread_join(turn->thread, NULL); /* it has told all that it does */
         turn_take(kube, turn);
     }
     turns_start(kube);
     pthread_mutex_unlock(&kube->lock);
+}
+
+static void over_send(const struct kube_telling *turn)
+{
+    const struct kube_call call = {
+        .context = turn->kube, .key = turn->attempt.v, .done = turn_over};
+    kube_client_send(turn->kube->client, &call, 0);
 }
 
 static void *turn_run(void *context)
@@ -260,13 +268,11 @@ static void *turn_run(void *context)
     tell_do(turn);
     if (turn->is_told)
         note_put(turn->kube, turn->attempt);
-    const struct kube_call call = {
-        .context = turn->kube, .key = turn->attempt.v, .done = turn_over};
-    kube_client_send(turn->kube->client, &call, 0);
+    over_send(turn);
     return NULL;
 }
 
-/* False: no turn is free, or no thread can be made. */
+/* False: no turn is free. */
 static bool turn_begin(struct kube *kube, const struct kube_task *task)
 {
     for (size_t i = 0; i < KUBE_TELLINGS_MAX; i++) {
@@ -275,11 +281,12 @@ static bool turn_begin(struct kube *kube, const struct kube_task *task)
             continue;
         *turn = (struct kube_telling){
             .kube = kube, .attempt = task->attempt, .list = list_share(task->addresses.list)};
-        if (pthread_create(&turn->thread, NULL, turn_run, turn) == 0)
-            return true;
-        list_drop(turn->list);
-        *turn = (struct kube_telling){0};
-        return false;
+        turn->has_thread = pthread_create(&turn->thread, NULL, turn_run, turn) == 0;
+        if (!turn->has_thread) { /* it is tried again after a pause, as others that fail */
+            snprintf(turn->trouble, sizeof turn->trouble, "no thread can be made");
+            over_send(turn);
+        }
+        return true;
     }
     return false;
 }
@@ -338,7 +345,8 @@ void kube_tellings_end(struct kube *kube)
         struct kube_telling *turn = &kube->tellings.turns[i];
         if (turn->attempt.v == 0)
             continue;
-        pthread_join(turn->thread, NULL);
+        if (turn->has_thread)
+            pthread_join(turn->thread, NULL);
         list_drop(turn->list);
     }
     ARRAY_FREE(&kube->tellings.waiting);

@@ -221,6 +221,13 @@ static enum fetch_result fetch_do(struct taking *taking)
 
 /* --- turns --- */
 
+static void done_send(const struct kube_fetch *fetch)
+{
+    const struct kube_call call = {
+        .context = fetch->kube, .key = fetch->attempt.v, .done = fetch->done};
+    kube_client_send(fetch->kube->client, &call, 0);
+}
+
 static void *fetch_run(void *context)
 {
     struct kube_fetch *fetch = context;
@@ -229,9 +236,7 @@ static void *fetch_run(void *context)
     fetch->result = fetch_do(&taking);
     log_store_task_release(&taking.store);
     buf_release(&taking.bytes);
-    const struct kube_call call = {
-        .context = fetch->kube, .key = fetch->attempt.v, .done = fetch->done};
-    kube_client_send(fetch->kube->client, &call, 0);
+    done_send(fetch);
     return NULL;
 }
 
@@ -243,10 +248,12 @@ bool kube_fetch_start(struct kube *kube, struct attempt_id attempt,
         if (fetch->attempt.v != 0)
             continue;
         *fetch = (struct kube_fetch){.kube = kube, .attempt = attempt, .done = done};
-        if (pthread_create(&fetch->thread, NULL, fetch_run, fetch) == 0)
-            return true;
-        fetch->attempt.v = 0;
-        return false;
+        fetch->has_thread = pthread_create(&fetch->thread, NULL, fetch_run, fetch) == 0;
+        if (!fetch->has_thread) { /* it is tried again after a pause, as others that fail */
+            trouble_set(fetch, "no thread can be made");
+            done_send(fetch);
+        }
+        return true;
     }
     return false;
 }
@@ -260,7 +267,8 @@ enum fetch_result kube_fetch_take(struct kube *kube, struct attempt_id attempt, 
     trouble[0] = '\0';
     if (!fetch) /* the engine ends, which waits for it */
         return FETCH_FAILED;
-    pthread_join(fetch->thread, NULL);
+    if (fetch->has_thread)
+        pthread_join(fetch->thread, NULL);
     snprintf(trouble, sizeof fetch->trouble, "%s", fetch->trouble);
     fetch->attempt.v = 0;
     return fetch->result;
@@ -282,7 +290,7 @@ void kube_fetches_end(struct kube *kube)
            errno == EINTR)
         continue;
     for (size_t i = 0; i < KUBE_FETCHES_MAX; i++)
-        if (kube->logs.fetches[i].attempt.v != 0)
+        if (kube->logs.fetches[i].attempt.v != 0 && kube->logs.fetches[i].has_thread)
             pthread_join(kube->logs.fetches[i].thread, NULL);
     if (kube->logs.fetch_end >= 0)
         close(kube->logs.fetch_end);

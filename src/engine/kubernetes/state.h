@@ -192,6 +192,7 @@ struct kube_fetch {
     struct kube *kube;
     struct attempt_id attempt; /* 0: the turn is free */
     pthread_t thread;
+    bool has_thread; /* otherwise none could be made, and the turn has failed */
     void (*done)(void *context, uint64_t key, const struct kube_answer *answer);
     enum fetch_result result; /* the thread's, until it has ended */
     char trouble[200];        /* likewise; FETCH_FAILED: why */
@@ -211,6 +212,7 @@ struct kube_telling {
     struct kube *kube;
     struct attempt_id attempt; /* 0: the turn is free */
     pthread_t thread;
+    bool has_thread;             /* otherwise none could be made, and the turn has failed */
     struct kube_addresses *list; /* the turn's own share */
     bool is_told;                /* the thread's, until it has ended */
     char trouble[200];           /* likewise; otherwise: why not */

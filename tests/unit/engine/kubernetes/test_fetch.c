@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "engine/kubernetes/state.h"
 #include "folder.h"
+#include "no_threads.h"
 #include "played.h"
 #include "played_node.h"
 #include "sys/clock.h"
@@ -33,8 +34,7 @@ static void done(void *context, uint64_t key, const struct kube_answer *answer)
     sem_post(&world.is_done);
 }
 
-/* The node has taken the connection, and says nothing. */
-static void fetch_begin(int silence_ms)
+static void world_make(int silence_ms)
 {
     struct kube *kube = &world.kube;
     assert_int_equal(played_open(&world.server, 8), 0);
@@ -50,8 +50,21 @@ static void fetch_begin(int silence_ms)
     assert_int_equal(kube_client_new(&kube->access, UNWATCHED, &kube->client, NULL), 0);
     pthread_mutex_lock(&kube->lock);
     kube_task_add(kube, ATTEMPT, "n1")->state = TASK_RUNS;
-    assert_true(kube_fetch_start(kube, ATTEMPT, done));
     pthread_mutex_unlock(&kube->lock);
+}
+
+static void fetch_start(void)
+{
+    pthread_mutex_lock(&world.kube.lock);
+    assert_true(kube_fetch_start(&world.kube, ATTEMPT, done));
+    pthread_mutex_unlock(&world.kube.lock);
+}
+
+/* The node has taken the connection, and says nothing. */
+static void fetch_begin(int silence_ms)
+{
+    world_make(silence_ms);
+    fetch_start();
     node_answer(&world.server, EXEC, "v5.channel.k8s.io", &world.node);
 }
 
@@ -70,7 +83,6 @@ static void fetch_fails(const char *why)
     for (size_t i = 0; i < KUBE_FETCHES_MAX; i++)
         assert_int_equal(kube->logs.fetches[i].attempt.v, 0);
     pthread_mutex_unlock(&kube->lock);
-    node_close(&world.node);
     kube_fetches_end(kube);
     kube_client_free(kube->client);
     tasks_free(kube);
@@ -84,6 +96,7 @@ static void a_connection_that_brings_nothing_gives_its_turn_back(void **state)
     (void)state;
     fetch_begin(SILENCE_MS);
     fetch_fails("its pod does not answer");
+    node_close(&world.node);
 }
 
 /* Eight tasks of one node would hold all turns until its connections are given up. */
@@ -95,11 +108,24 @@ static void a_task_whose_node_is_lost_gives_its_turn_back(void **state)
     kube_task_find(&world.kube, ATTEMPT)->is_lost = true;
     pthread_mutex_unlock(&world.kube.lock);
     fetch_fails("its task is not there any more");
+    node_close(&world.node);
+}
+
+/* Nobody would ask for it again where no other fetch is under way. */
+static void a_fetch_without_a_thread_has_failed(void **state)
+{
+    (void)state;
+    world_make(KUBE_FETCH_SILENCE_MS);
+    atomic_store(&threads_to_refuse, 1);
+    fetch_start();
+    fetch_fails("no thread can be made");
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_connection_that_brings_nothing_gives_its_turn_back,
                                     folder_setup, folder_teardown),
+    cmocka_unit_test_setup_teardown(a_fetch_without_a_thread_has_failed, folder_setup,
+                                    folder_teardown),
     cmocka_unit_test_setup_teardown(a_task_whose_node_is_lost_gives_its_turn_back, folder_setup,
                                     folder_teardown),
 };
