@@ -18,7 +18,6 @@ enum { STATUS_OK = 200, IDLE_CONNECTIONS_MAX = 128 };
 
 /* One exporter that is asked. */
 struct gpu_ask {
-    size_t node; /* its place in the table, where it stays */
     char *name, *url;
     CURL *easy; /* NULL: it has not begun, or is over */
     struct buf answer;
@@ -47,8 +46,7 @@ static void ask_add(struct gpu_round *round, const struct kube_node *node)
     const bool is_v6 = strchr(address, ':') != NULL;
     struct gpu_ask *ask = ARRAY_ADD(&round->asks);
     struct buf url = BUF_INIT;
-    *ask = (struct gpu_ask){.node = (size_t)(node - kube->nodes.items),
-                            .name = mem_copy(node->facts.name)};
+    *ask = (struct gpu_ask){.name = mem_copy(node->facts.name)};
     buf_format(&url, "http://%s%s%s:%u%s", is_v6 ? "[" : "", address, is_v6 ? "]" : "",
                kube->gpu_metrics.port, kube->gpu_metrics.path);
     ask->url = buf_steal(&url);
@@ -143,10 +141,10 @@ static void ask_over(struct gpu_round *round, struct gpu_ask *ask, CURLcode resu
     const char *trouble = result == CURLE_OK ? answer_read(ask, &arena, &readings, &count)
                                              : failure_of(ask, result, &arena);
     pthread_mutex_lock(&kube->lock);
-    struct kube_node *node = &kube->nodes.items[ask->node];
-    if (trouble) {
+    struct kube_node *node = kube_node_find(kube, ask->name); /* it may have gone meanwhile */
+    if (node && trouble) {
         trouble_note(round, ask, node, trouble);
-    } else {
+    } else if (node) {
         gpu_table_take(&node->gpus, readings, count, clock_monotonic_ms());
         if (node->gpu_failures > 0)
             log_info("engine", "kubernetes: the GPUs of %.100s are told of again", ask->name);

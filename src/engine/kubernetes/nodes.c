@@ -63,6 +63,34 @@ bool node_has_infiniband(struct kube *kube, const char *name)
     return node && node->is_there && node->has_infiniband;
 }
 
+static bool is_free(const struct kube_node *node)
+{
+    return !node->facts.name;
+}
+
+/* All zero afterwards. */
+static void node_release(struct kube_node *node)
+{
+    node_facts_release(&node->facts);
+    mem_free(node->refusal);
+    mem_free(node->gpu_label);
+    mem_free(node->devices_trouble);
+    device_table_release(&node->devices);
+    gpu_table_release(&node->gpus);
+    *node = (struct kube_node){0};
+}
+
+/* Nodes that are made as they are needed have ever new names: the place of one that has gone is
+ * another's as soon as nothing is left of it. */
+static void node_drop_gone(struct kube *kube, struct kube_node *node)
+{
+    if (is_free(node) || node->is_there || node->left > 0 || node->timers > 0)
+        return;
+    text_map_remove(&kube->node_names, text_of(node->facts.name));
+    node_release(node);
+    kube->nodes.free++;
+}
+
 static void node_lose(struct kube *kube, struct kube_node *node, struct tells *tells)
 {
     if (!node->is_there)
@@ -71,6 +99,22 @@ static void node_lose(struct kube *kube, struct kube_node *node, struct tells *t
     tasks_settle(kube, node->facts.name, tells);
     node_tell(kube, node, tells);
     tasks_leave(kube, node->facts.name, tells);
+    node_drop_gone(kube, node);
+}
+
+static struct kube_node *place_take(struct kube *kube)
+{
+    struct kube_node *node = NULL;
+    for (size_t i = 0; i < kube->nodes.count && kube->nodes.free > 0 && !node; i++)
+        if (is_free(&kube->nodes.items[i]))
+            node = &kube->nodes.items[i];
+    if (node) {
+        kube->nodes.free--;
+        return node;
+    }
+    node = ARRAY_ADD(&kube->nodes);
+    *node = (struct kube_node){0};
+    return node;
 }
 
 /* Its entry, which is made when nobody has told of it yet. */
@@ -79,8 +123,7 @@ static struct kube_node *node_of(struct kube *kube, const char *name)
     struct kube_node *node = kube_node_find(kube, name);
     if (node)
         return node;
-    node = ARRAY_ADD(&kube->nodes);
-    *node = (struct kube_node){0};
+    node = place_take(kube);
     node_facts_copy(&node->facts, &(struct node_facts){.name = name});
     text_map_set(&kube->node_names, text_of(node->facts.name),
                  (uint32_t)(node - kube->nodes.items));
@@ -109,6 +152,7 @@ static void silence_watch(struct kube *kube, struct kube_node *node, int64_t for
     const struct kube_call call = {
         .context = kube, .key = (uint64_t)(node - kube->nodes.items), .done = silence_over};
     node->is_watched = true;
+    node->timers++;
     kube_client_send(kube->client, &call, (uint32_t)for_ms);
 }
 
@@ -121,11 +165,13 @@ static void silence_over(void *context, uint64_t key, const struct kube_answer *
     struct kube_node *node = &kube->nodes.items[key];
     const int64_t left_ms = node->silent_ms + kube->node_lost_ms - clock_monotonic_ms();
     node->is_watched = false;
+    node->timers--;
     if (node->is_there && node->is_silent) {
         if (left_ms <= 0 && !kube->is_unreachable && is_any_heard(kube))
             tasks_lose(kube, node->facts.name, &tells);
         silence_watch(kube, node, left_ms > 0 ? left_ms : KUBE_NODE_AGAIN_MS);
     }
+    node_drop_gone(kube, node);
     kube_leave(kube, &tells);
 }
 
@@ -160,6 +206,7 @@ void nodes_release(struct kube *kube, const char *name, struct tells *tells)
     node->left--;
     if (node->is_there && node->facts.is_healthy)
         node_tell(kube, node, tells);
+    node_drop_gone(kube, node);
 }
 
 /* One pod is tried on it then; its next refusal holds it back again. */
@@ -172,8 +219,10 @@ static void hold_over(void *context, uint64_t key, const struct kube_answer *ans
     struct kube_node *node = &kube->nodes.items[key];
     const bool is_news = node->is_held && node->is_there;
     node->is_held = false;
+    node->timers--;
     if (is_news)
         node_tell(kube, node, &tells);
+    node_drop_gone(kube, node);
     kube_leave(kube, &tells);
 }
 
@@ -190,6 +239,7 @@ void nodes_refused(struct kube *kube, const char *name, const char *why, struct 
                 name, KUBE_NODE_HOLD_MS / 1000, node->refusals, why);
     const struct kube_call call = {
         .context = kube, .key = (uint64_t)(node - kube->nodes.items), .done = hold_over};
+    node->timers++;
     kube_client_send(kube->client, &call, KUBE_NODE_HOLD_MS);
     if (node->is_there)
         node_tell(kube, node, tells);
@@ -197,7 +247,9 @@ void nodes_refused(struct kube *kube, const char *name, const char *why, struct 
 
 void nodes_took(struct kube *kube, const char *name)
 {
-    node_of(kube, name)->refusals = 0;
+    struct kube_node *node = kube_node_find(kube, name);
+    if (node)
+        node->refusals = 0;
 }
 
 /* --- seen --- */
@@ -360,14 +412,17 @@ void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_remov
                       struct tells *tells)
 {
     const char *name = slices_seen(&kube->slices, object, is_removed, mark);
-    if (name && kube->are_devices_known)
-        devices_update(kube, node_of(kube, name), tells);
+    /* of one that is not there all slices are read when it comes */
+    struct kube_node *node = name ? kube_node_find(kube, name) : NULL;
+    if (node && kube->are_devices_known)
+        devices_update(kube, node, tells);
 }
 
 static void devices_update_all(struct kube *kube, struct tells *tells)
 {
     for (size_t i = 0; i < kube->nodes.count; i++)
-        devices_update(kube, &kube->nodes.items[i], tells);
+        if (!is_free(&kube->nodes.items[i]))
+            devices_update(kube, &kube->nodes.items[i], tells);
 }
 
 void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
@@ -415,14 +470,8 @@ void nodes_tell(struct kube *kube, struct tells *tells)
 
 void nodes_free(struct kube *kube)
 {
-    for (size_t i = 0; i < kube->nodes.count; i++) {
-        node_facts_release(&kube->nodes.items[i].facts);
-        mem_free(kube->nodes.items[i].refusal);
-        mem_free(kube->nodes.items[i].gpu_label);
-        mem_free(kube->nodes.items[i].devices_trouble);
-        device_table_release(&kube->nodes.items[i].devices);
-        gpu_table_release(&kube->nodes.items[i].gpus);
-    }
+    for (size_t i = 0; i < kube->nodes.count; i++)
+        node_release(&kube->nodes.items[i]);
     slices_release(&kube->slices);
     ARRAY_FREE(&kube->nodes);
     text_map_release(&kube->node_names);

@@ -155,15 +155,17 @@ struct kube_task {
 
 /* docs/rfc/0017-kubernetes-engine.md, "When a node is lost" */
 struct kube_node {
-    struct node_facts facts;     /* a copy; of one that was never there the name alone */
-    bool has_own_users;          /* its runtime gives pods user ids of their own */
-    bool has_infiniband;         /* it offers what settings.infiniband_resource names */
-    char *gpu_label;             /* KUBE_GPUS_DRA: the type of those of which no slice tells it */
+    struct node_facts facts; /* a copy; of one that was never there the name alone; all zero: its
+                              * place is free */
+    bool has_own_users;      /* its runtime gives pods user ids of their own */
+    bool has_infiniband;     /* it offers what settings.infiniband_resource names */
+    char *gpu_label;         /* KUBE_GPUS_DRA: the type of those of which no slice tells it */
     struct device_table devices; /* likewise */
     char *devices_trouble;       /* likewise: why it takes no tasks; NULL */
     uint32_t mark;               /* as of tasks */
     bool is_there;
-    bool is_silent, is_watched; /* its kubelet tells nothing; a timer will look at it */
+    unsigned timers;            /* that will look at it */
+    bool is_silent, is_watched; /* its kubelet tells nothing; a timer will look at that */
     int64_t silent_ms;          /* since then */
     uint32_t left;              /* pods of attempts that have ended, which may still run there */
     uint32_t refusals;          /* of devices, in a row */
@@ -295,6 +297,7 @@ struct kube {
     struct {
         struct kube_node *items;
         size_t count, room;
+        size_t free; /* places */
     } nodes;
 };
 
