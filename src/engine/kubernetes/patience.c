@@ -6,12 +6,29 @@
 #include "sys/clock.h"
 #include <string.h>
 
-static const char *patience_words(const char *reason)
+/* What a pod waits for, as far as its patience is concerned: another one has its own time. */
+enum wait_kind { WAIT_OTHER, WAIT_UNPREPARED, WAIT_INIT };
+
+static enum wait_kind kind_of(const char *reason)
 {
-    if (strcmp(reason, POD_UNPREPARED) == 0)
+    if (reason && strcmp(reason, POD_UNPREPARED) == 0)
+        return WAIT_UNPREPARED;
+    return reason && strcmp(reason, POD_INIT_FAILED) == 0 ? WAIT_INIT : WAIT_OTHER;
+}
+
+static const char *patience_words(enum wait_kind kind)
+{
+    switch (kind) {
+    case WAIT_UNPREPARED:
         return "its volumes were not mounted, its devices were not prepared, or its sandbox was "
                "not made, within five minutes: the events of the pod say which (kubectl describe "
                "pod)";
+    case WAIT_INIT:
+        return "the container that brings skep-init (initImage of the configuration) could not be "
+               "started within five minutes: can the node fetch its image?";
+    case WAIT_OTHER:
+        break;
+    }
     return "it could not be started within five minutes";
 }
 
@@ -32,7 +49,8 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
         if (left_ms > 0) /* another reason came meanwhile */
             patience_begin(kube, task, (uint32_t)left_ms);
         else
-            kube_task_give_up(kube, task, task->waits_for, patience_words(task->waits_for), &tells);
+            kube_task_give_up(kube, task, task->waits_for, patience_words(kind_of(task->waits_for)),
+                              &tells);
     }
     kube_leave(kube, &tells);
 }
@@ -52,16 +70,15 @@ void task_waits(struct kube *kube, struct kube_task *task, const struct pod_obje
         kube_task_give_up(kube, task, pod->reason, pod->message, tells);
         return;
     }
-    const bool was_unprepared = task->waits_for && strcmp(task->waits_for, POD_UNPREPARED) == 0;
-    const bool is_unprepared = strcmp(pod->reason, POD_UNPREPARED) == 0;
+    const enum wait_kind kind = kind_of(pod->reason);
     const bool is_short = pod->patience == POD_WAIT_SHORTLY;
-    if (is_short && (!task->is_wait_short || was_unprepared != is_unprepared))
+    if (is_short && (!task->is_wait_short || kind_of(task->waits_for) != kind))
         task->short_ms = clock_monotonic_ms();
     task->is_wait_short = is_short;
     if (is_short && !task->is_timed)
         patience_begin(kube, task, POD_PATIENCE_MS);
     task_claim_ask(kube, task, tells);
-    if (is_unprepared)
+    if (kind == WAIT_UNPREPARED)
         task_claim_watch(kube, task);
     if (!pod->reason[0] || (task->waits_for && strcmp(task->waits_for, pod->reason) == 0))
         return;

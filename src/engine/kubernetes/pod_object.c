@@ -300,18 +300,37 @@ static bool is_unprepared(const struct doc *pod)
     return false;
 }
 
-static void wait_read(const struct doc *pod, struct pod_object *out)
+/* What keeps the container of skep-init from its start is nothing that a user can mend. */
+static void init_wait_read(const struct doc *waiting, struct arena *arena, struct pod_object *out)
+{
+    const char *reason = object_string(waiting, "reason");
+    const char *message = object_string(waiting, "message");
+    out->patience = patience_of(reason, message);
+    out->reason = reason;
+    out->message = message;
+    if (out->patience == POD_WAIT)
+        return;
+    out->reason = POD_INIT_FAILED;
+    out->message = arena_format(arena,
+                                "the container that brings skep-init (initImage of the "
+                                "configuration) cannot be started: %.60s%s%.300s",
+                                reason, message[0] ? ": " : "", message);
+}
+
+static void wait_read(const struct doc *pod, struct arena *arena, struct pod_object *out)
 {
     const struct doc *status = status_find(pod, "initContainerStatuses", POD_CONTAINER_INIT);
     const struct doc *waiting = object_at(status, "state.waiting");
     out->stage = POD_WAITING;
-    if (!waiting || strcmp(object_string(waiting, "reason"), "PodInitializing") == 0) {
+    if (waiting && strcmp(object_string(waiting, "reason"), "PodInitializing") != 0) {
+        init_wait_read(waiting, arena, out);
+    } else {
         status = status_find(pod, "containerStatuses", POD_CONTAINER_TASK);
         waiting = object_at(status, "state.waiting");
+        out->reason = object_string(waiting, "reason");
+        out->message = object_string(waiting, "message");
+        out->patience = patience_of(out->reason, out->message);
     }
-    out->reason = object_string(waiting, "reason");
-    out->message = object_string(waiting, "message");
-    out->patience = patience_of(out->reason, out->message);
     if (out->patience == POD_WAIT && is_unprepared(pod)) {
         out->patience = POD_WAIT_SHORTLY;
         out->reason = POD_UNPREPARED;
@@ -351,7 +370,7 @@ void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
     } else if (out->has_started || is_over) {
         out->stage = POD_RUNNING;
     } else {
-        wait_read(pod, out);
+        wait_read(pod, arena, out);
     }
 }
 

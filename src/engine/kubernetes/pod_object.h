@@ -22,6 +22,9 @@ struct doc;
 
 /* The reason of a pod that waits for its volumes or its sandbox. */
 #define POD_UNPREPARED "PodNotPrepared"
+/* The reason of a pod whose container that brings skep-init cannot be started: its image is the
+ * operator's. */
+#define POD_INIT_FAILED "InitImageFailed"
 
 enum pod_stage {
     POD_WAITING, /* its container does not run yet; `reason` says why */

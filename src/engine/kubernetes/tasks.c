@@ -179,9 +179,11 @@ static void ended_early(struct kube *kube, struct kube_task *task, const char *r
  */
 static bool is_operators(const struct kube_task *task)
 {
-    return task->gives_up && !task->is_started_told &&
-           (strcmp(task->gives_up, KUBE_QUOTA) == 0 || strcmp(task->gives_up, KUBE_RIGHT) == 0 ||
-            strcmp(task->gives_up, KUBE_USERS) == 0);
+    static const char *const words[] = {KUBE_QUOTA, KUBE_RIGHT, KUBE_USERS, POD_INIT_FAILED};
+    bool is_one = false;
+    for (size_t i = 0; task->gives_up && i < COUNT_OF(words); i++)
+        is_one = is_one || strcmp(task->gives_up, words[i]) == 0;
+    return is_one && !task->is_started_told;
 }
 
 static void given_up_refused(struct kube *kube, struct kube_task *task, struct tells *tells)

@@ -378,13 +378,42 @@ static void waiting_has_its_patience(void **state)
         assert_int_equal(out.stage, POD_WAITING);
         assert_string_equal(out.reason, cases[i].reason);
         assert_int_equal(out.patience, cases[i].patience);
-        /* the image of skep-init waits as well as the task's */
-        out = seen(arena_format(&arena,
-                                "\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":"
-                                "\"skep\",\"state\":{%s}}]," TASK(WAITING("PodInitializing")),
-                                waiting));
-        assert_string_equal(out.reason, cases[i].reason);
     }
+}
+
+/* The image of skep-init is the operator's: what is wrong with it is no failure of the user's. */
+static void trouble_of_skep_inits_image_is_the_operators(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason, *message;
+        enum pod_patience patience;
+    } cases[] = {
+        {"InvalidImageName", "", POD_GIVE_UP},
+        {"ErrImagePull", "rpc error: code = NotFound desc = x: not found", POD_GIVE_UP},
+        {"ErrImagePull", "dial tcp: i/o timeout", POD_WAIT_SHORTLY},
+        {"ImagePullBackOff", "Back-off pulling image", POD_WAIT_SHORTLY},
+        {"CreateContainerConfigError", "secret \\\"x\\\" not found", POD_GIVE_UP},
+        {"RunContainerError", "", POD_WAIT_SHORTLY},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct pod_object out = seen(arena_format(
+            &arena,
+            "\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":\"skep\",\"state\":{"
+            "\"waiting\":{\"reason\":\"%s\",\"message\":\"%s\"}}}]," TASK(
+                WAITING("PodInitializing")),
+            cases[i].reason, cases[i].message));
+        assert_int_equal(out.stage, POD_WAITING);
+        assert_int_equal(out.patience, cases[i].patience);
+        assert_string_equal(out.reason, POD_INIT_FAILED);
+        assert_non_null(strstr(out.message, "initImage"));
+        assert_non_null(strstr(out.message, cases[i].reason));
+    }
+    assert_non_null(strstr(
+        seen("\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":\"skep\",\"state\":{"
+             "\"waiting\":{\"reason\":\"ErrImagePull\",\"message\":\"pull access denied\"}}}]")
+            .message,
+        "pull access denied"));
 }
 
 /* kubelet says the same of a container that it has lost and of one that never began; only the
@@ -420,6 +449,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_brings_skep_init_is_the_platforms),
     cmocka_unit_test(a_pod_that_is_not_prepared_is_not_waited_for_long),
     cmocka_unit_test(waiting_has_its_patience),
+    cmocka_unit_test(trouble_of_skep_inits_image_is_the_operators),
     cmocka_unit_test(a_container_that_never_began_has_not_started),
 };
 

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/given_up.h"
+#include "engine/kubernetes/pod_object.h"
 #include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
 #include "folder.h"
@@ -512,37 +513,45 @@ static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
 
 /* --- what the operator must mend --- */
 
+struct refusals {
+    size_t count;
+    const char *reason;
+};
+
 static void refusal_posted(void *context, const struct engine_event *event)
 {
-    size_t *count = context;
+    struct refusals *refusals = context;
     assert_int_equal(event->kind, ENGINE_REFUSED);
-    assert_string_equal(event->reason, KUBE_RIGHT);
-    ++*count;
+    assert_string_equal(event->reason, refusals->reason);
+    refusals->count++;
 }
 
 /* Its pod goes while nobody looks: before a new list, and before a new skepd. */
 static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **state)
 {
-    size_t count = 0;
-    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                        .settings = {.space = "default", .instance = "one"},
-                        .sink = {&count, refusal_posted},
-                        .is_listed = true};
-    struct tells tells;
+    static const char *const REASONS[] = {KUBE_QUOTA, KUBE_RIGHT, KUBE_USERS, POD_INIT_FAILED};
     struct err err;
     (void)state;
-    kube.given_up = in_folder("given-up");
-    assert_int_equal(
-        given_up_put(kube.given_up, (struct attempt_id){8}, KUBE_RIGHT, "it may not", &err), 0);
-    kube_enter(&kube, &tells);
-    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
-    task->state = TASK_WAITS;
-    kube_task_give_up(&kube, task, KUBE_RIGHT, "it may not", &tells);
-    tasks_sweep(&kube, 1, &tells);
-    tasks_given_up(&kube, &tells);
-    kube_leave(&kube, &tells);
-    assert_int_equal(count, 2);
-    tasks_free(&kube);
+    for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
+        struct refusals refusals = {0, REASONS[i]};
+        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .settings = {.space = "default", .instance = "one"},
+                            .sink = {&refusals, refusal_posted},
+                            .is_listed = true};
+        struct tells tells;
+        kube.given_up = in_folder("given-up");
+        assert_int_equal(
+            given_up_put(kube.given_up, (struct attempt_id){8}, REASONS[i], "it may not", &err), 0);
+        kube_enter(&kube, &tells);
+        struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+        task->state = TASK_WAITS;
+        kube_task_give_up(&kube, task, REASONS[i], "it may not", &tells);
+        tasks_sweep(&kube, 1, &tells);
+        tasks_given_up(&kube, &tells);
+        kube_leave(&kube, &tells);
+        assert_int_equal(refusals.count, 2);
+        tasks_free(&kube);
+    }
 }
 
 static const struct CMUnitTest tests[] = {
