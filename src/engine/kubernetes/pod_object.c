@@ -1,6 +1,7 @@
 #include "engine/kubernetes/pod_object.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -72,6 +73,19 @@ static bool is_refusal(const char *reason, const char *message)
 
 /* --- the platform took it --- */
 
+/* Kubelet evicts for what the node is short of, and says so with the same word of what has gone
+ * beyond its own limit (localStorageEviction of pkg/kubelet/eviction); only the message differs. */
+static bool is_over_own_disk(const char *message)
+{
+    static const char *const words[] = {"exceeds the total limit of containers",
+                                        "exceeded its local ephemeral storage limit",
+                                        "Usage of EmptyDir volume"};
+    bool is_own = false;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        is_own = is_own || strstr(message, words[i]);
+    return is_own;
+}
+
 /* A word that the table of exits has a row for; NULL: the platform did nothing to it. */
 static const char *disruption_of(const struct doc *pod, const char **message)
 {
@@ -92,6 +106,8 @@ static const char *disruption_of(const struct doc *pod, const char **message)
     };
     const char *seen = object_string(pod, "status.reason");
     *message = object_string(pod, "status.message");
+    if (strcmp(seen, "Evicted") == 0 && is_over_own_disk(*message))
+        return "TaskDiskFull";
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < COUNT_OF(words); i++)
             if (strcmp(seen, words[i].seen) == 0)

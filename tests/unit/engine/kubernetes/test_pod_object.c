@@ -219,6 +219,44 @@ static void what_the_platform_took_has_its_word(void **state)
     }
 }
 
+/* Kubelet has one word for what it takes because the node is short of something, and for what has
+ * gone beyond its own limit; its messages tell them apart. */
+static void a_task_beyond_its_own_disk_is_not_evicted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message, *reason;
+    } cases[] = {
+        {"Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ",
+         "TaskDiskFull"},
+        {"Container task exceeded its local ephemeral storage limit \\\"1Gi\\\". ", "TaskDiskFull"},
+        {"Usage of EmptyDir volume \\\"log\\\" exceeds the limit \\\"96Mi\\\". ", "TaskDiskFull"},
+        {"The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: "
+         "900Mi. Container task was using 7Gi, request is 0, has larger consumption of "
+         "ephemeral-storage. ",
+         "Evicted"},
+        {"The node was low on resource: memory. ", "Evicted"},
+        {"", "Evicted"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct pod_object out = seen(
+            arena_format(&arena,
+                         "\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"%s\"," TASK(
+                             ENDED(137, ",\"reason\":\"Error\"")),
+                         cases[i].message));
+        assert_int_equal(out.stage, POD_ENDED);
+        assert_string_equal(out.exit.reason, cases[i].reason);
+        assert_int_equal(strlen(out.exit.message) > 0, strlen(cases[i].message) > 0);
+        assert_false(out.is_word_open);
+    }
+    /* an eviction that somebody asked for has a condition, and its words are not kubelet's */
+    assert_string_equal(
+        seen("\"phase\":\"Failed\",\"message\":\"Usage of EmptyDir volume exceeds the "
+             "limit\"," TARGET("EvictionByEvictionAPI") "," TASK(ENDED(137, "")))
+            .exit.reason,
+        "Evicted");
+}
+
 static void work_that_was_done_stays_done(void **state)
 {
     (void)state;
@@ -441,6 +479,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_container_that_kubelet_lost_was_not_killed),
     cmocka_unit_test(a_container_that_cannot_run_is_no_users_command),
     cmocka_unit_test(what_the_platform_took_has_its_word),
+    cmocka_unit_test(a_task_beyond_its_own_disk_is_not_evicted),
     cmocka_unit_test(work_that_was_done_stays_done),
     cmocka_unit_test(a_pod_ends_when_nothing_of_it_runs),
     cmocka_unit_test(a_refusal_is_no_end),
