@@ -354,6 +354,23 @@ static void wait_read(const struct doc *pod, struct arena *arena, struct pod_obj
     }
 }
 
+/* By a claim, or by an extended resource: its name has a domain, as no resource of the cluster's
+ * own has that may stand among limits. */
+static bool asks_devices(const struct doc *pod)
+{
+    const struct doc *containers = doc_get_list(doc_get(pod, "spec"), "containers");
+    for (size_t i = 0; i < containers->as.list.count; i++) {
+        const struct doc *resources = doc_get(containers->as.list.items[i], "resources");
+        const struct doc *limits = doc_get_map(resources, "limits");
+        if (doc_count(doc_get_list(resources, "claims")) > 0)
+            return true;
+        for (size_t j = 0; j < limits->as.map.count; j++)
+            if (memchr(limits->as.map.entries[j].key.at, '/', limits->as.map.entries[j].key.length))
+                return true;
+    }
+    return false;
+}
+
 void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,
                      struct pod_object *out)
 {
@@ -368,6 +385,7 @@ void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
         .address = object_string(pod, "status.podIP"),
         .is_deleting = object_string(pod, "metadata.deletionTimestamp")[0] != '\0',
         .has_started = has_begun(status),
+        .asks_devices = asks_devices(pod),
         .reason = "",
         .message = "",
     };

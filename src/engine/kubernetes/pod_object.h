@@ -47,6 +47,7 @@ struct pod_object {
     const char *address; /* "": its sandbox has not been made, or that is not told yet */
     bool is_deleting;    /* it has a deletionTimestamp */
     bool has_started;    /* the task's container runs, or has run */
+    bool asks_devices;   /* its kubelet has to find a device for it */
     enum pod_stage stage;
     enum pod_patience patience;   /* WAITING */
     const char *reason, *message; /* WAITING, REFUSED */

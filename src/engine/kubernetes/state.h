@@ -414,7 +414,7 @@ void nodes_heard(struct kube *kube); /* the server answers again: who is silent 
 /* Pods of a node that has been given up: one more may still run there, or it has gone. */
 void nodes_hold(struct kube *kube, const char *name);
 void nodes_release(struct kube *kube, const char *name, struct tells *tells);
-/* A pod was refused for want of a working device; one runs. */
+/* A pod was refused for want of a working device; one that asked for a device runs. */
 void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
 void nodes_took(struct kube *kube, const char *name);
 bool node_has_infiniband(struct kube *kube, const char *name);         /* now */

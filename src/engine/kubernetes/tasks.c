@@ -127,7 +127,8 @@ void kube_task_tell(const struct kube_task *task, struct tells *tells)
                   &(struct engine_event){.kind = ENGINE_PREPARING, .attempt = task->attempt});
 }
 
-static void started(struct kube *kube, struct kube_task *task, struct tells *tells)
+static void started(struct kube *kube, struct kube_task *task, const struct pod_object *pod,
+                    struct tells *tells)
 {
     task->state = TASK_RUNS;
     task->claim.is_ours = task->devices != NULL; /* its kubelet has seen that */
@@ -135,7 +136,8 @@ static void started(struct kube *kube, struct kube_task *task, struct tells *tel
     if (task->is_started_told)
         return;
     task->is_started_told = true;
-    nodes_took(kube, task->node);
+    if (pod->asks_devices)
+        nodes_took(kube, task->node);
     if (kube->is_listed)
         started_tell(task, tells);
 }
@@ -660,7 +662,7 @@ static void pod_over(struct kube *kube, struct kube_task *task, const struct pod
         return;
     }
     if (pod->has_started)
-        started(kube, task, tells);
+        started(kube, task, pod, tells);
     if (is_operators(task)) {
         given_up_refused(kube, task, tells);
         return;
@@ -725,7 +727,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
         return;
     case POD_RUNNING:
         if (pod.has_started && has_address) {
-            started(kube, task, tells);
+            started(kube, task, &pod, tells);
             kube_task_gpus_note(kube, task, object);
         }
         return;

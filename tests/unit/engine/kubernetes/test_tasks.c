@@ -511,6 +511,66 @@ static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
     nodes_free(&kube);
 }
 
+/* --- a node whose device is broken --- */
+
+static void pod_tell(struct kube *kube, uint64_t attempt, const char *limits, const char *status,
+                     struct tells *tells)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells->arena);
+    const char *text = arena_format(
+        &tells->arena,
+        "{\"metadata\": {\"uid\": \"u\", \"labels\": {\"skep.internal/instance\": \"one\", "
+        "\"skep.internal/attempt\": \"%llu\"}}, \"spec\": {\"nodeName\": \"n1\", \"containers\": "
+        "[{\"name\": \"task\", \"resources\": {%s}}]}, \"status\": {%s}}",
+        (unsigned long long)attempt, limits, status);
+    struct kube_task *task = kube_task_add(kube, (struct attempt_id){attempt}, "n1");
+    task->state = TASK_WAITS;
+    tasks_seen(kube, doc_parse(text_of(text), DOC_JSON, &tells->arena, &problems), false, 1, tells);
+}
+
+#define LIMITS_CPU   "\"limits\": {\"cpu\": \"1\", \"memory\": \"1Gi\", \"hugepages-2Mi\": \"2Mi\"}"
+#define LIMITS_GPU   "\"limits\": {\"cpu\": \"1\", \"nvidia.com/gpu\": \"1\"}"
+#define LIMITS_CLAIM "\"limits\": {\"cpu\": \"1\"}, \"claims\": [{\"name\": \"gpus\"}]"
+#define REFUSED                                                                                    \
+    "\"phase\": \"Failed\", \"reason\": \"UnexpectedAdmissionError\", \"message\": \"no device\""
+#define RUNS                                                                                       \
+    "\"phase\": \"Running\", \"containerStatuses\": [{\"name\": \"task\", \"state\": "             \
+    "{\"running\": "                                                                               \
+    "{\"startedAt\": \"2026-11-22T10:00:00Z\"}}}]"
+#define ENDED                                                                                      \
+    "\"phase\": \"Failed\", \"containerStatuses\": [{\"name\": \"task\", \"state\": "              \
+    "{\"terminated\": {\"exitCode\": 1}}}]"
+
+/* Refusals of devices are in a row although tasks without any start between them. */
+static void only_a_task_with_a_device_ends_a_row_of_refusals(void **state)
+{
+    static const struct {
+        const char *limits, *status;
+        bool ends_row;
+    } BETWEEN[] = {
+        {LIMITS_CPU, RUNS, false}, {LIMITS_CPU, ENDED, false}, {LIMITS_GPU, RUNS, true},
+        {LIMITS_GPU, ENDED, true}, {LIMITS_CLAIM, RUNS, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(BETWEEN); i++) {
+        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .settings = {.space = "default", .instance = "one"},
+                            .sink = {NULL, nothing_posted},
+                            .is_listed = true};
+        struct tells tells;
+        kube_enter(&kube, &tells);
+        pod_tell(&kube, 1, LIMITS_GPU, REFUSED, &tells);
+        pod_tell(&kube, 2, LIMITS_GPU, REFUSED, &tells);
+        assert_int_equal(kube_node_find(&kube, "n1")->refusals, 2);
+        pod_tell(&kube, 3, BETWEEN[i].limits, BETWEEN[i].status, &tells);
+        assert_int_equal(kube_node_find(&kube, "n1")->refusals, BETWEEN[i].ends_row ? 0 : 2);
+        kube_leave(&kube, &tells);
+        tasks_free(&kube);
+        nodes_free(&kube);
+    }
+}
+
 /* --- what the operator must mend --- */
 
 struct refusals {
@@ -555,6 +615,7 @@ static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **sta
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(only_a_task_with_a_device_ends_a_row_of_refusals),
     cmocka_unit_test_setup_teardown(an_adopted_pod_has_a_note_of_its_secret, folder_setup,
                                     folder_teardown),
     cmocka_unit_test_setup_teardown(an_end_with_its_node_is_durable_before_it_is_told, folder_setup,
