@@ -130,12 +130,11 @@ static int kube_create(struct engine *engine, const struct container *container,
                     container->attempt); /* not under the lock: it is the disk's */
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, container->attempt);
-    if (!task && container->wants_infiniband && !node_has_infiniband(kube, container->node))
-        code = err_fail(err, ERR_UNAVAILABLE, "", "node %.100s offers no %.100s now",
-                        container->node, kube->settings.infiniband_resource);
-    if (!task && code == 0 && kube->is_unreachable)
+    if (!task && kube->is_unreachable)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the cluster cannot be reached: %.180s",
                         kube->trouble);
+    if (!task && code == 0)
+        code = nodes_check(kube, container, err);
     if (!task && code == 0)
         code = users_choose(kube, container, &has_own_users, err);
     if (!task && code == 0 && wants_claim)

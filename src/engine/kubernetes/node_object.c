@@ -74,6 +74,15 @@ bool node_object_offers(const struct doc *node, const char *resource)
     return amount_read(node, resource, &milli, NULL) == 0 && milli > 0;
 }
 
+uint32_t node_object_pods(const struct doc *node)
+{
+    int64_t milli = 0;
+    if (!object_at(node, "status.allocatable.pods") ||
+        amount_read(node, "pods", &milli, NULL) < 0 || milli / MILLI > UINT32_MAX)
+        return UINT32_MAX;
+    return (uint32_t)(milli / MILLI);
+}
+
 bool node_object_is_silent(const struct doc *node)
 {
     return strcmp(object_string(ready_find(node), "status"), "Unknown") == 0;

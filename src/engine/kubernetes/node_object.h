@@ -42,6 +42,9 @@ int node_object_read(const struct doc *node, const struct node_rules *rules, str
  * over by the kubelet: the pod would start without it. */
 bool node_object_offers(const struct doc *node, const char *resource);
 
+/* How many pods its kubelet takes at a time; UINT32_MAX: it does not say. */
+uint32_t node_object_pods(const struct doc *node);
+
 /* Does its runtime, by the name of the handler ("": the default one), give pods user ids of their
  * own? Kubelets tell it since Kubernetes 1.31. */
 bool node_object_has_own_users(const struct doc *node, const char *handler);

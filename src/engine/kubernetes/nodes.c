@@ -57,10 +57,39 @@ struct kube_node *kube_node_find(struct kube *kube, const char *name)
     return at == MAP_NONE ? NULL : &kube->nodes.items[at];
 }
 
-bool node_has_infiniband(struct kube *kube, const char *name)
+/* Of attempts whose pods count for its kubelet: those that are not over. */
+static uint32_t pods_on(const struct kube *kube, const char *name)
 {
-    const struct kube_node *node = kube_node_find(kube, name);
-    return node && node->is_there && node->has_infiniband;
+    uint32_t count = 0;
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        const struct kube_task *task = kube->tasks.items[i];
+        count += (task->state < TASK_ENDED || task->is_lost) && strcmp(task->node, name) == 0;
+    }
+    return count;
+}
+
+int nodes_check(struct kube *kube, const struct container *container, struct err *err)
+{
+    const struct kube_node *node = kube_node_find(kube, container->node);
+    const struct pod_settings *settings = &kube->settings;
+    const size_t gpus = settings->nodes.gpus == KUBE_GPUS_PLUGIN && !container->is_gpu_simulated
+                            ? container->gpu_count
+                            : 0;
+    if (!node || !node->is_there)
+        return err_fail(err, ERR_UNAVAILABLE, "", "the cluster has no node %.100s now",
+                        container->node);
+    if (container->wants_infiniband && !node->has_infiniband)
+        return err_fail(err, ERR_UNAVAILABLE, "", "node %.100s offers no %.100s now",
+                        container->node, settings->infiniband_resource);
+    /* of a resource that a node does not offer at all its kubelet does not look whether it is
+     * there: the pod would start without it */
+    if (gpus > node->facts.gpu_count)
+        return err_fail(err, ERR_UNAVAILABLE, "", "node %.100s offers %u of %.100s now, not %zu",
+                        container->node, node->facts.gpu_count, settings->nodes.gpu_resource, gpus);
+    if (kube->tasks.count >= node->pods_max && pods_on(kube, container->node) >= node->pods_max)
+        return err_fail(err, ERR_UNAVAILABLE, "", "node %.100s takes no more than %u pods",
+                        container->node, node->pods_max);
+    return 0;
 }
 
 static bool is_free(const struct kube_node *node)
@@ -394,6 +423,7 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     node->has_infiniband = kube->settings.infiniband_resource[0] &&
                            node_object_offers(object, kube->settings.infiniband_resource);
     node->has_own_users = node_object_has_own_users(object, kube->settings.runtime_class);
+    node->pods_max = node_object_pods(object);
     silence_note(kube, node, node_object_is_silent(object));
 }
 

@@ -159,6 +159,7 @@ struct kube_node {
                               * place is free */
     bool has_own_users;      /* its runtime gives pods user ids of their own */
     bool has_infiniband;     /* it offers what settings.infiniband_resource names */
+    uint32_t pods_max;       /* that its kubelet takes at a time */
     char *gpu_label;         /* KUBE_GPUS_DRA: the type of those of which no slice tells it */
     struct device_table devices; /* likewise */
     char *devices_trouble;       /* likewise: why it takes no tasks; NULL */
@@ -417,7 +418,9 @@ void nodes_release(struct kube *kube, const char *name, struct tells *tells);
 /* A pod was refused for want of a working device; one that asked for a device runs. */
 void nodes_refused(struct kube *kube, const char *name, const char *why, struct tells *tells);
 void nodes_took(struct kube *kube, const char *name);
-bool node_has_infiniband(struct kube *kube, const char *name);         /* now */
+/* What its node is known to offer now is enough for the pod; it may have been more when the task
+ * was placed. ERR_UNAVAILABLE. */
+int nodes_check(struct kube *kube, const struct container *container, struct err *err);
 struct kube_node *kube_node_find(struct kube *kube, const char *name); /* NULL: there is none */
 /* KUBE_GPUS_DRA. A slice has been seen; those that the list has not have gone; slices and pods are
  * known for the first time. */

@@ -1,7 +1,9 @@
-/* The table of nodes, as nodes come and go. What is told of them is in tests/system/kubernetes. */
+/* The table of nodes, as nodes come and go, and whether a node still offers what a pod needs when
+ * that is to be made. What is told of nodes is in tests/system/kubernetes. */
 #include "unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "doc/doc.h"
@@ -94,9 +96,147 @@ static void a_node_whose_pods_may_run_is_not_forgotten(void **state)
     assert_string_equal(kube_node_find(&kube, "n3")->facts.name, "n3");
 }
 
+/* --- what it offers when a pod is to be made --- */
+
+static struct {
+    struct kube kube;
+    struct tells tells;
+} world;
+
+static int offers_setup(void **state)
+{
+    (void)state;
+    world.kube = (struct kube){.lock = PTHREAD_MUTEX_INITIALIZER,
+                               .settings = {.space = "default",
+                                            .instance = "one",
+                                            .runtime_class = "",
+                                            .infiniband_resource = "rdma/hca",
+                                            .nodes = {.gpus = KUBE_GPUS_PLUGIN,
+                                                      .gpu_resource = "nvidia.com/gpu",
+                                                      .gpu_count_label = "nvidia.com/gpu.count",
+                                                      .gpu_type_label = "nvidia.com/gpu.product",
+                                                      .taint = ""}}};
+    kube_enter(&world.kube, &world.tells);
+    return 0;
+}
+
+static int offers_teardown(void **state)
+{
+    (void)state;
+    world.tells.events.count = 0; /* nobody listens */
+    kube_leave(&world.kube, &world.tells);
+    tasks_free(&world.kube);
+    nodes_free(&world.kube);
+    pthread_mutex_destroy(&world.kube.lock);
+    return 0;
+}
+
+/* The node n1 offers this. */
+static void offer(const char *more)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &world.tells.arena);
+    const char *text =
+        arena_format(&world.tells.arena,
+                     "{\"metadata\": {\"name\": \"n1\"}, \"status\": {\"allocatable\": {\"cpu\": "
+                     "\"8\", \"memory\": \"16Gi\"%s}, \"conditions\": [{\"type\": \"Ready\", "
+                     "\"status\": \"True\"}]}}",
+                     more);
+    nodes_seen(&world.kube, doc_parse(text_of(text), DOC_JSON, &world.tells.arena, &problems),
+               false, 1, &world.tells);
+}
+
+/* Why it does not take the pod; "" if it does. */
+static const char *refusal(const struct container *container)
+{
+    struct err err = {0};
+    const int code = nodes_check(&world.kube, container, &err);
+    assert_true(code == 0 || code == ERR_UNAVAILABLE);
+    return code == 0 ? "" : arena_format(&world.tells.arena, "%s", err.text);
+}
+
+static void a_node_that_has_gone_takes_nothing(void **state)
+{
+    (void)state;
+    const struct container container = {.attempt = {7}, .node = "n1"};
+    assert_non_null(strstr(refusal(&container), "has no node n1"));
+    offer("");
+    assert_string_equal(refusal(&container), "");
+    nodes_sweep(&world.kube, 2, &world.tells);
+    assert_non_null(strstr(refusal(&container), "has no node n1"));
+}
+
+/* A kubelet that begins anew offers no GPUs until their plugin has come back, and would start the
+ * pod without them. */
+static void a_pod_with_gpus_is_made_where_they_are_offered(void **state)
+{
+    struct container container = {.attempt = {7}, .node = "n1", .gpu_count = 4};
+    (void)state;
+    offer(", \"nvidia.com/gpu\": \"8\"");
+    assert_string_equal(refusal(&container), "");
+    offer(", \"nvidia.com/gpu\": \"3\"");
+    assert_non_null(strstr(refusal(&container), "offers 3 of nvidia.com/gpu now, not 4"));
+    offer(", \"nvidia.com/gpu\": \"0\"");
+    assert_non_null(strstr(refusal(&container), "offers 0 of nvidia.com/gpu now, not 4"));
+    offer("");
+    assert_non_null(strstr(refusal(&container), "offers 0 of nvidia.com/gpu now, not 4"));
+    container.is_gpu_simulated = true;
+    assert_string_equal(refusal(&container), "");
+    container.is_gpu_simulated = false;
+    world.kube.settings.nodes.gpus = KUBE_GPUS_ENV; /* nothing is asked of the kubelet */
+    assert_string_equal(refusal(&container), "");
+    container.gpu_count = 0;
+    world.kube.settings.nodes.gpus = KUBE_GPUS_PLUGIN;
+    assert_string_equal(refusal(&container), "");
+}
+
+static void a_pod_with_infiniband_is_made_where_it_is_offered(void **state)
+{
+    const struct container container = {.attempt = {7}, .node = "n1", .wants_infiniband = true};
+    (void)state;
+    offer(", \"rdma/hca\": 1");
+    assert_string_equal(refusal(&container), "");
+    offer("");
+    assert_non_null(strstr(refusal(&container), "offers no rdma/hca now"));
+}
+
+static struct kube_task *task_add(uint64_t attempt, const char *node, enum task_state at)
+{
+    struct kube_task *task = kube_task_add(&world.kube, (struct attempt_id){attempt}, node);
+    task->state = at;
+    return task;
+}
+
+/* A kubelet takes so many pods at a time, however small they are. */
+static void a_node_is_asked_for_no_more_pods_than_it_takes(void **state)
+{
+    const struct container container = {.attempt = {7}, .node = "n1"};
+    (void)state;
+    offer(", \"pods\": \"2\"");
+    task_add(1, "n1", TASK_SECRET_ASKED);
+    task_add(2, "n2", TASK_RUNS);
+    struct kube_task *ended = task_add(3, "n1", TASK_ENDED);
+    assert_string_equal(refusal(&container), "");
+    ended->is_lost = true; /* it may still run */
+    assert_non_null(strstr(refusal(&container), "takes no more than 2 pods"));
+    ended->is_lost = false;
+    task_add(4, "n1", TASK_RUNS);
+    assert_non_null(strstr(refusal(&container), "takes no more than 2 pods"));
+    offer(""); /* it does not say */
+    assert_string_equal(refusal(&container), "");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_node_that_has_gone_takes_no_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(a_node_whose_pods_may_run_is_not_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_node_that_has_gone_takes_nothing, offers_setup,
+                                    offers_teardown),
+    cmocka_unit_test_setup_teardown(a_pod_with_gpus_is_made_where_they_are_offered, offers_setup,
+                                    offers_teardown),
+    cmocka_unit_test_setup_teardown(a_pod_with_infiniband_is_made_where_it_is_offered, offers_setup,
+                                    offers_teardown),
+    cmocka_unit_test_setup_teardown(a_node_is_asked_for_no_more_pods_than_it_takes, offers_setup,
+                                    offers_teardown),
 };
 
 UNIT_FILE(tests, NULL, NULL);
