@@ -6,7 +6,9 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "cli/kube_check.h"
+#include "cli/kube_daemons.h"
 #include "cli/print.h"
+#include "kube/quantity.h"
 
 enum { PAGE_MAX = 500, PAGES_MAX = 200, KUBELETS_TRIED = 3, STATUS_FORBIDDEN = 403 };
 
@@ -20,6 +22,10 @@ struct nodes {
     const char *tried[KUBELETS_TRIED]; /* ready ones */
     size_t tried_count;
     bool is_cut; /* there are more than were read */
+    json_t *daemon_sets;
+    int daemons_status;          /* of the request for these; 200: they are known */
+    struct kube_daemons daemons; /* the most on one node */
+    struct kube_reserve needed;  /* likewise: what must not be offered to tasks */
 };
 
 static const json_t *entry_of(const json_t *list, const char *key, const char *value)
@@ -41,7 +47,8 @@ static bool is_ready(const json_t *status)
     return ready && strcmp(ready, "True") == 0;
 }
 
-static void taints_count(struct kube_judge *judge, const json_t *spec, struct nodes *nodes)
+/* Returns whether the node has Skep's own. */
+static bool taints_count(struct kube_judge *judge, const json_t *spec, struct nodes *nodes)
 {
     bool has_own = false, has_other = false;
     const json_t *taint;
@@ -61,6 +68,7 @@ static void taints_count(struct kube_judge *judge, const json_t *spec, struct no
     }
     nodes->tainted += has_other;
     nodes->open += !has_own;
+    return has_own;
 }
 
 /* "v1.34.2" */
@@ -100,6 +108,40 @@ static bool has_own_users(const struct kube_judge *judge, const json_t *status)
     return false;
 }
 
+static int64_t milli_of(const json_t *amounts, const char *resource)
+{
+    const char *amount = field_text(amounts, resource);
+    int64_t milli = 0;
+    return amount && quantity_read(text_of(amount), &milli) ? milli : 0;
+}
+
+static void raise_to(int64_t *most, int64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+/* What Skep would offer of the node is whole processors, so that a fraction is left anyway; and as
+ * a task has one at least, so many pods are reached on large nodes alone. */
+static void daemons_count(const json_t *node, bool has_taint, const struct kube_wants *wants,
+                          struct nodes *nodes)
+{
+    const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+    const json_t *amounts = json_object_get(json_object_get(node, "status"), "allocatable");
+    const struct kube_daemons daemons =
+        kube_daemons_of(nodes->daemon_sets, labels, has_taint ? wants->taint : NULL);
+    const int64_t cpu = milli_of(amounts, "cpu"), pods = milli_of(amounts, "pods") / 1000;
+    const int64_t count = (int64_t)daemons.pods;
+    raise_to(&nodes->daemons.cpu_milli, daemons.cpu_milli);
+    raise_to(&nodes->daemons.memory, daemons.memory);
+    if (daemons.pods > nodes->daemons.pods)
+        nodes->daemons.pods = daemons.pods;
+    raise_to(&nodes->needed.cpu, (daemons.cpu_milli - cpu % 1000 + 999) / 1000);
+    raise_to(&nodes->needed.memory_mib, (daemons.memory + (1 << 20) - 1) >> 20);
+    if (pods > 0 && cpu / 1000 + count > pods)
+        raise_to(&nodes->needed.pods, count);
+}
+
 static void node_count(struct kube_judge *judge, const json_t *node, struct nodes *nodes)
 {
     const json_t *spec = json_object_get(node, "spec"), *status = json_object_get(node, "status");
@@ -109,7 +151,7 @@ static void node_count(struct kube_judge *judge, const json_t *node, struct node
     nodes->ready += has_ready;
     nodes->cordoned += json_is_true(json_object_get(spec, "unschedulable"));
     nodes->old += is_old(field_text(json_object_get(status, "nodeInfo"), "kubeletVersion"));
-    taints_count(judge, spec, nodes);
+    daemons_count(node, taints_count(judge, spec, nodes), judge->wants, nodes);
     devices_count(judge, node, nodes);
     nodes->with_own_users += has_own_users(judge, status);
     if (name && has_ready && nodes->tried_count < KUBELETS_TRIED)
@@ -124,6 +166,15 @@ static void encode(struct buf *out, const char *value)
             buf_char(out, *value);
         else
             buf_format(out, "%%%02X", (unsigned char)*value);
+}
+
+/* Those of all namespaces. */
+static void daemon_sets_read(struct kube_judge *judge, struct nodes *nodes)
+{
+    cleanup_reply struct kube_reply reply = {0};
+    kube_ask_send(judge->ask, "/apis/apps/v1/daemonsets", NULL, false, &reply);
+    nodes->daemons_status = reply.status;
+    nodes->daemon_sets = json_incref(json_object_get(reply.json, "items"));
 }
 
 /* False: they cannot be listed, and a finding says why. */
@@ -187,6 +238,29 @@ static void nodes_find(struct kube_judge *judge, const struct nodes *nodes)
                            judge->wants->taint),
               nodes->open == 0 ? "all nodes have Skep's taint" : "%zu nodes lack Skep's taint",
               nodes->open);
+}
+
+static void reserve_find(struct kube_judge *judge, const struct nodes *nodes)
+{
+    const struct kube_reserve *own = &judge->wants->reserve, *needed = &nodes->needed;
+    const bool is_enough = own->cpu >= needed->cpu && own->memory_mib >= needed->memory_mib &&
+                           own->pods >= needed->pods;
+    if (nodes->daemons_status != 200) {
+        kube_find(judge, "node reserve", MACHINE_UNKNOWN,
+                  "what pods of DaemonSets request of the nodes only who may list daemon sets of "
+                  "all namespaces can see",
+                  "not known");
+        return;
+    }
+    kube_find(judge, "node reserve", is_enough ? MACHINE_GOOD : MACHINE_LESS,
+              arena_format(judge->arena,
+                           "a task that fills a node is refused there again and again: "
+                           "nodeReserve: {cpu: %lld, memoryMB: %lld, pods: %lld}",
+                           (long long)needed->cpu, (long long)needed->memory_mib,
+                           (long long)needed->pods),
+              "DaemonSets: at most %zu pod%s, %lldm CPU, %lld MiB on a node", nodes->daemons.pods,
+              nodes->daemons.pods == 1 ? "" : "s", (long long)nodes->daemons.cpu_milli,
+              (long long)(nodes->daemons.memory >> 20));
 }
 
 /* --- GPUs --- */
@@ -330,11 +404,15 @@ static void kubelets_check(struct kube_judge *judge, const struct nodes *nodes)
 void kube_nodes_check(struct kube_judge *judge)
 {
     struct nodes nodes = {0};
-    if (!nodes_read(judge, &nodes))
+    daemon_sets_read(judge, &nodes);
+    const bool are_read = nodes_read(judge, &nodes);
+    json_decref(nodes.daemon_sets);
+    if (!are_read)
         return;
     nodes_find(judge, &nodes);
     if (nodes.count == 0)
         return;
+    reserve_find(judge, &nodes);
     gpus_check(judge, &nodes);
     infiniband_check(judge, &nodes);
     users_check(judge, &nodes);

@@ -133,6 +133,10 @@ int kube_wants_read(const struct cli *cli, struct arena *arena, struct kube_want
     wants->device_driver = setting(cli, "device-driver", engine, "deviceDriver", "gpu.nvidia.com");
     wants->device_class = setting(cli, "device-class", engine, "deviceClass", "gpu.nvidia.com");
     wants->taint = setting(cli, "taint", engine, "taint", "skep.internal/dedicated");
+    const struct doc *reserve = doc_get(engine, "nodeReserve");
+    wants->reserve = (struct kube_reserve){.cpu = doc_get_int(reserve, "cpu", 0),
+                                           .memory_mib = doc_get_int(reserve, "memoryMB", 0),
+                                           .pods = doc_get_int(reserve, "pods", 0)};
     wants->runtime_class = setting(cli, "runtime-class", engine, "runtimeClass", "");
     wants->priority_class = setting(cli, "priority-class", engine, "priorityClass", "");
     wants->is_in_pod_network =

@@ -5,9 +5,15 @@
 #ifndef CLI_KUBE_WANTS_H
 #define CLI_KUBE_WANTS_H
 #include "kube/access.h"
+#include <stdint.h>
 
 struct arena;
 struct cli;
+
+/* engine.kubernetes.nodeReserve */
+struct kube_reserve {
+    int64_t cpu, memory_mib, pods;
+};
 
 enum kube_way { KUBE_WAY_DEVICE_PLUGIN, KUBE_WAY_ENV, KUBE_WAY_DRA };
 
@@ -19,6 +25,7 @@ struct kube_wants { /* strings live in the arena, or in the command line */
     enum kube_way way;
     bool needs_gpus; /* they are named, so that it is wrong when there are none */
     const char *gpu_resource, *taint;
+    struct kube_reserve reserve;
     const char *device_driver, *device_class;                     /* KUBE_WAY_DRA */
     const char *infiniband_resource;                              /* "": none is wanted */
     const char *runtime_class, *priority_class, *service_account; /* "": none */

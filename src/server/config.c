@@ -147,6 +147,10 @@ static void read_kubernetes(struct server_config *config, const struct doc *doc,
     config_strings(config, doc, "hostNetwork", &kubernetes->network.host_clusters,
                    &kubernetes->network.host_cluster_count);
     config_string(config, doc, "taint", &kubernetes->taint);
+    const struct doc *reserve = doc_get(doc, "nodeReserve");
+    config_u32(reserve, "cpu", &kubernetes->node_reserve.cpu);
+    kubernetes->node_reserve.memory_mib = (uint64_t)config_int(reserve, "memoryMB", 0);
+    config_u32(reserve, "pods", &kubernetes->node_reserve.pods);
     config_string(config, doc, "gpuResource", &kubernetes->gpu_resource);
     config_string(config, doc, "gpuTypeLabel", &kubernetes->gpu_type_label);
     config_string(config, doc, "deviceDriver", &kubernetes->device_driver);

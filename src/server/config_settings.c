@@ -409,6 +409,10 @@ static void kubernetes_rows(const struct section *engine,
              config->network.host_cluster_count);
     row_text(&rows, "userNamespaces", config_kubernetes_users[config->network.users]);
     row_text(&rows, "taint", config->taint ? config->taint : ENGINE_KUBERNETES_TAINT);
+    const struct section reserve = engine_section(&rows, "nodeReserve", arena);
+    row_int(&reserve, "cpu", config->node_reserve.cpu);
+    row_int(&reserve, "memoryMB", config->node_reserve.memory_mib);
+    row_int(&reserve, "pods", config->node_reserve.pods);
     row_text(&rows, "gpus", config_kubernetes_gpus[config->gpus]);
     row_text(&rows, "gpuResource", config->gpu_resource);
     row_text(&rows, "gpuTypeLabel", config->gpu_type_label);

@@ -289,6 +289,13 @@ static const struct field gpu_metrics_fields[] = {
 };
 static const struct shape gpu_metrics_shape = SHAPE(gpu_metrics_fields);
 
+static const struct field node_reserve_fields[] = {
+    INT("cpu", 0, 100000, "Processors of each node."),
+    INT("memoryMB", 0, 1 << 30, "Memory of each node."),
+    INT("pods", 0, 100000, "How many pods on each node."),
+};
+static const struct shape node_reserve_shape = SHAPE(node_reserve_fields);
+
 static const struct field kubernetes_fields[] = {
     STRING("kubeconfig", "Path of the file that says where the cluster is, or of several with : "
                          "between them; none in a pod of it."),
@@ -313,6 +320,8 @@ static const struct field kubernetes_fields[] = {
            "With network: pod. auto: root of a task is nobody on the node, where the node's "
            "runtime can; required: other nodes get no tasks; off: it is root of the node."),
     STRING("taint", "Key of the taint that keeps other pods from Skep's nodes."),
+    MAP("nodeReserve", &node_reserve_shape,
+        "What Skep leaves of each node to pods that no taint keeps away, those of DaemonSets."),
     CHOICE("gpus", config_kubernetes_gpus,
            "device-plugin: so many are asked for; env: NVIDIA_VISIBLE_DEVICES names them; dra: a "
            "ResourceClaim has them."),

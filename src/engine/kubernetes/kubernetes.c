@@ -296,7 +296,8 @@ static int settings_make(struct kube *kube, const struct engine_kubernetes_confi
                   .gpu_resource = setting(kube, config->gpu_resource, "nvidia.com/gpu"),
                   .gpu_count_label = "nvidia.com/gpu.count",
                   .gpu_type_label = setting(kube, config->gpu_type_label, "nvidia.com/gpu.product"),
-                  .taint = setting(kube, config->taint, ENGINE_KUBERNETES_TAINT)},
+                  .taint = setting(kube, config->taint, ENGINE_KUBERNETES_TAINT),
+                  .reserve = config->node_reserve},
     };
     if (settings->network.users == KUBE_USERS_REQUIRED)
         settings->nodes.users_handler = settings->runtime_class;

@@ -23,7 +23,8 @@ struct engine_kubernetes_config {
     const char *pod_template;        /* path of a part of a Pod that each pod gets; NULL: none */
     const char *infiniband_resource; /* an extended resource of the nodes that have it; NULL */
     struct pod_network network;
-    const char *taint;                         /* NULL: ENGINE_KUBERNETES_TAINT */
+    const char *taint; /* NULL: ENGINE_KUBERNETES_TAINT */
+    struct node_reserve node_reserve;
     const char *gpu_resource, *gpu_type_label; /* NULL: NVIDIA's */
     enum kube_gpus gpus;
     const char *device_driver, *device_class; /* KUBE_GPUS_DRA; NULL: KUBE_DEVICE_DRIVER */

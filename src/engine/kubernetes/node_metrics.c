@@ -4,7 +4,7 @@
 
 #include "base/utc.h"
 #include "engine/kubernetes/json_cut.h"
-#include "engine/kubernetes/quantity.h"
+#include "kube/quantity.h"
 
 enum { MILLI = 1000, NS_OF_MILLI_MS = 1000 }; /* a thousandth of a processor for 1 ms: 1000 ns */
 

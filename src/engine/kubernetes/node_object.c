@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
-#include "engine/kubernetes/quantity.h"
+#include "kube/quantity.h"
 
 enum { MILLI = 1000 };
 
@@ -74,13 +74,19 @@ bool node_object_offers(const struct doc *node, const char *resource)
     return amount_read(node, resource, &milli, NULL) == 0 && milli > 0;
 }
 
-uint32_t node_object_pods(const struct doc *node)
+/* What is left of an amount, where there may be less than the reserve. */
+static uint64_t left_of(uint64_t amount, uint64_t reserve)
+{
+    return amount > reserve ? amount - reserve : 0;
+}
+
+uint32_t node_object_pods(const struct doc *node, const struct node_reserve *reserve)
 {
     int64_t milli = 0;
     if (!object_at(node, "status.allocatable.pods") ||
         amount_read(node, "pods", &milli, NULL) < 0 || milli / MILLI > UINT32_MAX)
         return UINT32_MAX;
-    return (uint32_t)(milli / MILLI);
+    return (uint32_t)left_of((uint64_t)milli / MILLI, reserve->pods);
 }
 
 bool node_object_is_silent(const struct doc *node)
@@ -162,8 +168,8 @@ int node_object_read(const struct doc *node, const struct node_rules *rules, str
     memory = memory / MILLI >> 20;
     if (cpu > UINT32_MAX)
         return err_fail(err, ERR_INVALID, "status.allocatable", "%lld processors", (long long)cpu);
-    facts->cpu = (uint32_t)cpu;
-    facts->memory_mib = (uint64_t)memory;
+    facts->cpu = (uint32_t)left_of((uint64_t)cpu, rules->reserve.cpu);
+    facts->memory_mib = left_of((uint64_t)memory, rules->reserve.memory_mib);
     facts->address = address_of(node, facts->name);
     facts->reason = trouble_of(node, rules, arena);
     facts->is_healthy = !facts->reason[0];

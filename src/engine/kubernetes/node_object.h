@@ -1,8 +1,8 @@
 /* node_object.h — a Node of the Kubernetes API as the facts that Skep places by.
  *
- * Pure. What a node offers is its allocatable: what kubelet admits pods against. Whoever else may
- * put pods there must be kept away by a taint that Skep's pods tolerate; their requests are not
- * counted (docs/rfc/0017-kubernetes-engine.md).
+ * Pure. What a node offers is its allocatable, what kubelet admits pods against, without a reserve
+ * for pods that tolerate every taint. Whoever else may put pods there must be kept away by a taint
+ * that Skep's pods tolerate; requests are not counted (docs/rfc/0017-kubernetes-engine.md).
  */
 #ifndef ENGINE_KUBERNETES_NODE_OBJECT_H
 #define ENGINE_KUBERNETES_NODE_OBJECT_H
@@ -19,12 +19,19 @@ enum kube_gpus {
     KUBE_GPUS_DRA,    /* a ResourceClaim with them: what there is, slices.h says */
 };
 
+/* Of each node, for pods that are not Skep's. */
+struct node_reserve {
+    uint32_t cpu, pods;
+    uint64_t memory_mib;
+};
+
 struct node_rules {
     enum kube_gpus gpus;
     const char *gpu_resource;    /* "nvidia.com/gpu": how many, in allocatable */
     const char *gpu_count_label; /* the same where no plugin tells it, with KUBE_GPUS_ENV */
     const char *gpu_type_label;  /* "nvidia.com/gpu.product": the SKU */
     const char *taint;           /* by its key; pods of Skep tolerate it. "": none */
+    struct node_reserve reserve;
     /* of the runtime that must give pods user ids of their own, "": the default one; NULL: it need
      * not */
     const char *users_handler;
@@ -42,8 +49,8 @@ int node_object_read(const struct doc *node, const struct node_rules *rules, str
  * over by the kubelet: the pod would start without it. */
 bool node_object_offers(const struct doc *node, const char *resource);
 
-/* How many pods its kubelet takes at a time; UINT32_MAX: it does not say. */
-uint32_t node_object_pods(const struct doc *node);
+/* How many pods of Skep's its kubelet takes at a time; UINT32_MAX: it does not say. */
+uint32_t node_object_pods(const struct doc *node, const struct node_reserve *reserve);
 
 /* Does its runtime, by the name of the handler ("": the default one), give pods user ids of their
  * own? Kubelets tell it since Kubernetes 1.31. */

@@ -423,7 +423,7 @@ void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, ui
     node->has_infiniband = kube->settings.infiniband_resource[0] &&
                            node_object_offers(object, kube->settings.infiniband_resource);
     node->has_own_users = node_object_has_own_users(object, kube->settings.runtime_class);
-    node->pods_max = node_object_pods(object);
+    node->pods_max = node_object_pods(object, &kube->settings.nodes.reserve);
     silence_note(kube, node, node_object_is_silent(object));
 }
 

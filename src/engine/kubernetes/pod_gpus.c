@@ -10,7 +10,7 @@
 #include "engine/kubernetes/node_object.h"
 #include "engine/kubernetes/object.h"
 #include "engine/kubernetes/pod_object.h"
-#include "engine/kubernetes/quantity.h"
+#include "kube/quantity.h"
 
 /* Of a list of maps, the one of this name; NULL: there is none. */
 static const struct doc *named(const struct doc *list, const char *name)

@@ -186,6 +186,28 @@ class Check(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertTrue(done.stderr.startswith("skep: "), done.stderr)
 
+    def test_6_what_daemon_sets_request_is_summed_up(self):
+        config = self.folder / "skepd.yaml"
+
+        def found(**reserve):
+            config.write_text(yaml.safe_dump({"engine": {"kind": "kubernetes", "kubernetes": {
+                "kubeconfig": str(self.admin), "namespace": "skep-jobs", "nodeSelector": "skep=yes", "initImage": "x", "nodeReserve": reserve}}}))
+            return self.check("--config", str(config))["node reserve"]
+
+        self.assertEqual(found()["state"], "good")
+        sets = "/apis/apps/v1/namespaces/skep-jobs/daemonsets"
+        for name, tolerations in (("network", [{"operator": "Exists"}]), ("kept-away", [])):
+            self.cluster.create(sets, {"metadata": {"name": name}, "spec": {
+                "selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}}, "spec": {
+                    "tolerations": tolerations, "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}}}})
+            self.cluster.merge(f"{sets}/{name}/status", {"status": {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberMisscheduled": 0, "numberReady": 1}})
+            self.addCleanup(self.cluster.call, "DELETE", f"{sets}/{name}")
+        row = found()
+        self.assertEqual((row["state"], row["found"]), ("less", "DaemonSets: at most 1 pod, 100m CPU, 64 MiB on a node"))
+        self.assertIn("nodeReserve: {cpu: 1, memoryMB: 64, pods: 0}", row["meaning"])
+        self.assertEqual(found(cpu=1, memoryMB=64)["state"], "good")
+        self.assertEqual(found(cpu=1, memoryMB=63)["state"], "less")
+
     def test_6_user_namespaces(self):
         config = self.folder / "skepd.yaml"
         status = "/api/v1/nodes/n1/status"

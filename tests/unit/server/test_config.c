@@ -277,7 +277,8 @@ static void a_cluster_is_read(void **state)
         read_config("engine:\n  kind: kubernetes\n  kubernetes: {kubeconfig: /k, context: c, "
                     "namespace: n, instance: i, nodeSelector: a=b, initImage: image, apiUrl: u, "
                     "runtimeClass: r, priorityClass: p, serviceAccount: s, taint: t, gpus: env, "
-                    "gpuResource: g, gpuTypeLabel: l}\n",
+                    "gpuResource: g, gpuTypeLabel: l, nodeReserve: {cpu: 2, memoryMB: 300, pods: "
+                    "9}}\n",
                     &config, &report, &err),
         0);
     const struct engine_kubernetes_config *cluster = &config->engines[0].kubernetes;
@@ -297,6 +298,9 @@ static void a_cluster_is_read(void **state)
     assert_string_equal(cluster->gpu_resource, "g");
     assert_string_equal(cluster->gpu_type_label, "l");
     assert_int_equal(cluster->gpus, KUBE_GPUS_ENV);
+    assert_int_equal(cluster->node_reserve.cpu, 2);
+    assert_int_equal(cluster->node_reserve.memory_mib, 300);
+    assert_int_equal(cluster->node_reserve.pods, 9);
     assert_int_equal(cluster->network.mode, KUBE_NETWORK_HOST);
     assert_int_equal(cluster->network.users, KUBE_USERS_OFF);
     server_config_free(config);

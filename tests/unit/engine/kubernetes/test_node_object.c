@@ -57,6 +57,29 @@ static void a_node_offers_what_is_allocatable(void **state)
     assert_false(facts.is_gpu_simulated);
 }
 
+/* Pods of DaemonSets tolerate every taint, and their requests count for the kubelet. */
+static void a_reserve_is_left_to_others(void **state)
+{
+    (void)state;
+    struct node_rules kept = rules;
+    struct node_facts facts;
+    const struct doc *node = json(NODE(SPEC, AMOUNT "," READY));
+    kept.reserve = (struct node_reserve){.cpu = 2, .memory_mib = 1000, .pods = 10};
+    assert_int_equal(node_object_read(node, &kept, &arena, &facts, NULL), 0);
+    assert_int_equal(facts.cpu, 37);
+    assert_int_equal(facts.memory_mib, 256672);
+    assert_int_equal(facts.gpu_count, 8);
+    assert_int_equal(node_object_pods(node, &kept.reserve), 100);
+    assert_int_equal(node_object_pods(node, &rules.reserve), 110);
+    kept.reserve = (struct node_reserve){.cpu = 100, .memory_mib = UINT32_MAX, .pods = 200};
+    assert_int_equal(node_object_read(node, &kept, &arena, &facts, NULL), 0);
+    assert_int_equal(facts.cpu, 0);
+    assert_int_equal(facts.memory_mib, 0);
+    assert_int_equal(node_object_pods(node, &kept.reserve), 0);
+    assert_int_equal(node_object_pods(json("{\"status\":{\"allocatable\":{}}}"), &kept.reserve),
+                     UINT32_MAX);
+}
+
 /* As kubelets tell it since 1.31, by the name of the handler. */
 static void a_runtime_that_gives_user_ids(void **state)
 {
@@ -231,6 +254,7 @@ static void one_whose_kubelet_tells_nothing_is_silent(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_whose_kubelet_tells_nothing_is_silent),
+    cmocka_unit_test(a_reserve_is_left_to_others),
     cmocka_unit_test(a_node_offers_what_is_allocatable),
     cmocka_unit_test(a_runtime_that_gives_user_ids),
     cmocka_unit_test(a_node_without_gpus_has_no_type),

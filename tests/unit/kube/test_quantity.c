@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "base/memory.h"
-#include "engine/kubernetes/quantity.h"
+#include "kube/quantity.h"
 
 static void amounts_are_read_in_thousandths(void **state)
 {

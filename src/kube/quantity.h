@@ -3,8 +3,8 @@
  * Pure. The rule is that of k8s.io/apimachinery/pkg/api/resource: a decimal number and one suffix
  * of n, u, m, k, M, G, T, P, E (powers of 1000) or Ki … Ei (powers of 1024), or a decimal exponent.
  */
-#ifndef ENGINE_KUBERNETES_QUANTITY_H
-#define ENGINE_KUBERNETES_QUANTITY_H
+#ifndef KUBE_QUANTITY_H
+#define KUBE_QUANTITY_H
 #include "base/text.h"
 #include <stdbool.h>
 #include <stdint.h>

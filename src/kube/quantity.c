@@ -1,4 +1,4 @@
-#include "engine/kubernetes/quantity.h"
+#include "kube/quantity.h"
 
 #include "base/memory.h"
 
