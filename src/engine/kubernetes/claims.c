@@ -13,7 +13,6 @@
 
 enum {
     STATUS_OK = 200,
-    STATUS_FORBIDDEN = 403,
     STATUS_NOT_FOUND = 404,
     STATUS_CONFLICT = 409,
 };
@@ -101,12 +100,10 @@ static void refused(struct kube *kube, struct kube_task *task, const struct kube
                     struct tells *tells)
 {
     const char *message = ask_refusal(answer, &tells->arena);
-    const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
+    const char *reason =
+        refusal_read(answer->status, answer->body, answer->is_right_missing, &tells->arena);
     task->claim.is_asked = false;
-    kube_task_give_up(kube, task,
-                      is_quota                   ? KUBE_QUOTA
-                      : answer->is_right_missing ? KUBE_RIGHT
-                                                 : "CreationError",
+    kube_task_give_up(kube, task, reason ? reason : "CreationError",
                       arena_format(&tells->arena, "its resource claim: %.400s", message), tells);
 }
 

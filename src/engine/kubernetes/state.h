@@ -19,6 +19,7 @@
 #include "engine/kubernetes/pod_gpus.h"
 #include "engine/kubernetes/pod_make.h"
 #include "engine/kubernetes/pod_order.h"
+#include "engine/kubernetes/refusal.h"
 #include "engine/kubernetes/slices.h"
 #include "kube/access.h"
 #include "sys/watcher.h"
@@ -68,12 +69,6 @@ enum {
 
 /* Why attempts of a node that is lost are given up (given_up.h). */
 #define KUBE_NODE_LOST "NodeLost"
-/* Why an attempt is refused: the namespace has a quota; skepd may not make it. */
-#define KUBE_QUOTA "QuotaExceeded"
-#define KUBE_RIGHT "RightMissing"
-/* The API server has made a pod without the user ids that it was asked for. */
-#define KUBE_USERS "UserNamespaceMissing"
-
 /* How the log of a task comes here: logs.c. All but the first two under the lock. */
 struct kube_log {
     struct log_store_task *store; /* the client's thread alone; NULL: nothing is brought now */

@@ -18,7 +18,6 @@
 enum {
     STATUS_OK = 200,
     STATUS_CREATED = 201,
-    STATUS_FORBIDDEN = 403,
     STATUS_NOT_FOUND = 404,
     STATUS_CONFLICT = 409,
     CODE_KILLED = 137,
@@ -181,11 +180,7 @@ static void ended_early(struct kube *kube, struct kube_task *task, const char *r
  */
 static bool is_operators(const struct kube_task *task)
 {
-    static const char *const words[] = {KUBE_QUOTA, KUBE_RIGHT, KUBE_USERS, POD_INIT_FAILED};
-    bool is_one = false;
-    for (size_t i = 0; task->gives_up && i < COUNT_OF(words); i++)
-        is_one = is_one || strcmp(task->gives_up, words[i]) == 0;
-    return is_one && !task->is_started_told;
+    return refusal_is_operators(task->gives_up) && !task->is_started_told;
 }
 
 static void given_up_refused(struct kube *kube, struct kube_task *task, struct tells *tells)
@@ -201,10 +196,10 @@ static void write_refused(struct kube *kube, struct kube_task *task,
                           const struct kube_answer *answer, struct tells *tells)
 {
     const char *message = ask_refusal(answer, &tells->arena);
-    const bool is_quota = answer->status == STATUS_FORBIDDEN && strstr(message, "exceeded quota");
-    const struct exit_report exit = {.reason = is_quota ? KUBE_QUOTA : KUBE_RIGHT,
-                                     .message = message};
-    if (is_quota || answer->is_right_missing) /* the operator's to mend, not the job's failure */
+    const char *reason =
+        refusal_read(answer->status, answer->body, answer->is_right_missing, &tells->arena);
+    const struct exit_report exit = {.reason = reason, .message = message};
+    if (reason) /* the operator's to mend, not the job's failure */
         ended(kube, task, true, &exit, tells);
     else
         ended_early(kube, task, "CreationError", message, tells);

@@ -1,7 +1,8 @@
-/* The end of an attempt's secret, at an API server that the test plays. */
+/* The begin and the end of an attempt's secret, at an API server that the test plays. */
 #include "unit.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,14 @@ static void note_goes(void)
         sched_yield();
 }
 
+static bool is_there(void)
+{
+    pthread_mutex_lock(&world.kube.lock);
+    const bool is_known = kube_task_find(&world.kube, (struct attempt_id){7});
+    pthread_mutex_unlock(&world.kube.lock);
+    return is_known;
+}
+
 static void forget(bool is_unsure)
 {
     const struct attempt_id attempt = {7};
@@ -149,6 +158,54 @@ static void a_secret_that_was_asked_for_twice_is_looked_for_again(void **state)
     note_goes();
 }
 
+/* --- it cannot be made --- */
+
+static atomic_int refused;
+
+static void refusal_posted(void *context, const struct engine_event *event)
+{
+    const char *const *reason = context;
+    assert_int_equal(event->kind, ENGINE_REFUSED);
+    assert_string_equal(event->reason, *reason);
+    refused++;
+}
+
+static void begin(void)
+{
+    const struct container container = {
+        .attempt = {7}, .job = "ann~j", .role = "r", .node = "n1", .image = "i"};
+    pthread_mutex_lock(&world.kube.lock);
+    kube_task_begin(&world.kube, kube_task_add(&world.kube, container.attempt, "n1"), &container);
+    pthread_mutex_unlock(&world.kube.lock);
+}
+
+/* A policy, a quota or a namespace that is away is the operator's: no job fails for it. */
+static void what_is_refused_at_admission_goes_back_to_the_queue(void **state)
+{
+    static const struct {
+        const char *status, *reason;
+    } cases[] = {{"403 Forbidden", KUBE_POLICY}, {"404 Not Found", KUBE_API}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *reason = cases[i].reason;
+        refused = 0;
+        world.kube.sink = (struct engine_sink){.context = &reason, .post = refusal_posted};
+        begin();
+        asked("POST /api/v1/namespaces/default/secrets ");
+        say(cases[i].status);
+        while (refused == 0)
+            sched_yield();
+        pthread_mutex_lock(&world.kube.lock);
+        kube_task_forget(&world.kube, kube_task_find(&world.kube, (struct attempt_id){7}));
+        pthread_mutex_unlock(&world.kube.lock);
+        asked(DELETE_SECRET);
+        say("200 OK");
+        note_goes();
+        while (is_there())
+            sched_yield();
+    }
+}
+
 /* --- what an earlier skepd has left --- */
 
 static const struct engine_event *told_exit(struct tells *tells)
@@ -183,6 +240,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_secret_that_was_not_there_is_looked_for_again, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(a_secret_that_was_asked_for_twice_is_looked_for_again, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(what_is_refused_at_admission_goes_back_to_the_queue, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(an_attempt_without_a_pod_has_ended, setup, teardown),
 };
