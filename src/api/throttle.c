@@ -17,8 +17,9 @@ enum { SECOND_US = 1000000, STREAM_RETRY_S = 60 };
 struct throttle {
     pthread_mutex_t lock;
     struct rate_table rates;
-    struct rate_table sign_ups; /* by address, and "all" */
-    struct text_map map;        /* user → item */
+    struct rate_table sign_ups;     /* by network */
+    struct rate_table all_sign_ups; /* one name: what empties the table of networks leaves it */
+    struct text_map map;            /* user → item */
     struct throttle_item {
         char *user;
         uint64_t version; /* of the accounts when the quotas were read; 0: never */
@@ -35,7 +36,8 @@ struct throttle *throttle_new(void)
     struct throttle *throttle = mem_zero(1, sizeof *throttle);
     pthread_mutex_init(&throttle->lock, NULL);
     secret_random(&throttle->map.seed, sizeof throttle->map.seed);
-    throttle->rates.map.seed = throttle->sign_ups.map.seed = throttle->map.seed;
+    throttle->rates.map.seed = throttle->sign_ups.map.seed = throttle->all_sign_ups.map.seed =
+        throttle->map.seed;
     return throttle;
 }
 
@@ -52,6 +54,7 @@ void throttle_free(struct throttle *throttle)
     text_map_release(&throttle->map);
     rate_release(&throttle->rates);
     rate_release(&throttle->sign_ups);
+    rate_release(&throttle->all_sign_ups);
     pthread_mutex_destroy(&throttle->lock);
     mem_free(throttle);
 }
@@ -205,9 +208,12 @@ int throttle_sign_up(struct call *call)
     const struct text network = network_of(call);
     const int64_t now_us = clock_monotonic_us();
     pthread_mutex_lock(&throttle->lock);
-    int64_t wait_us = rate_take(&throttle->sign_ups, network, SIGN_UPS_OF_ADDRESS, HOUR_US, now_us);
+    /* who is refused takes no token of all, and leaves no name behind */
+    int64_t wait_us = rate_wait(&throttle->all_sign_ups, TEXT("all"), SIGN_UPS, HOUR_US, now_us);
     if (wait_us == 0)
-        wait_us = rate_take(&throttle->sign_ups, TEXT("all"), SIGN_UPS, HOUR_US, now_us);
+        wait_us = rate_take(&throttle->sign_ups, network, SIGN_UPS_OF_ADDRESS, HOUR_US, now_us);
+    if (wait_us == 0)
+        wait_us = rate_take(&throttle->all_sign_ups, TEXT("all"), SIGN_UPS, HOUR_US, now_us);
     pthread_mutex_unlock(&throttle->lock);
     call->retry_s = (wait_us + SECOND_US - 1) / SECOND_US;
     return wait_us ? call_fail(call, ERR_BUSY, NULL, "",

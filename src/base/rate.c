@@ -45,16 +45,27 @@ void rate_owe(struct rate_table *table, struct text name, int64_t count, int64_t
     item->full_us += tokens * token_of(count, period_us);
 }
 
+int64_t rate_wait(const struct rate_table *table, struct text name, int64_t count,
+                  int64_t period_us, int64_t now_us)
+{
+    const uint32_t index = text_map_get(&table->map, name);
+    if (index == MAP_NONE || table->items[index].full_us <= now_us)
+        return 0;
+    const int64_t wait_us =
+        table->items[index].full_us - now_us - (count - 1) * token_of(count, period_us);
+    return wait_us > 0 ? wait_us : 0;
+}
+
 int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
                   int64_t now_us)
 {
-    struct rate_item *item = item_of(table, name);
-    const int64_t token_us = token_of(count, period_us);
-    const int64_t full_us = item->full_us > now_us ? item->full_us : now_us;
-    const int64_t wait_us = full_us - now_us - (count - 1) * token_us;
+    const int64_t wait_us = rate_wait(table, name, count, period_us, now_us);
     if (wait_us > 0)
         return wait_us;
-    item->full_us = full_us + token_us;
+    struct rate_item *item = item_of(table, name);
+    if (item->full_us < now_us)
+        item->full_us = now_us;
+    item->full_us += token_of(count, period_us);
     return 0;
 }
 

@@ -24,6 +24,9 @@ struct rate_table {
 
 void rate_release(struct rate_table *table);
 
+/* After how many microseconds there is a token, 0: now. Takes none, and keeps no name. */
+int64_t rate_wait(const struct rate_table *table, struct text name, int64_t count,
+                  int64_t period_us, int64_t now_us);
 /* Take a token: 0, or after how many microseconds there is one. `count` is at least 1. */
 int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
                   int64_t now_us);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/throttle.h"
+#include "base/rate.h"
 
 #define ACCOUNT "/api/v2/requests/account"
 
@@ -96,6 +97,22 @@ static void ask_from(struct world *world, const char *address, int expected)
     exchange_release(&exchange);
 }
 
+/* However many networks ask, each one anew: the rate of all together stays. */
+static void test_many_networks_do_not_reset_the_rate(void **state)
+{
+    struct world *world = *state;
+    char address[40];
+    for (int i = 0; i < SIGN_UPS; i++) {
+        snprintf(address, sizeof address, "10.1.%d.1", i);
+        ask_from(world, address, 0);
+    }
+    for (int i = 0; i < RATE_NAMES_MAX + 1; i++) {
+        snprintf(address, sizeof address, "2001:db8:%x:%x::1", i / 65536, i % 65536);
+        ask_from(world, address, ERR_BUSY);
+    }
+    ask_from(world, "10.2.0.1", ERR_BUSY);
+}
+
 static void test_strangers_are_slowed_down(void **state)
 {
     struct world *world = *state;
@@ -125,5 +142,6 @@ static void test_strangers_are_slowed_down(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(test_asked_decided_and_signed_in),
     WORLD(test_strangers_are_slowed_down),
+    WORLD(test_many_networks_do_not_reset_the_rate),
 };
 UNIT_FILE(tests, NULL, NULL);

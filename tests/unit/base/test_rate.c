@@ -87,11 +87,29 @@ static void test_too_many_names(void **state)
     rate_release(&table);
 }
 
+/* Who only asks, and who is refused, is no name that is kept. */
+static void test_waiting_keeps_no_name(void **state)
+{
+    struct rate_table table = {.map = {.seed = 7}};
+    (void)state;
+    assert_int_equal(rate_wait(&table, TEXT("a"), 2, SECOND, 0), 0);
+    assert_int_equal(table.count, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(rate_take(&table, TEXT("a"), 2, SECOND, 0), 0);
+    assert_int_equal(rate_wait(&table, TEXT("a"), 2, SECOND, 0), SECOND / 2);
+    assert_int_equal(rate_wait(&table, TEXT("a"), 2, SECOND, SECOND / 2), 0);
+    assert_int_equal(rate_take(&table, TEXT("a"), 2, SECOND, SECOND / 2), 0);
+    assert_int_equal(rate_wait(&table, TEXT("a"), 2, SECOND, 9 * SECOND), 0);
+    assert_int_equal(table.count, 1);
+    rate_release(&table);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_burst_then_evenly),
     cmocka_unit_test(test_rate_over_time),
     cmocka_unit_test(test_more_tokens_than_microseconds),
     cmocka_unit_test(test_debt),
     cmocka_unit_test(test_too_many_names),
+    cmocka_unit_test(test_waiting_keeps_no_name),
 };
 UNIT_FILE(tests, NULL, NULL);
