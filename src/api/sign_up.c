@@ -50,6 +50,15 @@ static int hashed(struct call *call)
     return 0;
 }
 
+/* Before anything is taken of the rates: a network that has all that it may have open keeps nobody
+ * else out. */
+static int site_check(struct call *call, const char *address)
+{
+    if (!call_reader(call))
+        return call->err.code;
+    return store_request_site(call->reader, address, &call->err);
+}
+
 /* On the passwords' thread. */
 static void hash_made(struct password_check *check, bool is_tried, bool is_right)
 {
@@ -95,7 +104,10 @@ int handle_sign_up(struct call *call)
     if (!call->api->config.has_sign_up)
         return call_fail(call, ERR_FORBIDDEN, NULL, "",
                          "this server takes no requests for accounts: speak with an administrator");
+    sign_up->row.address = arena_copy(call->arena, call->exchange->address);
     int code = body_read(call, sign_up);
+    if (!code)
+        code = site_check(call, sign_up->row.address);
     if (!code)
         code = throttle_sign_up(call);
     if (code)
@@ -103,7 +115,6 @@ int handle_sign_up(struct call *call)
     sign_up->call = call;
     sign_up->row.id = request_id_make(call);
     sign_up->row.kind = REQUEST_ACCOUNT;
-    sign_up->row.address = arena_copy(call->arena, call->exchange->address);
     sign_up->row.asked_ms = clock_unix_ms();
     sign_up->check.wants_hash = true;
     sign_up->check.done = hash_made;

@@ -44,6 +44,16 @@ int address_range_parse(const char *text, struct address_range *range, struct er
     return 0;
 }
 
+bool address_site(struct text address, struct address_range *site)
+{
+    if (!address_parse(address, site->address))
+        return false;
+    const bool is_v4 = memcmp(site->address, v4_prefix, sizeof v4_prefix) == 0;
+    site->bits = is_v4 ? V6_BITS - V4_BITS + ADDRESS_SITE_V4 : ADDRESS_SITE_V6;
+    memset(site->address + site->bits / 8, 0, sizeof site->address - site->bits / 8);
+    return true;
+}
+
 bool address_is_numeric(struct text text)
 {
     uint8_t address[16];

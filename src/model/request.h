@@ -13,6 +13,7 @@ enum {
     REQUESTS_OF_USER_MAX = 100,  /* that are kept, decided ones too */
     REQUESTS_OPEN_MAX = 2000,    /* for virtual clusters */
     REQUESTS_ACCOUNTS_MAX = 200, /* that are open */
+    REQUESTS_OF_SITE_MAX = 10,   /* of them from one network: base/address.h, address_site */
     REQUESTS_CLOSED_MAX = 10000, /* decided or withdrawn ones that are kept … */
     REQUEST_KEEP_DAYS = 30,      /* … and for how long; an account's, when it is open, too */
 };

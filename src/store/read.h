@@ -432,6 +432,8 @@ int store_requests(struct store_reader *reader, const struct request_filter *fil
 /* ERR_NOT_FOUND. */
 int store_request(struct store_reader *reader, struct text id, struct arena *arena,
                   struct store_request *request, struct err *err);
+/* ERR_BUSY: as many requests for accounts as may be are open from the network of this address. */
+int store_request_site(struct store_reader *reader, const char *address, struct err *err);
 
 /* Audit records, the newest first. */
 struct audit_filter {

@@ -1,4 +1,5 @@
 /* requests.c — what users and visitors ask administrators for. */
+#include "base/address.h"
 #include "base/err.h"
 #include "base/utc.h"
 #include "store/noun.h"
@@ -22,6 +23,7 @@ static const char count_user[] = "SELECT count(*) FROM requests WHERE kind = 0 A
 static const char count_same[] = "SELECT count(*) FROM requests WHERE kind = 0 AND state = 0 AND "
                                  "user_name = ? AND virtual_cluster = ?";
 static const char count_open[] = "SELECT count(*) FROM requests WHERE state = 0 AND kind = ?";
+static const char select_addresses[] = "SELECT address FROM requests WHERE state = 0 AND kind = ?";
 static const char select_hash[] = "SELECT password_hash FROM requests WHERE id = ?";
 static const char select_one[] = SELECT "WHERE id = ?";
 static const char select_all[] = SELECT "WHERE (?1 = 0 OR state = 0)";
@@ -33,6 +35,9 @@ static const char delete_many[] =
     "DELETE FROM requests WHERE state <> 0 AND decided_ms <= (SELECT decided_ms FROM requests "
     "WHERE state <> 0 ORDER BY decided_ms DESC LIMIT 1 OFFSET ?)";
 static const char delete_user[] = "DELETE FROM requests WHERE kind = 0 AND user_name = ?";
+
+#define SITE_FULL                                                                                  \
+    "%d requests for accounts from your network wait already: speak with an administrator"
 
 /* ---- rows ---- */
 
@@ -90,17 +95,41 @@ static int own_count(struct store *store, const char *user, const char *cluster,
     return sql_number(&sql, count, err);
 }
 
+/* How many visitors of the address's network wait. Addresses that are none are one network. */
+static int site_count(struct session *session, const char *address, uint64_t *count,
+                      struct err *err)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct address_range site;
+    const bool has_site = address_site(text_of(address ? address : ""), &site);
+    struct sql sql = sql_of(session, select_addresses);
+    int code;
+    *count = 0;
+    sql_put_int(&sql, REQUEST_ACCOUNT);
+    while ((code = sql_next(&sql, err)) > 0) {
+        const struct text other = text_of(sql_string(&sql, &arena));
+        *count += has_site ? address_range_has(&site, other) : !address_is_numeric(other);
+    }
+    return code;
+}
+
 /* How many strangers may wait. Whether there is a user of the name is looked at later only: nobody
  * is told that. */
 static int account_check(struct store *store, struct store_change *change, struct err *err)
 {
     const struct store_request *row = &change->request.row;
     int64_t open = 0;
+    uint64_t of_site = 0;
     assert(row->password_hash && row->password_hash[0] && !row->virtual_cluster);
     const size_t length = strlen(row->user);
     if (length == 0 || length > STORE_USER_NAME_MAX)
         return REFUSE(change, ERR_INVALID, "a user's name has 1 to %d bytes", STORE_USER_NAME_MAX);
     int code = open_count(store, REQUEST_ACCOUNT, &open, err);
+    if (code == 0)
+        code = site_count(&store->session, row->address, &of_site, err);
+    if (code == 0 && of_site >= REQUESTS_OF_SITE_MAX)
+        return REFUSE(change, ERR_BUSY, SITE_FULL, REQUESTS_OF_SITE_MAX);
     if (code == 0 && open >= REQUESTS_ACCOUNTS_MAX)
         return REFUSE(change, ERR_BUSY,
                       "%d requests for accounts wait already: speak with an administrator",
@@ -358,4 +387,14 @@ int store_request(struct store_reader *reader, struct text id, struct arena *are
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "there is no such request");
     return code < 0 ? code : 0;
+}
+
+int store_request_site(struct store_reader *reader, const char *address, struct err *err)
+{
+    uint64_t of_site = 0;
+    assert(reader->session.db);
+    const int code = site_count(&reader->session, address, &of_site, err);
+    if (code == 0 && of_site >= REQUESTS_OF_SITE_MAX)
+        return err_fail(err, ERR_BUSY, "", SITE_FULL, REQUESTS_OF_SITE_MAX);
+    return code;
 }

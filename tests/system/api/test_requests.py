@@ -137,9 +137,12 @@ class Requests(unittest.TestCase):
         everything = b"".join(path.read_bytes() for path in (self.world.folder / "data").rglob("*") if path.is_file())
         self.assertNotIn(PASSWORD.encode(), everything)
         self.assertNotIn("argon2", self.ok("audit", "-o", "json"))
-        # strangers are slowed down; the server has counted none since it was started
+        # strangers are slowed down; the server has counted none since it was started, and nobody of this network waits
+        self.ok("request", "refuse", "--reason", "we do not know you", rows["dave"]["id"])
         codes = [self.world.json("POST", "/api/v2/requests/account", body | {"username": f"e{i}"}, token=False)[0] for i in range(11)]
         self.assertEqual(codes, [202] * 10 + [429])
+        refused = self.world.json("POST", "/api/v2/requests/account", body | {"username": "e11"}, token=False)[1]
+        self.assertIn("from your network wait already", refused["message"])
 
 
 if __name__ == "__main__":

@@ -97,6 +97,28 @@ static void ask_from(struct world *world, const char *address, int expected)
     exchange_release(&exchange);
 }
 
+/* Whoever has several addresses of one network does not fill the list, nor the rate of all. */
+static void test_one_network_does_not_keep_others_out(void **state)
+{
+    struct world *world = *state;
+    char body[200], address[40];
+    world->api.config.has_sign_up = true;
+    for (int i = 0; i < REQUESTS_OF_SITE_MAX; i++) {
+        snprintf(address, sizeof address, "10.0.0.%d", i % 3);
+        snprintf(body, sizeof body, "{\"username\":\"carol%d\"" REST "}", i);
+        world->address = address;
+        ask(world, body, 202);
+    }
+    world->address = "10.0.0.200";
+    for (int i = 0; i < SIGN_UPS; i++)
+        ask(world, "{\"username\":\"carol\"" REST "}", 429);
+    assert_body(world, "from your network");
+    world->address = "10.0.1.200";
+    ask(world, "{\"username\":\"carol\"" REST "}", 202);
+    world->address = "2001:db8::1";
+    ask(world, "{\"username\":\"carol\"" REST "}", 202);
+}
+
 /* However many networks ask, each one anew: the rate of all together stays. */
 static void test_many_networks_do_not_reset_the_rate(void **state)
 {
@@ -142,6 +164,7 @@ static void test_strangers_are_slowed_down(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(test_asked_decided_and_signed_in),
     WORLD(test_strangers_are_slowed_down),
+    WORLD(test_one_network_does_not_keep_others_out),
     WORLD(test_many_networks_do_not_reset_the_rate),
 };
 UNIT_FILE(tests, NULL, NULL);

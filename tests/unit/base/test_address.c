@@ -51,8 +51,31 @@ static void test_what_they_hold(void **state)
     assert_false(address_is_numeric(TEXT("")));
 }
 
+static bool same_site(const char *a, const char *b)
+{
+    struct address_range site;
+    assert_true(address_site(text_of(a), &site));
+    assert_true(address_range_has(&site, text_of(a)));
+    return address_range_has(&site, text_of(b));
+}
+
+static void test_sites(void **state)
+{
+    struct address_range site;
+    (void)state;
+    assert_true(same_site("10.0.0.7", "10.0.0.255"));
+    assert_false(same_site("10.0.0.7", "10.0.1.7"));
+    assert_true(same_site("::ffff:10.0.0.7", "10.0.0.8"));
+    assert_true(same_site("2001:db8:1:2::1", "2001:db8:1:ffff::1"));
+    assert_false(same_site("2001:db8:1:2::1", "2001:db8:2:2::1"));
+    assert_false(same_site("10.0.0.7", "::1"));
+    assert_false(address_site(TEXT(""), &site));
+    assert_false(address_site(TEXT("uid 7"), &site));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_networks),
     cmocka_unit_test(test_what_they_hold),
+    cmocka_unit_test(test_sites),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -44,8 +44,8 @@ static void ask(struct world *world, const char *id, const char *who, const char
            expected);
 }
 
-static void ask_account(struct world *world, const char *id, const char *who, int64_t at_ms,
-                        int expected)
+static void ask_from(struct world *world, const char *address, const char *id, const char *who,
+                     int64_t at_ms, int expected)
 {
     change(world,
            (struct store_change){.kind = CHANGE_REQUEST_ADD,
@@ -54,10 +54,16 @@ static void ask_account(struct world *world, const char *id, const char *who, in
                                                  .user = who,
                                                  .email = "new@example.org",
                                                  .password_hash = "hash",
-                                                 .address = "10.0.0.7",
+                                                 .address = address,
                                                  .why = "",
                                                  .asked_ms = at_ms}},
            expected);
+}
+
+static void ask_account(struct world *world, const char *id, const char *who, int64_t at_ms,
+                        int expected)
+{
+    ask_from(world, "10.0.0.7", id, who, at_ms, expected);
 }
 
 static void act(struct world *world, const char *id, enum request_act act, const char *group,
@@ -278,10 +284,36 @@ static void they_go_in_time(void **state)
     assert_int_equal(all(world, "", false).count, 1);
 }
 
+/* Of one network; what is decided makes room. */
+static void a_network_has_its_share(void **state)
+{
+    struct world *world = *state;
+    char id[16], address[40];
+    for (int i = 0; i < REQUESTS_OF_SITE_MAX; i++) {
+        snprintf(id, sizeof id, "a%d", i);
+        snprintf(address, sizeof address, "10.0.0.%d", i);
+        ask_from(world, address, id, "carol", 1000, 0);
+        snprintf(id, sizeof id, "b%d", i);
+        snprintf(address, sizeof address, "2001:db8:1:%x::1", i);
+        ask_from(world, address, id, "carol", 1000, 0);
+        snprintf(id, sizeof id, "c%d", i);
+        ask_from(world, i % 2 ? "" : "uid 7", id, "carol", 1000, 0);
+    }
+    ask_from(world, "10.0.0.255", "more", "carol", 1000, ERR_BUSY);
+    ask_from(world, "2001:db8:1:ffff::1", "more", "carol", 1000, ERR_BUSY);
+    ask_from(world, "", "more", "carol", 1000, ERR_BUSY);
+    assert_int_equal(store_request_site(world->reader, "10.0.0.1", &world->err), ERR_BUSY);
+    assert_int_equal(store_request_site(world->reader, "10.0.1.1", &world->err), 0);
+    ask_from(world, "10.0.1.1", "other", "carol", 1000, 0);
+    ask_from(world, "2001:db8:2::1", "another", "carol", 1000, 0);
+    act(world, "a0", REQUEST_REFUSE, "", 2000, 0);
+    ask_from(world, "10.0.0.255", "more", "carol", 1000, 0);
+}
+
 static void there_are_not_too_many(void **state)
 {
     struct world *world = *state;
-    char name[16];
+    char name[16], address[40];
     user(world, "alice", false);
     for (int i = 0; i < REQUESTS_OF_USER_MAX; i++) {
         snprintf(name, sizeof name, "a%d", i);
@@ -290,7 +322,8 @@ static void there_are_not_too_many(void **state)
     ask(world, "one more", "alice", "vc", 1000, ERR_TOO_BIG);
     for (int i = 0; i < REQUESTS_ACCOUNTS_MAX; i++) {
         snprintf(name, sizeof name, "v%d", i);
-        ask_account(world, name, "carol", 1000, 0);
+        snprintf(address, sizeof address, "10.0.%d.7", i + 1);
+        ask_from(world, address, name, "carol", 1000, 0);
     }
     ask_account(world, "one more", "carol", 1000, ERR_BUSY);
     act(world, "v0", REQUEST_REFUSE, "", 2000, 0);
@@ -304,6 +337,7 @@ static const struct CMUnitTest tests[] = {
     TEST(refused_withdrawn_and_asked_again),
     TEST(an_account_is_made),
     TEST(they_go_in_time),
+    TEST(a_network_has_its_share),
     TEST(there_are_not_too_many),
 };
 UNIT_FILE(tests, NULL, NULL);
