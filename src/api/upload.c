@@ -357,9 +357,7 @@ int handle_upload(struct call *call)
 
 static int place_work(struct file_task *task, const struct files_root *root)
 {
-    if (root->is_read_only)
-        return err_fail(&task->err, ERR_FORBIDDEN, "", "storage %s is read-only", root->name);
-    return files_upload_place(&task->upload->file, &task->err);
+    return files_upload_place(root, &task->upload->file, &task->err);
 }
 
 static int place_reply(struct call *call, struct file_task *task)

@@ -61,24 +61,35 @@ static int target_check(const struct files_upload *upload, struct err *err)
     return upload->is_replacing ? 0 : files_errno(EEXIST, "make", upload->name, err);
 }
 
+/* May names be made in the folder, and taken out of it? */
+static int folder_check(const struct files_root *root, int folder, bool is_replacing,
+                        struct err *err)
+{
+    struct stat stat;
+    if (root->is_read_only)
+        return err_fail(err, ERR_FORBIDDEN, "", "storage %s is read-only", root->name);
+    if (fstat(folder, &stat) < 0)
+        return err_errno(err, errno, "look at the folder");
+    const struct files_node node = {stat.st_uid, stat.st_gid, stat.st_mode & 07777};
+    if (!files_may(&root->view, &node, FILES_WRITE | FILES_EXECUTE))
+        return err_fail(err, ERR_FORBIDDEN, "path",
+                        "a task of yours could not make files in this folder");
+    if (is_replacing && !files_may_unlink(&root->view, &node))
+        return err_fail(err, ERR_FORBIDDEN, "path",
+                        "a task of yours could not replace files in this folder");
+    return 0;
+}
+
 static int folder_open(const struct files_root *root, const struct files_path *path,
                        bool is_replacing, struct err *err)
 {
-    struct stat stat;
     if (!path->count)
         return err_fail(err, ERR_INVALID, "path", "name the file that is to be made");
     if (root->is_read_only)
         return err_fail(err, ERR_FORBIDDEN, "", "storage %s is read-only", root->name);
     cleanup_close int folder = files_folder(root, path, path->count - 1, FILES_WRITE, err);
-    if (folder < 0 || !is_replacing)
-        return fd_steal(&folder);
-    if (fstat(folder, &stat) < 0)
-        return err_errno(err, errno, "look at the folder");
-    const struct files_node node = {stat.st_uid, stat.st_gid, stat.st_mode & 07777};
-    if (!files_may_unlink(&root->view, &node))
-        return err_fail(err, ERR_FORBIDDEN, "path",
-                        "a task of yours could not replace files in this folder");
-    return fd_steal(&folder);
+    int code = folder < 0 ? folder : folder_check(root, folder, is_replacing, err);
+    return code ? code : fd_steal(&folder);
 }
 
 int files_upload_begin(const struct files_root *root, const struct files_path *path, uint64_t size,
@@ -152,9 +163,12 @@ static int replace(const struct files_upload *upload)
     return number;
 }
 
-int files_upload_place(struct files_upload *upload, struct err *err)
+int files_upload_place(const struct files_root *root, struct files_upload *upload, struct err *err)
 {
     assert(upload->received == upload->size);
+    int code = folder_check(root, upload->folder, upload->is_replacing, err);
+    if (code)
+        return code;
     if (fsync(upload->fd) < 0)
         return files_errno(errno, "write", upload->name, err);
     int number = name_give(upload, upload->name);

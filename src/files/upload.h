@@ -24,8 +24,8 @@ int files_upload_begin(const struct files_root *root, const struct files_path *p
 /* The next bytes, at upload->received. After an error `received` is as it was. */
 int files_upload_add(struct files_upload *upload, struct text bytes, uint64_t reserve,
                      struct err *err);
-/* All bytes are there. */
-int files_upload_place(struct files_upload *upload, struct err *err);
+/* All bytes are there. What the folder allows is asked again: it may have been begun hours ago. */
+int files_upload_place(const struct files_root *root, struct files_upload *upload, struct err *err);
 /* What is not placed is gone. */
 void files_upload_release(struct files_upload *upload);
 

@@ -65,7 +65,7 @@ static int put(const char *name, const char *text, bool is_replacing)
     if (!code)
         code = files_upload_add(&upload, text_of(text), 0, &err);
     if (!code)
-        code = files_upload_place(&upload, &err);
+        code = files_upload_place(&root, &upload, &err);
     files_upload_release(&upload);
     return code;
 }
@@ -99,7 +99,7 @@ static void test_parts(void **state)
     assert_int_equal(upload.received, 4);
     assert_int_equal(entries(), 0);
     assert_int_equal(files_upload_add(&upload, TEXT("two"), 0, &err), 0);
-    assert_int_equal(files_upload_place(&upload, &err), 0);
+    assert_int_equal(files_upload_place(&root, &upload, &err), 0);
     files_upload_release(&upload);
     assert_content("words", "one two");
     assert_int_equal(stat(place("words"), &stat_of), 0);
@@ -133,7 +133,7 @@ static void test_replace(void **state)
     assert_int_equal(begin("late", 1, false, &upload), 0);
     assert_int_equal(put("late", "other", false), 0);
     assert_int_equal(files_upload_add(&upload, TEXT("x"), 0, &err), 0);
-    assert_int_equal(files_upload_place(&upload, &err), ERR_CONFLICT);
+    assert_int_equal(files_upload_place(&root, &upload, &err), ERR_CONFLICT);
     files_upload_release(&upload);
     assert_content("late", "other");
     /* what a server left that was killed between two names */
@@ -152,6 +152,36 @@ static void test_replace(void **state)
     assert_int_equal(rmdir(place("folder")), 0);
     assert_int_equal(unlink(place("link")), 0);
     assert_int_equal(unlink(place("words")), 0);
+}
+
+/* The rights that there were when it was begun may be gone when it is whole. */
+static void test_the_folder_is_asked_again(void **state)
+{
+    struct files_upload upload;
+    struct err err = {0};
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    root.view.is_squashed = true; /* root of a task is nobody, here: 1 */
+    assert_int_equal(chmod(directory, 0755), 0);
+    assert_int_equal(mkdir(place("d"), 0777), 0);
+    assert_int_equal(chmod(place("d"), 0777), 0);
+    assert_int_equal(begin("d/a", 0, false, &upload), 0);
+    assert_int_equal(chmod(place("d"), 0755), 0);
+    assert_int_equal(files_upload_place(&root, &upload, &err), ERR_FORBIDDEN);
+    assert_int_equal(access(place("d/a"), F_OK), -1);
+    assert_int_equal(chmod(place("d"), 0777), 0);
+    root.is_read_only = true;
+    assert_int_equal(files_upload_place(&root, &upload, &err), ERR_FORBIDDEN);
+    root.is_read_only = false;
+    assert_int_equal(files_upload_place(&root, &upload, &err), 0);
+    files_upload_release(&upload);
+    /* what may be written to by everybody may yet keep the files of each */
+    assert_int_equal(begin("d/a", 0, true, &upload), 0);
+    assert_int_equal(chmod(place("d"), 01777), 0);
+    assert_int_equal(files_upload_place(&root, &upload, &err), ERR_FORBIDDEN);
+    files_upload_release(&upload);
+    root.view.is_squashed = false;
 }
 
 static void test_no_room(void **state)
@@ -203,8 +233,9 @@ static void test_whose_it_is(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_parts),   cmocka_unit_test(test_what_is_given_up_is_gone),
-    cmocka_unit_test(test_replace), cmocka_unit_test(test_no_room),
-    cmocka_unit_test(test_refused), cmocka_unit_test(test_whose_it_is),
+    cmocka_unit_test(test_parts),       cmocka_unit_test(test_what_is_given_up_is_gone),
+    cmocka_unit_test(test_replace),     cmocka_unit_test(test_the_folder_is_asked_again),
+    cmocka_unit_test(test_no_room),     cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_whose_it_is),
 };
 UNIT_FILE(tests, setup, teardown);
