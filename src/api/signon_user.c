@@ -15,6 +15,11 @@ struct signon_task { /* in the call's arena */
     struct store_user user; /* as it will be */
 };
 
+static const char *email_of(const struct identity *identity)
+{
+    return strlen(identity->email) <= EMAIL_MAX ? identity->email : "";
+}
+
 static bool has_group(const struct identity *identity, const char *name)
 {
     for (size_t i = 0; i < identity->group_count; i++)
@@ -134,6 +139,16 @@ static int user_store(struct call *call, enum store_change_kind kind, unsigned f
     return 0;
 }
 
+/* The mail address of an account that a visitor asked for is one that nobody has checked: messages
+ * about the jobs of whose it is from now on go to the provider's. */
+static void requested_adopt(struct signon_task *task, unsigned *fields)
+{
+    if (!(*fields & USER_IDENTITY) || !task->user.is_requested)
+        return;
+    task->user.email = email_of(task->identity);
+    *fields |= USER_EMAIL;
+}
+
 static int user_prepare(struct call *call, bool *is_here, unsigned *fields)
 {
     struct signon_task *task = call->task;
@@ -152,15 +167,15 @@ static int user_prepare(struct call *call, bool *is_here, unsigned *fields)
     if (code)
         return code;
     if (!*is_here)
-        task->user = (struct store_user){
-            .name = task->identity->name,
-            .password_hash = "",
-            .email = strlen(task->identity->email) <= EMAIL_MAX ? task->identity->email : "",
-            .extension_json = "{}",
-            .created_ms = (int64_t)time(NULL) * 1000};
+        task->user = (struct store_user){.name = task->identity->name,
+                                         .password_hash = "",
+                                         .email = email_of(task->identity),
+                                         .extension_json = "{}",
+                                         .created_ms = (int64_t)time(NULL) * 1000};
     *fields = groups_merge(call, &groups, task, !*is_here) ? USER_GROUPS : 0;
     if (!*is_here || strcmp(task->user.identity, task->identity->id) != 0)
         *fields |= USER_IDENTITY;
+    requested_adopt(task, fields);
     task->user.identity = task->identity->id;
     return 0;
 }

@@ -91,6 +91,10 @@ void config_oidc_check(const struct server_config *config, const struct doc *doc
             problem_add(problems, doc->place, needed[i].key,
                         "must be an https URL; http: only of a loopback address");
     }
+    if (oidc->policy.adopts_users && config->has_sign_up)
+        problem_warn(problems, doc->place, "api.oidc.adoptUsers",
+                     "with auth.signUp: request a visitor may ask for the name of somebody whom "
+                     "the provider knows, and has the account until that one logs in");
 }
 
 void config_ldap_check(const struct server_config *config, const struct doc *doc,

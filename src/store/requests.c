@@ -290,6 +290,7 @@ static int account_make(struct store *store, struct store_change *change,
                                          .email = row->email,
                                          .groups = {groups, count},
                                          .extension_json = "{}",
+                                         .is_requested = true,
                                          .created_ms = change->request.row.decided_ms}};
     return part_do(store, change, &user, user_add, err);
 }

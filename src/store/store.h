@@ -112,6 +112,7 @@ struct store_user {
     const char *extension_json;          /* object */
     int64_t created_ms;
     const char *identity; /* whom the provider of the sign-on calls so; "": nobody. Unique */
+    bool is_requested;    /* made of a visitor's request, and nobody's at the provider since */
 };
 
 struct store_group {
@@ -133,7 +134,8 @@ enum store_user_field {
     USER_CLUSTERS = 32,
     USER_EXTENSION = 64,
     /* 128: of all fields */
-    USER_IDENTITY = 256,
+    USER_IDENTITY = 256, /* an account that is_requested loses what the visitor could have left to
+                          * come back by: password, all tokens, and the extension */
 };
 enum store_group_field {
     GROUP_DESCRIPTION = 1,

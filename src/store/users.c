@@ -8,21 +8,23 @@
 #define COLUMNS(C)                                                                                 \
     C(name)                                                                                        \
     "," C(password_hash) "," C(email) "," C(is_admin) "," C(extension_json) "," C(                 \
-        created_ms) "," C(is_inactive) "," C(identity)
+        created_ms) "," C(is_inactive) "," C(identity) "," C(is_requested)
 
 static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
-/* The columns whose bit is in ?9; only when the extension is ?10, if that is given. */
+/* The columns whose bit is in ?10; only when the extension is ?11, if that is given. */
 /* clang-format off */
 static const char update[] = "UPDATE users SET"
-    COLUMN_IF("?9", password_hash, 1, "?2") ","
-    COLUMN_IF("?9", email, 2, "?3") ","
-    COLUMN_IF("?9", is_admin, 4, "?4") ","
-    COLUMN_IF("?9", extension_json, 64, "?5") ","
-    COLUMN_IF("?9", created_ms, 128, "?6") ","
-    COLUMN_IF("?9", is_inactive, 8, "?7") ","
-    COLUMN_IF("?9", identity, 256, "?8")
-    " WHERE name = ?1 AND (?10 = '' OR extension_json = ?10)";
+    COLUMN_IF("?10", password_hash, 1, "?2") ","
+    COLUMN_IF("?10", email, 2, "?3") ","
+    COLUMN_IF("?10", is_admin, 4, "?4") ","
+    COLUMN_IF("?10", extension_json, 64, "?5") ","
+    COLUMN_IF("?10", created_ms, 128, "?6") ","
+    COLUMN_IF("?10", is_inactive, 8, "?7") ","
+    COLUMN_IF("?10", identity, 256, "?8")
+    " WHERE name = ?1 AND (?11 = '' OR extension_json = ?11)";
 /* clang-format on */
+static const char adopt[] = "UPDATE users SET password_hash = '', extension_json = '{}', "
+                            "is_requested = 0 WHERE name = ? AND is_requested <> 0";
 static const char delete[] = "DELETE FROM users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
@@ -44,6 +46,7 @@ static void row_put(struct sql *sql, const struct store_user *user)
     sql_put_int(sql, user->created_ms);
     sql_put_int(sql, user->is_inactive);
     sql_put_string(sql, user->identity);
+    sql_put_int(sql, user->is_requested);
 }
 
 static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
@@ -57,6 +60,7 @@ static void row_get(struct sql *sql, struct store_user *user, struct arena *aren
     user->created_ms = sql_int(sql);
     user->is_inactive = sql_bool(sql);
     user->identity = sql_string(sql, arena);
+    user->is_requested = sql_bool(sql);
 }
 
 /* Nobody is two users: change->code says whether another one has the identity. */
@@ -128,6 +132,18 @@ static int user_tokens_revoke(struct store *store, const struct store_change *ch
     return 0;
 }
 
+/* Somebody whom the provider knows gets the account. A visitor has chosen its password, and may
+ * have made tokens, and given keys for ssh (which stand in the extension). */
+static int user_adopt(struct store *store, const struct store_user *user, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, adopt);
+    int changed = 0;
+    assert(user->identity && user->identity[0]);
+    sql_put_string(&sql, user->name);
+    const int code = sql_run(&sql, &changed, err);
+    return code == 0 && changed > 0 ? tokens_remove_all(store, user->name, err) : code;
+}
+
 int user_set(struct store *store, struct store_change *change, struct err *err)
 {
     const struct store_user *user = &change->user;
@@ -156,6 +172,8 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
         return REFUSE(change, ERR_CONFLICT, "user %s was changed meanwhile: try again", user->name);
     if (code == 0)
         code = user_rights_put(store, user, fields, err);
+    if (code == 0 && (change->fields & USER_IDENTITY) && user->identity[0])
+        code = user_adopt(store, user, err);
     return code == 0 ? user_tokens_revoke(store, change, err) : code;
 }
 

@@ -691,6 +691,34 @@ static void test_oidc(void **state)
     buf_release(&keys);
 }
 
+/* Whoever may choose a name must not get the account of the provider's user of that name. */
+static void test_visitors_and_adoption(void **state)
+{
+#define PROVIDER                                                                                   \
+    "api: {oidc: {issuer: 'https://idp', clientId: skep, publicUrl: 'https://skep', adoptUsers: "
+    static const struct {
+        const char *text;
+        bool is_warned;
+    } cases[] = {
+        {PROVIDER "true}}\nauth: {signUp: request}\n", true},
+        {PROVIDER "false}}\nauth: {signUp: request}\n", false},
+        {PROVIDER "true}}\n", false},
+    };
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        buf_clear(&report);
+        assert_int_equal(read_config(cases[i].text, &config, &report, &err), 0);
+        assert_int_equal(strstr(buf_cstr(&report), "api.oidc.adoptUsers: with auth.signUp") != NULL,
+                         cases[i].is_warned);
+        server_config_free(config);
+    }
+    buf_release(&report);
+#undef PROVIDER
+}
+
 static void test_ldap(void **state)
 {
     struct server_config *config, *other;
@@ -780,6 +808,7 @@ static void certificates_of_clients(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(certificates_of_clients),
     cmocka_unit_test(test_oidc),
+    cmocka_unit_test(test_visitors_and_adoption),
     cmocka_unit_test(test_ldap),
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),

@@ -247,6 +247,7 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE users DROP COLUMN is_inactive;"
                                       "DROP INDEX users_identity;"
                                       "ALTER TABLE users DROP COLUMN identity;"
+                                      "ALTER TABLE users DROP COLUMN is_requested;"
                                       "ALTER TABLE tokens DROP COLUMN scope;"
                                       "DROP TABLE groups; DROP TABLE members; DROP TABLE grants;"
                                       "DROP TABLE audit; DROP TABLE quotas; DROP TABLE submit_keys;"

@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "store/migrations.h"
 #include "store/read.h"
 
 static void user(struct world *world, const char *name, bool is_admin)
@@ -260,6 +262,98 @@ static void an_account_is_made(void **state)
     assert_int_equal(read_user(world, "eve").groups.count, 1);
 }
 
+static void token(struct world *world, const char *id, const char *who, bool is_application)
+{
+    change(
+        world,
+        (struct store_change){.kind = CHANGE_TOKEN_ADD,
+                              .token = {.id = id, .user = who, .is_application = is_application}},
+        0);
+}
+
+static size_t tokens_of(struct world *world, const char *who)
+{
+    struct store_tokens tokens;
+    assert_int_equal(store_tokens(world->reader, text_of(who), &world->arena, &tokens, &world->err),
+                     0);
+    return tokens.count;
+}
+
+static void identify(struct world *world, const char *name, const char *identity)
+{
+    change(world,
+           (struct store_change){.kind = CHANGE_USER_SET,
+                                 .user = {.name = name, .identity = identity},
+                                 .fields = USER_IDENTITY},
+           0);
+}
+
+/* The provider's user of the name gets the account: the visitor is locked out. */
+static void an_adoption_locks_the_visitor_out(void **state)
+{
+    struct world *world = *state;
+    user(world, "root", true);
+    user(world, "bob", false); /* an administrator made him: his password goes on working */
+    ask_account(world, "1", "carol", 1000, 0);
+    act(world, "1", REQUEST_ACCEPT, "", 2000, 0);
+    assert_true(read_user(world, "carol").is_requested);
+    assert_false(read_user(world, "bob").is_requested);
+    token(world, "t1", "carol", false);
+    token(world, "t2", "carol", true);
+    token(world, "t3", "bob", true);
+    change(world,
+           (struct store_change){
+               .kind = CHANGE_USER_SET,
+               .user = {.name = "carol", .extension_json = "{\"sshKeys\":[{\"value\":\"k\"}]}"},
+               .fields = USER_EXTENSION},
+           0);
+    identify(world, "carol", ""); /* nobody's */
+    assert_string_equal(read_user(world, "carol").password_hash, "hash");
+    const uint64_t version = store_token_version(world->store);
+    identify(world, "carol", "issuer carol");
+    identify(world, "bob", "issuer bob");
+    assert_true(store_token_version(world->store) > version);
+    struct store_user carol = read_user(world, "carol");
+    assert_string_equal(carol.password_hash, "");
+    assert_string_equal(carol.extension_json, "{}");
+    assert_string_equal(carol.identity, "issuer carol");
+    assert_false(carol.is_requested);
+    assert_int_equal(tokens_of(world, "carol"), 0);
+    assert_string_equal(read_user(world, "bob").password_hash, "x");
+    assert_int_equal(tokens_of(world, "bob"), 1);
+    /* she is herself now: what she makes stays */
+    token(world, "t4", "carol", true);
+    identify(world, "carol", "issuer carol 2");
+    assert_int_equal(tokens_of(world, "carol"), 1);
+}
+
+/* What was accepted before accounts were marked is marked, too, as long as that is kept. */
+static void accounts_of_before_are_marked(void **state)
+{
+    struct world *world = *state;
+    SQLITE_ONLY(world);
+    world_close(world);
+    unlink(arena_format(&world->arena, "%s/skep.db", world->directory));
+    unlink(arena_format(&world->arena, "%s/mark", world->directory));
+    for (int i = 0; i < 25; i++)
+        assert_int_equal(world_sql(world, sqlite_migrations[i].sql), 0);
+    assert_int_equal(
+        world_sql(world,
+                  "INSERT INTO users (name, password_hash, email, is_admin, extension_json, "
+                  "created_ms) VALUES ('carol', 'h', '', 0, '{}', 1), ('dave', 'h', '', 0, '{}', "
+                  "1), ('erin', 'h', '', 0, '{}', 1);"
+                  "INSERT INTO requests VALUES "
+                  "('1', 1, 1, 'carol', '', '', '', '', '', 1, 2, 'root', '', ''), "
+                  "('2', 1, 2, 'dave', '', '', '', '', '', 1, 2, 'root', '', ''), "
+                  "('3', 0, 1, 'erin', 'vc1', '', '', '', '', 1, 2, 'root', '', '');"
+                  "PRAGMA user_version = 25; PRAGMA application_id = 1399547248"),
+        0);
+    world_open(world);
+    assert_true(read_user(world, "carol").is_requested);
+    assert_false(read_user(world, "dave").is_requested);
+    assert_false(read_user(world, "erin").is_requested);
+}
+
 static void they_go_in_time(void **state)
 {
     struct world *world = *state;
@@ -336,6 +430,8 @@ static const struct CMUnitTest tests[] = {
     TEST(an_acceptance_grants_it),
     TEST(refused_withdrawn_and_asked_again),
     TEST(an_account_is_made),
+    TEST(an_adoption_locks_the_visitor_out),
+    TEST(accounts_of_before_are_marked),
     TEST(they_go_in_time),
     TEST(a_network_has_its_share),
     TEST(there_are_not_too_many),
