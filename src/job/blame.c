@@ -11,6 +11,8 @@ static const int32_t not_the_nodes[] = {
     CODE_OBJECT_DELETED,
     CODE_OBJECT_CREATION_TIMEOUT,
     CODE_GANG_TIMEOUT,
+    CODE_CONTAINER_DELETED, /* who deletes a pod says nothing about its node */
+    CODE_EVICTED,           /* a task that fills a volume is; a node that is short says so itself */
     -1210 /* image not fetched */,
     -1211 /* no space: the node is unhealthy for as long as that is so */,
     -1212 /* memory given to tasks that others use: a node put aside would not help a cluster of one

@@ -23,7 +23,7 @@ struct blame {
     enum blame_level level; /* after the last change or refresh */
 };
 
-/* Weight of an ended try: 1 for failures of the platform (a lost container, a GPU error), 0 for the
+/* Weight of an ended try: 1 for failures of the platform (a lost node, a GPU error), 0 for the
  * user's own, for stops, and for what another node would not have avoided; and 0 when only the task
  * vouches for it: whoever can print a line must not be able to put nodes aside. `type` is the exit
  * spec's. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "doc/problem.h"
 #include "exits/judge.h"
+#include "job/blame.h"
 
 static struct exit_verdict judge_log(int32_t code, const char *log)
 {
@@ -308,6 +309,25 @@ static void only_the_platform_vouches(void **state)
     assert_int_equal(evidence(rules, (struct exit_report){.is_missing = true}), EVIDENCE_PLATFORM);
 }
 
+static double weight(struct exit_report report)
+{
+    const struct exit_verdict verdict = judge(rules, report);
+    return blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
+}
+
+/* The engine vouches for these ends too, but a user can bring them about on any node: by files that
+ * fill a volume of the pod, or by deleting the pod. */
+static void ends_that_a_user_brings_about_blame_no_node(void **state)
+{
+    (void)state;
+    const struct exit_report evicted = {.exit_code = 137, .signal = 9, .reason = "Evicted"};
+    const struct exit_report removed = {.is_missing = true};
+    assert_int_equal(evidence(rules, evicted), EVIDENCE_PLATFORM);
+    assert_true(weight(evicted) == 0);
+    assert_true(weight(removed) == 0);
+    assert_true(weight((struct exit_report){.is_lost = true}) == 1);
+}
+
 /* An expression for the reason that fits the empty one is not the engine's word. */
 static void no_reason_vouches_for_nothing(void **state)
 {
@@ -374,9 +394,13 @@ static void only_the_tail_counts(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(told_by_code_and_log),      cmocka_unit_test(told_by_the_engine),
-    cmocka_unit_test(only_the_platform_vouches), cmocka_unit_test(no_reason_vouches_for_nothing),
-    cmocka_unit_test(pods_with_containers),      cmocka_unit_test(verdict_says_what_matched),
+    cmocka_unit_test(told_by_code_and_log),
+    cmocka_unit_test(told_by_the_engine),
+    cmocka_unit_test(only_the_platform_vouches),
+    cmocka_unit_test(no_reason_vouches_for_nothing),
+    cmocka_unit_test(pods_with_containers),
+    cmocka_unit_test(verdict_says_what_matched),
     cmocka_unit_test(only_the_tail_counts),
+    cmocka_unit_test(ends_that_a_user_brings_about_blame_no_node),
 };
 UNIT_FILE(tests, set_up, tear_down);

@@ -74,6 +74,10 @@ static void only_the_platform_is_blamed(void **state)
     assert_true(blame_weight(&memory, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     const struct completion full = {.code = -1211}; /* its health says so, and for how long */
     assert_true(blame_weight(&full, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
+    const struct completion evicted = completion_of(CODE_EVICTED, "%s", "");
+    assert_true(blame_weight(&evicted, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
+    const struct completion removed = completion_of(CODE_CONTAINER_DELETED, "%s", "");
+    assert_true(blame_weight(&removed, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     assert_true(blame_weight(&object, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     assert_true(blame_weight(&timeout, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     assert_true(blame_weight(&good, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
