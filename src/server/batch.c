@@ -77,15 +77,12 @@ int batch_commit(struct server *server, struct err *err)
         at += core->events[i].body.length;
     }
     batch_barriers(server);
-    int code =
-        notices_take(server->notices, &server->config->notify, server->config->core.debug_hold_s,
-                     core->output.records.items, core->output.records.count, err);
-    if (code < 0)
-        return code;
+    notices_take(server->notices, &server->config->notify, server->config->core.debug_hold_s,
+                 core->output.records.items, core->output.records.count);
     batch.changes = batch_changes(server, &batch.change_count);
     if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
         return 0;
-    code = store_commit(server->store, &batch, err);
+    const int code = store_commit(server->store, &batch, err);
     histogram_add(&server->metrics.commit, clock_monotonic_us() - begin_us);
     if (code < 0)
         return code;

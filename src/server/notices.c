@@ -34,6 +34,10 @@ struct notice_book {
         struct job_id *items;
         size_t count, room;
     } ended; /* forgotten with the commit: later records of the batch know them */
+    struct {
+        size_t count;
+        struct err first;
+    } given_up; /* messages of this batch, since something could not be read */
 };
 
 unsigned notices_asked(const struct spec *spec)
@@ -76,6 +80,23 @@ static struct notice_row row_of(const struct job_record *record)
                                .state = record->state,
                                .code = record->completion.code,
                                .launched_ms = record->launched_ms};
+}
+
+/* The end of an attempt, or what was before, is not known: neither is what to say. */
+static void message_give_up(struct notice_book *book, const struct err *err)
+{
+    if (book->given_up.count++ == 0)
+        book->given_up.first = *err;
+}
+
+static void given_up_log(struct notice_book *book)
+{
+    if (book->given_up.count > 0)
+        log_error("server",
+                  "%zu messages about changes of jobs are not sent, what they would say cannot be "
+                  "read: %s",
+                  book->given_up.count, book->given_up.first.text);
+    book->given_up.count = 0;
 }
 
 /* --- what is known of a job --- */
@@ -235,58 +256,67 @@ static int notice_make(struct notice_book *book, enum notice_kind kind,
         return 0;
     }
     assert(false && "a kind of notice");
-    return ERR_INTERNAL;
+    return err_fail(err, ERR_INTERNAL, "", "no kind of message has the number %d", (int)kind);
 }
 
 /* In the order in which they happen. */
 static const enum notice_kind order[NOTICE_KINDS] = {
     NOTICE_RETRIED, NOTICE_RUNNING, NOTICE_SUCCEEDED, NOTICE_STOPPED, NOTICE_FAILED};
 
-static int job_take(struct notice_book *book, const struct notify_config *config,
-                    uint32_t debug_hold_s, const struct record *records, size_t at, struct err *err)
+/* A message that cannot be made hinders neither the others nor the commit. */
+static void message_make(struct notice_book *book, const struct notify_config *config,
+                         const struct known_job *known, enum notice_kind kind,
+                         uint32_t debug_hold_s, const struct record *records, size_t at)
+{
+    struct notice notice;
+    struct err err;
+    if (notice_make(book, kind, records, at, &notice, &err) < 0) {
+        message_give_up(book, &err);
+        return;
+    }
+    if (kind == NOTICE_FAILED && (known->asked & NOTICE_HOLDS) && debug_hold_s > 0 &&
+        known->row.launched_ms != 0)
+        hold_say(book, debug_hold_s, &notice);
+    targets_add(book, config, known->asked, &notice);
+}
+
+static void job_take(struct notice_book *book, const struct notify_config *config,
+                     uint32_t debug_hold_s, const struct record *records, size_t at)
 {
     const struct job_record *record = &records[at].job;
     struct known_job *known = NULL;
-    int code = job_know(book, record, &known, err);
-    if (code < 0)
-        return code;
+    struct err err;
+    if (job_know(book, record, &known, &err) < 0) {
+        message_give_up(book, &err); /* the job's next change is compared with this one's row */
+        return;
+    }
     const struct notice_row now = row_of(record);
     if (known->has_row && now.attempt < known->row.attempt)
-        return 0; /* the end of an attempt that is told behind the next one's begin */
+        return; /* the end of an attempt that is told behind the next one's begin */
     const unsigned changes = notice_changes(known->has_row ? &known->row : NULL, &now);
     known->has_row = true;
     known->row = now;
-    for (size_t i = 0; code == 0 && i < COUNT_OF(order); i++) {
-        struct notice notice;
-        if (!(changes & NOTICE_BIT(order[i])))
-            continue;
-        code = notice_make(book, order[i], records, at, &notice, err);
-        if (code == 0 && order[i] == NOTICE_FAILED && (known->asked & NOTICE_HOLDS) &&
-            debug_hold_s > 0 && now.launched_ms != 0)
-            hold_say(book, debug_hold_s, &notice);
-        if (code == 0)
-            targets_add(book, config, known->asked, &notice);
-    }
+    for (size_t i = 0; i < COUNT_OF(order); i++)
+        if (changes & NOTICE_BIT(order[i]))
+            message_make(book, config, known, order[i], debug_hold_s, records, at);
     if (now.state == LIFE_COMPLETED)
         *ARRAY_ADD(&book->ended) = record->id;
-    return code;
 }
 
-int notices_take(struct notice_book *book, const struct notify_config *config,
-                 uint32_t debug_hold_s, const struct record *records, size_t count, struct err *err)
+void notices_take(struct notice_book *book, const struct notify_config *config,
+                  uint32_t debug_hold_s, const struct record *records, size_t count)
 {
-    int code = 0;
     if (!config->has_smtp && config->hook_count == 0) {
         notices_clear(book); /* once there is a target the store says what was before */
-        return 0;
+        return;
     }
-    for (size_t i = 0; code == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (records[i].kind == RECORD_JOB)
-            code = job_take(book, config, debug_hold_s, records, i, err);
+            job_take(book, config, debug_hold_s, records, i);
         else if (records[i].kind == RECORD_JOB_DELETED)
             job_forget(book, records[i].deleted);
     }
-    return code;
+    given_up_log(book);
 }
 
 size_t notices_change_count(const struct notice_book *book)

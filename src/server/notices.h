@@ -31,11 +31,10 @@ struct notice_book *notice_book_new(struct store_reader *reader); /* borrows it 
 void notice_book_free(struct notice_book *book);
 
 /* Records of the next commit, where messages go, and for how long containers are kept for
- * debugging. Fails with the store's error when it cannot be read: then the commit must not be made.
- */
-int notices_take(struct notice_book *book, const struct notify_config *config,
-                 uint32_t debug_hold_s, const struct record *records, size_t count,
-                 struct err *err);
+ * debugging. A message never hinders the commit: where the store cannot be read, the job's message
+ * is given up, which the log says once. */
+void notices_take(struct notice_book *book, const struct notify_config *config,
+                  uint32_t debug_hold_s, const struct record *records, size_t count);
 
 /* What the commit gets: how many, and the changes, whose texts live as long as the records. */
 size_t notices_change_count(const struct notice_book *book);

@@ -14,7 +14,7 @@ static struct {
     pthread_cond_t moved;
     bool is_holding, is_held;
     unsigned commits, commit_at;
-    int commit_codes[COMMIT_CODES_MAX], attempt_code;
+    int commit_codes[COMMIT_CODES_MAX], attempt_code, job_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
@@ -33,6 +33,11 @@ int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
                          struct arena *arena, struct task_record *row, struct err *err);
 int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
                          struct arena *arena, struct task_record *row, struct err *err);
+
+int __real_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
+                          struct store_job *row, struct err *err);
+int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
+                          struct store_job *row, struct err *err);
 
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
@@ -77,6 +82,17 @@ int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
     if (code < 0)
         return err_fail(err, code, "", "unreadable by the test");
     return __real_store_attempt(reader, attempt, arena, row, err);
+}
+
+int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
+                          struct store_job *row, struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    int code = faults.job_code;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "unreadable by the test");
+    return __real_store_job_read(reader, job, arena, row, err);
 }
 
 static int64_t shifted(int64_t real_ms, const int64_t *by_ms)
@@ -160,11 +176,19 @@ void attempts_unreadable(int code)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void jobs_unreadable(int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.job_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void faults_clear(void)
 {
     commits_release();
     commits_script(NULL, 0);
     attempts_unreadable(0);
+    jobs_unreadable(0);
     store_in_memory(NULL);
     pthread_mutex_lock(&faults.lock);
     faults.wall_ms = faults.boot_ms = 0;

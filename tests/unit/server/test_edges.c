@@ -441,6 +441,45 @@ static void what_nobody_holds_goes_once_that_is_known(void **state)
     containers_await_none(world);
 }
 
+/* Those that wait for a webhook that is away. */
+static struct store_notices messages(struct world *world)
+{
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct store_notices rows;
+    assert_int_equal(store_notices(reader, 100, &world->arena, &rows, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    return rows;
+}
+
+static void a_message_that_cannot_be_made_hinders_nobody(void **state)
+{
+    struct world *world = *state;
+    world_stop(world);
+    world->extra = "notifications: {webhooks: [{name: ops, url: 'http://127.0.0.1:9/', events: "
+                   "[stopped]}]}\n";
+    world_start(world);
+    const struct job_id unknown = running_job(world, "unknown"),
+                        later = running_job(world, "later");
+    world_stop(world); /* of what was before, the store alone knows now */
+    jobs_unreadable(ERR_UNAVAILABLE);
+    world_start(world);
+    assert_int_equal(act(world, SERVICE_STOP, unknown), 0);
+    wait_until(world, unknown, PUBLIC_STOPPED);
+    jobs_unreadable(0);
+    const struct job_id known = running_job(world, "known");
+    jobs_unreadable(ERR_CORRUPT);
+    assert_int_equal(act(world, SERVICE_STOP, known), 0);
+    wait_until(world, known, PUBLIC_STOPPED);
+    jobs_unreadable(0);
+    assert_int_equal(act(world, SERVICE_STOP, later), 0);
+    wait_until(world, later, PUBLIC_STOPPED);
+    const struct store_notices rows = messages(world);
+    assert_int_equal(rows.count, 2);
+    assert_int_equal(rows.items[0].notice.job.v, known.v);
+    assert_int_equal(rows.items[1].notice.job.v, later.v);
+    assert_true(atomic_load(&world->server->is_writable));
+}
+
 static double blame(struct world *world)
 {
     struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
@@ -745,6 +784,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_reload_that_the_core_refuses_changes_nothing),
     WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
     WORLD(what_nobody_holds_goes_once_that_is_known),
+    WORLD(a_message_that_cannot_be_made_hinders_nobody),
     WORLD(a_printed_line_blames_no_node),
     WORLD(a_clock_that_is_set_back_holds_up_no_retry),
     WORLD(nor_when_the_server_starts_with_it),
