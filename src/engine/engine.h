@@ -92,6 +92,10 @@ struct engine_event {
 struct engine_sink {
     void *context;
     void (*post)(void *context, const struct engine_event *event);
+    /* Unix time by which the engine removes what is old. It does not follow a wall clock that has
+     * been set far ahead before that is confirmed; the wall clock itself is never good enough, as
+     * one wrong moment of it would remove everything. Any thread, at once. */
+    int64_t (*trusted_ms)(void *context);
 };
 
 enum log_stream { LOG_STDOUT, LOG_STDERR, LOG_ALL, LOG_RUNTIME };

@@ -228,7 +228,7 @@ static bool over_is_kept(const struct told_taking *taking, struct told_entry *en
         entry->over_ms = taking->now_ms > alert->since_ms ? taking->now_ms : alert->since_ms;
     entry->is_ripe = ripe_check(taking, entry->over_ms);
     alert->ended_ms = entry->is_ripe ? entry->over_ms : 0;
-    if (entry->heard && taking->now_ms - entry->over_ms <= taking->rules->keep_ms)
+    if (entry->heard && entry->over_ms >= taking->rules->given_up_ms)
         return true;
     taking->round->given_up += (size_t)__builtin_popcount(entry->heard);
     return false;

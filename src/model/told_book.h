@@ -29,9 +29,9 @@ void told_book_free(struct told_book *book);
 void told_book_targets(struct told_book *book, const char *const *names, size_t count);
 
 struct told_rules {
-    bool is_error_only; /* no warning is told */
-    int64_t after_ms;   /* how long it has stood, or has been over, before that is told */
-    int64_t keep_ms;    /* an end that could not be told for so long is given up */
+    bool is_error_only;  /* no warning is told */
+    int64_t after_ms;    /* how long it has stood, or has been over, before that is told */
+    int64_t given_up_ms; /* an end before this time that could not be told yet is given up */
 };
 struct told_round {
     size_t full;     /* alerts that wait for room */

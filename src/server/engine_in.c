@@ -173,10 +173,17 @@ static void sink_post(void *context, const struct engine_event *event)
     server_post_fact(own->server, mail);
 }
 
+static int64_t sink_trusted(void *context)
+{
+    const struct server_engine *own = context;
+    return atomic_load(&own->server->trusted_ms);
+}
+
 struct engine_sink server_sink(struct server *server, size_t number)
 {
     assert(number < server->engines.count);
-    return (struct engine_sink){&server->engines.items[number], sink_post};
+    return (struct engine_sink){
+        .context = &server->engines.items[number], .post = sink_post, .trusted_ms = sink_trusted};
 }
 
 int server_rules_load(struct server *server, const char *path, struct err *err)

@@ -256,7 +256,8 @@ static bool book_update(struct notify_alerts *alerts, struct notify_sender *send
         return false;
     const struct told_rules rules = {.is_error_only = config->alerts.is_error_only,
                                      .after_ms = (int64_t)config->alerts.after_s * 1000,
-                                     .keep_ms = (int64_t)config->keep_hours * 3600 * 1000};
+                                     .given_up_ms = atomic_load(&alerts->server->trusted_ms) -
+                                                    (int64_t)config->keep_hours * 3600 * 1000};
     told_book_take(alerts->book, list, count, &rules, now_ms, &round);
     if (round.next_ms)
         notify_sender_due(sender, clock_monotonic_ms() + round.next_ms - now_ms);

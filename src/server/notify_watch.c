@@ -348,7 +348,8 @@ static bool target_is_known(const struct notify_config *config, const char *targ
 static void rows_drop(struct notify_watch *watch, const struct store_notices *all)
 {
     const struct notify_config *config = &watch->settings->config;
-    const int64_t old_ms = clock_unix_ms() - (int64_t)config->keep_hours * 3600 * 1000;
+    const int64_t old_ms =
+        atomic_load(&watch->server->trusted_ms) - (int64_t)config->keep_hours * 3600 * 1000;
     size_t waiting = 0, old = 0, many = 0, strange = 0;
     for (size_t i = 0; i < all->count; i++)
         waiting += id_map_get(&watch->done, all->items[i].number) == MAP_NONE;

@@ -145,6 +145,7 @@ int server_clock_restore(struct server *server, struct err *err)
         code = err_fail(err, ERR_CORRUPT, "", "the setting %s is not a time", RETENTION_TIME);
     }
     server_clock_start(&server->core.clock, clock_boot_ms(), clock_unix_ms(), last_ms, trusted_ms);
+    atomic_store(&server->trusted_ms, server_clock_trusted(&server->core.clock));
     return code;
 }
 

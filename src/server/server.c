@@ -88,6 +88,8 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_first_user(server, teller, err);
     if (code == 0)
         code = server_door_make(server, err);
+    if (code == 0) /* engines ask for the time by which they remove what is old */
+        code = server_clock_restore(server, err);
     /* what it tells waits in the mailbox for the core thread */
     if (code == 0)
         code = server_nodes_restore(server, err);
@@ -96,8 +98,6 @@ static int server_open(struct server *server, const struct server_teller *teller
     for (size_t i = 0; code == 0 && i < server->engines.count; i++)
         if (atomic_load(&server->engines.items[i].engine))
             code = server_engine_epoch(server, &server->engines.items[i], &(bool){false}, err);
-    if (code == 0)
-        code = server_clock_restore(server, err);
     if (code == 0)
         code = server_restore(server, err);
     if (code < 0)

@@ -111,6 +111,9 @@ struct server {
     char *listen;         /* as at the start: read by other threads */
     struct service service;
     struct metrics metrics;
+    /* what server_clock_trusted gave last: by it all of the server and its engines remove what is
+     * old; since the clock was restored, before the engines are opened */
+    _Atomic int64_t trusted_ms;
 
     struct key_file keys;
     uint8_t token_key[SECRET_KEY_SIZE];

@@ -198,7 +198,7 @@ static int64_t retention_time(struct server *server, struct mail_list *list)
     struct server_clock *clock = &server->core.clock;
     int64_t before = clock->trusted_ms, now;
     core_thread_now(server);
-    now = server_clock_trusted(clock);
+    now = atomic_load(&server->trusted_ms);
     if (server->core.noted_ms == 0 || now - server->core.noted_ms >= NOTE_MS ||
         now < server->core.noted_ms) {
         struct server_mail *mail = mail_new(MAIL_CHANGE);

@@ -618,7 +618,7 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         .rules = action_rules,
         .rule_count = action_rule_count,
     };
-    struct engine_sink sink = {&sim, sim_hear};
+    struct engine_sink sink = {.context = &sim, .post = sim_hear};
     int code = core_begin(&sim);
     if (!code)
         code = engine_fake_new(&engine, &sink, &sim.engine, sim.err);

@@ -343,7 +343,7 @@ void log_store_wake(const char *path)
 
 /* --- retention --- */
 
-void log_store_collect(const char *directory, uint64_t room_bytes, int64_t keep_s,
+void log_store_collect(const char *directory, const struct log_retention *retention,
                        bool (*is_live)(void *context, struct attempt_id attempt), void *context)
 {
     struct {
@@ -356,7 +356,8 @@ void log_store_collect(const char *directory, uint64_t room_bytes, int64_t keep_
         log_warning("engine", "%s: errno %d", directory, errno);
         return;
     }
-    const struct log_limits limits = log_limits_of(room_bytes, disk.f_files, keep_s);
+    const struct log_limits limits =
+        log_limits_of(retention->room_bytes, disk.f_files, retention->keep_s);
     char path[LOG_STORE_PATH_MAX];
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct log_kept log = {0};
@@ -370,7 +371,7 @@ void log_store_collect(const char *directory, uint64_t room_bytes, int64_t keep_
         log.is_live = is_live(context, (struct attempt_id){(uint64_t)attempt});
         *ARRAY_ADD(&logs) = log;
     }
-    log_keep_choose(logs.items, logs.count, &limits, time(NULL));
+    log_keep_choose(logs.items, logs.count, &limits, retention->now_s);
     for (size_t i = 0; i < logs.count; i++) {
         struct err err = {0};
         snprintf(path, sizeof path, "%.350s/%s", directory, logs.items[i].id);

@@ -70,9 +70,14 @@ void log_store_changed(struct log_store_task *task);
 /* Who follows it hears that it has ended. */
 void log_store_wake(const char *path);
 
+struct log_retention {
+    uint64_t room_bytes; /* for all logs together */
+    int64_t keep_s;
+    int64_t now_s; /* a trusted time (engine/engine.h) */
+};
 /* Remove the logs that nobody keeps (engine/local/log_keep.h): those for which `is_live` is false,
  * as the limits want it. */
-void log_store_collect(const char *directory, uint64_t room_bytes, int64_t keep_s,
+void log_store_collect(const char *directory, const struct log_retention *retention,
                        bool (*is_live)(void *context, struct attempt_id attempt), void *context);
 
 #endif

@@ -477,8 +477,11 @@ static void *logs_collect(void *context)
         if (watcher_await(collector, due_ms) || clock_monotonic_ms() < due_ms)
             continue;
         pthread_mutex_unlock(&collector->lock);
-        log_store_collect(kube->logs.directory, kube->logs.room_bytes, kube->logs.keep_s, is_live,
-                          kube);
+        const struct log_retention retention = {.room_bytes = kube->logs.room_bytes,
+                                                .keep_s = kube->logs.keep_s,
+                                                .now_s = kube->sink.trusted_ms(kube->sink.context) /
+                                                         1000};
+        log_store_collect(kube->logs.directory, &retention, is_live, kube);
         due_ms = clock_monotonic_ms() + KUBE_COLLECT_MS;
         pthread_mutex_lock(&collector->lock);
     }

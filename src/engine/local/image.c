@@ -606,7 +606,7 @@ static struct image *oldest_unused(struct images *images)
     return oldest;
 }
 
-size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
+size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted)
 {
     size_t removed = 0;
@@ -615,9 +615,11 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
         char trash[RUNTIME_PATH_MAX];
         pthread_mutex_lock(&images->lock);
         struct image *image = oldest_unused(images);
-        int64_t unused_ms = image ? clock_unix_ms() - image->used_ms : 0;
-        bool is_old = unused_ms > (int64_t)(keep_s * 1000);
-        bool is_in_the_way = freed < bytes_wanted && unused_ms >= (int64_t)(least_s * 1000);
+        const int64_t used_ms = image ? image->used_ms : 0;
+        const bool is_old = now_s * 1000 - used_ms > (int64_t)(keep_s * 1000);
+        /* no more than is wanted goes, the longest unused first, whatever the wall clock says */
+        const bool is_in_the_way =
+            freed < bytes_wanted && clock_unix_ms() - used_ms >= (int64_t)(least_s * 1000);
         uint64_t bytes = image ? image->bytes : 0;
         bool is_going = image && (is_old || is_in_the_way) && image_retire(images, image, trash);
         pthread_mutex_unlock(&images->lock);

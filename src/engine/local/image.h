@@ -57,10 +57,10 @@ void images_hold(struct images *images, struct image *image);
 /* Who took or held it no longer needs it. */
 void images_return(struct images *images, struct image *image);
 
-/* Remove images that nobody used for keep_s, then the longest unused, of those that nobody used for
- * least_s, until `bytes_wanted` are free; then blobs that no image needs. Returns the number of
- * images removed. */
-size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
+/* Remove images that nobody used for keep_s as of `now_s` (a trusted time: engine.h), then the
+ * longest unused, of those that nobody used for least_s by the wall clock, until `bytes_wanted` are
+ * free; then blobs that no image needs. Returns the number of images removed. */
+size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted);
 
 /* This folder of the engine's is gone when this returns; its files are removed in the background.

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A disk that is rather full of other things must not cost every job its image. */
@@ -64,7 +63,7 @@ static void logs_list(struct local_engine *local, const struct log_limits *limit
     }
 }
 
-static void logs_collect(struct local_engine *local)
+static void logs_collect(struct local_engine *local, int64_t now_s)
 {
     char path[RUNTIME_PATH_MAX];
     cleanup_array struct log_list list = {0};
@@ -74,7 +73,7 @@ static void logs_collect(struct local_engine *local)
     const struct log_limits limits = log_limits_of(local->config.log_keep_mib << 20, disk.f_files,
                                                    (int64_t)local->config.log_keep_s);
     logs_list(local, &limits, &list);
-    log_keep_choose(list.items, list.count, &limits, time(NULL));
+    log_keep_choose(list.items, list.count, &limits, now_s);
     for (size_t i = 0; i < list.count; i++) {
         task_log_path(local, list.items[i].id, path);
         if (list.items[i].is_chosen)
@@ -83,12 +82,11 @@ static void logs_collect(struct local_engine *local)
 }
 
 /* Overlays of ended tasks that nobody forgot in time, and folders that no task explains. */
-static void containers_collect(struct local_engine *local)
+static void containers_collect(struct local_engine *local, int64_t now_s)
 {
     char path[RUNTIME_PATH_MAX], ended[RUNTIME_PATH_MAX];
     snprintf(path, sizeof path, "%s/containers", local->directory);
     cleanup_dir DIR *dir = opendir(path);
-    int64_t now = time(NULL);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         struct stat stat;
         int64_t attempt;
@@ -100,7 +98,7 @@ static void containers_collect(struct local_engine *local)
         }
         task_path(local, entry->d_name, "ended", ended);
         if (lstat(ended, &stat) < 0 ||
-            now - stat.st_mtim.tv_sec <= (int64_t)local->config.container_keep_s)
+            now_s - stat.st_mtim.tv_sec <= (int64_t)local->config.container_keep_s)
             continue;
         static const char *const parts[] = {"upper", "work", "image"};
         for (size_t i = 0; i < COUNT_OF(parts); i++) {
@@ -112,7 +110,7 @@ static void containers_collect(struct local_engine *local)
 }
 
 /* Images give way when the disk is full, and at once when space is short. */
-static void images_give_way(struct local_engine *local)
+static void images_give_way(struct local_engine *local, int64_t now_s)
 {
     struct statvfs disk;
     char reason[STORAGE_REASON_MAX];
@@ -127,8 +125,8 @@ static void images_give_way(struct local_engine *local)
     uint64_t wanted = is_short ? reserve.bytes : 0;
     if (used > high)
         wanted = used - high;
-    layers_collect(local, local->config.image_keep_s, wanted > 0);
-    images_collect(local->images, local->config.image_keep_s, is_short ? 0 : PRESSURE_AGE_S,
+    layers_collect(local, now_s, local->config.image_keep_s, wanted > 0);
+    images_collect(local->images, now_s, local->config.image_keep_s, is_short ? 0 : PRESSURE_AGE_S,
                    wanted);
 }
 
@@ -297,9 +295,10 @@ void keeper_round(struct local_engine *local)
     remains_retry(local);
     if (local->networks)
         networks_sweep(local->networks);
-    containers_collect(local);
-    logs_collect(local);
-    images_give_way(local);
+    const int64_t now_s = local->sink.trusted_ms(local->sink.context) / 1000;
+    containers_collect(local, now_s);
+    logs_collect(local, now_s);
+    images_give_way(local, now_s);
     storage_check(local);
     inventory_gpus_check(local->inventory, local);
     pthread_mutex_unlock(&local->keeper_lock);

@@ -376,6 +376,7 @@ void layers_forget(struct local_engine *local, uint32_t first)
 struct collecting {
     struct local_engine *local;
     const char *folder;
+    int64_t now_s;
     uint64_t keep_s;
     size_t kept, kept_max, removed;
     bool is_short;
@@ -387,7 +388,7 @@ static void entry_collect(void *context)
 {
     struct collecting *collecting = context;
     char path[RUNTIME_PATH_MAX + RANGE_NAME_MAX];
-    const int64_t unused_s = (int64_t)time(NULL) - collecting->entry.used_s;
+    const int64_t unused_s = collecting->now_s - collecting->entry.used_s;
     if (!collecting->is_short && collecting->kept < collecting->kept_max &&
         unused_s <= (int64_t)collecting->keep_s) {
         collecting->kept++;
@@ -409,10 +410,11 @@ static void folder_collect(struct collecting *collecting)
     }
 }
 
-size_t layers_collect(struct local_engine *local, uint64_t keep_s, bool is_short)
+size_t layers_collect(struct local_engine *local, int64_t now_s, uint64_t keep_s, bool is_short)
 {
     char path[RUNTIME_PATH_MAX], below[RUNTIME_PATH_MAX + 300];
-    struct collecting collecting = {.local = local, .keep_s = keep_s, .is_short = is_short};
+    struct collecting collecting = {
+        .local = local, .now_s = now_s, .keep_s = keep_s, .is_short = is_short};
     snprintf(path, sizeof path, "%s/layers", local->directory);
     collecting.folder = path;
     folder_collect(&collecting); /* of no use to the next job */

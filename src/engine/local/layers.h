@@ -44,7 +44,7 @@ bool layers_cancel(struct layers *layers, struct task *task);
 void layers_forget(struct local_engine *local, uint32_t first);
 
 /* Remove what nobody uses: of each image all but the newest, and those unused for keep_s; all with
- * `is_short`. Returns how many. */
-size_t layers_collect(struct local_engine *local, uint64_t keep_s, bool is_short);
+ * `is_short`. `now_s` is a trusted time (engine.h). Returns how many. */
+size_t layers_collect(struct local_engine *local, int64_t now_s, uint64_t keep_s, bool is_short);
 
 #endif

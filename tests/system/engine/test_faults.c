@@ -144,8 +144,9 @@ static void child_run(uint64_t first, uint32_t delay_us)
     assert_int_equal(pipe(ends), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        struct engine *engine =
-            engine_local_new(&world.config, (struct engine_sink){.post = child_post}, NULL);
+        const struct engine_sink sink = {
+            .context = &world, .post = child_post, .trusted_ms = world_trusted};
+        struct engine *engine = engine_local_new(&world.config, sink, NULL);
         if (!engine || write(ends[1], "x", 1) != 1)
             _exit(1);
         for (uint64_t i = 0; i < TASKS; i++)

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -698,11 +699,17 @@ static void test_collect(void **state)
     create(110, image_name(&open_registry, "team/app:v1"), NULL, NULL, "sleep 100");
     assert_non_null(world_wait(&world, ENGINE_STARTED, 110, 0, PATIENCE_MS));
     assert_true(atoi(shell_output("ls %s/data/images | wc -l", world.folder)) > 1);
+    const int images = atoi(shell_output("ls %s/data/images | wc -l", world.folder));
     shell("touch -d '30 days ago' %s/data/images/*/image.json", world.folder);
     world_stop(&world);
     size_t from = world_seen_count(&world);
+    atomic_store(&world.trusted_ms, world_trusted(&world) - 30 * INT64_C(86400000));
     world_start(&world);
     assert_non_null(world_wait(&world, ENGINE_STARTED, 110, from, PATIENCE_MS));
+    /* by a wall clock that is far ahead of the trusted time nothing is old */
+    engine_local_housekeep(world.engine);
+    assert_int_equal(atoi(shell_output("ls %s/data/images | wc -l", world.folder)), images);
+    atomic_store(&world.trusted_ms, 0);
     engine_local_housekeep(world.engine);
     /* only the one in use stays, and only its blobs */
     assert_string_equal(shell_output("ls %s/data/images | wc -l", world.folder), "1");
@@ -727,7 +734,8 @@ static void test_undone(void **state)
     world_start(&world);
     assert_false(world_is_listed(&world, 111));
     assert_string_not_equal(shell_output("ls %s/data/images", world.folder), "");
-    images_collect(((struct local_engine *)world.engine)->images, 0, 0, UINT64_MAX);
+    images_collect(((struct local_engine *)world.engine)->images, world_trusted(&world) / 1000, 0,
+                   0, UINT64_MAX);
     assert_string_equal(shell_output("ls %s/data/images", world.folder), "");
 }
 

@@ -132,7 +132,9 @@ static void test_an_image_that_speaks_to_overlays(void **state)
                      world.folder),
         "user.kept");
     /* so that those below count their own */
-    assert_int_equal(layers_collect((struct local_engine *)world.engine, 0, true), 2);
+    assert_int_equal(
+        layers_collect((struct local_engine *)world.engine, world_trusted(&world) / 1000, 0, true),
+        2);
     create(8, "true", &(struct task_options){.image = pulled});
     succeeds(8);
 }
@@ -148,10 +150,14 @@ static void test_jobs_beside_each_other(void **state)
         world_log_await(&world, i, "begun", PATIENCE_MS);
     assert_string_equal(layers_of_pulled(""), "2");
     /* those of what runs stay, whatever is short */
-    assert_int_equal(layers_collect((struct local_engine *)world.engine, 0, true), 0);
+    assert_int_equal(
+        layers_collect((struct local_engine *)world.engine, world_trusted(&world) / 1000, 0, true),
+        0);
     world_stop(&world);
     world_start(&world);
-    assert_int_equal(layers_collect((struct local_engine *)world.engine, 0, true), 0);
+    assert_int_equal(
+        layers_collect((struct local_engine *)world.engine, world_trusted(&world) / 1000, 0, true),
+        0);
     for (uint64_t i = 10; i < 13; i++) {
         go(i);
         succeeds(i);
@@ -174,12 +180,15 @@ static void test_unused_ones_are_few(void **state)
         succeeds(20 + i);
     }
     struct local_engine *local = (struct local_engine *)world.engine;
-    assert_int_equal(layers_collect(local, 3600, false), 2);
+    assert_int_equal(layers_collect(local, world_trusted(&world) / 1000, 3600, false), 2);
     assert_int_equal(atoi(layers_of_pulled("")), LAYERS_KEPT);
-    assert_int_equal(layers_collect(local, 3600, true), LAYERS_KEPT);
+    /* by a time before their last use nothing is old */
+    assert_int_equal(layers_collect(local, world_trusted(&world) / 1000 - 86400, 0, false), 0);
+    assert_int_equal(layers_collect(local, world_trusted(&world) / 1000, 3600, true), LAYERS_KEPT);
     create(30, "test $(cat /etc/one) = words", &(struct task_options){.image = pulled});
     succeeds(30);
-    assert_int_equal(images_collect(local->images, 0, 0, UINT64_MAX), 2);
+    assert_int_equal(images_collect(local->images, world_trusted(&world) / 1000, 0, 0, UINT64_MAX),
+                     2);
     assert_int_equal(shell("ls %s/data/images/*/ids 2>/dev/null", world.folder), 2);
     create(31, "test $(cat /etc/one) = words", &(struct task_options){.image = pulled});
     succeeds(31);

@@ -10,12 +10,14 @@
 /* cmocka wants these first */
 #include "engine/local/task.h"
 #include "life.h"
+#include "sys/clock.h"
 #include "waits.h"
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,6 +368,31 @@ static void test_forget(void **state)
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
 }
 
+/* By a wall clock that is 400 days ahead everything is old; the trusted time says that nothing is.
+ */
+static void test_clock_ahead(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    world_create(&world, 961, "echo kept");
+    end_of(961);
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){961}, &err), 0);
+    world_create(&world, 962, "echo kept"); /* nobody forgets it in time */
+    end_of(962);
+    assert_int_equal(shell("cd %s/data && test -d containers/962/upper && find logs/961 "
+                           "containers/962/ended -exec touch -hd '400 days ago' {} +",
+                           world.folder),
+                     0);
+    atomic_store(&world.trusted_ms, clock_unix_ms() - 400 * INT64_C(86400000));
+    engine_local_housekeep(world.engine);
+    assert_int_equal(shell("test -d %s/data/containers/962/upper", world.folder), 0);
+    assert_int_equal(shell("test -d %s/data/logs/961", world.folder), 0);
+    atomic_store(&world.trusted_ms, 0);
+    engine_local_housekeep(world.engine);
+    assert_int_not_equal(shell("test -e %s/data/containers/962/upper", world.folder), 0);
+    assert_int_not_equal(shell("test -e %s/data/logs/961", world.folder), 0);
+}
+
 /* ext4 is told that what lies below has nothing in common. */
 static void test_spread_folders(void **state)
 {
@@ -512,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_links_in_logs),
     cmocka_unit_test(test_devices_in_folders),
     cmocka_unit_test(test_forget),
+    cmocka_unit_test(test_clock_ahead),
     cmocka_unit_test(test_spread_folders),
     cmocka_unit_test(test_cdi_devices),
     cmocka_unit_test(test_log_end),

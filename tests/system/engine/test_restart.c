@@ -177,8 +177,9 @@ static void test_second_engine(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct engine *second = engine_local_new(
-        &world.config, (struct engine_sink){.context = &world, .post = post_ignore}, &err);
+    const struct engine_sink sink = {
+        .context = &world, .post = post_ignore, .trusted_ms = world_trusted};
+    struct engine *second = engine_local_new(&world.config, sink, &err);
     assert_null(second);
     assert_int_equal(err.code, ERR_BUSY);
 }

@@ -4,6 +4,7 @@
 #include "init/job_file.h"
 #include "init/task_file.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/mailbox.h"
 #include <assert.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -222,11 +224,20 @@ bool world_open(struct world *world)
     return true;
 }
 
+int64_t world_trusted(void *context)
+{
+    struct world *world = context;
+    const int64_t trusted_ms = atomic_load(&world->trusted_ms);
+    return trusted_ms ? trusted_ms : clock_unix_ms();
+}
+
 void world_start(struct world *world)
 {
     struct err err = {0};
     world->engine = engine_local_new(
-        &world->config, (struct engine_sink){.context = world, .post = world_post}, &err);
+        &world->config,
+        (struct engine_sink){.context = world, .post = world_post, .trusted_ms = world_trusted},
+        &err);
     if (!world->engine) {
         fprintf(stderr, "engine: %s\n", err.text);
         abort();

@@ -21,6 +21,7 @@ struct world {
     char image_root[256];
     struct engine_local_config config;
     struct engine *engine;
+    _Atomic int64_t trusted_ms; /* by which it removes what is old; 0: the wall clock's time */
     pthread_mutex_t lock;
     pthread_cond_t has_event;
     struct {
@@ -32,6 +33,9 @@ struct world {
 };
 
 int64_t now_us(void);
+
+/* Of a sink: the world's trusted time. `context`: the world. */
+int64_t world_trusted(void *context);
 
 /* Makes the folder and the image; false (with a line on stderr) when this machine cannot run
  * containers: then the test is skipped. */

@@ -470,6 +470,12 @@ class Storm:
             assert node[1:] == (1, 0, 0), node
         return collections.Counter(self.states().values())
 
+    def check_logs(self):
+        """Whatever the clock said meanwhile: the logs of what ended in these minutes are not old."""
+        ended = self.rows("SELECT attempt FROM task_attempts WHERE is_success = 1 ORDER BY attempt DESC LIMIT 500")
+        gone = [attempt for (attempt,) in ended if not (self.data / f"engine/logs/{attempt}").is_dir()]
+        assert not gone, f"the logs of {len(gone)} of {len(ended)} attempts are gone: {gone[:10]}"
+
     def check(self):
         counts = self.check_jobs()
         if self.ledger:
@@ -477,6 +483,7 @@ class Storm:
             left = emptied(self.data / "engine/containers", 90)
             assert not left, f"containers left over: {left}"
             assert not list(self.monitors()), "monitors left over"
+            self.check_logs()
         self.read()
         self.readers.pop().close()
         assert self.server.stop() == 0, self.server.tail()

@@ -16,6 +16,7 @@ struct state {
     struct told_book *book;
     struct arena arena;
     struct told_rules rules;
+    int64_t trusted_ms; /* 0: the time of the round */
     struct told_round round;
     struct buf text;
 };
@@ -26,7 +27,7 @@ static int begin(void **state)
 {
     struct state *own = mem_zero(1, sizeof *own);
     own->book = told_book_new();
-    own->rules = (struct told_rules){.after_ms = AFTER, .keep_ms = KEEP};
+    own->rules = (struct told_rules){.after_ms = AFTER};
     arena_init(&own->arena);
     told_book_targets(own->book, both, 2);
     *state = own;
@@ -70,6 +71,7 @@ static void take(struct state *own, int64_t now_ms, const char *stands)
     struct text rest = text_of(stands);
     while (rest.length > 0)
         alerts[count++] = alert_of(own, text_cut(&rest, ' '));
+    own->rules.given_up_ms = (own->trusted_ms ? own->trusted_ms : now_ms) - KEEP;
     told_book_take(own->book, alerts, count, &own->rules, now_ms, &own->round);
 }
 
@@ -298,6 +300,18 @@ static void an_end_is_given_up_after_a_time(void **state)
     expect(own, 1, "");
 }
 
+/* A wall clock that is ahead for one round gives up nothing. */
+static void a_time_that_is_not_trusted_gives_up_nothing(void **state)
+{
+    struct state *own = *state;
+    take(own, 200, "a@100");
+    expect(own, 0, "+a");
+    own->trusted_ms = 400;
+    take(own, 1000 * KEEP, "a@100-220");
+    assert_int_equal(own->round.given_up, 0);
+    expect(own, 0, "-a");
+}
+
 static void what_stands_fills_a_group(void **state)
 {
     struct state *own = *state;
@@ -411,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     BOOK(what_comes_again_is_ripe_by_its_own_time),
     BOOK(targets_come_and_go),
     BOOK(an_end_is_given_up_after_a_time),
+    BOOK(a_time_that_is_not_trusted_gives_up_nothing),
     BOOK(what_stands_fills_a_group),
     BOOK(it_is_bounded),
     BOOK(what_is_kept_of_a_summary),

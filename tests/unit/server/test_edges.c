@@ -662,6 +662,45 @@ static struct node_record node_named(struct world *world, const char *name)
 
 /* Of the machines in the rows, those that the engine has not spoken of for a minute are gone, and
  * no others. */
+/* The thread that sends looks at them after each commit that has one. */
+static void nor_does_it_drop_messages(void **state)
+{
+    struct world *world = *state;
+    world_stop(world);
+    world->extra = "notifications: {webhooks: [{name: ops, url: 'http://127.0.0.1:9/', events: "
+                   "[stopped]}]}\n";
+    world_start(world);
+    stopped_job(world, "old");
+    metric_await(world, "skep_notices_waiting", 1);
+    clock_set_by(DAYS_MS(400));
+    stopped_job(world, "new");
+    metric_await(world, "skep_notices_waiting", 2);
+    assert_int_equal(metric(world, "skep_notices_dropped_total"), 0);
+    assert_int_equal(messages(world).count, 2);
+}
+
+/* By the same time engines remove what is old. */
+static void nor_do_engines_believe_it(void **state)
+{
+    struct world *world = *state;
+    const struct engine_sink sink = server_sink(world->server, 0);
+    const int64_t before_ms = sink.trusted_ms(sink.context);
+    assert_true(before_ms <= clock_unix_ms() && clock_unix_ms() - before_ms < DAYS_MS(1));
+    clock_set_by(DAYS_MS(400));
+    for (int restart = 0; restart < 2; restart++) {
+        stopped_job(world, restart ? "after" : "before");
+        const struct engine_sink now = server_sink(world->server, 0);
+        assert_true(now.trusted_ms(now.context) - before_ms < DAYS_MS(1));
+        world_stop(world);
+        world_start(world);
+        metric_await(world, "skep_nodes", 1);
+    }
+    clock_pass(HOUR_MS);
+    stopped_job(world, "later");
+    const struct engine_sink later = server_sink(world->server, 0);
+    assert_true(later.trusted_ms(later.context) - before_ms > DAYS_MS(399));
+}
+
 static void machines_that_nobody_speaks_of_are_lost(void **state)
 {
     struct world *world = *state;
@@ -790,6 +829,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(nor_when_the_server_starts_with_it),
     WORLD(a_clock_that_is_set_forward_ends_nothing),
     WORLD(a_clock_far_ahead_purges_nothing),
+    WORLD(nor_does_it_drop_messages),
+    WORLD(nor_do_engines_believe_it),
     WORLD(machines_that_nobody_speaks_of_are_lost),
     WORLD(what_is_asked_is_copied),
 };

@@ -74,7 +74,7 @@ static struct engine *engine_make(const struct engine_fake_rule *rules, size_t c
         .rules = rules,
         .rule_count = count,
     };
-    struct engine_sink sink = {&heard, hear};
+    struct engine_sink sink = {.context = &heard, .post = hear};
     struct engine *engine;
     assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), 0);
     return engine;
@@ -292,7 +292,7 @@ static void test_node_that_goes_and_comes(void **state)
                                         .run_ms = 100000,
                                         .lose_every_ms = 100,
                                         .is_time_virtual = true};
-    struct engine_sink sink = {&heard, hear};
+    struct engine_sink sink = {.context = &heard, .post = hear};
     struct engine *engine = NULL;
     heard.count = 0;
     assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), 0);
@@ -393,7 +393,7 @@ static void test_limits(void **state)
 {
     (void)state;
     struct engine *engine;
-    struct engine_sink sink = {&heard, hear};
+    struct engine_sink sink = {.context = &heard, .post = hear};
     struct engine_fake_config config = {0};
     assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), ERR_INVALID);
     config = (struct engine_fake_config){.node_count = 1, .cpu = 1, .memory_mib = 1};
@@ -425,7 +425,9 @@ static void gpus_lie_at_switches_and_get_lost(void **state)
                                         .is_time_virtual = true};
     struct err err = {0};
     struct engine *engine;
-    assert_int_equal(engine_fake_new(&config, &(struct engine_sink){&heard, hear}, &engine, &err),
+    assert_int_equal(engine_fake_new(&config,
+                                     &(struct engine_sink){.context = &heard, .post = hear},
+                                     &engine, &err),
                      0);
     engine_fake_advance(engine, 0);
     assert_int_equal(heard.count, 1);
@@ -443,7 +445,9 @@ static void gpus_lie_at_switches_and_get_lost(void **state)
     assert_int_equal(engine_fake_gpu_set(engine, "fake1", 0, true, &err), ERR_NOT_FOUND);
     engine->ops->free(engine);
     config.gpu_count = ENGINE_FAKE_GPUS_MAX + 1;
-    assert_int_equal(engine_fake_new(&config, &(struct engine_sink){&heard, hear}, &engine, &err),
+    assert_int_equal(engine_fake_new(&config,
+                                     &(struct engine_sink){.context = &heard, .post = hear},
+                                     &engine, &err),
                      ERR_TOO_BIG);
 }
 

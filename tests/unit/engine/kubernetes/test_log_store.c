@@ -14,6 +14,7 @@
 #include "engine/local/logs.h"
 #include "folder.h"
 #include "init/log_line.h"
+#include "sys/clock.h"
 
 static char folder[256], path[LOG_STORE_PATH_MAX];
 static struct log_store_task task;
@@ -325,9 +326,16 @@ static void old_logs_go(void **state)
     log_store_path(folder, (struct attempt_id){8}, live);
     snprintf(other, sizeof other, "%.300s/other", folder);
     assert_int_equal(mkdir(other, 0700), 0);
-    log_store_collect(folder, 1 << 30, 3600, is_eight, NULL);
+    struct log_retention retention = {
+        .room_bytes = 1 << 30, .keep_s = 3600, .now_s = clock_unix_ms() / 1000};
+    log_store_collect(folder, &retention, is_eight, NULL);
     assert_int_equal(stat(path, &stat_of), 0);
-    log_store_collect(folder, 1 << 30, -10, is_eight, NULL);
+    retention.keep_s = 10; /* whatever the wall clock says, these are not old by the trusted time */
+    retention.now_s -= 400 * 86400;
+    log_store_collect(folder, &retention, is_eight, NULL);
+    assert_int_equal(stat(path, &stat_of), 0);
+    retention.now_s += 400 * 86400 + 20;
+    log_store_collect(folder, &retention, is_eight, NULL);
     assert_int_equal(stat(path, &stat_of), -1);
     assert_int_equal(stat(live, &stat_of), 0);
     assert_int_equal(stat(other, &stat_of), 0);
