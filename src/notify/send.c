@@ -194,7 +194,8 @@ static void why_write(const struct outgoing *request, CURLcode code, char why[NO
 /* --- a mail --- */
 
 /* Of this recipient, or of this text (a mailbox that is full, a list of who has written before:
- * 4xx)? What was said to the sender, the login, or the greeting is about all mails, as 421 is. */
+ * 4xx)? What was said to the sender, the login, or the greeting is about all mails. Of 421, silence
+ * and the end of the connection nobody knows: a relay may ask another one about each recipient. */
 static enum notify_result result_of(const struct outgoing *request)
 {
     const bool is_of_message =
@@ -203,7 +204,7 @@ static enum notify_result result_of(const struct outgoing *request)
         return NOTIFY_REFUSED;
     if (is_of_message && request->said[0] == '4' && strncmp(request->said, "421", 3) != 0)
         return NOTIFY_LATER;
-    return NOTIFY_AWAY;
+    return is_of_message ? NOTIFY_UNSURE : NOTIFY_AWAY;
 }
 
 static void smtp_prepare(struct outgoing *request, const struct notify_smtp *smtp)
@@ -248,11 +249,22 @@ enum notify_result notify_mail(const struct notify_smtp *smtp, const char *to, s
 
 /* --- a webhook --- */
 
-/* Of a wrong token, a wrong address or too many requests others would say the same. */
-static bool is_of_body(long status)
+/* Of a wrong token, a wrong address or too many requests others would say the same, and 503 is of
+ * the whole server; who fails by another status, or has the body and says nothing, may do so for
+ * this body alone. */
+static enum notify_result result_of_post(CURL *curl, CURLcode code, long status)
 {
-    return status >= 400 && status < 500 && status != 401 && status != 403 && status != 404 &&
-           status != 408 && status != 429;
+    curl_off_t given = 0;
+    curl_easy_getinfo(curl, CURLINFO_SIZE_UPLOAD_T, &given);
+    if (code) /* what we gave up says nothing of the body */
+        return given > 0 && code != CURLE_ABORTED_BY_CALLBACK ? NOTIFY_UNSURE : NOTIFY_AWAY;
+    if (status >= 200 && status < 300)
+        return NOTIFY_TAKEN;
+    if (status >= 500 && status != 503)
+        return NOTIFY_UNSURE;
+    const bool is_of_body = status >= 400 && status < 500 && status != 401 && status != 403 &&
+                            status != 404 && status != 408 && status != 429;
+    return is_of_body ? NOTIFY_REFUSED : NOTIFY_AWAY;
 }
 
 enum notify_result notify_post(const struct notify_hook *hook, struct text json,
@@ -276,13 +288,12 @@ enum notify_result notify_post(const struct notify_hook *hook, struct text json,
     const CURLcode code = curl_easy_perform(curl);
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    const enum notify_result result = result_of_post(curl, code, status);
     curl_slist_free_all(headers);
     request_end(&request, code);
-    if (!code && status >= 200 && status < 300)
-        return NOTIFY_TAKEN;
     if (code)
         why_write(&request, code, why);
-    else
+    else if (result != NOTIFY_TAKEN)
         snprintf(why, NOTIFY_WHY_SIZE, "it answers with status %ld", status);
-    return !code && is_of_body(status) ? NOTIFY_REFUSED : NOTIFY_AWAY;
+    return result;
 }

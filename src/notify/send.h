@@ -16,6 +16,7 @@ enum notify_result {
     NOTIFY_TAKEN,   /* it is the other side's now */
     NOTIFY_REFUSED, /* and will be again: of this message or this recipient */
     NOTIFY_LATER,   /* not now: of this message or this recipient; others may be taken */
+    NOTIFY_UNSURE,  /* not now: of this message or this recipient, or of all */
     NOTIFY_AWAY,    /* nothing can be sent there now */
 };
 

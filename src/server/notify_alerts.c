@@ -29,7 +29,8 @@ struct notify_alerts {
 
 /* One or the other. */
 struct alert_target {
-    const char *name; /* as it is stored */
+    const char *name;    /* as it is stored */
+    const char *sent_as; /* what is paused when a message may be at fault, and not the target */
     const char *address;
     const struct notify_hook_config *hook;
 };
@@ -135,8 +136,12 @@ static void targets_find(struct notify_alerts *alerts, const struct notify_confi
             targets->items[targets->count++] = (struct alert_target){
                 .name = arena_format(arena, NOTICE_HOOK "%s", config->hooks[i].name),
                 .hook = &config->hooks[i]};
-    for (size_t i = 0; i < targets->count; i++)
-        names[i] = targets->items[i].name;
+    for (size_t i = 0; i < targets->count; i++) {
+        struct alert_target *target = &targets->items[i];
+        names[i] = target->name;
+        target->sent_as =
+            target->hook ? arena_format(arena, "%s, alerts", target->name) : target->name;
+    }
     told_book_targets(alerts->book, names, targets->count);
 }
 
@@ -152,7 +157,7 @@ static bool pile_settle(struct notify_alerts *alerts, size_t number,
                         const struct alert_target *target, const struct alert_pile *pile,
                         enum notify_result result, const char *why)
 {
-    if (result == NOTIFY_AWAY || result == NOTIFY_LATER)
+    if (result != NOTIFY_TAKEN && result != NOTIFY_REFUSED)
         return false;
     if (result == NOTIFY_REFUSED)
         log_warning("notify", "%s: a message about the alert %s (%s)%s is refused: %s",
@@ -183,7 +188,7 @@ static void mail_send(struct notify_alerts *alerts, struct notify_sender *sender
     notify_alert_letter_write(&letter, &message);
     const enum notify_result result =
         notify_sender_mail(sender, target->name, target->address, buf_as_text(&message), why);
-    notify_sender_settle(sender, NOTICE_MAIL, target->name, result, why);
+    notify_sender_settle(sender, NOTICE_MAIL, target->sent_as, result, why);
     const bool goes_on = pile_settle(alerts, number, target, &pile, result, why);
     if (goes_on && pile.count == NOTIFY_TOGETHER_MAX) /* the next round may have more */
         notify_sender_due(sender, clock_monotonic_ms() + NOTIFY_ROUND_MS);
@@ -196,7 +201,8 @@ static bool hook_post(struct notify_alerts *alerts, struct notify_sender *sender
     struct alert_pile pile;
     const struct alert *first;
     if (told_book_due(alerts->book, number, NULL, &first, 1) == 0 ||
-        notify_sender_is_paused(sender, target->name))
+        notify_sender_is_paused(sender, target->name) ||
+        notify_sender_is_paused(sender, target->sent_as))
         return false;
     pile.count = told_book_due(alerts->book, number, first->name, pile.items, NOTIFY_TOGETHER_MAX);
     struct notify_alert_group group = {.alerts = pile.items,
@@ -209,7 +215,7 @@ static bool hook_post(struct notify_alerts *alerts, struct notify_sender *sender
     notify_alert_group_write(&group, &json);
     const enum notify_result result =
         notify_sender_post(sender, target->hook, buf_as_text(&json), why);
-    notify_sender_settle(sender, target->name, target->name, result, why);
+    notify_sender_settle(sender, target->name, target->sent_as, result, why);
     return pile_settle(alerts, number, target, &pile, result, why);
 }
 

@@ -23,8 +23,46 @@ void notify_sender_init(struct notify_sender *sender)
     sender->pauses.places.seed = sender->mails.map.seed;
 }
 
+/* --- what nobody knows --- */
+
+static struct notify_doubt *doubt_of(struct notify_sender *sender, const char *target)
+{
+    for (size_t i = 0; i < sender->doubt_count; i++)
+        if (strcmp(sender->doubts[i].target, target) == 0)
+            return &sender->doubts[i];
+    return NULL;
+}
+
+static void doubt_end(struct notify_sender *sender, struct notify_doubt *doubt)
+{
+    if (!doubt)
+        return;
+    mem_free(doubt->target);
+    mem_free(doubt->recipient);
+    *doubt = sender->doubts[--sender->doubt_count];
+}
+
+static void doubts_forget(struct notify_sender *sender)
+{
+    while (sender->doubt_count > 0)
+        doubt_end(sender, &sender->doubts[0]);
+}
+
+/* True: another one has failed before. */
+static bool doubt_take(struct notify_sender *sender, const char *target, const char *recipient)
+{
+    struct notify_doubt *doubt = doubt_of(sender, target);
+    const bool is_second = doubt && strcmp(doubt->recipient, recipient) != 0;
+    doubt_end(sender, doubt);
+    assert(sender->doubt_count < COUNT_OF(sender->doubts)); /* a configuration ends them all */
+    sender->doubts[sender->doubt_count++] =
+        (struct notify_doubt){.target = mem_copy(target), .recipient = mem_copy(recipient)};
+    return is_second;
+}
+
 void notify_sender_release(struct notify_sender *sender)
 {
+    doubts_forget(sender);
     notify_pauses_release(&sender->pauses);
     rate_release(&sender->mails);
 }
@@ -71,6 +109,7 @@ bool notify_sender_is_paused(struct notify_sender *sender, const char *name)
 void notify_sender_forget(struct notify_sender *sender)
 {
     notify_pauses_release(&sender->pauses);
+    doubts_forget(sender);
 }
 
 void notify_sender_tidy(struct notify_sender *sender)
@@ -79,21 +118,34 @@ void notify_sender_tidy(struct notify_sender *sender)
     away_count(sender);
 }
 
-void notify_sender_settle(struct notify_sender *sender, const char *target, const char *recipient,
+bool notify_sender_has_failed(const struct notify_sender *sender, const char *recipient)
+{
+    return text_map_get(&sender->pauses.places, text_of(recipient)) != MAP_NONE;
+}
+
+bool notify_sender_settle(struct notify_sender *sender, const char *target, const char *recipient,
                           enum notify_result result, const char *why)
 {
-    if (result == NOTIFY_AWAY) {
+    assert(strcmp(target, recipient) != 0);
+    if (atomic_load(&sender->is_ending)) /* given up by ourselves, perhaps */
+        return false;
+    const bool is_second = result == NOTIFY_UNSURE && doubt_take(sender, target, recipient);
+    if (result == NOTIFY_LATER || result == NOTIFY_UNSURE) {
+        pause_begin(sender, recipient, false, why);
+        notify_sender_is_paused(sender, recipient); /* until when */
+    }
+    if (result == NOTIFY_AWAY || is_second) {
         pause_begin(sender, target, true, why);
-        notify_sender_is_paused(sender, target); /* until when */
-        return;
+        notify_sender_is_paused(sender, target);
+        return false;
     }
+    if (result == NOTIFY_UNSURE)
+        return true;
+    doubt_end(sender, doubt_of(sender, target));
     pause_end(sender, target);
-    if (result == NOTIFY_LATER) {
-        pause_begin(sender, recipient, strcmp(target, recipient) == 0, why);
-        notify_sender_is_paused(sender, recipient);
-        return;
-    }
-    pause_end(sender, recipient);
+    if (result != NOTIFY_LATER)
+        pause_end(sender, recipient);
+    return true;
 }
 
 /* --- sending --- */

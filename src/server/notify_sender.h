@@ -22,6 +22,10 @@ struct notify_sender {
     const struct notify_config *config; /* of this round */
     struct notify_pauses pauses;
     struct rate_table mails; /* by recipient */
+    struct notify_doubt {    /* whose message failed last, of each target; in no order */
+        char *target, *recipient;
+    } doubts[1 + NOTIFY_HOOKS_MAX];
+    size_t doubt_count;
     atomic_bool is_ending;
     _Atomic uint64_t away; /* targets, not recipients */
     int64_t due_ms;        /* of the next round, monotonic */
@@ -48,8 +52,13 @@ enum notify_result notify_sender_mail(struct notify_sender *sender, const char *
 enum notify_result notify_sender_post(struct notify_sender *sender,
                                       const struct notify_hook_config *hook, struct text json,
                                       char why[NOTIFY_WHY_SIZE]);
-/* Begins or ends the pauses of both, `recipient` being the target itself unless it is a mail. */
-void notify_sender_settle(struct notify_sender *sender, const char *target, const char *recipient,
+/* Does what its last message came to make it wait behind others? */
+bool notify_sender_has_failed(const struct notify_sender *sender, const char *recipient);
+/* Begins or ends the pauses of both. `recipient` is what may be at fault instead of the target: who
+ * gets the mail, or a name of what was posted. Where nobody knows which (NOTIFY_UNSURE) it is the
+ * recipient for the first one, and the target as soon as another one fails and none was taken in
+ * between. True: the target may be asked for more. */
+bool notify_sender_settle(struct notify_sender *sender, const char *target, const char *recipient,
                           enum notify_result result, const char *why);
 
 /* One mail, without any of that. */

@@ -9,6 +9,7 @@
 #include "server/config_notify.h"
 #include "server/notify_alerts.h"
 #include "server/notify_sender.h"
+#include "server/notify_tries.h"
 #include "server/state.h"
 #include "spec/spec.h"
 #include "sys/cleanup.h"
@@ -46,6 +47,7 @@ struct notify_watch {
     struct store_reader *reader;
     struct notify_sender sender;
     struct notify_alerts *alerts;
+    struct notify_tries tries;  /* rows that webhooks have not taken */
     struct id_map done;         /* rows that are removed, which the table may still have */
     struct row_numbers removed; /* since the last mail to the core thread */
 };
@@ -139,6 +141,7 @@ void notify_watch_wake(struct notify_watch *watch)
 static void row_remove(struct notify_watch *watch, uint64_t number)
 {
     id_map_set(&watch->done, number, 1);
+    notify_try_end(&watch->tries, number);
     *ARRAY_ADD(&watch->removed) = number;
 }
 
@@ -155,26 +158,24 @@ static void rows_tell(struct notify_watch *watch)
     server_post_fact(watch->server, mail);
 }
 
-/* Those of a target (and a user, when not NULL) that are not done, from `*at` on, at most
- * NOTIFY_TOGETHER_MAX. */
+/* Some that are sent together. */
 struct pile {
     const struct store_notice *rows[NOTIFY_TOGETHER_MAX];
     const struct notice *notices[NOTIFY_TOGETHER_MAX];
     size_t count;
 };
 
-static void pile_make(const struct notify_watch *watch, const struct store_notices *all,
-                      const char *target, const char *user, struct pile *pile)
+static void pile_add(struct pile *pile, const struct store_notice *row)
 {
-    pile->count = 0;
-    for (size_t i = 0; i < all->count && pile->count < NOTIFY_TOGETHER_MAX; i++) {
-        const struct store_notice *row = &all->items[i];
-        if (id_map_get(&watch->done, row->number) != MAP_NONE || strcmp(row->target, target) != 0 ||
-            (user && strcmp(row->notice.user, user) != 0))
-            continue;
-        pile->rows[pile->count] = row;
-        pile->notices[pile->count++] = &row->notice;
-    }
+    assert(pile->count < NOTIFY_TOGETHER_MAX);
+    pile->rows[pile->count] = row;
+    pile->notices[pile->count++] = &row->notice;
+}
+
+static bool row_waits(const struct notify_watch *watch, const struct store_notice *row,
+                      const char *target)
+{
+    return strcmp(row->target, target) == 0 && id_map_get(&watch->done, row->number) == MAP_NONE;
 }
 
 static void pile_remove(struct notify_watch *watch, const struct pile *pile, bool is_sent)
@@ -184,19 +185,19 @@ static void pile_remove(struct notify_watch *watch, const struct pile *pile, boo
     atomic_fetch_add(is_sent ? &watch->sent : &watch->dropped, pile->count);
 }
 
-/* What has come of a pile that was sent to `target`, or by way of it to the user who is paused by
- * the name `to`. True: the target may be asked for more. */
+/* What has come of a pile that was sent to `target`; `to` is what may be at fault instead
+ * (notify_sender_settle). True: the target may be asked for more. */
 static bool pile_settle(struct notify_watch *watch, const struct pile *pile, const char *target,
                         const char *to, enum notify_result result, const char *why)
 {
-    notify_sender_settle(&watch->sender, target, to, result, why);
+    const bool goes_on = notify_sender_settle(&watch->sender, target, to, result, why);
     if (result == NOTIFY_REFUSED)
         log_warning("notify", "%s: a message about %s~%s%s is refused: %s", target,
                     pile->notices[0]->user, pile->notices[0]->job_name,
                     pile->count > 1 ? " and others" : "", why);
     if (result == NOTIFY_TAKEN || result == NOTIFY_REFUSED)
         pile_remove(watch, pile, result == NOTIFY_TAKEN);
-    return result != NOTIFY_AWAY;
+    return goes_on;
 }
 
 /* --- mail --- */
@@ -215,6 +216,23 @@ static int address_find(struct notify_watch *watch, const char *user, struct are
     return !row.is_inactive && notify_address_is_good(text_of(row.email));
 }
 
+static const char *mail_name(const char *user, struct arena *arena)
+{
+    return arena_format(arena, "mail to %s", user);
+}
+
+/* The oldest of what waits for a user. */
+static void mail_pile(const struct notify_watch *watch, const struct store_notices *all,
+                      const char *user, struct pile *pile)
+{
+    pile->count = 0;
+    for (size_t i = 0; i < all->count && pile->count < NOTIFY_TOGETHER_MAX; i++) {
+        const struct store_notice *row = &all->items[i];
+        if (row_waits(watch, row, NOTICE_MAIL) && strcmp(row->notice.user, user) == 0)
+            pile_add(pile, row);
+    }
+}
+
 /* One mail to a user at most, with what waits for them. False: the mail server is away. */
 static bool user_mail(struct notify_watch *watch, const struct store_notices *all, const char *user,
                       struct arena *arena)
@@ -223,7 +241,7 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
     struct pile pile;
     struct err err;
     const char *address = NULL;
-    pile_make(watch, all, NOTICE_MAIL, user, &pile);
+    mail_pile(watch, all, user, &pile);
     int code = pile.count > 0 ? address_find(watch, user, arena, &address, &err) : 0;
     if (code < 0) {
         log_error("notify", "the mail address of %s is not known now: %s", user, err.text);
@@ -238,7 +256,7 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
         pile_remove(watch, &pile, false);
         return true;
     }
-    const char *to = arena_format(arena, "mail to %s", user);
+    const char *to = mail_name(user, arena);
     if (notify_sender_is_paused(&watch->sender, to) || notify_sender_is_enough(&watch->sender, to))
         return true;
     cleanup_buf struct buf message = BUF_INIT;
@@ -257,24 +275,36 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
     return pile_settle(watch, &pile, NOTICE_MAIL, to, result, why);
 }
 
-/* Once to each user for whom something waits; who has more is the next round's. */
+/* Those to whom the last mail went, or those to whom it did not. False: the mail server is away. */
+static bool mails_pass(struct notify_watch *watch, const struct store_notices *all, bool has_failed,
+                       struct text_map *users, struct arena *arena)
+{
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i < all->count && !atomic_load(&watch->sender.is_ending); i++) {
+        const struct store_notice *row = &all->items[i];
+        const struct text user = text_of(row->notice.user);
+        if (!row_waits(watch, row, NOTICE_MAIL) || text_map_get(users, user) != MAP_NONE)
+            continue;
+        const char *name = mail_name(row->notice.user, arena);
+        if (notify_sender_has_failed(&watch->sender, name) != has_failed)
+            continue;
+        text_map_set(users, user, 1);
+        goes_on = user_mail(watch, all, row->notice.user, arena);
+        rows_tell(watch);
+    }
+    return goes_on;
+}
+
+/* Once to each user for whom something waits, last to those who may hold up the others; who has
+ * more is the next round's. */
 static void mails_send(struct notify_watch *watch, const struct store_notices *all,
                        struct arena *arena)
 {
     struct text_map users = {.seed = watch->sender.mails.map.seed};
     if (!watch->settings->config.has_smtp || notify_sender_is_paused(&watch->sender, NOTICE_MAIL))
         return;
-    bool goes_on = true;
-    for (size_t i = 0; goes_on && i < all->count && !atomic_load(&watch->sender.is_ending); i++) {
-        const struct store_notice *row = &all->items[i];
-        const struct text user = text_of(row->notice.user);
-        if (strcmp(row->target, NOTICE_MAIL) != 0 || text_map_get(&users, user) != MAP_NONE ||
-            id_map_get(&watch->done, row->number) != MAP_NONE)
-            continue;
-        text_map_set(&users, user, 1);
-        goes_on = user_mail(watch, all, row->notice.user, arena);
-        rows_tell(watch);
-    }
+    if (mails_pass(watch, all, false, &users, arena))
+        mails_pass(watch, all, true, &users, arena);
     text_map_release(&users);
 }
 
@@ -303,8 +333,38 @@ int notify_try(const struct notify_config *config, struct text to, struct err *e
 
 /* --- webhooks --- */
 
+/* How often was it not taken? False: it waits, or is another target's. */
+static bool row_tries(struct notify_watch *watch, const struct store_notice *row,
+                      const char *target, int64_t now_ms, uint32_t *count)
+{
+    int64_t until_ms;
+    if (!row_waits(watch, row, target))
+        return false;
+    *count = notify_try_count(&watch->tries, row->number, &until_ms);
+    if (until_ms <= now_ms)
+        return true;
+    notify_sender_due(&watch->sender, until_ms);
+    return false;
+}
+
+/* First those that were never in a POST that was not taken, then those that were seldom. */
+static void hook_pile(struct notify_watch *watch, const struct store_notices *all,
+                      const char *target, struct pile *pile)
+{
+    const int64_t now_ms = clock_monotonic_ms();
+    uint32_t least = UINT32_MAX, count;
+    pile->count = 0;
+    for (size_t i = 0; i < all->count && least > 0; i++)
+        if (row_tries(watch, &all->items[i], target, now_ms, &count) && count < least)
+            least = count;
+    const size_t most = notify_try_together(least, NOTIFY_TOGETHER_MAX);
+    for (size_t i = 0; i < all->count && pile->count < most; i++)
+        if (row_tries(watch, &all->items[i], target, now_ms, &count) && count == least)
+            pile_add(pile, &all->items[i]);
+}
+
 static bool hook_post(struct notify_watch *watch, const struct notify_hook_config *hook,
-                      const char *target, const struct pile *pile)
+                      const char *target, const struct pile *pile, struct arena *arena)
 {
     cleanup_buf struct buf json = BUF_INIT;
     char why[NOTIFY_WHY_SIZE] = "";
@@ -314,7 +374,11 @@ static bool hook_post(struct notify_watch *watch, const struct notify_hook_confi
     notify_alerts_write(&body, &json);
     const enum notify_result result =
         notify_sender_post(&watch->sender, hook, buf_as_text(&json), why);
-    return pile_settle(watch, pile, target, target, result, why);
+    for (size_t i = 0; result == NOTIFY_UNSURE && i < pile->count; i++)
+        notify_try_failed(&watch->tries, pile->rows[i]->number, clock_monotonic_ms());
+    const char *about = arena_format(arena, "%s, about %s~%s", target, pile->notices[0]->user,
+                                     pile->notices[0]->job_name);
+    return pile_settle(watch, pile, target, about, result, why);
 }
 
 static void hook_send(struct notify_watch *watch, const struct store_notices *all,
@@ -324,8 +388,8 @@ static void hook_send(struct notify_watch *watch, const struct store_notices *al
     bool goes_on = !notify_sender_is_paused(&watch->sender, target);
     while (goes_on && !atomic_load(&watch->sender.is_ending)) {
         struct pile pile;
-        pile_make(watch, all, target, NULL, &pile);
-        goes_on = pile.count > 0 && hook_post(watch, hook, target, &pile);
+        hook_pile(watch, all, target, &pile);
+        goes_on = pile.count > 0 && hook_post(watch, hook, target, &pile, arena);
         rows_tell(watch);
     }
 }
@@ -449,8 +513,10 @@ static bool watch_wait(struct notify_watch *watch, int64_t round_ms)
     }
     const bool goes_on = !watch->watcher.is_ending;
     pthread_mutex_unlock(&watch->watcher.lock);
-    if (past) /* what was wrong may be right now */
+    if (past) { /* what was wrong may be right now */
         notify_sender_forget(&watch->sender);
+        notify_tries_release(&watch->tries);
+    }
     settings_free(past);
     return goes_on;
 }
@@ -494,6 +560,7 @@ void notify_watch_free(struct notify_watch *watch)
     settings_free(watch->next);
     notify_sender_release(&watch->sender);
     notify_alerts_free(watch->alerts);
+    notify_tries_release(&watch->tries);
     id_map_release(&watch->done);
     ARRAY_FREE(&watch->removed);
     watcher_release(&watch->watcher);

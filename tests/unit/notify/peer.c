@@ -26,9 +26,13 @@ static bool say(FILE *stream, const char *text)
     return fputs(text, stream) >= 0 && fputs("\r\n", stream) >= 0 && fflush(stream) == 0;
 }
 
+enum { HANGS_UP = -1 }; /* instead of an answer */
+
 static bool answer(FILE *stream, int refusal, const char *fine)
 {
     char text[64];
+    if (refusal == HANGS_UP)
+        return false;
     snprintf(text, sizeof text, "%d as the test says", refusal);
     return say(stream, refusal ? text : fine);
 }
@@ -77,7 +81,7 @@ static void smtp_serve(struct peer *peer, FILE *plain, int fd)
     const int greeting = peer->greeting, mail = peer->mail, recipient = peer->recipient,
               data = peer->data;
     pthread_mutex_unlock(&peer->lock);
-    bool goes_on = answer(stream, greeting, "220 peer");
+    bool goes_on = answer(stream, greeting, "220 peer"), is_for_others = false;
     while (goes_on && line_read(stream, line)) {
         if (strncasecmp(line, "EHLO", 4) == 0) {
             goes_on =
@@ -93,7 +97,8 @@ static void smtp_serve(struct peer *peer, FILE *plain, int fd)
             goes_on = answer(stream, mail, "250 fine");
         } else if (strncasecmp(line, "RCPT TO:", 8) == 0) {
             snprintf(message->recipient, sizeof message->recipient, "%.290s", line + 8);
-            goes_on = answer(stream, recipient, "250 fine");
+            is_for_others = peer->only && !strstr(line, peer->only);
+            goes_on = answer(stream, is_for_others ? 0 : recipient, "250 fine");
         } else if (strcasecmp(line, "DATA") == 0) {
             goes_on = say(stream, "354 go on");
             while (goes_on && line_read(stream, line) && strcmp(line, ".") != 0) {
@@ -102,13 +107,13 @@ static void smtp_serve(struct peer *peer, FILE *plain, int fd)
             }
             if (is_held(peer))
                 break;
-            if (data == 0) {
+            if (data == 0 || is_for_others) {
                 pthread_mutex_lock(&peer->lock);
                 keep(peer, message);
                 pthread_mutex_unlock(&peer->lock);
                 message = mem_zero(1, sizeof *message);
             }
-            goes_on = answer(stream, data, "250 taken");
+            goes_on = answer(stream, is_for_others ? 0 : data, "250 taken");
         } else if (strcasecmp(line, "QUIT") == 0) {
             say(stream, "221 bye");
             break;
@@ -139,7 +144,8 @@ static void http_serve(struct peer *peer, FILE *stream)
     if (is_whole && !is_held(peer)) {
         buf_wrote(&message->text, length);
         pthread_mutex_lock(&peer->lock);
-        const int status = peer->status ? peer->status : 200;
+        const bool is_for_others = peer->only && !strstr(buf_cstr(&message->text), peer->only);
+        const int status = peer->status && !is_for_others ? peer->status : 200;
         if (status < 300) {
             keep(peer, message);
             message = NULL;

@@ -30,9 +30,11 @@ struct peer {
     bool is_ending;
     /* what it answers; 0: that it is fine */
     int greeting, mail, recipient, data, status;
-    int connection;                  /* the one that is served, -1: none */
-    bool holds;                      /* a message is taken, and no answer given */
-    size_t holding;                  /* such messages so far */
+    const char *only; /* NULL, or: those of a message are for one with this in its recipient, or in
+                         its body, alone; the others are fine. Set before the first connection. */
+    int connection;   /* the one that is served, -1: none */
+    bool holds;       /* a message is taken, and no answer given */
+    size_t holding;   /* such messages so far */
     struct peer_message *items[200]; /* that were taken, in order */
     size_t count, connections;
 };

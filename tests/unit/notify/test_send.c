@@ -48,7 +48,7 @@ static void a_refusal_is_of_the_message_or_of_the_server(void **state)
     } cases[] = {
         {0, 0, 550, 0, NOTIFY_REFUSED}, {0, 0, 0, 554, NOTIFY_REFUSED},
         {0, 0, 450, 0, NOTIFY_LATER},   {0, 0, 0, 451, NOTIFY_LATER},
-        {0, 0, 421, 0, NOTIFY_AWAY},    {0, 0, 0, 421, NOTIFY_AWAY},
+        {0, 0, 421, 0, NOTIFY_UNSURE},  {0, 0, 0, 421, NOTIFY_UNSURE},
         {0, 550, 0, 0, NOTIFY_AWAY},    {0, 451, 0, 0, NOTIFY_AWAY},
         {554, 0, 0, 0, NOTIFY_AWAY},    {421, 0, 0, 0, NOTIFY_AWAY},
     };
@@ -60,6 +60,27 @@ static void a_refusal_is_of_the_message_or_of_the_server(void **state)
         peer_answers(&peer, cases[i].greeting, cases[i].mail, cases[i].recipient, cases[i].data, 0);
         assert_int_equal(send_to(&peer, NULL, why), cases[i].result);
         assert_non_null(strstr(why, "as the test says"));
+    }
+    peer_end(&peer);
+}
+
+/* Silence in the middle may be of the recipient, or of the text, as well as of the server. */
+static void who_hangs_up_leaves_it_open(void **state)
+{
+    static const struct {
+        int greeting, mail, recipient, data;
+        enum notify_result result;
+    } cases[] = {{-1, 0, 0, 0, NOTIFY_AWAY},
+                 {0, -1, 0, 0, NOTIFY_AWAY},
+                 {0, 0, -1, 0, NOTIFY_UNSURE},
+                 {0, 0, 0, -1, NOTIFY_UNSURE}};
+    struct peer peer;
+    char why[NOTIFY_WHY_SIZE] = "";
+    (void)state;
+    peer_begin(&peer, PEER_SMTP);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        peer_answers(&peer, cases[i].greeting, cases[i].mail, cases[i].recipient, cases[i].data, 0);
+        assert_int_equal(send_to(&peer, NULL, why), cases[i].result);
     }
     peer_end(&peer);
 }
@@ -151,9 +172,10 @@ static void a_post_by_its_status(void **state)
         int status;
         enum notify_result result;
     } cases[] = {
-        {200, NOTIFY_TAKEN}, {204, NOTIFY_TAKEN},   {302, NOTIFY_AWAY}, {400, NOTIFY_REFUSED},
-        {401, NOTIFY_AWAY},  {403, NOTIFY_AWAY},    {404, NOTIFY_AWAY}, {408, NOTIFY_AWAY},
-        {429, NOTIFY_AWAY},  {413, NOTIFY_REFUSED}, {500, NOTIFY_AWAY}, {503, NOTIFY_AWAY},
+        {200, NOTIFY_TAKEN}, {204, NOTIFY_TAKEN},   {302, NOTIFY_AWAY},   {400, NOTIFY_REFUSED},
+        {401, NOTIFY_AWAY},  {403, NOTIFY_AWAY},    {404, NOTIFY_AWAY},   {408, NOTIFY_AWAY},
+        {429, NOTIFY_AWAY},  {413, NOTIFY_REFUSED}, {500, NOTIFY_UNSURE}, {502, NOTIFY_UNSURE},
+        {503, NOTIFY_AWAY},
     };
     struct peer peer;
     (void)state;
@@ -195,6 +217,7 @@ static void urls_that_are_used(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_mail_is_taken_whole),
     cmocka_unit_test(a_refusal_is_of_the_message_or_of_the_server),
+    cmocka_unit_test(who_hangs_up_leaves_it_open),
     cmocka_unit_test(a_server_that_is_not_there_is_away),
     cmocka_unit_test(a_mail_goes_by_tls),
     cmocka_unit_test(tls_is_not_done_without),

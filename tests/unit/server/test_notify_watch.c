@@ -51,6 +51,17 @@ static int setup_failing(void **state)
     return setup_told(state, "runMilliseconds: 30, exitCode: 3");
 }
 
+/* Of which the webhook alone is told. */
+static int setup_failing_quiet(void **state)
+{
+    const int code = setup_failing(state);
+    assert_int_equal(change(*state, (struct store_change){.kind = CHANGE_USER_SET,
+                                                          .user = {.name = "admin", .email = ""},
+                                                          .fields = USER_EMAIL}),
+                     0);
+    return code;
+}
+
 static int setup_long(void **state)
 {
     return setup_told(state, "runMilliseconds: 86400000");
@@ -263,6 +274,77 @@ static void who_refuses_is_not_asked_again(void **state)
     assert_int_equal(metric(world, "skep_notice_targets_away"), 0);
 }
 
+/* A second user, for whom a message waits as well. */
+static void bob_add(struct world *world)
+{
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                                         .user = {.name = "bob",
+                                                                  .email = "bob@example.org",
+                                                                  .extension_json = "{}",
+                                                                  .password_hash = "x"}}),
+                     0);
+}
+
+static void submit_as(struct world *world, const char *user, const char *name)
+{
+    const char *before = world->user;
+    struct job_id job;
+    world->user = user;
+    assert_int_equal(submit(world, job_text(world, name, ASKS_ALL), &job), 0);
+    world->user = before;
+}
+
+/* The mail server fails for one of two users, whose mail comes first. */
+static void one_recipient_holds_up_nobody(void **state)
+{
+    struct world *world = *state;
+    bob_add(world);
+    peer_answers(&mail, 0, 0, 421, 0, 0);
+    mail.only = "admin@";
+    submit_as(world, "admin", "first");
+    metric_await(world, "skep_notices_waiting", 1);
+    submit_as(world, "bob", "second");
+    mails_await("bob~second is running");
+    assert_int_equal(mails_of("admin~first"), 0);
+    waiting_await(world, 1);
+    assert_int_equal(metric(world, "skep_notice_targets_away"), 0);
+    server_reload(world->server, config_of(world, extra)); /* ends the pauses */
+    submit_as(world, "bob", "third");
+    mails_await("bob~third is running");
+    waiting_await(world, 1);
+    assert_int_equal(metric(world, "skep_notice_targets_away"), 0);
+}
+
+/* When it fails for a second one, it is the server. */
+static void two_recipients_are_the_server(void **state)
+{
+    struct world *world = *state;
+    bob_add(world);
+    peer_answers(&mail, 0, 0, 421, 0, 0);
+    submit_as(world, "admin", "first");
+    metric_await(world, "skep_notices_waiting", 1);
+    assert_int_equal(metric(world, "skep_notice_targets_away"), 0);
+    submit_as(world, "bob", "second");
+    metric_await(world, "skep_notice_targets_away", 1);
+    assert_int_equal(waiting(world), 2);
+}
+
+/* A webhook that fails over one body takes the others. */
+static void one_body_holds_up_nobody(void **state)
+{
+    struct world *world = *state;
+    peer_answers(&hook, 0, 0, 0, 0, 500);
+    hook.only = "admin~poison";
+    submit_as(world, "admin", "poison");
+    metric_await(world, "skep_notices_waiting", 1);
+    submit_as(world, "admin", "fine");
+    const struct peer_message *message = peer_await(&hook, 1);
+    assert_non_null(message);
+    assert_non_null(strstr(message->text.at, "admin~fine"));
+    waiting_await(world, 1);
+    assert_int_equal(metric(world, "skep_notice_targets_away"), 0);
+}
+
 static void who_is_away_is_said(void **state)
 {
     struct world *world = *state;
@@ -344,6 +426,9 @@ static const struct CMUnitTest tests[] = {
     TOLD(a_message_on_a_full_disk_is_sent_once, setup_long),
     TOLD(who_refuses_is_not_asked_again, setup_long),
     TOLD(who_is_away_is_said, setup_long),
+    TOLD(one_recipient_holds_up_nobody, setup_long),
+    TOLD(two_recipients_are_the_server, setup_long),
+    TOLD(one_body_holds_up_nobody, setup_failing_quiet),
     TOLD(what_nobody_will_get_is_a_warning, setup_long),
     TOLD(a_reload_brings_another_target, setup_long),
     TOLD(a_trial_shows_whether_mails_arrive, setup_long),
