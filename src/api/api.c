@@ -14,10 +14,10 @@
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token_cache.h"
-#include "api/worker.h"
 #include "base/memory.h"
 #include "sys/file.h"
 #include "sys/log.h"
+#include "sys/worker.h"
 #include <string.h>
 #include <time.h>
 

@@ -5,9 +5,9 @@
 #include "api/http_watch.h"
 #include "api/login.h"
 #include "api/token.h"
-#include "api/worker.h"
 #include "base/memory.h"
 #include "sys/clock.h"
+#include "sys/worker.h"
 #include <assert.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/throttle.h"
-#include "api/worker.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -11,6 +10,7 @@
 #include "spec/spec.h"
 #include "store/read.h"
 #include "sys/clock.h"
+#include "sys/worker.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #ifndef API_OIDC_THREAD_H
 #define API_OIDC_THREAD_H
-#include "api/worker.h"
 #include "signon/oidc.h"
+#include "sys/worker.h"
 
 struct err;
 struct oidc_thread;

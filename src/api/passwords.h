@@ -5,9 +5,9 @@
  */
 #ifndef API_PASSWORDS_H
 #define API_PASSWORDS_H
-#include "api/worker.h"
 #include "base/text.h"
 #include "sys/secret.h"
+#include "sys/worker.h"
 #include <stdbool.h>
 
 struct err;

@@ -6,8 +6,8 @@
  */
 #ifndef API_STORAGE_THREAD_H
 #define API_STORAGE_THREAD_H
-#include "api/worker.h"
 #include "model/storage.h"
+#include "sys/worker.h"
 #include <stdint.h>
 
 struct err;

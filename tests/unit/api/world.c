@@ -9,11 +9,11 @@
 #include "api/throttle.h"
 #include "api/token.h"
 #include "api/token_cache.h"
-#include "api/worker.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "folder.h"
 #include "sys/secret.h"
+#include "sys/worker.h"
 #include "world_service.h"
 #include <assert.h>
 #include <semaphore.h>

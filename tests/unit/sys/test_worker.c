@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "api/worker.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/worker.h"
 
 enum { WAITING_MAX = 3 };
 

@@ -3,8 +3,8 @@
  * Edge. The threads that serve requests give it what they must not wait for: a password's hash, a
  * question to another server. The request is suspended meanwhile, and `done` resumes it.
  */
-#ifndef API_WORKER_H
-#define API_WORKER_H
+#ifndef SYS_WORKER_H
+#define SYS_WORKER_H
 #include <stdbool.h>
 
 struct err;

@@ -1,4 +1,4 @@
-#include "api/worker.h"
+#include "sys/worker.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/log.h"
@@ -42,7 +42,7 @@ static void *worker_run(void *context)
     struct worker_task *task;
     bool is_stopping;
     if (worker->config.nice && setpriority(PRIO_PROCESS, (id_t)gettid(), worker->config.nice) < 0)
-        log_debug("api", "%s has the usual priority", worker->config.name);
+        log_debug("server", "%s has the usual priority", worker->config.name);
     while ((task = task_take(worker, &is_stopping))) {
         if (!is_stopping)
             task->run(task, worker->config.context);
