@@ -53,7 +53,7 @@ static int config_check(const struct core_config *config, struct err *err)
     return 0;
 }
 
-int config_copy(struct core_config *to, const struct core_config *from, struct err *err)
+int core_config_copy(struct core_config *to, const struct core_config *from, struct err *err)
 {
     int code = config_check(from, err);
     if (code)
@@ -69,7 +69,7 @@ int config_copy(struct core_config *to, const struct core_config *from, struct e
     return 0;
 }
 
-void config_release(struct core_config *config)
+void core_config_release(struct core_config *config)
 {
     mem_free((char *)(uintptr_t)config->policy);
     mem_free((char *)(uintptr_t)config->placement_document.at);
@@ -81,7 +81,7 @@ void config_event(struct core *core, const struct event *event)
     assert(event->kind == EVENT_CONFIG);
     struct err err = {0};
     struct core_config config;
-    int code = config_copy(&config, event->config, &err);
+    int code = core_config_copy(&config, event->config, &err);
     if (code) {
         core_answer(core, event, (struct job_id){0}, &err);
         return;
@@ -91,11 +91,11 @@ void config_event(struct core *core, const struct event *event)
     struct placer *placer =
         is_same ? NULL : placer_new(config.policy, config.placement_document, &err);
     if (!is_same && !placer) {
-        config_release(&config);
+        core_config_release(&config);
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
-    config_release(&core->config);
+    core_config_release(&core->config);
     core->config = config;
     core->policy_job = 0;
     queue_order_set(core->queue, queue_order_named(config.order));

@@ -23,7 +23,7 @@ struct core *core_copy(const struct core *from)
 {
     assert(!from->output);
     struct core *to = mem_zero(1, sizeof *to);
-    int code = config_copy(&to->config, &from->config, NULL);
+    int code = core_config_copy(&to->config, &from->config, NULL);
     assert(!code);
     (void)code;
     to->now_ms = from->now_ms;

@@ -33,13 +33,13 @@ enum {
 struct core *core_new(const struct core_config *config, struct err *err)
 {
     struct core *core = mem_zero(1, sizeof *core);
-    if (config_copy(&core->config, config, err)) {
+    if (core_config_copy(&core->config, config, err)) {
         mem_free(core);
         return NULL;
     }
     core->placer = placer_new(core->config.policy, core->config.placement_document, err);
     if (!core->placer) {
-        config_release(&core->config);
+        core_config_release(&core->config);
         mem_free(core);
         return NULL;
     }
@@ -75,7 +75,7 @@ void core_free(struct core *core)
     schedule_release(core);
     job_output_release(&core->actions);
     arena_release(&core->scratch);
-    config_release(&core->config);
+    core_config_release(&core->config);
     mem_free(core);
 }
 

@@ -434,6 +434,18 @@ void core_schedule(struct core *core)
         reason_put_off(core);
 }
 
+bool schedule_is_cut(const struct core *core)
+{
+    return core->pass.next_ms != 0;
+}
+
+void schedule_hurry(struct core *core)
+{
+    core->pass.cuts = 0;
+    if (core->pass.next_ms)
+        core->pass.next_ms = core->now_ms;
+}
+
 int core_check_request(struct core *core, struct core_job *job, struct err *err)
 {
     assert(job->id.v);

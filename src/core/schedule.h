@@ -7,6 +7,9 @@
 #include "core/state.h"
 
 void core_schedule(struct core *core);
+/* Some of a pass is left to the next steps; the next one goes on with it without a pause. */
+bool schedule_is_cut(const struct core *core);
+void schedule_hurry(struct core *core);
 /* The placer makes cells, still has those of groups that have ended, or is being renewed: nobody is
  * tried meanwhile. */
 bool placer_is_untidy(const struct core *core);

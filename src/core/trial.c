@@ -76,35 +76,37 @@ static void victims_read(const struct output *output, struct arena *arena, struc
     }
 }
 
-static bool steps_are_left(const struct core *copy)
+static bool steps_are_left(const struct core *core)
 {
-    return copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count ||
-           shadow_is_made(copy) || room_is_asked(copy) || placer_is_untidy(copy);
+    return core->placing.job || holdovers_are_left(core) || core->going_jobs.count ||
+           shadow_is_made(core) || room_is_asked(core) || placer_is_untidy(core) ||
+           schedule_is_cut(core);
 }
 
-/* Nothing is left to later steps. A gang that is being placed gets its places before the job is
- * tried, as it will: whom it ends is not the job's doing. */
-static void steps_end(struct core *copy, int64_t now_ms, struct output *output)
+bool core_trial_prepare(struct core *core, int64_t now_ms)
 {
-    enum { WORK_ANY = 1 << 30, STEPS_MAX = 64 };
-    core_slice_set(copy, WORK_ANY);
-    for (int i = 0; i < STEPS_MAX && steps_are_left(copy); i++)
-        core_step(copy, &(struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""}, output);
-    output_clear(output);
+    enum { WORK_ANY = 1 << 30 };
+    core_slice_set(core, WORK_ANY);
+    if (!steps_are_left(core))
+        return true;
+    struct output output;
+    output_init(&output);
+    schedule_hurry(core);
+    core_step(core, &(struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""}, &output);
+    output_release(&output);
+    return !steps_are_left(core);
 }
 
-int core_trial(const struct core *core, struct event *submit, struct arena *arena,
+int core_trial(struct core *core, struct event *submit, struct arena *arena,
                struct core_trial *trial, struct err *err)
 {
-    struct core *copy = core_copy(core);
     struct output output;
     int code = 0;
     assert(submit->kind == EVENT_SUBMIT && submit->submit.plan);
     *trial = (struct core_trial){.reason = ""};
     output_init(&output);
-    steps_end(copy, submit->now_ms, &output);
     submit->request = 1;
-    core_step(copy, submit, &output);
+    core_step(core, submit, &output);
     submit->submit.plan = NULL; /* taken */
     assert(output.answers.count == 1);
     const struct answer *answer = &output.answers.items[0];
@@ -116,6 +118,5 @@ int core_trial(const struct core *core, struct event *submit, struct arena *aren
         victims_read(&output, arena, trial);
     }
     output_release(&output);
-    core_free(copy);
     return code;
 }

@@ -1,6 +1,7 @@
-/* trial.h — what would become of a job, were it submitted now: a copy of the core takes it.
+/* trial.h — what would become of a job, were it submitted now: a core that nobody else needs takes
+ * it, a copy or one of the rows.
  *
- * Pure. Costs as much as copying the core and one step of it.
+ * Pure.
  */
 #ifndef CORE_TRIAL_H
 #define CORE_TRIAL_H
@@ -27,9 +28,14 @@ struct core_trial {
     size_t victim_count;
 };
 
-/* `submit` is an EVENT_SUBMIT, whose plan is taken. What is told lives in the arena. The code and
- * `err`: why the core refuses the job. */
-int core_trial(const struct core *core, struct event *submit, struct arena *arena,
+/* Before a trial: one step of what the core has left to later ones, so that a gang that is being
+ * placed gets its places first, and whom it ends is not the job's doing. True: nothing is left.
+ * From here on it leaves a gang's work to no later step. */
+bool core_trial_prepare(struct core *core, int64_t now_ms);
+
+/* The core is good for nothing else afterwards. `submit` is an EVENT_SUBMIT, whose plan is taken.
+ * What is told lives in the arena. The code and `err`: why the core refuses the job. */
+int core_trial(struct core *core, struct event *submit, struct arena *arena,
                struct core_trial *trial, struct err *err);
 
 #endif

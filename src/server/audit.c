@@ -1,8 +1,8 @@
 #include "server/audit.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/plan.h"
 #include "core/replay.h"
+#include "server/rows_core.h"
 #include "store/read.h"
 
 enum { EVENTS_AT_ONCE = 1000 };
@@ -30,46 +30,12 @@ static int log_replay(struct store_reader *reader, struct replay *replay, struct
 
 /* --- the rows of the store --- */
 
-static int take_node(void *context, const struct node_record *node, struct err *err)
-{
-    return core_restore_node(context, node, err);
-}
-
-static int take_cluster(void *context, const struct cluster_record *cluster, struct err *err)
-{
-    return core_restore_cluster(context, cluster, err);
-}
-
-static int take_job(void *context, const struct job_record *job, struct text plan_bytes,
-                    struct err *err)
-{
-    struct plan *plan = plan_decode(plan_bytes, err);
-    return plan ? core_restore_job(context, job, plan, err) : ERR_CORRUPT;
-}
-
-static int take_task(void *context, const struct task_record *task, struct err *err)
-{
-    return core_restore_task(context, task, err);
-}
-
 static int rows_hash(struct store_reader *reader, const struct core_config *config, int64_t now_ms,
                      uint64_t *hash, struct err *err)
 {
-    cleanup_core struct core *core = core_new(config, err);
-    if (!core)
-        return err->code;
-    struct store_restore restore = {core, take_node, take_cluster, take_job, take_task};
-    cleanup_output struct output output;
-    output_init(&output);
-    struct job_id last_job;
-    struct attempt_id last_attempt;
-    int code = store_restore_counters(reader, &last_job, &last_attempt, err);
-    if (code == 0)
-        code = core_restore_counters(core, last_job, last_attempt);
-    if (code == 0)
-        code = store_restore(reader, &restore, err);
-    if (code == 0)
-        code = core_restore_finish(core, now_ms, &output, err);
+    const struct rows_core_ask ask = {.config = config, .now_ms = now_ms};
+    cleanup_core struct core *core = NULL;
+    int code = rows_core(reader, &ask, &core, err);
     if (code == 0)
         *hash = core_hash(core);
     return code;

@@ -1,11 +1,8 @@
 #include "server/batch.h"
 #include "base/err.h"
-#include "server/admission.h"
 #include "server/snapshot.h"
 #include "server/state.h"
 #include "sys/clock.h"
-
-enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one */
 
 /* The tasks that came and those that ended in this round. A report's reply may wait: it is the
  * barrier's from here on. */
@@ -96,26 +93,6 @@ int batch_commit(struct server *server, struct err *err)
     return 0;
 }
 
-/* Copying the core takes its time: no more than a tenth of it may go there. */
-static void batch_trial(struct server *server, struct server_mail *mail)
-{
-    struct core_thread *core = &server->core;
-    struct event *event = &mail->event;
-    int64_t begin_us = clock_monotonic_us();
-    struct err err = {0};
-    if (begin_us < core->trial_at_us) {
-        mail_refuse(mail, ERR_BUSY, "others try jobs just now: ask again");
-        return;
-    }
-    if (!admission_submit(server, mail))
-        return;
-    event->now_ms = core_thread_now(server);
-    event->random = core_thread_random();
-    int code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
-    core->trial_at_us = clock_monotonic_us() + TRIAL_REST * (clock_monotonic_us() - begin_us);
-    mail_answer(mail, &(struct service_answer){.code = code, .path = err.path, .text = err.text});
-}
-
 static void batch_answer(struct server *server)
 {
     struct core_thread *core = &server->core;
@@ -136,9 +113,7 @@ static void batch_answer(struct server *server)
                                   .code = mail->change.code,
                                   .path = "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
-        else if (mail->kind == MAIL_TRIAL)
-            batch_trial(server, mail);
-        else if (mail->reply.done && mail->kind != MAIL_SNAPSHOT)
+        else if (mail->reply.done && mail->kind != MAIL_SNAPSHOT && mail->kind != MAIL_TRIAL)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }
 }
@@ -202,6 +177,10 @@ static void batch_end(struct server *server)
         struct server_mail *mail = core->batch[i];
         if (mail->kind == MAIL_SNAPSHOT) {
             snapshots_add(&core->snapshots, mail);
+            continue;
+        }
+        if (mail->kind == MAIL_TRIAL) {
+            trials_take(server->trials, mail);
             continue;
         }
         if (mail->is_request)

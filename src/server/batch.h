@@ -21,7 +21,7 @@ void batch_begin(struct core_thread *core);
 int batch_commit(struct server *server, struct err *err);
 
 /* What follows a commit: commands, answers, and whoever watches is woken; frees the mails. Those
- * that ask for a snapshot wait for it (snapshot.h). */
+ * that ask for a snapshot wait for it (snapshot.h), and dry runs go to their thread (trial.h). */
 void batch_carry_out(struct server *server);
 
 /* Of these, the commands alone. */

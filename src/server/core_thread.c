@@ -175,7 +175,7 @@ void core_thread_take(struct server *server, struct server_mail *mail)
     case MAIL_CHANGE:   /* within the transaction */
     case MAIL_BARRIER:  /* when all records of the round are known */
     case MAIL_SNAPSHOT: /* between the rounds that follow */
-    case MAIL_TRIAL:    /* after it */
+    case MAIL_TRIAL:    /* on another thread, after the round */
         break;
     }
 }

@@ -21,7 +21,7 @@ enum mail_kind {
     MAIL_CONFIG,   /* the configuration was read again */
     MAIL_SNAPSHOT, /* what HiveD's state and the use of nodes are */
     MAIL_BARRIER,  /* a task has come */
-    MAIL_TRIAL,    /* a submission, to a copy of the core */
+    MAIL_TRIAL,    /* a submission, to a core of the rows (trial.h) */
 };
 
 struct server_mail {

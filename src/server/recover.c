@@ -41,6 +41,14 @@ int server_nodes_restore(struct server *server, struct err *err)
     return code;
 }
 
+static int restore_counters(void *context, struct job_id last_job, struct attempt_id last_attempt,
+                            struct err *err)
+{
+    struct server *server = context;
+    (void)err;
+    return core_restore_counters(server->core.core, last_job, last_attempt);
+}
+
 static int restore_node(void *context, const struct node_record *node, struct err *err)
 {
     struct server *server = context;
@@ -113,18 +121,10 @@ static int restore_task(void *context, const struct task_record *task, struct er
 
 static int restore_rows(struct server *server, struct err *err)
 {
-    struct store_restore restore = {server, restore_node, restore_cluster, restore_job,
-                                    restore_task};
-    struct core_thread *core = &server->core;
-    struct job_id last_job;
-    struct attempt_id last_attempt;
-    int code = store_restore_counters(core->reader, &last_job, &last_attempt, err);
-    core->running.count = 0;
-    if (code == 0)
-        code = core_restore_counters(core->core, last_job, last_attempt);
-    if (code == 0)
-        code = store_restore(core->reader, &restore, err);
-    return code;
+    struct store_restore restore = {server,          restore_counters, restore_node,
+                                    restore_cluster, restore_job,      restore_task};
+    server->core.running.count = 0;
+    return store_restore(server->core.reader, &restore, err);
 }
 
 int server_clock_restore(struct server *server, struct err *err)

@@ -153,6 +153,8 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     if (code == 0)
         code = notify_watch_start(server->notify_watch, err);
     if (code == 0)
+        code = trials_new(server, &server->trials, err);
+    if (code == 0)
         code = engines_keep(server, err);
     if (code < 0) {
         server_free(server);
@@ -208,6 +210,7 @@ void server_stop(struct server *server)
     hang_watch_stop(server->hang_watch);
     use_watch_stop(server->use_watch);
     core_thread_join(server);
+    trials_stop(server->trials); /* nobody hands it more */
     launcher_stop(server->launcher);
 }
 
@@ -244,6 +247,7 @@ void server_free(struct server *server)
     launcher_free(server->launcher);
     alert_watch_free(server->alert_watch);
     notify_watch_free(server->notify_watch);
+    trials_free(server->trials);
     hang_watch_free(server->hang_watch);
     use_watch_free(server->use_watch);
     barrier_table_free(server->barriers);

@@ -23,6 +23,7 @@
 #include "server/notify_watch.h"
 #include "server/server.h"
 #include "server/snapshot.h"
+#include "server/trial.h"
 #include "server/use_watch.h"
 #include "store/read.h"
 #include "sys/key_file.h"
@@ -74,7 +75,6 @@ struct core_thread {
     int64_t wake_ms;                             /* the core's time of its timer; 0 none */
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
-    int64_t trial_at_us;                         /* monotonic: no trial of a job before */
     struct snapshots snapshots;
     struct store_reader *reader;
     struct leftover_list {
@@ -101,6 +101,7 @@ struct server {
     struct use_watch *use_watch;
     struct alert_watch *alert_watch;
     struct notify_watch *notify_watch;
+    struct trials *trials;
     struct barrier_table *barriers; /* the core thread's */
     struct notice_book *notices;    /* likewise */
     _Atomic uint16_t api_port;      /* 0: not known yet */

@@ -465,10 +465,12 @@ bool store_account_is_sole(const struct store_accounts *accounts, struct job_id 
 int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
                   struct text *value, struct err *err);
 
-/* What a restart needs, in this order; called before others use the store. Each visit gets memory
- * that lives for that call only. */
+/* What a core is made of, in this order and of one instant: others may use the store meanwhile.
+ * Each visit gets memory that lives for that call only. */
 struct store_restore {
     void *context;
+    int (*counters)(void *context, struct job_id last_job, struct attempt_id last_attempt,
+                    struct err *err);
     int (*node)(void *context, const struct node_record *node, struct err *err);
     int (*cluster)(void *context, const struct cluster_record *cluster, struct err *err);
     int (*job)(void *context, const struct job_record *job, struct text plan_bytes,
@@ -479,8 +481,9 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err);
 /* The time of the last event that was stored; 0: none. */
 int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err *err);
-/* Nodes, virtual clusters that are closed, then live jobs by id (and ended ones with held
- * containers), then the tasks of their current attempts. Ends with the first error of a visit. */
+/* The last numbers that were given, nodes, virtual clusters that are closed, then live jobs by id
+ * (and ended ones with held containers), then the tasks of their current attempts. Ends with the
+ * first error of a visit. */
 int store_restore(struct store_reader *reader, const struct store_restore *restore,
                   struct err *err);
 

@@ -265,6 +265,16 @@ static int restore_clusters(struct store_reader *reader, const struct store_rest
     return code;
 }
 
+static int restore_counters(struct store_reader *reader, const struct store_restore *restore,
+                            struct err *err)
+{
+    assert(restore->counters);
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+    int code = store_restore_counters(reader, &last_job, &last_attempt, err);
+    return code < 0 ? code : restore->counters(restore->context, last_job, last_attempt, err);
+}
+
 int store_restore(struct store_reader *reader, const struct store_restore *restore, struct err *err)
 {
     assert(reader->session.db);
@@ -273,7 +283,9 @@ int store_restore(struct store_reader *reader, const struct store_restore *resto
         return code;
     cleanup_arena struct arena arena;
     arena_init(&arena);
-    code = restore_nodes(reader, restore, &arena, err);
+    code = restore_counters(reader, restore, err);
+    if (code == 0)
+        code = restore_nodes(reader, restore, &arena, err);
     if (code == 0)
         code = restore_clusters(reader, restore, &arena, err);
     if (code == 0)

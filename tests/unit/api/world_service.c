@@ -143,7 +143,11 @@ static int on_trial(void *context, const struct service_submission *submission,
     int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
     if (!failed) {
         reading.event.now_ms = world->now_ms;
-        int code = core_trial(world->core, &reading.event, arena, trial, &refusal);
+        struct core *copy = core_copy(world->core);
+        while (!core_trial_prepare(copy, world->now_ms))
+            ;
+        int code = core_trial(copy, &reading.event, arena, trial, &refusal);
+        core_free(copy);
         struct service_answer answer = {.code = code, .path = refusal.path, .text = refusal.text};
         reply.done(reply.context, &answer);
     }

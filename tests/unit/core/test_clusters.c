@@ -226,7 +226,7 @@ static void a_dry_run_says_it(void **state)
     cleanup_arena struct arena arena;
     arena_init(&arena);
     struct core_trial trial;
-    assert_int_equal(core_trial(world.core, &event, &arena, &trial, NULL), 0);
+    assert_int_equal(world_trial(&world, &event, &arena, &trial, NULL), 0);
     assert_false(trial.is_placed);
     assert_non_null(strstr(trial.reason, "virtual cluster default is closed by admin"));
     world_release(&world);

@@ -294,7 +294,7 @@ static void trial_is_asked(struct world *world)
                           .now_ms = world->now_ms,
                           .user = plan.user,
                           .submit = {.plan = plan_copy(&plan)}};
-    assert_int_equal(core_trial(world->core, &event, &arena, &trial, &err), 0);
+    assert_int_equal(world_trial(world, &event, &arena, &trial, &err), 0);
     assert_false(trial.is_placed);
     assert_non_null(strstr(trial.reason, "room is held back"));
 }

@@ -21,7 +21,7 @@ static int try_job(struct world *world, const char *name, uint32_t instances, ui
                           .now_ms = world->now_ms,
                           .user = plan.user,
                           .submit = {.plan = plan_copy(&plan)}};
-    return core_trial(world->core, &event, &arena, trial, err);
+    return world_trial(world, &event, &arena, trial, err);
 }
 
 static void a_job_that_fits(void **state)
@@ -113,7 +113,7 @@ static void a_gang_in_steps(void **state)
                               .now_ms = world.now_ms,
                               .user = plan.user,
                               .submit = {.plan = plan_copy(&plan)}};
-        assert_int_equal(core_trial(world.core, &event, &arena, &trial, &err), 0);
+        assert_int_equal(world_trial(&world, &event, &arena, &trial, &err), 0);
         assert_true(trial.is_placed);
         assert_int_equal(trial.task_count, 2);
         plan.name = "gang";

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "core/rows.h"
 #include "core/state.h"
+#include "core/trial.h"
 
 void world_init(struct world *world, const char *policy)
 {
@@ -366,4 +367,17 @@ void world_two_clusters_init(struct world *world)
     world_node(world, "n1", 8, 4);
     world_node(world, "n2", 8, 4);
     world_reconfigure(world, world_two_clusters);
+}
+
+int world_trial(struct world *world, struct event *submit, struct arena *arena,
+                struct core_trial *trial, struct err *err)
+{
+    enum { STEPS_MAX = 4000 };
+    struct core *copy = core_copy(world->core);
+    uint32_t steps = 0;
+    while (!core_trial_prepare(copy, submit->now_ms))
+        assert(++steps < STEPS_MAX);
+    int code = core_trial(copy, submit, arena, trial, err);
+    core_free(copy);
+    return code;
 }

@@ -56,6 +56,12 @@ uint32_t world_pass_end(struct world *world);
 /* With more than the simple ones: of this priority, and what else its plan says. */
 uint32_t world_submit_for(struct world *world, const char *name, int32_t priority, uint32_t gpu,
                           uint64_t limit_s);
+/* What would become of it: a copy of the core is asked. */
+struct core_trial;
+struct arena;
+struct err;
+int world_trial(struct world *world, struct event *submit, struct arena *arena,
+                struct core_trial *trial, struct err *err);
 int world_recall(struct world *world, uint32_t job, struct text extra, const struct plan *plan);
 uint32_t world_submit_role(struct world *world, const char *name, int32_t priority,
                            struct plan_role role);

@@ -12,7 +12,7 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool is_holding, is_held;
+    bool is_holding, is_held, is_holding_restores, is_restore_held;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], attempt_code, job_code;
     struct memory *memory;
@@ -25,6 +25,10 @@ int __real_store_open_with(const char *directory, const struct store_opening *op
                            struct store **store, struct err *err);
 int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
                            struct store **store, struct err *err);
+int __real_store_restore(struct store_reader *reader, const struct store_restore *restore,
+                         struct err *err);
+int __wrap_store_restore(struct store_reader *reader, const struct store_restore *restore,
+                         struct err *err);
 int64_t __real_clock_unix_ms(void);
 int64_t __wrap_clock_unix_ms(void);
 int64_t __real_clock_boot_ms(void);
@@ -95,6 +99,19 @@ int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct
     return __real_store_job_read(reader, job, arena, row, err);
 }
 
+int __wrap_store_restore(struct store_reader *reader, const struct store_restore *restore,
+                         struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_restore_held = true;
+    pthread_cond_broadcast(&faults.moved);
+    while (faults.is_holding_restores)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    faults.is_restore_held = false;
+    pthread_mutex_unlock(&faults.lock);
+    return __real_store_restore(reader, restore, err);
+}
+
 static int64_t shifted(int64_t real_ms, const int64_t *by_ms)
 {
     pthread_mutex_lock(&faults.lock);
@@ -151,6 +168,29 @@ void commits_release(void)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void restores_hold(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_holding_restores = true;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void restores_await_held(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    while (!faults.is_restore_held)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void restores_release(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_holding_restores = false;
+    pthread_cond_broadcast(&faults.moved);
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void commits_script(const int *codes, unsigned count)
 {
     pthread_mutex_lock(&faults.lock);
@@ -186,6 +226,7 @@ void jobs_unreadable(int code)
 void faults_clear(void)
 {
     commits_release();
+    restores_release();
     commits_script(NULL, 0);
     attempts_unreadable(0);
     jobs_unreadable(0);

@@ -18,6 +18,11 @@ void commits_hold(void);
 void commits_await_held(void);
 void commits_release(void);
 
+/* Whoever makes a core of the rows waits, before it reads the first one. */
+void restores_hold(void);
+void restores_await_held(void);
+void restores_release(void);
+
 /* What becomes of the next commits, one by one: 0 is stored, ERR_* is refused and stores nothing.
  */
 enum { COMMIT_CODES_MAX = 16 };
