@@ -344,8 +344,7 @@ static void job_taken(struct barriers *barriers, struct job_id job, const struct
 {
     for (int kind = 0; kind < BARRIER_KINDS; kind++) {
         struct barrier *barrier = barrier_find(barriers, job, (enum barrier_kind)kind);
-        if (barrier &&
-            (!row || row->attempt != barrier->attempt || row->state >= LIFE_DELETION_PENDING))
+        if (barrier && (!row || attempt_ends(barrier, row)))
             barrier_drop(barriers, barrier, output);
     }
     if (!row)

@@ -94,7 +94,7 @@ void cluster_close_event(struct core *core, const struct event *event)
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
-    const char *user = event->user && *event->user ? event->user : "the platform";
+    const char *user = *event->user ? event->user : "the platform";
     closing_put(core, name, &(struct node_closing){true, user, why, core->now_ms});
     const struct cluster_record *closed = cluster_closed(core, name);
     core_trace(core, "%s", cluster_closed_text(closed, &core->scratch));

@@ -428,7 +428,7 @@ void node_cordon_event(struct core *core, const struct event *event)
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
-    const char *user = event->user && *event->user ? event->user : "the platform";
+    const char *user = *event->user ? event->user : "the platform";
     const struct node_closing closing = {true, user, why, core->now_ms};
     node_closing_copy(&node->closing, &closing);
     core_trace(core, "node %s: cordoned by %s, with %u tasks%s%s", node->facts.name, user,

@@ -15,19 +15,14 @@
 #include "core/shadow.h"
 #include "core/state.h"
 
-static const char *kept(struct arena *arena, const char *string)
-{
-    return string ? arena_copy(arena, text_of(string)) : "";
-}
-
 static struct core_trial_task task_of(struct arena *arena, const struct task_record *task)
 {
     uint16_t *gpus = ARENA_ARRAY(arena, uint16_t, task->gpu_count + 1);
     for (size_t i = 0; i < task->gpu_count; i++)
         gpus[i] = task->gpus[i];
     return (struct core_trial_task){
-        .role = kept(arena, task->role_name),
-        .node = kept(arena, task->node),
+        .role = arena_copy(arena, text_of(task->role_name)),
+        .node = arena_copy(arena, text_of(task->node)),
         .index = task->task.index,
         .gpus = gpus,
         .gpu_count = task->gpu_count,
@@ -43,7 +38,7 @@ static void records_read(const struct output *output, struct job_id job, struct 
     for (size_t i = 0; i < output->records.count; i++) {
         const struct record *record = &output->records.items[i];
         if (record->kind == RECORD_JOB && record->job.id.v == job.v)
-            trial->reason = kept(arena, record->job.reason);
+            trial->reason = arena_copy(arena, text_of(record->job.reason));
         if (record->kind != RECORD_TASK || record->task.job.v != job.v || !record->task.attempt.v)
             continue;
         const uint64_t key = ((uint64_t)record->task.task.role << 16 | record->task.task.index) + 1;
@@ -111,8 +106,7 @@ int core_trial(struct core *core, struct event *submit, struct arena *arena,
     assert(output.answers.count == 1);
     const struct answer *answer = &output.answers.items[0];
     if (answer->code)
-        code = err_fail(err, answer->code, answer->path ? answer->path : "", "%s",
-                        answer->text ? answer->text : "");
+        code = err_fail(err, answer->code, answer->path, "%s", answer->text);
     if (!code) {
         records_read(&output, answer->job, arena, trial);
         victims_read(&output, arena, trial);

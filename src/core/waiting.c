@@ -122,21 +122,28 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
     return is_starving ? WAITING_STARVING : WAITING_QUEUED;
 }
 
-/* Its state before the change: a pause may be over whose timer comes later in this step. */
-static enum waiting_state waiting_now(const struct core *core, const struct core_job *job)
-{
-    assert((unsigned)job->waiting < WAITING_STATES);
-    if (core->now_ms < job->life.preempt_after_ms)
-        return job->waiting;
-    return job->waiting == WAITING_PAUSED            ? WAITING_QUEUED
-           : job->waiting == WAITING_PAUSED_STARVING ? WAITING_STARVING
-                                                     : job->waiting;
-}
+/* A pause may be over whose timer comes later in this step: what its state is by then. */
+static const enum waiting_state unpaused[WAITING_STATES] = {
+    [WAITING_NOT] = WAITING_NOT,
+    [WAITING_QUEUED] = WAITING_QUEUED,
+    [WAITING_STARVING] = WAITING_STARVING,
+    [WAITING_PLACING] = WAITING_PLACING,
+    [WAITING_PLACING_STARVING] = WAITING_PLACING_STARVING,
+    [WAITING_PREEMPTING] = WAITING_PREEMPTING,
+    [WAITING_PREEMPTING_STARVING] = WAITING_PREEMPTING_STARVING,
+    [WAITING_PAUSED] = WAITING_QUEUED,
+    [WAITING_PAUSED_STARVING] = WAITING_STARVING,
+    [WAITING_STARTING] = WAITING_STARTING,
+};
 
 void waiting_changed(struct core *core, struct core_job *job, enum waiting_cause cause)
 {
     const enum waiting_state to = waiting_state(core, job);
-    assert(waiting_can_change(cause, waiting_now(core, job), to));
+    assert((unsigned)job->waiting < WAITING_STATES);
+    assert(waiting_can_change(
+        cause, core->now_ms < job->life.preempt_after_ms ? job->waiting : unpaused[job->waiting],
+        to));
     (void)cause;
+    (void)unpaused;
     job->waiting = to;
 }

@@ -232,6 +232,19 @@ static void a_dry_run_says_it(void **state)
     world_release(&world);
 }
 
+static void it_may_be_closed_by_nobody_in_particular(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    struct event event = {
+        .kind = EVENT_CLUSTER_CLOSE, .user = "", .cluster = {.name = "default", .reason = ""}};
+    world_step(&world, &event);
+    assert_int_equal(world_answer(&world)->code, 0);
+    assert_string_equal(cluster_row(&world)->closing.by, "the platform");
+    world_release(&world);
+}
+
 static void it_stays_closed_over_a_restart(void **state)
 {
     (void)state;
@@ -304,6 +317,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_starving_job_keeps_no_room),
     cmocka_unit_test(a_preempting_job_gives_back_what_it_holds),
     cmocka_unit_test(a_dry_run_says_it),
+    cmocka_unit_test(it_may_be_closed_by_nobody_in_particular),
     cmocka_unit_test(it_stays_closed_over_a_restart),
     cmocka_unit_test(many_classes_are_told_in_steps),
 };

@@ -56,9 +56,9 @@ static void test_config(void **state)
 static void configurations_are_checked(void **state)
 {
     (void)state;
-    enum { WRONG = 6 };
-    static const char *const paths[WRONG] = {"ports", "blame",           "policy",
-                                             "",      "physicalCluster", "retryPause"};
+    enum { WRONG = 8 };
+    static const char *const paths[WRONG] = {"ports",           "blame",      "policy", "",
+                                             "physicalCluster", "retryPause", "order",  "order"};
     struct core_config wrong[WRONG];
     for (size_t i = 0; i < WRONG; i++)
         core_config_default(&wrong[i]);
@@ -68,6 +68,8 @@ static void configurations_are_checked(void **state)
     wrong[3].placement_document = TEXT("a: [");
     wrong[4].placement_document = TEXT("physicalCluster: 7\nvirtualClusters: {}\n");
     wrong[5].retry_pause_first_s = wrong[5].retry_pause_max_s + 1;
+    wrong[6].order = "nonsense";
+    wrong[7].order = NULL;
     for (size_t i = 0; i < WRONG; i++) {
         struct err err = {0};
         assert_null(core_new(&wrong[i], &err));

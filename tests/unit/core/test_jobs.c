@@ -415,7 +415,29 @@ static void a_scale_to_what_has_ended_ends_the_job(void **state)
     world_release(&world);
 }
 
+/* What a quota counts: instances that are added, each with its GPUs. */
+static void gpus_that_a_scaling_adds(void **state)
+{
+    (void)state;
+    struct world world;
+    struct plan_role roles[] = {world_role("worker", 2, 1, 3), world_role("server", 1, 1, 0)};
+    struct plan plan = world_plan_of("loose", roles);
+    plan.role_count = 2;
+    plan.is_gang = false;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 8);
+    const struct job_id job = {world_submit(&world, &plan)};
+    assert_int_equal(core_scale_gpus(world.core, job, 0, 5), 9);
+    assert_int_equal(core_scale_gpus(world.core, job, 0, 2), 0);
+    assert_int_equal(core_scale_gpus(world.core, job, 0, 1), 0);
+    assert_int_equal(core_scale_gpus(world.core, job, 1, 100), 0);
+    assert_int_equal(core_scale_gpus(world.core, job, 2, 5), 0); /* it has no such role … */
+    assert_int_equal(core_scale_gpus(world.core, (struct job_id){job.v + 1}, 0, 5), 0);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(gpus_that_a_scaling_adds),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_stop),
     cmocka_unit_test(test_start_again),

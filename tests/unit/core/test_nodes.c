@@ -259,6 +259,20 @@ static void told_at_each_level(void **state)
     world_release(&world);
 }
 
+static void a_node_may_be_cordoned_by_nobody_in_particular(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    struct event event = {
+        .kind = EVENT_NODE_CORDON, .user = "", .node = {.name = "n1", .reason = ""}};
+    world_step(&world, &event);
+    assert_int_equal(world_answer(&world)->code, 0);
+    assert_string_equal(world_node_row(&world)->closing.by, "the platform");
+    world_release(&world);
+}
+
 /* A job that waits because of it is told who cordoned the node, why, and since when. */
 static void who_waits_is_told_of_the_cordon(void **state)
 {
@@ -514,6 +528,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lost_node_keeps_its_reason),
     cmocka_unit_test(nodes_beside_the_cells_are_named),
     cmocka_unit_test(told_at_each_level),
+    cmocka_unit_test(a_node_may_be_cordoned_by_nobody_in_particular),
     cmocka_unit_test(who_waits_is_told_of_the_cordon),
     cmocka_unit_test(a_remark_does_not_hide_the_blame),
     cmocka_unit_test(nodes_that_are_not_used_are_named),

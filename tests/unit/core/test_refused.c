@@ -195,6 +195,26 @@ static void a_task_that_was_moved_is_ended_there(void **state)
 }
 
 /* One that ends for another reason keeps that reason. */
+/* Not every engine says why. */
+static void a_refusal_may_give_no_reason(void **state)
+{
+    (void)state;
+    struct world world;
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    struct plan plan = plan_without_budget("gang", &role);
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    world_submit(&world, &plan);
+    world_step(&world, &(struct event){.kind = EVENT_TASK_REFUSED, .task = {.attempt = {1}}});
+    assert_true(world_has_story(&world, "TaskRefused", "refused it"));
+    assert_false(world_has_story(&world, "TaskRefused", "refused it:"));
+    /* it has ended by that: told again, nothing happens */
+    world_step(&world, &(struct event){.kind = EVENT_TASK_REFUSED, .task = {.attempt = {1}}});
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    assert_int_equal(world_story_count(&world, "TaskRefused"), 0);
+    world_release(&world);
+}
+
 static void a_job_that_stops_stays_stopped(void **state)
 {
     (void)state;
@@ -217,6 +237,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(others_avoid_the_node_for_a_while),
     cmocka_unit_test(what_a_node_refused_outlives_a_restart),
     cmocka_unit_test(a_task_that_was_moved_is_ended_there),
+    cmocka_unit_test(a_refusal_may_give_no_reason),
     cmocka_unit_test(a_job_that_stops_stays_stopped),
 };
 UNIT_FILE(tests, NULL, NULL);

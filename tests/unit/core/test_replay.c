@@ -77,6 +77,51 @@ static void a_replay_follows_over_restarts(void **state)
     world_release(&world);
 }
 
+static void replay_do(struct replay *replay, struct event event)
+{
+    struct output output;
+    struct err err;
+    output_init(&output);
+    event.user = "";
+    event.now_ms = WORLD_START_MS;
+    event.request = 1;
+    assert_int_equal(replay_step(replay, &event, &output, &err), 0);
+    output_release(&output);
+}
+
+/* The rows are found by their numbers, also beyond those that an epoch passes over. */
+static void numbers_are_passed_over(void **state)
+{
+    (void)state;
+    struct replay replay;
+    struct core_config config;
+    core_config_default(&config);
+    config.policy = "first-fit";
+    replay_init(&replay);
+    struct event restore = {.kind = EVENT_RESTORE, .config = &config};
+    const struct event node = {
+        .kind = EVENT_NODE,
+        .node = {.name = "n1", .address = "a", .cpu = 8, .memory_mib = 8000, .is_healthy = true}};
+    replay_do(&replay, restore);
+    replay_do(&replay, node);
+    replay_do(&replay, submission("one", 0));
+    replay_do(&replay, submission("two", 0));
+    restore.last_job.v = 1000000;
+    restore.last_attempt.v = 1000000000;
+    replay_do(&replay, restore);
+    replay_do(&replay, submission("three", 0));
+    replay_do(&replay, (struct event){.kind = EVENT_TASK_STARTED, .task = {.attempt = {2}}});
+    assert_int_equal(rows_job_count(replay.rows), 3);
+    assert_int_equal(rows_job(replay.rows, 2)->id, 1000001);
+    const uint64_t hash = core_hash(replay.core);
+    restore.last_job.v = 1000001;
+    restore.last_attempt.v = 1000000001;
+    replay_do(&replay, restore); /* of the rows, those of before the epoch as well */
+    assert_true(core_hash(replay.core) == hash);
+    assert_int_equal(rows_open_attempts(replay.rows), 0);
+    replay_release(&replay);
+}
+
 static void a_log_without_its_beginning_is_refused(void **state)
 {
     (void)state;
@@ -111,6 +156,7 @@ static void a_configuration_that_is_none_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_replay_follows_over_restarts),
+    cmocka_unit_test(numbers_are_passed_over),
     cmocka_unit_test(a_log_without_its_beginning_is_refused),
     cmocka_unit_test(a_configuration_that_is_none_is_refused),
 };

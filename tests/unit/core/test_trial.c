@@ -84,6 +84,27 @@ static void a_job_that_preempts(void **state)
     world_release(&world);
 }
 
+/* Each of its tasks is told to end, and the job is named once. */
+static void a_victim_of_several_tasks(void **state)
+{
+    (void)state;
+    struct world world;
+    struct core_trial trial;
+    struct err err;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    struct plan_role role = world_role("worker", 2, 1, 2);
+    struct plan plan = world_plan_of("low", &role);
+    plan.priority = -1;
+    plan.is_gang = false;
+    uint32_t low = world_submit(&world, &plan);
+    assert_int_equal(try_job(&world, "high", 1, 4, 100, &trial, &err), 0);
+    assert_false(trial.is_placed);
+    assert_int_equal(trial.victim_count, 1);
+    assert_int_equal(trial.victims[0].v, low);
+    world_release(&world);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -156,10 +177,8 @@ static int teardown(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_job_that_fits),
-    cmocka_unit_test(a_job_that_is_refused),
-    cmocka_unit_test(a_job_that_preempts),
-    cmocka_unit_test(a_gang_in_steps),
-    cmocka_unit_test(behind_large_groups_that_have_ended),
+    cmocka_unit_test(a_job_that_fits),     cmocka_unit_test(a_job_that_is_refused),
+    cmocka_unit_test(a_job_that_preempts), cmocka_unit_test(a_victim_of_several_tasks),
+    cmocka_unit_test(a_gang_in_steps),     cmocka_unit_test(behind_large_groups_that_have_ended),
 };
 UNIT_FILE(tests, setup, teardown);
