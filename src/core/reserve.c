@@ -268,7 +268,7 @@ static const struct core_job *starving_find(struct core *core, const struct room
                                             bool *is_later)
 {
     const struct core_job *job = question->job;
-    const uint32_t work_end = core->pass.work + core->slice;
+    const uint32_t work_begin = core->pass.work;
     *is_later = false;
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
@@ -287,7 +287,7 @@ static const struct core_job *starving_find(struct core *core, const struct room
         }
         if (ends_before(core, job, reservation))
             continue;
-        const enum room_answer answer = room_ask(core, reservation, question, work_end);
+        const enum room_answer answer = room_ask(core, reservation, question, work_begin);
         *is_later = answer == ROOM_ASKED;
         if (*is_later)
             return NULL;

@@ -14,7 +14,11 @@
 enum {
     PIECES_MAX = 256, /* of one search, when nodes change at each step */
     ROUNDS_MAX = 16,  /* in each of which others end in the copy */
-    AGAIN_MAX = 4,    /* questions of one part in steps, as other places were found meanwhile */
+    /* Questions of one part, as other places were found meanwhile: so many with the slice of every
+     * step, then with twice as much in a step each time, and after so many there is no answer */
+    AGAIN_SAME = 4,
+    AGAIN_MAX = 20,
+    WORK_MAX = 4096, /* of a step, when its slice has grown: about a millisecond */
     /* in units of core->pass.work */
     WORK_OF_SEARCH = 16,
     WORK_OF_COMMIT = 16, /* and of its undoing */
@@ -108,6 +112,17 @@ static void room_begin(struct core *core, const struct room_question *question)
         .avoid = mem_copy_array(request->avoid, request->avoid_count, sizeof *request->avoid),
         .avoid_count = request->avoid_count,
         .starving = NONE};
+}
+
+/* What a step may do of the question. It grows when the question has begun anew often: the fewer
+ * steps it takes, the less happens between them. */
+static uint32_t step_work(const struct core *core)
+{
+    const uint32_t again = core->room.again;
+    if (again < AGAIN_SAME || core->slice >= WORK_MAX)
+        return core->slice;
+    const uint64_t work = (uint64_t)core->slice << (again - AGAIN_SAME + 1);
+    return work < WORK_MAX ? (uint32_t)work : WORK_MAX;
 }
 
 /* The same request as ever. False: the job has been scaled since. */
@@ -313,10 +328,11 @@ static void shadow_is_gone(struct core *core)
     room->stage = ROOM_KNOWN;
 }
 
-void room_go_on(struct core *core, uint32_t work_end)
+void room_go_on(struct core *core, uint32_t work_begin)
 {
     struct room *room = &core->room;
-    assert(room_is_asked(core));
+    assert(room_is_asked(core) && room->again <= AGAIN_MAX);
+    const uint32_t work_end = work_begin + step_work(core);
     do {
         if (!room->job)
             room_end(room);
@@ -376,12 +392,14 @@ static enum room_answer answer_of(struct room *room, const struct reservation *r
 }
 
 enum room_answer room_ask(struct core *core, const struct reservation *reservation,
-                          const struct room_question *question, uint32_t work_end)
+                          const struct room_question *question, uint32_t work_begin)
 {
     struct room *room = &core->room;
     assert(!room_is_asked(core) && question->request->task_count > 0);
     if (!is_same(core, question))
         room_begin(core, question);
+    if (room->again > AGAIN_MAX)
+        return ROOM_FOR_ONE; /* as far as one can say: it is asked anew when something is freed */
     const enum room_answer known = answer_of(room, reservation);
     if (known != ROOM_ASKED)
         return known;
@@ -395,7 +413,7 @@ enum room_answer room_ask(struct core *core, const struct reservation *reservati
         room->stage = ROOM_SEARCH;
         room->shadow->ops->cancel(room->shadow, room->group);
     }
-    room_go_on(core, room->again < AGAIN_MAX ? work_end : UINT32_MAX);
+    room_go_on(core, work_begin);
     if (!room_is_asked(core) || room->slots || !question->slots)
         return room_is_asked(core) ? ROOM_ASKED : answer_of(room, reservation);
     room->slots = placement_slots_copy(question->slots, question->slot_count);

@@ -22,9 +22,10 @@ enum room_answer {
     ROOM_ASKED, /* it is known in a later step: then the same is asked again */
 };
 
-/* Until core->pass.work is so much; at least one piece. */
+/* A slice of it from `work_begin` of core->pass.work on, more when it has begun anew often; at
+ * least one piece. ROOM_FOR_ONE as well when other places have been found too often. */
 enum room_answer room_ask(struct core *core, const struct reservation *reservation,
-                          const struct room_question *question, uint32_t work_end);
+                          const struct room_question *question, uint32_t work_begin);
 /* The question has all of its answers. */
 void room_forget(struct core *core);
 
@@ -33,7 +34,7 @@ static inline bool room_is_asked(const struct core *core)
 {
     return core->room.stage != ROOM_NONE && core->room.stage != ROOM_KNOWN;
 }
-void room_go_on(struct core *core, uint32_t work_end);
+void room_go_on(struct core *core, uint32_t work_begin);
 /* Has the job of it been stopped, or does it do without? */
 void room_settle(struct core *core);
 

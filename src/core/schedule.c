@@ -369,7 +369,7 @@ static bool gang_goes_on(struct core *core)
         return true;
     }
     if (room_is_asked(core) && !placer_is_renewing(core)) {
-        room_go_on(core, core->slice);
+        room_go_on(core, 0);
         return true;
     }
     const bool must_start = renewal_waits(core); /* then the placer's other work is another's */

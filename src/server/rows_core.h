@@ -20,8 +20,8 @@ struct rows_core_ask {
     const _Atomic bool *is_ending; /* when it becomes true that is the end; NULL: it never does */
 };
 
-/* Costs as much memory and time as a restart. The core is the caller's; NULL on errors. ERR_UNAVAILABLE: the server is ending; others as of the store and the
- * core. */
+/* Costs as much memory and time as a restart. The core is the caller's; NULL on errors.
+ * ERR_UNAVAILABLE: the server is ending; others as of the store and the core. */
 int rows_core(struct store_reader *reader, const struct rows_core_ask *ask, struct core **core,
               struct err *err);
 

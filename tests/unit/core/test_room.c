@@ -4,10 +4,13 @@
 #include "unit.h"
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/jobs.h"
+#include "core/queue.h"
 #include "core/room.h"
 #include "core/state.h"
 #include "core/trial.h"
@@ -465,7 +468,63 @@ static void other_places_are_asked_for_so_often(void **state)
     }
 }
 
+/* The one that starves has so many tasks that no step may ask for all of them. */
+static void tasks_starve(struct world *world, const char *policy)
+{
+    enum { NODES = 60, NODE_TASKS = 100 };
+    char name[16];
+    world_init(world, policy);
+    for (int i = 0; i < NODES; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        world_node(world, name, NODE_TASKS + 1, 0);
+    }
+    struct plan_role role = world_role("worker", NODES, NODE_TASKS, 0);
+    struct plan plan = world_plan_of("old", &role);
+    world_submit(world, &plan);
+    role = world_role("worker", NODES * NODE_TASKS, 1, 0);
+    role.port_count = 0;
+    plan = world_plan_of("big", &role);
+    world_submit(world, &plan);
+    world_pass_end(world);
+    world_timer(world, STARVES_MS);
+    world_pass_end(world);
+    assert_int_equal(world->core->reservations.count, 1);
+}
+
+/* However often it begins anew, no step does more than so much, and others wait no longer than for
+ * so many tries. When nothing happens any more, it starts. */
+static void no_step_asks_for_all_of_it(void **state)
+{
+    enum { WORK_MAX = 3 * 4096 }; /* with one piece more, and its undoing */
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        struct seen seen = {0};
+        tasks_starve(&world, policies[i]);
+        const uint32_t asking = submit(&world, "asking", 10, world_role("worker", 1, 1, 0));
+        assert_true(room_is_asked(world.core));
+        while (seen.steps < STEPS_MAX && world.core->placing.job + room_is_asked(world.core)) {
+            world.core->node_changes++; /* as good as one */
+            assert_true(world_pass_step(&world));
+            assert_true(world.core->pass.work <= WORK_MAX);
+            see(&world, &seen);
+            seen.steps++;
+        }
+        assert_true(seen.steps < STEPS_MAX);
+        assert_int_equal(seen.starts, 0);
+        const struct core_job *job = core_job_find(world.core, (struct job_id){asking});
+        const char *reason = queue_reason(
+            world.core->queue, queue_class_of(world.core->queue, core_job_slot(world.core, job)));
+        assert_non_null(strstr(reason, "room is held back for alice~big"));
+        world_node(&world, "more", 1, 0); /* something may be free */
+        steps_end(&world, &seen);
+        assert_int_equal(seen.starts, 1);
+        world_release(&world);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(no_step_asks_for_all_of_it),
     cmocka_unit_test(steps_answer_what_one_step_answers),
     cmocka_unit_test(what_ends_meanwhile_is_free),
     cmocka_unit_test(a_stopped_job_leaves_the_shadow_alone),
