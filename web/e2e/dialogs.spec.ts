@@ -32,6 +32,26 @@ test('no dialog has a barrier, and each closes with Escape', async ({ page }) =>
   expect(wrong).toEqual([])
 })
 
+test('every dialog can be closed by touch', async ({ page }) => {
+  test.setTimeout(900_000)
+  const wrong: string[] = []
+  for (const [path, open] of dialogsOf('en')) {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(path)
+    await settled(page)
+    await open(page)
+    const dialog = page.getByRole('dialog')
+    await expect(dialog).toBeVisible()
+    await page.setViewportSize({ width: 320, height: 640 })
+    const close = dialog.getByRole('button', { name: 'Close the dialog', exact: true })
+    const place = await close.boundingBox()
+    if (!place || place.width < 24 || place.height < 24) wrong.push(`${path}: its close button is too small`)
+    await close.click()
+    await expect(dialog).toBeHidden()
+  }
+  expect(wrong).toEqual([])
+})
+
 test('no menu has a barrier, and Escape gives the focus back to its button', async ({ page }) => {
   test.setTimeout(900_000)
   const wrong: string[] = []

@@ -324,6 +324,7 @@ const zh: Record<string, string> = {
   'Clear filters': '清除过滤',
   'Clone': '克隆',
   'Close': '关闭',
+  'Close the dialog': '关闭对话框',
   'Close a dialog or menu': '关闭对话框或菜单',
   'Cluster': '集群',
   'Colour by': '着色依据',

@@ -22,7 +22,7 @@ export function SignInAgain() {
     }
   }
   return (
-    <Dialog title={t('Your session has ended')} onClose={() => undefined /* there is nothing to go back to */}>
+    <Dialog title={t('Your session has ended')} onClose={null /* there is nothing to go back to */}>
       <form className="stack" onSubmit={(event) => void submit(event)}>
         <p>{t('Sign in again as {user}: this page stays as it is, with what you have typed.', { user })}</p>
         {error !== null && <ErrorNote error={error} />}

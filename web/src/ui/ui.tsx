@@ -106,7 +106,8 @@ const placeWatch = (notify: () => void) => {
 }
 const placeGet = () => toastPlaces.at(-1) ?? null
 
-export function Dialog({ title, onClose, wide, children }: { title: string; onClose: () => void; wide?: boolean; children: ReactNode }) {
+/** It can be closed, unless `onClose` is null: then one of its own buttons must be pressed. */
+export function Dialog({ title, onClose, wide, children }: { title: string; onClose: (() => void) | null; wide?: boolean; children: ReactNode }) {
   const ref = useRef<HTMLDialogElement>(null)
   const toasts = useRef<HTMLDivElement>(null)
   const id = useId()
@@ -134,20 +135,26 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        onClose?.()
       }}
       onClose={() => {
         // a browser lets nobody hold a second Escape back: it has closed what is still to be answered
         const dialog = ref.current
         if (!dialog || dialog.open) return
         dialog.showModal()
-        onClose()
+        onClose?.()
       }}
     >
       <div className="dialog-body">
         <h2 id={id}>{title}</h2>
         {children}
       </div>
+      {/* behind what the dialog asks: that has the focus first */}
+      {onClose && (
+        <button type="button" className="dialog-close" aria-label={t('Close the dialog')} title={t('Close the dialog')} onClick={onClose}>
+          ✕
+        </button>
+      )}
       <div ref={toasts} className="toasts" role="status" aria-atomic="false" />
     </dialog>
   )
