@@ -178,6 +178,37 @@ static int trial_answered(struct call *call)
     return 0;
 }
 
+/* Only the file, which may be asked as often as somebody stops typing: nothing is placed. */
+static int submit_check(struct call *call, const struct service_submission *submission)
+{
+    struct service *service = call->api->service;
+    call->answer_code =
+        service->check(service->context, submission, call->problems, &call->answer_err);
+    if (call->answer_code)
+        return submit_refused(call);
+    cleanup_buf struct buf warnings = BUF_INIT;
+    problems_print(call->problems, "job", &warnings);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    if (warnings.length)
+        json_key_text(&json, "warnings", text_trim(buf_as_text(&warnings)));
+    json_object_end(&json);
+    return 0;
+}
+
+/* Does a dry run say where the job would be placed? */
+static int wants_placement(struct call *call, bool is_trial, bool *is_wanted)
+{
+    const struct text given = exchange_query(call->exchange, "placement");
+    *is_wanted = !text_is(given, "false");
+    if (!given.at || (is_trial && (!*is_wanted || text_is(given, "true"))))
+        return 0;
+    return call_fail(call, ERR_INVALID, NULL, "placement",
+                     is_trial ? "placement must be true or false"
+                              : "placement goes with dryRun=true");
+}
+
 /* The job whose secrets stand for those that are masked in the file. */
 static int submit_secrets(struct call *call, struct service_submission *submission)
 {
@@ -212,16 +243,21 @@ static int submit(struct call *call)
     struct service *service = call->api->service;
     bool is_trial = call->is_trial = call_flag(call, "dryRun");
     struct service_submission submission = {.user = call->caller.auth.user};
-    int code = submit_source(call, &submission.source);
+    bool is_placed = true;
+    int code = wants_placement(call, is_trial, &is_placed);
+    if (!code)
+        code = submit_source(call, &submission.source);
     if (!code)
         code = submit_key(call, &submission.key);
     if (!code)
         code = submit_secrets(call, &submission);
     if (code)
         return code;
-    struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
     call->problems = ARENA_NEW(call->arena, struct problems);
     problems_init(call->problems, call->arena);
+    if (!is_placed)
+        return submit_check(call, &submission);
+    struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
     call->resume_state = trial;
     struct service_reply reply = call_suspend(call, is_trial ? trial_answered : submit_answered);
     struct err err = {0};

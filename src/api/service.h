@@ -139,6 +139,9 @@ struct service {
     int (*trial)(void *context, const struct service_submission *submission,
                  struct problems *problems, struct arena *arena, struct core_trial *trial,
                  struct service_reply reply, struct err *err);
+    /* What can be said of the file alone, without asking the core. Errors as submit. */
+    int (*check)(void *context, const struct service_submission *submission,
+                 struct problems *problems, struct err *err);
     /* Of the user's quota of submissions a minute, now. */
     int64_t (*submits_used)(void *context, const char *user);
     int (*act)(void *context, enum service_action action, const char *user, struct job_id job,

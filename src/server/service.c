@@ -280,6 +280,15 @@ static int service_trial(void *context, const struct service_submission *submiss
     return service_post(context, mail, err);
 }
 
+static int service_check(void *context, const struct service_submission *submission,
+                         struct problems *problems, struct err *err)
+{
+    struct server_mail *mail = NULL;
+    int code = submission_read(context, submission, problems, &mail, err);
+    mail_free(mail);
+    return code;
+}
+
 static int service_act(void *context, enum service_action action, const char *user,
                        struct job_id job, struct service_reply reply, struct err *err)
 {
@@ -799,6 +808,7 @@ void server_service_init(struct server *server)
         .submit = service_submit,
         .submits_used = service_submits_used,
         .trial = service_trial,
+        .check = service_check,
         .act = service_act,
         .scale = service_scale,
         .change = service_change,

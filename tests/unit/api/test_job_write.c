@@ -226,6 +226,29 @@ static void test_dry_run(void **state)
     assert_body(world, "ConflictJobError");
 }
 
+/* The file alone: it may be asked for whatever the cluster has, and whatever jobs there are. */
+static void test_check(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    const char *path = "/api/v2/jobs?dryRun=true&placement=false";
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("2")), 200);
+    assert_string_equal(buf_cstr(&world->body), "{}");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~dry", alice), 404);
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, "name: x\n"), 400);
+    assert_body(world, "InvalidProtocolError");
+    assert_body(world, "\"problems\":[{");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, TRIAL("1")), 202);
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("1")), 200);
+    /* a submission is never taken for a check, nor a check for a submission */
+    path = "/api/v2/jobs?placement=false";
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("1")), 400);
+    assert_body(world, "placement goes with dryRun=true");
+    path = "/api/v2/jobs?dryRun=true&placement=no";
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("1")), 400);
+    assert_body(world, "placement must be true or false");
+}
+
 /* As the first YAML format was submitted. */
 static void test_put(void **state)
 {
@@ -314,6 +337,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_submit_elsewhere, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_form, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_dry_run, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_check, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_put, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_tags, world_setup, world_teardown),
 };

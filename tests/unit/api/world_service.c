@@ -155,6 +155,17 @@ static int on_trial(void *context, const struct service_submission *submission,
     return failed;
 }
 
+static int on_check(void *context, const struct service_submission *submission,
+                    struct problems *problems, struct err *err)
+{
+    struct world *world = context;
+    struct reading reading;
+    world->secrets_job = submission->secrets_job;
+    int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
+    reading_end(&reading);
+    return failed;
+}
+
 static int on_act(void *context, enum service_action action, const char *user, struct job_id job,
                   struct service_reply reply, struct err *err)
 {
@@ -567,6 +578,7 @@ void world_service_init(struct world *world)
         .submit = on_submit,
         .submits_used = on_submits_used,
         .trial = on_trial,
+        .check = on_check,
         .act = on_act,
         .scale = on_scale,
         .change = on_change,
