@@ -10,4 +10,12 @@ const storage = {
   setItem: (key: string, value: string) => void store.set(key, value),
   removeItem: (key: string) => void store.delete(key),
 }
-Object.assign(globalThis, { sessionStorage: storage, localStorage: storage, BroadcastChannel: Channel })
+const events = new EventTarget()
+Object.assign(globalThis, {
+  sessionStorage: storage,
+  localStorage: storage,
+  BroadcastChannel: Channel,
+  addEventListener: events.addEventListener.bind(events),
+  removeEventListener: events.removeEventListener.bind(events),
+  dispatchEvent: events.dispatchEvent.bind(events),
+})

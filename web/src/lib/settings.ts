@@ -45,12 +45,23 @@ export function settingsApply() {
   document.documentElement.dataset['theme'] = settings.theme
 }
 
-export function settingsChange(change: Partial<Settings>) {
-  settings = { ...settings, ...change }
-  localStorage.setItem(KEY, settingsText(settings))
+function settingsTake(next: Settings) {
+  settings = next
   settingsApply()
   for (const notify of watchers) notify()
 }
+
+/** Beside what other tabs have changed meanwhile. */
+export function settingsChange(change: Partial<Settings>) {
+  const next = { ...read(), ...change }
+  localStorage.setItem(KEY, settingsText(next))
+  settingsTake(next)
+}
+
+/** Another tab has stored something; no key: everything was removed. */
+addEventListener('storage', ({ key }) => {
+  if (key === KEY || key === null) settingsTake(read())
+})
 
 /** The list of jobs with the filters and the order that this person chose last; at first an ordinary user's own jobs. */
 export function jobsPath({ user, admin }: { user: string; admin: boolean }): string {
