@@ -31,7 +31,28 @@ export function newsOf(changes: Change[]): News {
   }
 }
 
-async function streamRead(signal: AbortSignal, tell: (news: News) => void) {
+/** One connection to the stream: its changes, from the one behind `since`. Throws when it was cut, and when the server has said nothing for too long: then its other end may be gone without a word. */
+async function* changesRead(since: number | undefined, signal: AbortSignal): AsyncGenerator<Change> {
+  const connection = new AbortController()
+  const cut = () => connection.abort()
+  let silence = setTimeout(cut, SILENCE_MS)
+  signal.addEventListener('abort', cut)
+  try {
+    const reply = await request('GET', `/api/v2/changes${since === undefined ? '' : `?since=${since}`}`, { signal: connection.signal })
+    for await (const change of lineStream<Change>(reply)) {
+      clearTimeout(silence)
+      silence = setTimeout(cut, SILENCE_MS)
+      yield change
+    }
+  } finally {
+    clearTimeout(silence)
+    signal.removeEventListener('abort', cut)
+    cut()
+  }
+}
+
+/** Reads the stream again and again, until `signal`; for its test, too. */
+export async function streamRead(signal: AbortSignal, tell: (news: News) => void) {
   let since: number | undefined
   let gathered: Change[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -42,8 +63,7 @@ async function streamRead(signal: AbortSignal, tell: (news: News) => void) {
   }
   for (let tries = 0; !signal.aborted; tries++) {
     try {
-      const reply = await request('GET', `/api/v2/changes${since === undefined ? '' : `?since=${since}`}`, { signal })
-      for await (const change of lineStream<Change>(reply)) {
+      for await (const change of changesRead(since, signal)) {
         tries = 0
         since = change.number ?? since
         gathered.push(change)
