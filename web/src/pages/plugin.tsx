@@ -9,7 +9,7 @@ import { Link, navigate, useLocation } from '../router'
 import '../style/plugin.css'
 import { Empty, ErrorNote, Loading, usePageTitle } from '../ui/ui'
 
-/** Also as the window closes, and with the token of the session that made it. */
+/** Also as the window closes. `session` is a token of who made it. */
 function tokenRevoke(token: string, session: string) {
   void fetch(`/api/v2/tokens/${enc(token)}`, { method: 'DELETE', keepalive: true, headers: { Authorization: `Bearer ${session}` } }).catch(() => undefined)
 }
@@ -23,7 +23,12 @@ function Frame({ plugins, index, version }: { plugins: Plugin[]; index: number; 
     const session = sessionGet()
     const given: string[] = []
     let isGone = false
-    const revoke = () => given.splice(0).forEach((token) => tokenRevoke(token, session?.token ?? ''))
+    const revoke = () => {
+      // who has signed in again meanwhile has a new session, and the server no longer takes the one before
+      const now = sessionGet()
+      const owner = now?.user === session?.user ? now : session
+      given.splice(0).forEach((token) => tokenRevoke(token, owner?.token ?? ''))
+    }
     const begin = async () => {
       const reply = await call<{ token: string }>('POST', '/api/v2/tokens/application', { json: { scope: plugin.scope, expiration: PLUGIN_TOKEN_S } })
       given.push(reply.token)
