@@ -1,6 +1,7 @@
 #include "api/view.h"
 #include "base/utc.h"
 #include "core/plan.h"
+#include "job/job.h"
 #include "spec/spec.h"
 #include <sodium.h>
 #include <stdio.h>
@@ -207,6 +208,34 @@ static void view_app(struct json_writer *json, const struct view_detail *detail)
     json_key_string(json, "appExitType", exit_type(attempt->state, &attempt->completion));
 }
 
+/* What is left of failed tasks: for how long one may look into it, and that it can be let go. */
+static void view_held(struct json_writer *json, const struct view_detail *detail)
+{
+    const struct job_record *record = &detail->job->record;
+    struct job_held held;
+    json_key(json, "held");
+    if (!job_saved_held(record->extra, (uint16_t)record->role_count, &held) || held.count == 0) {
+        json_null(json);
+        return;
+    }
+    json_object(json);
+    json_key_int(json, "containers", held.count);
+    view_time(json, "until", held.until_ms);
+    json_key(json, "tasks");
+    json_array(json);
+    for (uint32_t i = 0; i < held.count && i < JOB_HELD_NAMED; i++) {
+        const struct task_ref task = held.tasks[i];
+        if (task.role >= detail->role_count)
+            continue;
+        json_object(json);
+        json_key_string(json, "taskRoleName", detail->role_names[task.role]);
+        json_key_int(json, "taskIndex", task.index);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
 static void view_job_status(struct json_writer *json, const struct view_detail *detail)
 {
     const struct store_job *job = detail->job;
@@ -221,6 +250,8 @@ static void view_job_status(struct json_writer *json, const struct view_detail *
     json_key_string(json, "waitingReason",
                     record->reason && record->reason[0] ? record->reason : NULL);
     view_app(json, detail);
+    if (!detail->is_v1)
+        view_held(json, detail);
     json_key_string(json, "virtualCluster", record->virtual_cluster);
     json_key_int(json, "totalGpuNumber", (int64_t)record->gpu_count);
     json_key_int(json, "totalTaskNumber", record->task_count);

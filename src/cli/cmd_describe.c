@@ -64,6 +64,31 @@ static void exit_lines(struct buf *out, const json_t *status)
         exit_spec(out, spec);
 }
 
+/* What is left of failed tasks, and how it is let go. */
+static void held_lines(struct buf *out, const json_t *detail, const json_t *status)
+{
+    enum { NAMED = 5 };
+    const json_t *held = json_object_get(status, "held");
+    if (!json_is_object(held))
+        return;
+    const long long count = (long long)field_int(held, "containers");
+    const json_t *tasks = json_object_get(held, "tasks");
+    buf_format(out, "%-17s%lld container%s, for debugging: ", "Held:", count,
+               count == 1 ? "" : "s");
+    for (size_t i = 0; i < json_array_size(tasks) && i < NAMED; i++) {
+        const json_t *task = json_array_get(tasks, i);
+        buf_format(out, "%s%s-%lld", i ? ", " : "", field_text(task, "taskRoleName"),
+                   (long long)field_int(task, "taskIndex"));
+    }
+    if (count > NAMED)
+        buf_format(out, " and %lld more", count - NAMED);
+    buf_string(out, "\n");
+    if (field_int(held, "until"))
+        line_time(out, "Held until:", field_int(held, "until"));
+    buf_format(out, "%-17sskep release %s~%s\n", "Let go by:", field_text(status, "username"),
+               field_text(detail, "name"));
+}
+
 static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
 {
     const json_t *status = json_object_get(detail, "jobStatus");
@@ -87,6 +112,7 @@ static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
                (long long)field_int(retries, "user"), (long long)field_int(retries, "platform"),
                (long long)field_int(retries, "resource"));
     exit_lines(out, status);
+    held_lines(out, detail, status);
 }
 
 /* "http:15001,15002 ssh:15000" */

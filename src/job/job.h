@@ -268,6 +268,15 @@ int job_restore(struct job *job, const struct job_policy *policy, struct text sa
  * that is being ended. False, and nothing written: it was never scaled nor placed, the plan says
  * how many. */
 bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts);
+/* The tasks whose containers are kept for debugging, from job_save, the first ones by name. False:
+ * it is not what we wrote. */
+enum { JOB_HELD_NAMED = 100 };
+struct job_held {
+    uint32_t count;
+    int64_t until_ms; /* 0: the job has not ended, and the time begins with its end */
+    struct task_ref tasks[JOB_HELD_NAMED];
+};
+bool job_saved_held(struct text saved, uint16_t role_count, struct job_held *held);
 int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
                      struct err *err); /* copies; *task->completion too */
 /* Actions: CREATE for attempts asked for and not seen, KILL for those being ended, with what is

@@ -211,6 +211,31 @@ bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts)
     return is_known;
 }
 
+bool job_saved_held(struct text saved, uint16_t role_count, struct job_held *held)
+{
+    struct job job = {.role_count = role_count};
+    struct cursor cursor = cursor_of(saved);
+    *held = (struct job_held){0};
+    bool is_known = head_take(&cursor, &job);
+    const bool has_roles = is_known && cursor_u8(&cursor);
+    for (uint16_t r = 0; has_roles && is_known && r < role_count; r++) {
+        struct job_role role = {0};
+        uint32_t count;
+        is_known = role_take(&cursor, &job, &role, &count) && !cursor.is_bad;
+    }
+    const uint32_t count = is_known ? cursor_u32(&cursor) : 0;
+    for (uint32_t i = 0; i < count && i < JOB_HELD_NAMED; i++) {
+        const uint32_t key = cursor_u32(&cursor);
+        held->tasks[i] = (struct task_ref){(uint16_t)(key >> 16), (uint16_t)key};
+        is_known = is_known && held->tasks[i].role < role_count;
+    }
+    is_known = is_known && !cursor.is_bad;
+    held->count = is_known ? count : 0;
+    held->until_ms = is_known ? job.hold_until_ms : 0;
+    job_release(&job);
+    return is_known;
+}
+
 int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
                 struct err *err)
 {

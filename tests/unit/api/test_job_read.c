@@ -5,6 +5,7 @@
 #include "world.h"
 
 #include "base/memory.h"
+#include <stdio.h>
 
 /* Which GPUs a task has: their numbers, and the mask of them in the older API. */
 static void test_gpus_of_a_task(void **state)
@@ -23,6 +24,43 @@ static void test_gpus_of_a_task(void **state)
     world_submit(world, alice, "none", 1);
     assert_int_equal(world_get(world, "/api/v2/jobs/none", alice), 200);
     assert_body(world, "\"containerGpus\":null,\"gpus\":[]");
+}
+
+/* What is kept of a failed job for debugging: whose it is, until when, and that it is gone. */
+static void test_held_containers(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    static const char file[] =
+        "protocolVersion: 2\nname: kept\ntype: job\nprerequisites:\n"
+        "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n    dockerImage: i\n"
+        "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n    commands: [x]\n"
+        "extras: {debug: true}\n";
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, file), 202);
+    struct job_id job;
+    struct err err;
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("kept"), &job, &err), 0);
+    world_run(world, job);
+    assert_int_equal(world_get(world, "/api/v2/jobs/kept", alice), 200);
+    assert_body(world, "\"held\":null");
+    world_exit(world, job, 0, 3);
+    char held[200];
+    snprintf(held, sizeof held,
+             "\"held\":{\"containers\":1,\"until\":%lld,"
+             "\"tasks\":[{\"taskRoleName\":\"w\",\"taskIndex\":0}]}",
+             (long long)world->now_ms + 604800000);
+    static const char *const WAYS[] = {"", "?tasks=none", "?tasks=count", "?tasks=states"};
+    for (size_t i = 0; i < COUNT_OF(WAYS); i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/api/v2/jobs/kept%s", WAYS[i]);
+        assert_int_equal(world_get(world, path, alice), 200);
+        assert_body(world, held);
+    }
+    assert_int_equal(world_get(world, "/api/v1/jobs/alice~kept", alice), 200);
+    assert_null(strstr(buf_cstr(&world->body), "\"held\""));
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/kept/release", alice, "{}"), 202);
+    assert_int_equal(world_get(world, "/api/v2/jobs/kept", alice), 200);
+    assert_body(world, "\"held\":null");
 }
 
 static void test_job_life(void **state)
@@ -82,6 +120,7 @@ static void test_job_life(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_held_containers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_job_life, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_gpus_of_a_task, world_setup, world_teardown),
 };

@@ -27,6 +27,28 @@ static void tags_are_listed(void **state)
     assert_non_null(strstr(printed, "\nTags:            first, second\n"));
 }
 
+/* Containers that are kept for debugging: whose, and how they are let go. */
+static void held_containers_are_named(void **state)
+{
+    (void)state;
+    static const char kept[] =
+        "{\"name\":\"one\",\"jobStatus\":{\"username\":\"ann\",\"state\":\"FAILED\","
+        "\"held\":{\"containers\":7,\"until\":1700000000000,\"tasks\":["
+        "{\"taskRoleName\":\"w\",\"taskIndex\":0},{\"taskRoleName\":\"w\",\"taskIndex\":1},"
+        "{\"taskRoleName\":\"w\",\"taskIndex\":2},{\"taskRoleName\":\"w\",\"taskIndex\":3},"
+        "{\"taskRoleName\":\"w\",\"taskIndex\":4},{\"taskRoleName\":\"w\",\"taskIndex\":5}]}},"
+        "\"taskRoles\":{}}";
+    char printed[PRINTED_MAX];
+    struct answers answers = {.items = {{"200 OK", kept}}, .count = 1};
+    assert_int_equal(run(&answers, "describe ann~one", printed), 0);
+    assert_non_null(strstr(printed, "\nHeld:            7 containers, for debugging: "
+                                    "w-0, w-1, w-2, w-3, w-4 and 2 more\nHeld until:      "));
+    assert_non_null(strstr(printed, "\nLet go by:       skep release ann~one\n"));
+    struct answers none = {.items = {{"200 OK", detail}}, .count = 1};
+    assert_int_equal(run(&none, "describe ann~one", printed), 0);
+    assert_null(strstr(printed, "Held:"));
+}
+
 static void last_lines_stand_behind_the_attempts(void **state)
 {
     (void)state;
@@ -146,6 +168,7 @@ static void names_are_stopped_without_a_filter(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tags_are_listed),
+    cmocka_unit_test(held_containers_are_named),
     cmocka_unit_test(last_lines_stand_behind_the_attempts),
     cmocka_unit_test(a_list_asks_for_what_was_given),
     cmocka_unit_test(a_log_is_that_of_the_task),

@@ -170,6 +170,75 @@ static void counts_are_in_the_row(void **state)
     world_release(&world);
 }
 
+static void saved_held(const struct job_world *world, struct job_held *held)
+{
+    struct buf saved = BUF_INIT;
+    job_save(&world->job, &saved);
+    assert_true(job_saved_held(buf_as_text(&saved), world->job.role_count, held));
+    buf_release(&saved);
+}
+
+/* Which containers are kept for debugging is shown from the job's row. */
+static void held_containers_are_in_the_row(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct job_held held;
+    world_init(&world, ROLES(1, 2));
+    world.policy.debug_hold_s = 10;
+    world_begin(&world);
+    saved_held(&world, &held);
+    assert_int_equal(held.count, 0);
+    world_run_all(&world);
+    world_exit(&world, 1, 1, 3, 0);
+    world_exit(&world, 0, 0, 143, 0);
+    saved_held(&world, &held);
+    assert_int_equal(held.count, 3);
+    assert_int_equal(held.until_ms, 0);
+    world_exit(&world, 1, 0, 143, 0);
+    saved_held(&world, &held);
+    assert_int_equal(held.count, 3);
+    assert_int_equal(held.until_ms, world.now_ms + 10000);
+    assert_int_equal(held.tasks[0].role, 0);
+    assert_int_equal(held.tasks[2].role, 1);
+    assert_int_equal(held.tasks[2].index, 1);
+    world_simple(&world, JOB_EVENT_RELEASE);
+    saved_held(&world, &held);
+    assert_int_equal(held.count, 0);
+    assert_int_equal(held.until_ms, 0);
+    assert_false(job_saved_held(TEXT("nothing that we wrote"), 2, &held));
+    assert_int_equal(held.count, 0);
+    world_release(&world);
+}
+
+/* Of a damaged row nothing beyond the job's roles is named. */
+static void held_containers_of_damaged_rows(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct job_held held;
+    world_init(&world, ROLES(2));
+    world.policy.debug_hold_s = 10;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 3, 0);
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    for (size_t length = 0; length < saved.length; length++) {
+        assert_false(job_saved_held((struct text){saved.at, length}, 1, &held));
+        assert_int_equal(held.count, 0);
+    }
+    for (size_t i = 0; i < saved.length; i++) {
+        saved.at[i] = (char)~saved.at[i];
+        if (job_saved_held(buf_as_text(&saved), 1, &held))
+            for (uint32_t k = 0; k < held.count && k < JOB_HELD_NAMED; k++)
+                assert_int_equal(held.tasks[k].role, 0);
+        saved.at[i] = (char)~saved.at[i];
+    }
+    buf_release(&saved);
+    world_release(&world);
+}
+
 /* Whoever had not been told before the restart is told after it. */
 static void an_end_goes_on_after_a_restart(void **state)
 {
@@ -212,6 +281,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(restored_in_preparation),
     cmocka_unit_test(damaged_rows_are_refused),
     cmocka_unit_test(counts_are_in_the_row),
+    cmocka_unit_test(held_containers_are_in_the_row),
+    cmocka_unit_test(held_containers_of_damaged_rows),
     cmocka_unit_test(an_end_goes_on_after_a_restart),
 };
 UNIT_FILE(tests, NULL, NULL);
