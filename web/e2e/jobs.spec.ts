@@ -183,6 +183,23 @@ test('several jobs are stopped at once, archived and deleted', async ({ page }) 
   await expect(rows).toHaveCount(1)
 })
 
+test('what a failure leaves for debugging is shown, and can be let go as long as it is there', async ({ page }) => {
+  await signIn(page)
+  const name = `kept-${Date.now()}`
+  await submit(page, jobFile(name, ['exit 3'], 'extras: {debug: true}\n'))
+  await page.goto(`/jobs/admin~${name}`)
+  const held = page.getByRole('region', { name: 'Kept for debugging' })
+  await expect(held).toContainText('The container of 1 task is kept for debugging.')
+  await expect(held).toContainText('main[0]')
+  await expect(held.getByRole('time')).toBeVisible()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('button', { name: 'Let go what is held for debugging' }).click()
+  await expect(held).toHaveCount(0)
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await expect(page.getByRole('button', { name: 'Archive' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Let go what is held for debugging' })).toHaveCount(0)
+})
+
 test('a log goes on where it was after the server was killed', async ({ page, request }) => {
   const control = process.env['PORTAL_CONTROL']
   test.skip(!control, 'only where the test may restart the server')

@@ -1,5 +1,10 @@
 // The list of jobs, in Simplified Chinese.
 const jobs: Record<string, string> = {
+  'Among the actions of the job you let it go before.': '您可以在作业的操作中提前释放。',
+  'For how long is decided when the job ends.': '保留多久在作业结束时决定。',
+  'Kept for debugging': '为调试保留',
+  'The container of {n} task is kept for debugging.|The containers of {n} tasks are kept for debugging.': '为调试保留了 {n} 个任务的容器。',
+  'Until:': '直到：',
   'All columns have the width that they had at first.': '所有列已恢复最初的宽度。',
   'Drag to make the column wider or narrower; a double click sets it back': '拖动可调整列宽；双击可恢复',
   'How files get to {name}': '如何将文件放到 {name}',

@@ -2,10 +2,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { ARCHIVED, jobDelete, jobHasBegun, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
-import { enc, sessionGet, type JobDetail } from '../api/client'
+import { enc, sessionGet, type JobDetail, type JobStatus } from '../api/client'
 import { infoQuery, jobQuery, pollMs } from '../api/queries'
-import { t } from '../i18n/i18n'
+import { languageGet, t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
+import { clock } from '../lib/format'
 import { isLive } from '../lib/job-state'
 import { keyOfPlace, placeOfKey } from '../lib/task-facts'
 import { TaskStates, type TaskPlace } from '../lib/task-states'
@@ -33,6 +34,8 @@ function useRights(owner: string | undefined) {
   const mayChange = !!session && (session.admin || session.user === owner)
   return { mayChange, mayReadFile: mayChange || !!info?.sharedConfigurations, mayReadLogs: mayChange || !!info?.sharedLogs }
 }
+
+const HELD_NAMED = 8 // tasks whose container is kept
 
 type Asked = 'stop' | 'delete' | 'tag' | 'scale' | 'port' | 'ssh' | 'transfer' | { ssh: TaskPlace } | null
 
@@ -207,7 +210,7 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
               {mayClone && item(t('Keep as a template …'), () => navigate(`/submit?clone=${enc(name)}&keep=1`))}
               {live && item(t('Change the number of tasks …'), () => ask('scale'))}
               {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}
-              {live && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}
+              {status.held && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}
               {!live && !isArchived && item(t('Archive'), () => run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name }), () => tagRemove(name, ARCHIVED)))}
               {isArchived && item(t('Back into the list'), () => run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name }), () => tagAdd(name, ARCHIVED)))}
               {!live && item(t('Delete …'), () => ask('delete'))}
@@ -216,6 +219,30 @@ function Actions({ name, detail, mayClone, mayChange, ask }: { name: string; det
         }}
       </Menu>
       )}
+    </div>
+  )
+}
+
+/** What is left of tasks that failed, so that one can look into it. */
+function Held({ held, mayChange }: { held: NonNullable<JobStatus['held']>; mayChange: boolean }) {
+  const names = held.tasks.slice(0, HELD_NAMED).map(({ taskRoleName, taskIndex }) => `${taskRoleName}[${taskIndex}]`)
+  return (
+    <div className="note anywhere" data-kind="wait" role="region" aria-label={t('Kept for debugging')}>
+      <strong>{t('The container of {n} task is kept for debugging.|The containers of {n} tasks are kept for debugging.', { n: held.containers })}</strong>
+      <div>
+        {names.join(', ')}
+        {held.containers > names.length && ` ${t('and {n} more', { n: held.containers - names.length })}`}
+      </div>
+      <div>
+        {held.until ? (
+          <>
+            {t('Until:')} <time dateTime={new Date(held.until).toISOString()}>{clock(held.until, languageGet())}</time>
+          </>
+        ) : (
+          t('For how long is decided when the job ends.')
+        )}{' '}
+        {mayChange && t('Among the actions of the job you let it go before.')}
+      </div>
     </div>
   )
 }
@@ -304,6 +331,7 @@ export default function Job({ name: given }: { name: string }) {
       </div>
       {error && <ErrorNote error={error} />}
       {!!detail.tags?.some((tag) => tag.startsWith('pai-transfer')) && <Transfers tags={detail.tags} />}
+      {status.held && <Held held={status.held} mayChange={mayChange} />}
       <Tags name={name} tags={detail.tags ?? []} mayChange={mayChange} />
       <Tabs
         name="tab"
