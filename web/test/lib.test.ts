@@ -17,10 +17,16 @@ describe('filters', () => {
   })
   it('become a command', () => {
     const commandOf = (search: string) => filterCommand(filterOf(new URLSearchParams(search)), 'ann', 'archived')
-    expect(filterCommand(filter, 'ann', 'archived')).toBe("skep list --user ann --state RUNNING,FAILED --keyword 'a b' --order vc,ASC")
-    expect(commandOf("keyword=it's")).toBe("skep list --keyword 'it'\\''s'")
-    expect(commandOf('priority=prod,test&tag=a')).toBe('skep list --priority prod,test --tag a')
+    expect(filterCommand(filter, 'ann', 'archived')).toBe("skep list --user ann --state RUNNING,FAILED --no-tag archived --keyword 'a b' --order vc,ASC")
+    expect(commandOf("keyword=it's")).toBe("skep list --no-tag archived --keyword 'it'\\''s'")
+    expect(commandOf('priority=prod,test&tag=a')).toBe('skep list --priority prod,test --tag a --no-tag archived')
     expect(commandOf('archived=true')).toBe('skep list --tag archived')
+  })
+  it('of the archived ones name no other tag, which the server would not look for', () => {
+    const archived = filterOf(new URLSearchParams('archived=true&tag=a'))
+    expect(archived.tags).toEqual([])
+    expect(filterQuery(archived, 'ann', 'archived')).toBe('tagsContain=archived')
+    expect(filterCommand(archived, 'ann', 'archived')).toBe('skep list --tag archived')
   })
   it('are kept for the next visit, but for what was looked for', () => {
     const kept = filtersKept(new URLSearchParams('keyword=train&user=@me&state=RUNNING,WAITING&order=vc,ASC&archived=true&other=1'))
@@ -34,7 +40,7 @@ describe('filters', () => {
     expect(Number(query.get('since'))).toBe(new Date(2026, 1, 27).getTime())
     expect(Number(query.get('until'))).toBe(new Date(2026, 2, 1).getTime())
     expect(dayStart('2026-12-31', 1)).toBe(new Date(2027, 0, 1).getTime())
-    expect(filterCommand(days, 'ann', 'archived')).toBe('skep list --since 2026-02-27 --until 2026-03-01')
+    expect(filterCommand(days, 'ann', 'archived')).toBe('skep list --no-tag archived --since 2026-02-27 --until 2026-03-01')
     expect(filterOf(new URLSearchParams('since=yesterday&until=2026-13-01'))).toMatchObject({ since: '', until: '' })
     expect(filtersKept(new URLSearchParams('since=2026-02-27'))).toBe('')
   })

@@ -5,6 +5,7 @@ const jobs: Record<string, string> = {
   'Kept for debugging': '为调试保留',
   'The container of {n} task is kept for debugging.|The containers of {n} tasks are kept for debugging.': '为调试保留了 {n} 个任务的容器。',
   'Until:': '直到：',
+  'The archived ones are found by their tag: no other tag can be asked for beside it.': '已归档的作业按其标签查找：不能同时查找其他标签。',
   'All columns have the width that they had at first.': '所有列已恢复最初的宽度。',
   'Drag to make the column wider or narrower; a double click sets it back': '拖动可调整列宽；双击可恢复',
   'How files get to {name}': '如何将文件放到 {name}',

@@ -34,7 +34,7 @@ export function filterOf(search: URLSearchParams): JobFilter {
     vcs: list(search.get('vc')),
     states: list(search.get('state')),
     priorities: list(search.get('priority')),
-    tags: list(search.get('tag')),
+    tags: search.get('archived') === 'true' ? [] : list(search.get('tag')), // the archived ones are found by a tag of their own
     since: day(search.get('since')),
     until: day(search.get('until')),
     isArchived: search.get('archived') === 'true',
@@ -44,7 +44,7 @@ export function filterOf(search: URLSearchParams): JobFilter {
 
 const KEPT = ['user', 'vc', 'state', 'priority', 'tag', 'archived', 'order']
 
-/** What of an address of the list is for the next visit, too. What one looked for is not: it was for once. */
+/** What of an address of the list is for the next visit, too. What one looked for, by name or by day, is not: it was for once. */
 export function filtersKept(search: URLSearchParams): string {
   return queryText(new URLSearchParams(KEPT.flatMap((key) => (search.get(key) ? [[key, search.get(key)!]] : []))))
 }
@@ -95,6 +95,7 @@ export function filterCommand(filter: JobFilter, me: string, archivedTag: string
   put('--state', filter.states)
   put('--priority', filter.priorities)
   put('--tag', filter.isArchived ? [archivedTag] : filter.tags)
+  if (!filter.isArchived) parts.push('--no-tag', word(archivedTag))
   if (filter.keyword) parts.push('--keyword', word(filter.keyword))
   if (filter.since) parts.push('--since', filter.since)
   if (filter.until) parts.push('--until', dayNext(filter.until))

@@ -25,7 +25,7 @@ const LAYOUT_NARROW = { template: '34px minmax(0, 1fr) 118px', minPx: 0 }
 // ---- filters ----
 
 /** A text field that changes the address when one stops typing. */
-function SearchField({ label, value, onValue }: { label: string; value: string; onValue: (value: string) => void }) {
+function SearchField({ label, value, isDisabled, onValue }: { label: string; value: string; isDisabled?: boolean; onValue: (value: string) => void }) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
   useEffect(() => {
@@ -33,7 +33,7 @@ function SearchField({ label, value, onValue }: { label: string; value: string; 
     const timer = setTimeout(() => onValue(text.trim()), 250)
     return () => clearTimeout(timer)
   }, [text, value, onValue])
-  return <input type="search" className="input" aria-label={label} placeholder={label} value={text} onChange={(event) => setText(event.target.value)} />
+  return <input type="search" className="input" aria-label={label} placeholder={label} disabled={isDisabled} value={text} onChange={(event) => setText(event.target.value)} />
 }
 
 const useSelf = () => useQuery({ ...userQuery(sessionGet()?.user ?? ''), enabled: !!sessionGet() })
@@ -84,7 +84,8 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
         {() => (
           <div className="stack">
             {!maySeeNames && <SearchField label={t('Users, by comma')} value={filter.users.join(',')} onValue={(user) => change({ user })} />}
-            <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} onValue={(tag) => change({ tag })} />
+            <SearchField label={t('Tags, by comma')} value={filter.tags.join(',')} isDisabled={filter.isArchived} onValue={(tag) => change({ tag })} />
+            {filter.isArchived && <p className="small quiet">{t('The archived ones are found by their tag: no other tag can be asked for beside it.')}</p>}
             <TextField label={t('Submitted since')} type="date" value={filter.since} onChange={(event) => change({ since: event.target.value || null })} />
             <TextField label={t('Submitted until')} type="date" value={filter.until} onChange={(event) => change({ until: event.target.value || null })} />
             <ClusterChoices chosen={filter.vcs} onToggle={(vc) => toggle('vc', filter.vcs, vc)} />
@@ -94,7 +95,7 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
                 {priority}
               </Check>
             ))}
-            <Check checked={filter.isArchived} onChange={() => change({ archived: filter.isArchived ? null : 'true' })}>
+            <Check checked={filter.isArchived} onChange={() => change(filter.isArchived ? { archived: null } : { archived: 'true', tag: null })}>
               {t('The archived ones')}
             </Check>
           </div>
