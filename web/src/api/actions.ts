@@ -30,8 +30,14 @@ export async function forEachJob(names: string[], action: (name: string) => Prom
   return failed
 }
 
-/** What forEachJob could not do, as one error. */
-export const errorOfAll = (failed: [string, unknown][]) => new Error(failed.map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`).join('; '))
+const SAID_MAX = 10
+
+/** What forEachJob could not do, as one error; of many, the first ones by name. */
+export function errorOfAll(failed: [string, unknown][]) {
+  const said = failed.slice(0, SAID_MAX).map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`)
+  if (failed.length > SAID_MAX) said.push(`and ${failed.length - SAID_MAX} more`)
+  return new Error(said.join('; '))
+}
 
 /** As forEachJob; throws what failed, after `done`. */
 export async function forEachWhole(names: string[], action: (name: string) => Promise<unknown>, done: () => Promise<unknown>) {

@@ -507,7 +507,6 @@ const zh: Record<string, string> = {
   'Submitted until': '提交时间到',
   'The secrets are taken from {job}.': '机密取自 {job}。',
   'Select {name}': '选择 {name}',
-  'Selected': '已选',
   'Set-up': '准备阶段',
   'Share of the cluster': '占集群的份额',
   'Show earlier lines': '显示更早的行',

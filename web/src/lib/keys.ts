@@ -16,6 +16,8 @@ export const KEYS: [string, string][] = [
   ['↑ ↓', 'In a list: to the row before or after'],
   ['Home End', 'In a list: to the first or last row'],
   ['Space', 'In a list: select the row'],
+  ['Shift-↑ Shift-↓', 'In the list of jobs: select the rows between'],
+  ['Ctrl-A', 'In the list of jobs: select all shown'],
   ['Enter', 'In a list: open the row'],
   ['Shift-← Shift-→', 'On the title of a column: narrower or wider'],
   ['Ctrl-M', 'In a terminal: to the buttons above it'],

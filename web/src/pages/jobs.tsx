@@ -2,8 +2,9 @@
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent } from 'react'
-import { ARCHIVED, errorOfAll, forEachJob, forEachWhole, jobDelete, jobHasBegun, jobStart, jobStop, tagAdd, tagRemove } from '../api/actions'
-import { nameOf, sessionGet, type JobSummary } from '../api/client'
+import { ARCHIVED, errorOfAll, jobHasBegun } from '../api/actions'
+import { bulkDo, bulkTry } from '../api/bulk'
+import { get, nameOf, sessionGet, type JobSummary } from '../api/client'
 import { clustersQuery, jobPageQuery, membersQuery, userQuery, usersQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { layoutOf } from '../lib/columns'
@@ -127,36 +128,59 @@ function ClusterChoices({ chosen, onToggle }: { chosen: string[]; onToggle: (vc:
 
 // ---- what is done to several ----
 
-type Bulk = 'stop' | 'delete' | 'archive'
+type BulkKind = 'stop' | 'delete' | 'archive'
 
-function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSummary[]; onClose: () => void; onDone: (names: string[]) => void }) {
+interface Bulk {
+  kind: BulkKind
+  jobs: JobSummary[]
+  left: number // selected beside them, to which it cannot be done
+}
+
+const BULK_ACTIONS = { stop: ['stop', undefined, 'start'], delete: ['delete', undefined, null], archive: ['addTag', ARCHIVED, 'removeTag'] } as const
+
+/** One looks at each job whether it has begun: for a few. */
+const LOOKED_AT_MAX = 50
+
+/** What had not begun loses nothing when it waits again. A list may have been read a while ago. */
+async function allWait(jobs: JobSummary[]): Promise<boolean> {
+  if (jobs.length > LOOKED_AT_MAX || !jobs.every(({ state }) => state === 'WAITING')) return false
+  for (const job of jobs) if (await jobHasBegun(nameOf(job))) return false
+  return true
+}
+
+/** The server is asked before which of them the person may do it to, and how many that are is said. */
+function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bulk; onClose: () => void; onDone: (names: string[]) => void }) {
   const toast = useToast()
   const undo = useUndo()
   const queries = useQueryClient()
-  const names = jobs.map(nameOf)
+  const [told, setTold] = useState(0)
+  const all = jobs.map(nameOf)
+  const [action, tag, back] = BULK_ACTIONS[kind]
+  const trial = useQuery({ queryKey: ['bulk', kind, all], queryFn: () => bulkTry(action, all, tag), gcTime: 0, retry: false, refetchOnWindowFocus: false })
+  const refused = new Set(trial.data?.failed.map(([name]) => name))
+  const names = all.filter((name) => !refused.has(name))
   const wordsOf = (n: number) => ({
     stop: { title: t('Stop {n} job?|Stop {n} jobs?', { n }), action: t('Stop'), done: t('{n} job is being stopped.|{n} jobs are being stopped.', { n }) },
     delete: { title: t('Delete {n} job?|Delete {n} jobs?', { n }), action: t('Delete'), done: t('{n} job is deleted.|{n} jobs are deleted.', { n }) },
     archive: { title: t('Archive {n} job?|Archive {n} jobs?', { n }), action: t('Archive'), done: t('{n} job is archived.|{n} jobs are archived.', { n }) },
   })[kind]
   const words = wordsOf(names.length)
-  const action = kind === 'stop' ? jobStop : kind === 'delete' ? jobDelete : (name: string) => tagAdd(name, ARCHIVED)
+  const fresh = () => queries.invalidateQueries({ queryKey: ['jobs'] })
   const confirm = async () => {
-    // what had not begun loses nothing when it waits again, and what was archived before stays so
-    const back = new Set(kind === 'archive' ? jobs.filter((job) => !job.tags?.includes(ARCHIVED)).map(nameOf) : [])
-    const failed = await forEachJob(names, async (name) => {
-      const mayWaitAgain = kind === 'stop' && !(await jobHasBegun(name))
-      await action(name)
-      if (mayWaitAgain) back.add(name)
-    })
-    await queries.invalidateQueries({ queryKey: ['jobs'] })
-    const done = names.filter((name) => !failed.some(([other]) => other === name))
+    const mayWaitAgain = kind === 'stop' && (await allWait(jobs))
+    const { done, failed } = await bulkDo(action, names, tag, setTold)
+    await fresh()
     onDone(done)
     const text = wordsOf(done.length).done
-    const takeBack = kind === 'archive' ? (name: string) => tagRemove(name, ARCHIVED) : jobStart
-    const undone = done.filter((name) => back.has(name))
-    if (kind === 'archive' ? undone.length : undone.length && undone.length === done.length)
-      undo(text, () => forEachWhole(undone, takeBack, () => queries.invalidateQueries({ queryKey: ['jobs'] })))
+    // what was archived before stays so
+    const archived = new Set(jobs.filter((job) => job.tags?.includes(ARCHIVED)).map(nameOf))
+    const undone = kind === 'archive' ? done.filter((name) => !archived.has(name)) : mayWaitAgain ? done : []
+    if (back && undone.length)
+      undo(text, async () => {
+        const { failed } = await bulkDo(back, undone, tag)
+        await fresh()
+        if (failed.length) throw errorOfAll(failed)
+      })
     else if (done.length) toast(text)
     if (failed.length) throw errorOfAll(failed)
   }
@@ -172,6 +196,14 @@ function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSumm
         ))}
         {names.length > 12 && <li>{t('and {n} more', { n: names.length - 12 })}</li>}
       </ul>
+      {left > 0 && <p>{kind === 'stop' ? t('{n} selected job has ended, and is left out.|{n} selected jobs have ended, and are left out.', { n: left }) : t('{n} selected job has not ended, and is left out.|{n} selected jobs have not ended, and are left out.', { n: left })}</p>}
+      {refused.size > 0 && <p>{t('{n} selected job is not yours to change, and is left out.|{n} selected jobs are not yours to change, and are left out.', { n: refused.size })}</p>}
+      {told > 0 && told < names.length && (
+        <label className="stack-tight">
+          <span role="status">{t('{n} of {m} jobs', { n: told, m: names.length })}</span>
+          <progress value={told} max={names.length} />
+        </label>
+      )}
     </Confirm>
   )
 }
@@ -181,6 +213,7 @@ function BulkDialog({ kind, jobs, onClose, onDone }: { kind: Bulk; jobs: JobSumm
 interface Rows {
   total: number
   at: (index: number) => JobSummary | undefined
+  shown: JobSummary[] // of the pages under the rows in sight
   error: unknown
   isFirst: boolean // nothing has come yet
 }
@@ -198,6 +231,7 @@ function useRows(filter: string, first: number, last: number): Rows {
   return {
     total: known.current.total,
     at: (index) => data[pages.indexOf(Math.floor(index / PAGE))]?.data[index % PAGE],
+    shown: data.flatMap((page) => page?.data ?? []),
     error: results.find((result) => result.error)?.error ?? null,
     isFirst: data.every((page) => !page) && known.current.total === 0,
   }
@@ -218,7 +252,10 @@ export default function Jobs() {
   const filter = filterOf(search)
   const query = filterQuery(filter, me, ARCHIVED)
   const [selected, setSelected] = useState<Map<string, JobSummary>>(new Map())
-  const [bulk, setBulk] = useState<{ kind: Bulk; jobs: JobSummary[] } | null>(null)
+  const [bulk, setBulk] = useState<Bulk | null>(null)
+  const [isFinding, setFinding] = useState(false)
+  const anchor = useRef(0) // where a range of rows begins
+  const toast = useToast()
   const [at, setAt] = useState(0) // the row that the keyboard is on
   const box = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState({ first: 0, last: PAGE - 1 })
@@ -242,19 +279,47 @@ export default function Jobs() {
   }, [first, last])
   useEffect(() => {
     setSelected(new Map())
+    anchor.current = 0
     setAt(0)
     box.current?.scrollTo(0, 0)
   }, [query])
 
-  const columns = columnsAll((job) => setBulk({ kind: 'stop', jobs: [job] })).filter((column) => (isNarrow ? column.id === 'state' : chosen.includes(column.id)))
+  const columns = columnsAll((job) => setBulk({ kind: 'stop', jobs: [job], left: 0 })).filter((column) => (isNarrow ? column.id === 'state' : chosen.includes(column.id)))
   const layout = isNarrow ? LAYOUT_NARROW : layoutOf(columns.map(({ id }) => id), widths)
   const jobs = [...selected.values()]
 
-  const select = (job: JobSummary | undefined) => {
+  const live = jobs.filter((job) => isLive(job.state))
+  const ended = jobs.filter((job) => !isLive(job.state))
+  const isAllShown = rows.shown.length > 0 && rows.shown.every((job) => selected.has(nameOf(job)))
+
+  const add = (more: JobSummary[]) => setSelected((before) => new Map([...before, ...more.map((job): [string, JobSummary] => [nameOf(job), job])]))
+  const failed = (failure: unknown) => toast(failure instanceof Error ? failure.message : String(failure), 'error')
+  const select = (index: number) => {
+    const job = rows.at(index)
+    anchor.current = index
     if (!job) return
     const next = new Map(selected)
     if (!next.delete(nameOf(job))) next.set(nameOf(job), job)
     setSelected(next)
+  }
+  /** From the row that was selected last to this one; what the page does not hold is asked for. */
+  const selectTo = (index: number) => {
+    const [from, to] = [Math.min(anchor.current, index), Math.max(anchor.current, index)]
+    const between = Array.from({ length: to - from + 1 }, (_, step) => rows.at(from + step))
+    if (between.every((job) => job !== undefined)) return add(between)
+    get<JobPage>(`/api/v2/jobs?${query}${query && '&'}offset=${from}&limit=${to - from + 1}&withTotalCount=true`).then((page) => add(page.data), failed)
+  }
+  const selectShown = () => {
+    if (!isAllShown) return add(rows.shown)
+    const next = new Map(selected)
+    for (const job of rows.shown) next.delete(nameOf(job))
+    setSelected(next)
+  }
+  const selectFound = () => {
+    setFinding(true)
+    jobsAll(query)
+      .then(add, failed)
+      .finally(() => setFinding(false))
   }
   const focus = (index: number) => {
     const to = Math.max(0, Math.min(rows.total - 1, index))
@@ -267,8 +332,15 @@ export default function Jobs() {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 300) / rowHeight) - 2)
     const steps: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.total - 1 }
     const to = steps[event.key]
-    if (to !== undefined) focus(to)
-    else if (event.key === ' ') select(rows.at(at))
+    if (to !== undefined) {
+      const goal = Math.max(0, Math.min(rows.total - 1, to))
+      if (event.shiftKey && !selected.size) anchor.current = at
+      if (event.shiftKey) selectTo(goal)
+      focus(goal)
+    } else if (event.key === ' ') {
+      if (event.shiftKey) selectTo(at)
+      else select(at)
+    } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'a') add(rows.shown)
     else if (event.key === 'Enter') {
       const job = rows.at(at)
       if (job) navigate(jobPath(job.username!, job.name!))
@@ -286,14 +358,20 @@ export default function Jobs() {
         <div className="row push">
           {jobs.length > 0 && (
             <>
-              <span>{t('{n} selected', { n: jobs.length })}</span>
-              <Button kind="danger" disabled={!jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'stop', jobs: jobs.filter((job) => isLive(job.state)) })}>
+              <span role="status">{t('{n} selected', { n: jobs.length })}</span>
+              {jobs.length < rows.total && (
+                <Button disabled={isFinding} onClick={selectFound}>
+                  {t('Select all {n}', { n: rows.total })}
+                </Button>
+              )}
+              <Button onClick={() => setSelected(new Map())}>{t('Select none')}</Button>
+              <Button kind="danger" disabled={!live.length} onClick={() => setBulk({ kind: 'stop', jobs: live, left: ended.length })}>
                 {t('Stop')}
               </Button>
-              <Button disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'archive', jobs })}>
+              <Button disabled={!ended.length} onClick={() => setBulk({ kind: 'archive', jobs: ended, left: live.length })}>
                 {t('Archive')}
               </Button>
-              <Button kind="danger" disabled={jobs.some((job) => isLive(job.state))} onClick={() => setBulk({ kind: 'delete', jobs })}>
+              <Button kind="danger" disabled={!ended.length} onClick={() => setBulk({ kind: 'delete', jobs: ended, left: live.length })}>
                 {t('Delete')}
               </Button>
             </>
@@ -313,7 +391,7 @@ export default function Jobs() {
         <RowsMissing query={query} filter={filter} clear={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })} />
       ) : (
         <div className="grid job-grid" ref={box} role="grid" style={layoutStyle(layout)} aria-label={t('Jobs')} aria-rowcount={rows.total + 1} aria-multiselectable="true" onKeyDown={onKey}>
-          <Head columns={columns} filter={filter} change={change} box={box} isNarrow={isNarrow} />
+          <Head columns={columns} filter={filter} change={change} box={box} isNarrow={isNarrow} isAll={isAllShown} isSome={selected.size > 0} onAll={selectShown} />
           <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
             {items.map((item) => {
               const job = rows.at(item.index)
@@ -331,7 +409,11 @@ export default function Jobs() {
                   onFocus={() => setAt(item.index)}
                 >
                   <div role="gridcell">
-                    {job && <input type="checkbox" tabIndex={-1} aria-label={t('Select {name}', { name: nameOf(job) })} checked={isSelected} onChange={() => select(job)} />}
+                    {job && <input type="checkbox" tabIndex={-1} aria-label={t('Select {name}', { name: nameOf(job) })} checked={isSelected} onChange={({ nativeEvent }) => {
+                      if (!(nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)) return select(item.index)
+                      getSelection()?.removeAllRanges() // the browser takes the press for one that marks text
+                      selectTo(item.index)
+                    }} />}
                   </div>
                   <div role="gridcell">
                     {job ? (
@@ -359,7 +441,7 @@ export default function Jobs() {
         </div>
       )}
       <Cli command={filterCommand(filter, me, ARCHIVED)} />
-      {bulk && <BulkDialog kind={bulk.kind} jobs={bulk.jobs} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
+      {bulk && <BulkDialog bulk={bulk} onClose={() => setBulk(null)} onDone={(done) => setSelected((before) => new Map([...before].filter(([name]) => !done.includes(name))))} />}
     </div>
   )
 }

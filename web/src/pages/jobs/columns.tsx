@@ -146,11 +146,25 @@ function HeadCell({ column, filter, change, box, isNarrow }: Omit<HeadProps, 'co
   )
 }
 
-export function Head({ columns, ...rest }: HeadProps) {
+interface SelectProps {
+  isAll: boolean // of the rows that the page holds
+  isSome: boolean
+  onAll: () => void
+}
+
+export function Head({ columns, isAll, isSome, onAll, ...rest }: HeadProps & SelectProps) {
   return (
     <div className="grid-head" role="row" aria-rowindex={1}>
       <div role="columnheader">
-        <span className="hidden-text">{t('Selected')}</span>
+        <input
+          type="checkbox"
+          aria-label={t('Select all shown')}
+          checked={isAll}
+          ref={(field) => {
+            if (field) field.indeterminate = isSome && !isAll
+          }}
+          onChange={onAll}
+        />
       </div>
       {[NAME(), ...columns].map((column) => (
         <HeadCell key={column.id} column={column} {...rest} />
