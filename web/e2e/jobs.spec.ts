@@ -250,6 +250,48 @@ test('many jobs are selected by range, all that are shown, and all that the filt
   await expect(page.getByText('6 jobs are deleted.')).toBeVisible()
 })
 
+test('what the server finds wrong is shown while one types, asked for seldom', async ({ page }) => {
+  await signIn(page, ADMIN, '/submit')
+  let checks = 0
+  page.on('request', (request) => {
+    if (request.url().includes('placement=false')) checks++
+  })
+  const editor = page.getByRole('textbox', { name: 'Job file, YAML' })
+  await editor.click()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.press('Delete')
+  await page.keyboard.insertText(jobFile('typed', ['true']).replace('instances: 1', 'instances: none'))
+  await page.keyboard.type('# one letter after the other', { delay: 30 })
+  await expect(page.getByRole('status').filter({ hasText: 'taskRoles.main.instances' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'line 10' })).toBeVisible()
+  await expect(editor).toBeFocused()
+  expect(checks).toBeLessThanOrEqual(3)
+  await page.getByLabel('Instances').fill('1')
+  await expect(page.getByRole('button', { name: 'line 10' })).toBeHidden()
+})
+
+test('a changed copy is kept until it is submitted or dropped', async ({ page }) => {
+  await signIn(page)
+  const name = `source-${Date.now()}`
+  await submit(page, jobFile(name, ['true']))
+  await page.goto(`/submit?clone=admin~${name}`)
+  const field = page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })
+  const before = await field.inputValue()
+  await field.fill('my-own-name')
+  await page.reload()
+  await expect(field).toHaveValue('my-own-name')
+  await expect(page.getByText('This is what you wrote here before, and did not submit.')).toBeVisible()
+  // a new job and its draft know nothing of it
+  await page.goto('/submit')
+  await expect(field).not.toHaveValue('my-own-name')
+  await page.goto(`/submit?clone=admin~${name}`)
+  await page.getByRole('button', { name: 'Begin again with the copy' }).click()
+  await expect(field).toHaveValue(before)
+  await page.reload()
+  await expect(field).toHaveValue(before)
+  await expect(page.getByText('This is what you wrote here before')).toHaveCount(0)
+})
+
 test('a log goes on where it was after the server was killed', async ({ page, request }) => {
   const control = process.env['PORTAL_CONTROL']
   test.skip(!control, 'only where the test may restart the server')

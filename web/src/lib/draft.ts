@@ -1,5 +1,23 @@
-// The draft of a new job: it stays until the tab is closed.
+// Drafts of new jobs: each stays until it is submitted, or the tab is closed.
 import { sessionGet } from '../api/client'
 
 /** A draft may hold secrets: it is for who wrote it, and not for who signs in after. */
-export const draftKey = () => `skep.draft.${sessionGet()?.user ?? ''}`
+const head = () => `skep.draft.${sessionGet()?.user ?? ''}`
+
+/** What a draft began with: the job that is cloned or the template, by name, and "" for a new file. */
+export const sourceOf = (clone: string | null, template: string | null) => (template ? `template ${template}` : clone ? `clone ${clone}` : '')
+
+const keyOf = (source: string) => head() + (source && ` ${source}`)
+
+export const draftGet = (source: string) => sessionStorage.getItem(keyOf(source))
+export const draftDrop = (source: string) => sessionStorage.removeItem(keyOf(source))
+
+/** Was there room for it? The browser gives a page some megabytes. */
+export function draftKeep(source: string, text: string): boolean {
+  try {
+    sessionStorage.setItem(keyOf(source), text)
+    return true
+  } catch {
+    return false
+  }
+}

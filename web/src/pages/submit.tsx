@@ -13,11 +13,13 @@ import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
 import { noticesOfUser } from '../lib/notices'
 import { withoutSecrets } from '../lib/templates'
-import { draftKey } from '../lib/draft'
+import { draftDrop, draftGet, draftKeep, sourceOf } from '../lib/draft'
+import { shellWord } from '../lib/filter'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { later } from '../ui/later'
 import { Button, Cli, ErrorNote, LinkButton, Loading, Reason, Said, usePageTitle, useToast } from '../ui/ui'
+import { useCheck } from './submit/check'
 import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
 
@@ -27,7 +29,7 @@ function nameNew(user: string) {
   return `${user || 'job'}-${Date.now().toString(36)}`
 }
 
-/** The text to begin with: a clone, a template, a draft of this tab, or the smallest job. */
+/** The text to begin with: a clone, a template, or the smallest job. */
 function useStart(clone: string | null, template: string | null) {
   const config = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone && !template })
   const item = useQuery({ ...templateQuery(template ?? ''), enabled: !!template, staleTime: Infinity })
@@ -35,7 +37,7 @@ function useStart(clone: string | null, template: string | null) {
     const protocol = item.data?.protocol
     return protocol === undefined ? { text: null, error: item.error } : { text: fieldSet(withoutSecrets(protocol), ['name'], nameNew(sessionGet()?.user ?? '')), error: null }
   }
-  if (!clone) return { text: sessionStorage.getItem(draftKey()) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
+  if (!clone) return { text: JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
   if (!config.data) return { text: null, error: config.error }
   const name = formOf(config.data)?.name
   return { text: maskSpread(name ? config.data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : config.data), error: null }
@@ -62,14 +64,18 @@ export default function Submit() {
         )}
       </div>
     )
-  const source = search.has('clone') ? 'clone' : template ? 'template' : 'new'
-  return <Sheet key={`${source} ${search.get('clone') ?? template ?? ''}`} start={start.text} source={source} clone={search.get('clone')} template={template} isKept={search.has('keep')} />
+  const clone = search.get('clone')
+  return <Sheet key={sourceOf(clone, template)} start={start.text} source={clone !== null ? 'clone' : template ? 'template' : 'new'} clone={clone} template={template} isKept={search.has('keep')} />
 }
 
 function Sheet({ start, source, clone, template, isKept }: { start: string; source: 'new' | 'clone' | 'template'; clone: string | null; template: string | null; isKept: boolean }) {
   const isClone = source === 'clone'
-  const [text, setText] = useState(start)
-  const [isFresh] = useState(() => source === 'new' && sessionStorage.getItem(draftKey()) === null)
+  const draftOf = sourceOf(clone, template)
+  const [draft] = useState(() => draftGet(draftOf))
+  const [begun] = useState(start) // of a new job it has another name whenever it is asked for
+  const [text, setText] = useState(draft ?? begun)
+  const [isDraftLost, setDraftLost] = useState(false)
+  const isFresh = source === 'new' && draft === null
   const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
   const [checked, setChecked] = useState('')
   const [error, setError] = useState<unknown>(null)
@@ -81,7 +87,6 @@ function Sheet({ start, source, clone, template, isKept }: { start: string; sour
   const user = sessionGet()?.user ?? ''
   const { data: me } = useQuery(userQuery(user))
   const syntax = syntaxProblems(text)
-  const shown = syntax.length ? syntax : checked === text ? problems : []
   const form = formOf(text)
   const secrets = isClone ? masked(text) : null
   // the secrets of a job are for jobs of the same user
@@ -91,14 +96,21 @@ function Sheet({ start, source, clone, template, isKept }: { start: string; sour
     return `/api/v2/jobs${words && `?${words}`}`
   }
 
+  // nothing is wrong in what nobody has written yet; and what was submitted or tried has its answer
+  const found = useCheck(syntax.length || isBusy || checked === text || (draft === null && text === begun) ? null : text, jobsPath({ dryRun: 'true', placement: 'false' }))
+  const isAsked = !syntax.length && checked === text && problems.length > 0
+  const shown = syntax.length ? syntax : isAsked ? problems : found?.text === text ? found.problems : []
+
   // nobody has written anything yet
   useEffect(() => {
-    if (isFresh && me) setText((now) => (now === start ? noticesSet(now, noticesOfUser(me)) : now))
-  }, [isFresh, me, start])
+    if (isFresh && me) setText((now) => (now === begun ? noticesSet(now, noticesOfUser(me)) : now))
+  }, [isFresh, me, begun])
 
   useEffect(() => {
-    if (source === 'new') sessionStorage.setItem(draftKey(), text)
-  }, [text, source])
+    // of a copy nothing is kept before somebody has changed it
+    if (source !== 'new' && text === begun) draftDrop(draftOf)
+    else setDraftLost(!draftKeep(draftOf, text))
+  }, [text, source, begun, draftOf])
 
   const refused = (failure: unknown) => {
     if (failure instanceof ApiError && failure.problems.length) {
@@ -112,7 +124,7 @@ function Sheet({ start, source, clone, template, isKept }: { start: string; sour
     setError(null)
     try {
       const reply = await call<Schema['Submitted']>('POST', jobsPath({}), { text: { type: 'text/yaml', body: text } })
-      sessionStorage.removeItem(draftKey())
+      draftDrop(draftOf)
       toast(t('{name} is submitted.', { name: reply.name ?? '' }))
       if (template) // the job is there: that it was not counted is no failure of it
         await templateUsed(template).catch((failure: unknown) => toast(t('The use of the template was not counted: {why}', { why: failure instanceof Error ? failure.message : String(failure) }), 'error'))
@@ -158,8 +170,21 @@ function Sheet({ start, source, clone, template, isKept }: { start: string; sour
         </div>
       </div>
       {error !== null && <ErrorNote error={error} />}
+      {isDraftLost && (
+        <p className="note" data-kind="wait">
+          {t('The browser has no room for the draft: submit it, or save it as a file, before you leave.')}
+        </p>
+      )}
+      {draft !== null && source !== 'new' && text !== begun && (
+        <div className="note row">
+          <span>{t('This is what you wrote here before, and did not submit.')}</span>
+          <Button small onClick={() => setText(begun)}>
+            {isClone ? t('Begin again with the copy') : t('Begin again with the template')}
+          </Button>
+        </div>
+      )}
       {secrets && <Secrets names={secrets} from={secretsOf} />}
-      <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
+      <Problems problems={shown} isAsked={isAsked} onGo={(line) => code.current?.goTo(line)} />
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
         <form className="stack in-order" onSubmit={(event) => event.preventDefault()}>
@@ -170,7 +195,7 @@ function Sheet({ start, source, clone, template, isKept }: { start: string; sour
         </section>
       </div>
       <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>
-      <Cli command={`skep submit ${secretsOf ? `--secrets-of ${secretsOf} ` : ''}--follow ${form?.name || 'job'}.yaml`} />
+      <Cli command={`skep submit ${secretsOf ? `--secrets-of ${shellWord(secretsOf)} ` : ''}--follow ${shellWord(`${form?.name || 'job'}.yaml`)}`} />
     </div>
   )
 }
@@ -223,17 +248,20 @@ function TrialNote({ trial }: { trial: Schema['Trial'] }) {
   )
 }
 
-function Problems({ problems, onGo }: { problems: Problem[]; onGo: (line: number) => void }) {
+/** `isAsked`: somebody has pressed a button for it, and is told at once. */
+function Problems({ problems, isAsked, onGo }: { problems: Problem[]; isAsked: boolean; onGo: (line: number) => void }) {
   if (!problems.length) return null
   return (
-    <div className="note" data-kind="error" role="alert">
+    <div className="note" data-kind="error" role={isAsked ? 'alert' : 'status'}>
       <strong>{t('{n} problem|{n} problems', { n: problems.length })}</strong>
       <ul>
         {problems.slice(0, 50).map((problem, index) => (
           <li key={index}>
-            <Button small kind="plain" onClick={() => onGo(problem.line ?? 1)}>
-              {t('line {line}', { line: String(problem.line ?? '?') })}
-            </Button>{' '}
+            {problem.line !== undefined && (
+              <Button small kind="plain" onClick={() => onGo(problem.line ?? 1)}>
+                {t('line {line}', { line: String(problem.line) })}
+              </Button>
+            )}{' '}
             {problem.path && <code>{problem.path}</code>} <Said>{problem.message}</Said>
             {problem.hint && (
               <span className="quiet" lang="en">

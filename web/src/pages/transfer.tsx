@@ -1,16 +1,20 @@
 // A job file that another cluster's portal has sent here. Nothing is done with it before somebody has looked at it.
 import { useState } from 'react'
 import { t } from '../i18n/i18n'
-import { draftKey } from '../lib/draft'
+import { draftKeep } from '../lib/draft'
 import { carriedDrop, carriedGet } from '../lib/transfer'
 import { navigate } from '../router'
-import { Button, Cli, Empty, LinkButton, usePageTitle } from '../ui/ui'
+import { Button, Cli, Empty, LinkButton, usePageTitle, useToast } from '../ui/ui'
 
 export default function Arrived() {
   const [arrived] = useState(carriedGet)
+  const toast = useToast()
   usePageTitle(t('A job from another cluster'))
   const take = () => {
-    sessionStorage.setItem(draftKey(), arrived?.file ?? '')
+    if (!draftKeep('', arrived?.file ?? '')) {
+      toast(t('The browser has no room for the draft: submit it, or save it as a file, before you leave.'), 'error')
+      return
+    }
     carriedDrop()
     navigate('/submit')
   }
