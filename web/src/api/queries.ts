@@ -14,6 +14,9 @@ export interface JobPage {
 /** How often what people look at is asked for again: seldom while the stream of changes tells. */
 export const pollMs = () => (isTold() ? 30_000 : 3000)
 
+/** How often what the stream does not tell of is asked for again, while somebody looks: accounts, templates, storages, settings. */
+export const SELDOM_MS = 30_000
+
 /** `filter` is a query string of GET /api/v2/jobs without offset and limit. */
 export const jobPageQuery = (filter: string, offset: number, limit: number) =>
   queryOptions({
@@ -189,12 +192,14 @@ export const usersQuery = queryOptions({
     }
     return users
   },
+  refetchInterval: SELDOM_MS,
 })
 
 export const userQuery = (name: string) =>
   queryOptions({
     queryKey: ['users', name],
     queryFn: ({ signal }) => get<Schema['User']>(`/api/v2/users/${enc(name)}`, signal),
+    refetchInterval: SELDOM_MS,
   })
 
 export const alertsQuery = queryOptions({
@@ -218,17 +223,20 @@ export const storagesQuery = queryOptions({
     const { storages } = await get<{ storages: Schema['StorageSummary'][] }>('/api/v2/storages', signal)
     return Promise.all(storages.map(async ({ name, default: isDefault }) => ({ ...(await get<Schema['StorageDetail']>(`/api/v2/storages/${enc(name ?? '')}`, signal)), isDefault: isDefault ?? false })))
   },
+  refetchInterval: SELDOM_MS,
 })
 
 export const groupsQuery = queryOptions({
   queryKey: ['groups'],
   queryFn: ({ signal }) => get<Schema['Groups']>('/api/v2/groups', signal),
+  refetchInterval: SELDOM_MS,
 })
 
 export const membersQuery = (group: string) =>
   queryOptions({
     queryKey: ['groups', group, 'members'],
     queryFn: ({ signal }) => get<Schema['Members']>(`/api/v2/groups/${enc(group)}/userlist`, signal),
+    refetchInterval: SELDOM_MS,
   })
 
 /** `of`: users/NAME or groups/NAME. */
@@ -236,11 +244,13 @@ export const quotaQuery = (of: string) =>
   queryOptions({
     queryKey: ['quota', of],
     queryFn: ({ signal }) => get<Schema['UserQuotas']>(`/api/v2/${of}/quota`, signal),
+    refetchInterval: SELDOM_MS,
   })
 
 export const exitSpecsQuery = queryOptions({
   queryKey: ['exit-specs'],
   queryFn: ({ signal }) => get<Schema['ExitRow'][]>('/api/v2/exit-specs', signal),
+  refetchInterval: SELDOM_MS,
 })
 
 export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
@@ -273,11 +283,13 @@ export const storageHealthQuery = queryOptions({
 export const settingsQuery = queryOptions({
   queryKey: ['settings'],
   queryFn: ({ signal }) => get<Schema['Settings']>('/api/v2/settings', signal),
+  refetchInterval: SELDOM_MS,
 })
 
 export const tokensQuery = queryOptions({
   queryKey: ['tokens'],
   queryFn: ({ signal }) => get<Schema['Tokens']>('/api/v2/tokens', signal),
+  refetchInterval: SELDOM_MS,
 })
 
 /** How the server's own parts are. Not ready is an answer, too: it names what failed. */

@@ -1,6 +1,7 @@
 // Templates, which the server keeps: job files to begin others from, private or shared.
 import { queryOptions } from '@tanstack/react-query'
 import { call, enc, get, type Schema } from './client'
+import { SELDOM_MS } from './queries'
 
 export type Template = Schema['Template']
 export type TemplateWrite = Schema['TemplateWrite']
@@ -28,6 +29,7 @@ export const templatesQuery = (filter: string) =>
       }
       return all
     },
+    refetchInterval: SELDOM_MS,
   })
 
 /** By its id, or author~name. */

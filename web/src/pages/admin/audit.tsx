@@ -2,6 +2,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Fragment, useState, type FormEvent } from 'react'
 import { get, type Schema } from '../../api/client'
+import { SELDOM_MS } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { useSearch } from '../../router'
@@ -80,6 +81,7 @@ export default function Audit() {
     queryFn: ({ pageParam, signal }) => get<AuditPage>(`/api/v2/audit?limit=${PAGE}&${filter}${pageParam ? `&cursor=${pageParam}` : ''}`, signal),
     initialPageParam: '',
     getNextPageParam: (page) => page.cursor,
+    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : SELDOM_MS), // whoever reads older ones is not moved away from them
   })
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
