@@ -5,7 +5,7 @@ const job = (name: string) => `/api/v2/jobs/${enc(name)}`
 
 export const jobStop = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'STOP' } })
 /** Has it begun? A list may have been read a while ago. */
-export const jobHasBegun = async (name: string) => (await get<JobDetail>(job(name))).jobStatus?.state !== 'WAITING'
+export const jobHasBegun = async (name: string) => (await get<JobDetail>(`${job(name)}?tasks=none`)).jobStatus?.state !== 'WAITING'
 export const jobStart = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'START' } })
 export const jobRelease = (name: string) => call('PUT', `${job(name)}/release`)
 export const jobDelete = (name: string) => call('DELETE', job(name))
