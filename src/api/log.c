@@ -574,7 +574,7 @@ static int log_open(struct call *call, struct log_reader *log)
         code = path_attempt(call, &attempt);
     if (code)
         return code;
-    log->attempt = attempt.attempt;
+    log_of(call, &attempt, log);
     return log_begin(call, log);
 }
 

@@ -489,6 +489,30 @@ static void test_log_removed(void **state)
     }
 }
 
+/* With several engines, a log is read where the attempt ran, whichever path names it. */
+static void test_engine_of_attempt(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "far", 1);
+    struct buf out = BUF_INIT;
+    world_run(world, job);
+    world->engine = 1;
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "a line\n");
+    static const char *const PATHS[] = {
+        "/api/v2/jobs/far/logs",
+        "/api/v2/jobs/far/attempts/0/taskRoles/worker/taskIndex/0/attempts/0/logs/all",
+        "/api/v2/jobs/far/attempts/0/taskRoles/worker/taskIndex/0/attempts/0/logs/all?tail=100",
+        "/api/internal/tail-logs/far:0:worker:0:0:all",
+    };
+    for (size_t i = 0; i < COUNT_OF(PATHS); i++) {
+        assert_int_equal(world_get(world, PATHS[i], alice), i == 3 ? 206 : 200);
+        world_read_all(world, &out);
+        assert_string_equal(buf_cstr(&out), "a line\n");
+    }
+    buf_release(&out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_range, world_setup, world_teardown),
@@ -505,5 +529,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_each_attempt, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_removed, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_engine_of_attempt, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -29,6 +29,7 @@ struct world {
     uint8_t key[32];
     int64_t now_ms;
     uint64_t core_version;
+    uint8_t engine;     /* of all attempts: no other has their logs */
     bool cannot_follow; /* the engine cannot follow logs */
     bool can_watch;     /* logs wake who follows them: world_log_wake */
     bool is_degraded;   /* one of the server's checks */

@@ -322,7 +322,7 @@ static uint8_t on_engine_of(void *context, const char *node)
     world->between = NULL;
     if (between)
         between(world);
-    return 0;
+    return world->engine;
 }
 
 static int on_log_can_follow(void *context, uint8_t engine, struct err *err)
@@ -348,7 +348,9 @@ static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id atte
                            struct log_part *part, struct err *err)
 {
     struct world *world = context;
-    (void)stream, (void)engine;
+    (void)stream;
+    if (engine != world->engine)
+        return err_fail(err, ERR_NOT_FOUND, "", "this engine has no such attempt");
     struct world_attempt_log *log = world_log(world, attempt);
     if (!log->text.at && !log->is_ended)
         return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
