@@ -182,7 +182,7 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
 /* The monitor of a container that nobody knows: it would write an exit file. */
 static void conmon_kill(struct local_engine *local, const char *id)
 {
-    char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 32];
+    char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 160];
     task_group(local, "conmon", group);
     task_run_path(local, id, "", bundle);
     for (size_t i = 0; i < local->cgroups.tree_count; i++) {
