@@ -5,6 +5,7 @@
 #include "api/snapshot.h"
 #include "base/memory.h"
 #include "sys/clock.h"
+#include <assert.h>
 #include <stdarg.h>
 
 /* ---- a change, step by step ---- */
@@ -33,12 +34,20 @@ static bool is_of_group(const struct store_change *change)
     return kind == CHANGE_GROUP_ADD || kind == CHANGE_GROUP_SET || kind == CHANGE_GROUP_REMOVE;
 }
 
-static const char *error_name(const struct store_change *change, int code)
+const char *account_conflict_name(const struct err *err, const char *other)
 {
+    assert(err->code == ERR_CONFLICT);
+    return strcmp(err->path, STORE_REUSES_NAME) == 0 ? "UsedNameError" : other;
+}
+
+static const char *error_name(const struct store_change *change, const struct err *err)
+{
+    const int code = err->code;
     if (code == ERR_NOT_FOUND)
         return is_of_group(change) ? "NoGroupError" : "NoUserError";
     if (code == ERR_CONFLICT)
-        return is_of_group(change) ? "ConflictGroupError" : "ConflictUserError";
+        return account_conflict_name(err, is_of_group(change) ? "ConflictGroupError"
+                                                              : "ConflictUserError");
     if (code == ERR_FORBIDDEN)
         return "RemoveAdminError";
     return NULL;
@@ -49,7 +58,7 @@ static int changed(struct call *call)
     const struct account_edit *edit = call->task;
     if (call->answer_code) {
         call->err = call->answer_err;
-        call->error_code = error_name(&edit->change, call->answer_code);
+        call->error_code = error_name(&edit->change, &call->err);
         return call->answer_code;
     }
     /* early PAI had two answers for everything */

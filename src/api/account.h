@@ -34,6 +34,8 @@ struct account_edit *account_edit_new(struct call *call, enum store_change_kind 
 /* Carry it out and reply; returns what a handler returns. */
 int account_change(struct call *call, struct account_edit *edit);
 
+/* Of the store's ERR_CONFLICT: UsedNameError, when the name is a removed user's; else `other`. */
+const char *account_conflict_name(const struct err *err, const char *other);
 /* A new user with the fields of this body, whose keys the caller has checked; replies. user.c */
 int account_user_create(struct call *call, const struct doc *doc);
 

@@ -53,8 +53,8 @@ static const char *or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-/* From where a visitor came, and whether the name is taken, is for administrators, who alone see
- * requests for accounts. */
+/* From where a visitor came, and whether the name is or was another one's, is for administrators,
+ * who alone see requests for accounts. */
 static void request_json(struct json_writer *json, const struct store_request *row)
 {
     json_object(json);
@@ -70,6 +70,7 @@ static void request_json(struct json_writer *json, const struct store_request *r
         json_key_string(json, "email", row->email);
         json_key_string(json, "address", or_null(row->address));
         json_key_bool(json, "nameTaken", row->is_name_taken);
+        json_key_bool(json, "nameUsedBefore", row->is_name_used);
     }
     view_time(json, "decidedTime", row->decided_ms);
     json_key_string(json, "decidedBy", or_null(row->decider));
@@ -318,6 +319,8 @@ static int decided(struct call *call)
     if (call->answer_code) {
         call->err = call->answer_err;
         call->error_code = error_name(call->answer_code);
+        if (call->answer_code == ERR_CONFLICT)
+            call->error_code = account_conflict_name(&call->err, call->error_code);
         return call->answer_code;
     }
     return request_reply(call, 200, decision->change.request.row.id);
@@ -353,9 +356,11 @@ static int act_read(struct call *call, const struct doc *doc, enum request_act *
 }
 
 /* Who may do it, and what goes with it. */
-static int act_check(struct call *call, enum request_act act, const struct store_request *row,
-                     const struct store_request *given)
+static int act_check(struct call *call, const struct store_request *row,
+                     const struct store_change *change)
 {
+    const enum request_act act = change->request.act;
+    const struct store_request *given = &change->request.row;
     const struct auth_subject subject = subject_of(row);
     int code = act == REQUEST_WITHDRAW ? call_may_about(call, AUTH_WITHDRAW, &subject)
                                        : call_may(call, AUTH_MANAGE, NULL);
@@ -363,6 +368,9 @@ static int act_check(struct call *call, enum request_act act, const struct store
         return code;
     if (act != REQUEST_ACCEPT && given->group[0])
         return call_fail(call, ERR_INVALID, NULL, "group", "a group goes with accepted");
+    if (change->reuses_name && (act != REQUEST_ACCEPT || row->kind != REQUEST_ACCOUNT))
+        return call_fail(call, ERR_INVALID, NULL, STORE_REUSES_NAME,
+                         STORE_REUSES_NAME " goes with accepted, of an account");
     if (act == REQUEST_WITHDRAW && given->answer[0])
         return call_fail(call, ERR_INVALID, NULL, "reason",
                          "a reason goes with accepted and refused");
@@ -374,26 +382,30 @@ static int act_check(struct call *call, enum request_act act, const struct store
 
 int handle_request_status(struct call *call)
 {
-    static const char *const KEYS[] = {"status", "reason", "group"};
+    static const char *const KEYS[] = {"status", "reason", "group", STORE_REUSES_NAME};
     const struct doc *doc;
     struct store_request row;
     struct text group;
+    bool is_given;
     struct request_decision *decision = ARENA_NEW(call->arena, struct request_decision);
     struct store_request *given = &decision->change.request.row;
     int code = request_of_path(call, &row);
     if (!code)
-        code = call_body_of(call, KEYS, COUNT_OF(KEYS), "status, reason and group", &doc);
+        code = call_body_of(call, KEYS, COUNT_OF(KEYS),
+                            "status, reason, group and " STORE_REUSES_NAME, &doc);
     if (!code)
         code = act_read(call, doc, &decision->change.request.act);
     if (!code)
         code = request_line_read(call, doc, "reason", &given->answer);
     if (!code)
         code = call_body_string(call, doc, "group", false, &group);
+    if (!code)
+        code = account_bool(call, doc, STORE_REUSES_NAME, &decision->change.reuses_name, &is_given);
     if (code)
         return code;
     const enum request_act act = decision->change.request.act;
     given->group = arena_copy(call->arena, group.at ? group : TEXT(""));
-    code = act_check(call, act, &row, given);
+    code = act_check(call, &row, &decision->change);
     if (code)
         return code;
     decision->change.kind = CHANGE_REQUEST_ACT;

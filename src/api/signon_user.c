@@ -119,7 +119,14 @@ static int user_reload(struct call *call)
 static int user_stored(struct call *call)
 {
     if (call->answer_code) {
+        struct signon_task *task = call->task;
         call->err = call->answer_err;
+        if (call->answer_code == ERR_CONFLICT && !strcmp(call->err.path, STORE_REUSES_NAME))
+            return task_end(call, call_fail(call, ERR_FORBIDDEN, "ForbiddenUserError", "",
+                                            "there was another user %.64s here before: an "
+                                            "administrator must make the user anew (skep user add "
+                                            "--reuse-name --no-password)",
+                                            task->user.name));
         return task_end(call, call->answer_code);
     }
     return user_reload(call);

@@ -180,6 +180,9 @@ static int new_password(struct call *call, const struct doc *doc, struct account
     if (edit->password.at)
         return call_fail(call, ERR_INVALID, NULL, "passwordHash",
                          "give password or passwordHash, not both");
+    edit->change.user.password_hash = "";
+    if (!hash.length) /* the user logs in by the provider, or not at all */
+        return 0;
     char *kept = arena_alloc(call->arena, PASSWORD_HASH_SIZE);
     if (password_hash_import(text_of(edit->change.user.name), hash, kept))
         return call_fail(call, ERR_INVALID, NULL, "passwordHash",
@@ -217,7 +220,7 @@ int account_user_create(struct call *call, const struct doc *doc)
 {
     const struct doc *extension = NULL;
     struct text name, email;
-    bool is_admin, is_given;
+    bool is_admin, reuses_name, is_given;
     int code = call_body_string(call, doc, "username", true, &name);
     if (!code)
         code = account_user_name(call, name);
@@ -229,6 +232,8 @@ int account_user_create(struct call *call, const struct doc *doc)
         code = account_bool(call, doc, "admin", &is_admin, &is_given);
     if (!code)
         code = account_map(call, doc, "extension", &extension);
+    if (!code)
+        code = account_bool(call, doc, STORE_REUSES_NAME, &reuses_name, &is_given);
     if (!code && !call_reader(call))
         code = call->err.code;
     if (code)
@@ -241,6 +246,7 @@ int account_user_create(struct call *call, const struct doc *doc)
                                 .is_admin = is_admin,
                                 .extension_json = "{}",
                                 .created_ms = (int64_t)time(NULL) * 1000};
+    edit->change.reuses_name = reuses_name;
     code = new_password(call, doc, edit);
     if (!code)
         code = account_names(call, doc, "virtualCluster", &edit->clusters);
@@ -254,8 +260,9 @@ int account_user_create(struct call *call, const struct doc *doc)
 
 int handle_user_create(struct call *call)
 {
-    static const char *const KEYS[] = {"username", "password",  "passwordHash",   "email",
-                                       "admin",    "grouplist", "virtualCluster", "extension"};
+    static const char *const KEYS[] = {"username",       "password",  "passwordHash",
+                                       "email",          "admin",     "grouplist",
+                                       "virtualCluster", "extension", STORE_REUSES_NAME};
     const struct doc *doc;
     int code = call_body_of(call, KEYS, COUNT_OF(KEYS), "the fields of a new user", &doc);
     return code ? code : account_user_create(call, doc);

@@ -18,6 +18,8 @@ static void wish_cell(struct table *table, const json_t *request)
     else
         table_cell(table, json_is_true(json_object_get(request, "nameTaken"))
                               ? "account (the name is taken)"
+                          : json_is_true(json_object_get(request, "nameUsedBefore"))
+                              ? "account (the name was used before)"
                               : "account");
 }
 
@@ -159,6 +161,8 @@ static int decide(struct cli *cli, struct client *client, const char *status, co
             json_object_set_new(body, "reason", json_string(reason));
         if (group)
             json_object_set_new(body, "group", json_string(group));
+        if (cli_flag(cli, "reuse-name"))
+            json_object_set_new(body, "reuseName", json_true());
         account_path(&path, "requests", cli->arguments[i], "/status");
         int code = account_send(client, "PUT", buf_cstr(&path), body, done, cli->arguments[i]);
         worst = worst ? worst : code;
@@ -191,6 +195,7 @@ static int options_check(const struct cli *cli)
     } GOES[] = {
         {"reason", " ask account accept refuse "},
         {"group", " accept "},
+        {"reuse-name", " accept "},
         {"status", " list "},
         {"user", " list "},
         {"email", " account "},

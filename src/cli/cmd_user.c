@@ -110,11 +110,15 @@ static int user_add(struct cli *cli, struct client *client)
     char *password = NULL;
     bool had_networks = false;
     json_t *body = json_pack("{s:s}", "username", name);
+    const bool has_password = !cli_flag(cli, "no-password");
     int code = body ? fields_of(cli, body) : cli_fail(EXIT_USAGE, "a name must be UTF-8");
-    if (!code)
+    if (!code && has_password)
         code = ask_password(cli, &password);
     if (!code) {
-        json_object_set_new(body, "password", json_string(password));
+        json_object_set_new(body, has_password ? "password" : "passwordHash",
+                            json_string(has_password ? password : ""));
+        if (cli_flag(cli, "reuse-name"))
+            json_object_set_new(body, "reuseName", json_true());
         if (groups)
             json_object_set_new(body, "grouplist", names_split(groups));
         had_networks = jobs_have_networks(client);
@@ -241,6 +245,7 @@ struct import {
     const char *file;
     int at[COLUMN_COUNT]; /* field of a column; -1: there is none */
     struct csv_row heads;
+    bool reuses_names;
     json_t *there; /* names of the users of before, as keys */
     unsigned added, kept, failed;
     bool is_added; /* the user of the row that is being read */
@@ -357,6 +362,8 @@ static int row_add(struct import *import, const struct csv_row *row, struct clie
         if (text)
             json_object_set_new(body, TEXTS[i].key, json_string(text));
     }
+    if (import->reuses_names)
+        json_object_set_new(body, "reuseName", json_true());
     const char *clusters = field(import, row, CLUSTERS), *groups = field(import, row, GROUPS);
     if (clusters)
         json_object_set_new(body, "virtualCluster", names_split(clusters));
@@ -444,7 +451,7 @@ static int import_rows(struct import *import, struct text rest, struct client *c
 static int user_import(struct cli *cli, struct client *client)
 {
     cleanup_buf struct buf content = BUF_INIT;
-    struct import import = {.file = cli->arguments[1]};
+    struct import import = {.file = cli->arguments[1], .reuses_names = cli_flag(cli, "reuse-name")};
     int code = file_content(import.file, &content);
     if (code)
         return code;

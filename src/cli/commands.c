@@ -159,6 +159,8 @@ static const struct cli_option USER_OPTIONS[] = {
     {"vc", 0, "NAMES", "virtual clusters granted to the user (comma list; replaces)", NULL, 0},
     {"groups", 0, "NAMES", "groups of the user (comma list; set replaces)", NULL, 0},
     {"password", 0, NULL, "set: ask for a new password", NULL, 0},
+    {"no-password", 0, NULL, "add: the user logs in by the provider of the sign-on alone", NULL, 0},
+    {"reuse-name", 0, NULL, "add, import: also the name of a user who was removed", NULL, 0},
     {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
     END,
 };
@@ -247,6 +249,7 @@ static const struct cli_option REQUEST_OPTIONS[] = {
     {"reason", 0, "TEXT", "ask, account: why; accept, refuse: the answer (refuse needs one)", NULL,
      0},
     {"group", 0, "NAME", "accept: by this group, which the user becomes a member of", NULL, 0},
+    {"reuse-name", 0, NULL, "accept: also the name of a user who was removed", NULL, 0},
     {"status", 0, "STATUS", "list: in these states (comma list)", "open accepted refused withdrawn",
      0},
     {"user", 'u', "NAME", "list: of this user", NULL, 0},
@@ -509,7 +512,9 @@ const struct cli_command COMMANDS[] = {
      "`add NAME` makes a user; the password is asked for, or read from standard input. `set NAME` "
      "changes what the options name. `deactivate NAME…` revokes all tokens of users and lets them "
      "log in no more, until `activate NAME…`. `remove NAME…` removes users; deactivating is "
-     "better: as long as jobs of a removed user are left, nobody else can have the name. An "
+     "better: as long as jobs of a removed user are left, nobody else can have the name, and "
+     "afterwards only with --reuse-name, because the folders of that user in storages become the "
+     "new one's: look at them first. An "
      "administrator cannot be removed, and the last one cannot be changed into an ordinary "
      "user.\n\n"
      "`import FILE` makes users of a file of comma-separated values. Its first line names the "

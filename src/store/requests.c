@@ -13,7 +13,9 @@
 #define COLUMNS(C) HEAD(C) "," C(password_hash)
 #define SELECT                                                                                     \
     "SELECT " HEAD(COLUMN_NAME) ", CASE WHEN kind = 1 AND EXISTS (SELECT 1 FROM users u WHERE "    \
-                                "u.name = user_name) THEN 1 ELSE 0 END FROM requests "
+                                "u.name = user_name) THEN 1 ELSE 0 END, CASE WHEN kind = 1 AND "   \
+                                "EXISTS (SELECT 1 FROM removed_users r WHERE r.name = "            \
+                                "user_name) THEN 1 ELSE 0 END FROM requests "
 
 static const char insert[] = INSERT_NEW_INTO("requests", COLUMNS);
 static const char decide[] =
@@ -59,6 +61,7 @@ static void row_get(struct sql *sql, struct store_request *row, struct arena *ar
     row->answer = sql_string(sql, arena);
     row->group = sql_string(sql, arena);
     row->is_name_taken = sql_bool(sql);
+    row->is_name_used = sql_bool(sql);
 }
 
 int request_read(struct session *session, struct text id, struct arena *arena,
@@ -285,6 +288,7 @@ static int account_make(struct store *store, struct store_change *change,
     if (group && group[0] && strcmp(group, everybody) != 0)
         groups[count++] = (struct store_member){.name = group};
     struct store_change user = {.kind = CHANGE_USER_ADD,
+                                .reuses_name = change->reuses_name,
                                 .user = {.name = row->user,
                                          .password_hash = hash,
                                          .email = row->email,

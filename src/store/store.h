@@ -100,6 +100,9 @@ struct store_members {
     size_t count;
 };
 
+/* Where an error of CHANGE_USER_ADD points that `reuses_name` would take away. */
+#define STORE_REUSES_NAME "reuseName"
+
 struct store_user {
     const char *name;
     const char *password_hash; /* as sys/secret.h makes it; "" = cannot log in by password */
@@ -235,19 +238,22 @@ struct store_request {
     int64_t decided_ms; /* or withdrawn; 0: it is open */
     const char *decider, *answer;
     const char *group;  /* by which it was granted; "": to the user alone */
-    bool is_name_taken; /* only read, of an account: there is a user of this name */
+    bool is_name_taken; /* only read, of an account: there is a user of this name … */
+    bool is_name_used;  /* … likewise: there was one, who was removed */
 };
 
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
-    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists, or jobs of an earlier user of the name do;
-                           * ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists, or jobs of an earlier user of the name do, or
+                           * (err->path is STORE_REUSES_NAME) there was one of another identity,
+                           * unless `reuses_name`; ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
     CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID;
                            * ERR_CONFLICT: the extension is not `extension_was`, or another user
                            * has the identity. This and the next
                            * five: ERR_FORBIDDEN: no admin would be left who may log in */
-    CHANGE_USER_REMOVE,   /* and its tokens, memberships, grants and templates; ERR_NOT_FOUND */
+    CHANGE_USER_REMOVE,   /* and its tokens, memberships, grants and templates; the name is kept.
+                           * ERR_NOT_FOUND */
     CHANGE_MEMBER_ADD,    /* idempotent; ERR_NOT_FOUND user or group; ERR_TOO_BIG */
     CHANGE_MEMBER_REMOVE, /* idempotent; ERR_NOT_FOUND user or group */
     CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */
@@ -295,7 +301,8 @@ enum store_change_kind {
                                * ERR_NOT_FOUND user; ERR_TOO_BIG; ERR_BUSY: too many visitors wait */
     CHANGE_REQUEST_ACT,       /* state, decided_ms, decider, answer and group as `act` has it, and
                                * what it grants. ERR_NOT_FOUND request, user or group; ERR_CONFLICT:
-                               * it is decided, the group does not grant it, or the name is taken */
+                               * it is decided, the group does not grant it, or the name is taken or
+                               * was a removed user's, as of USER_ADD */
     CHANGE_REQUESTS_TRIM,     /* decided ones, and open ones for accounts, of before `before_ms`; of
                                * decided ones the oldest beyond `most` */
 };
@@ -366,6 +373,7 @@ struct store_change {
     const struct store_audit *audit;
     unsigned fields;           /* USER_SET, GROUP_SET: what is replaced; 0: everything */
     const char *extension_was; /* likewise: only of this extension; NULL: of any */
+    bool reuses_name;          /* USER_ADD, REQUEST_ACT: though it was a removed user's */
     const char *token_kept;    /* USER_SET: id of a token that a new password leaves; NULL: none */
     int code;                  /* out: 0 or ERR_* */
     struct err *err;           /* out, may be NULL */

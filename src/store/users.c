@@ -26,6 +26,11 @@ static const char update[] = "UPDATE users SET"
 static const char adopt[] = "UPDATE users SET password_hash = '', extension_json = '{}', "
                             "is_requested = 0 WHERE name = ? AND is_requested <> 0";
 static const char delete[] = "DELETE FROM users WHERE name = ?";
+static const char select_removed[] = "SELECT identity FROM removed_users WHERE name = ?";
+static const char insert_removed[] =
+    "INSERT INTO removed_users (name, identity) SELECT name, identity FROM users WHERE name = ? "
+    "ON CONFLICT (name) DO UPDATE SET identity = excluded.identity";
+static const char delete_removed[] = "DELETE FROM removed_users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
 static const char count_identity[] =
@@ -82,6 +87,42 @@ static int identity_check(struct store *store, struct store_change *change, stru
     return code;
 }
 
+/* A storage that is not shared has a folder for each name, and keeps that of a user who was
+ * removed; only whom the provider calls the same comes back. */
+static int name_check(struct store *store, struct store_change *change, struct err *err)
+{
+    const struct store_user *user = &change->user;
+    struct sql sql = sql_of(&store->session, select_removed);
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    if (change->reuses_name)
+        return 0;
+    sql_put_string(&sql, user->name);
+    const int code = sql_next(&sql, err);
+    if (code <= 0)
+        return code;
+    const char *identity = sql_string(&sql, &arena);
+    sql_done(&sql);
+    if (identity[0] && user->identity && strcmp(identity, user->identity) == 0)
+        return 0;
+    change->code =
+        err_fail(change->err, ERR_CONFLICT, STORE_REUSES_NAME,
+                 "there was a user %.64s before, whose folders in storages would become theirs: "
+                 "choose another name, or look at what is left and say that the name is used again "
+                 "(" STORE_REUSES_NAME ")",
+                 user->name);
+    return 0;
+}
+
+static int removed_note(struct store *store, const char *statement, const char *name,
+                        struct err *err)
+{
+    struct sql sql = sql_of(&store->session, statement);
+    assert(name && *name);
+    sql_put_string(&sql, name);
+    return sql_run(&sql, NULL, err);
+}
+
 int user_add(struct store *store, struct store_change *change, struct err *err)
 {
     size_t length = strlen(change->user.name);
@@ -108,6 +149,9 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
                       change->user.name);
     if (count >= STORE_USERS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "there are %d users already", STORE_USERS_MAX);
+    code = name_check(store, change, err);
+    if (code < 0 || change->code < 0)
+        return code;
     sql = sql_of(&store->session, insert);
     row_put(&sql, &change->user);
     code = sql_run(&sql, &changed, err);
@@ -115,6 +159,8 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
         return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
     if (code == 0 && count > 0)
         code = accounts_mark_several(store, count == 1, err);
+    if (code == 0)
+        code = removed_note(store, delete_removed, change->user.name, err);
     return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
 }
 
@@ -181,7 +227,10 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
 {
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
-    assert(change->kind == CHANGE_USER_REMOVE);
+    assert(change->kind == CHANGE_USER_REMOVE && change->user.name[0]);
+    code = removed_note(store, insert_removed, change->user.name, err);
+    if (code < 0)
+        return code;
     sql_put_string(&sql, change->user.name);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)

@@ -82,6 +82,53 @@ static void test_asked_decided_and_signed_in(void **state)
     world->refuse = 0;
 }
 
+/* The visitor learns nothing of an earlier user; who administers does, and must say it. */
+static void test_a_used_name(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    char target[80];
+    world->api.config.has_sign_up = true;
+    ask(world, "{\"username\":\"carol\"" REST "}", 202);
+    char taken[200];
+    snprintf(taken, sizeof taken, "%s", buf_cstr(&world->body));
+    assert_int_equal(world_ask(world, HTTP_DELETE, "/api/v2/users/bob", admin, NULL, TEXT("")),
+                     200);
+    ask(world, "{\"username\":\"bob\"" REST "}", 202);
+    assert_string_equal(buf_cstr(&world->body), taken);
+    assert_int_equal(world_get(world, "/api/v2/requests?status=open", admin), 200);
+    assert_body(world, "\"nameTaken\":false,\"nameUsedBefore\":true");
+    assert_body(world, "\"nameTaken\":false,\"nameUsedBefore\":false");
+    const char *of_bob = strstr(buf_cstr(&world->body), "\"username\":\"bob\""), *id = NULL;
+    for (const char *at = buf_cstr(&world->body); (at = strstr(at, "\"id\":\"")) && at < of_bob;)
+        id = at += 6;
+    assert_non_null(id);
+    snprintf(target, sizeof target, "/api/v2/requests/%.*s/status", (int)strcspn(id, "\""), id);
+    assert_int_equal(world_send(world, HTTP_PUT, target, admin, "{\"status\":\"accepted\"}"), 409);
+    assert_body(world, "\"UsedNameError\"");
+    assert_int_equal(world_send(world, HTTP_PUT, target, admin,
+                                "{\"status\":\"refused\",\"reason\":\"no\",\"reuseName\":true}"),
+                     400);
+    assert_int_equal(
+        world_send(world, HTTP_PUT, target, admin, "{\"status\":\"accepted\",\"reuseName\":true}"),
+        200);
+    assert_body(world, "\"nameUsedBefore\":false");
+    /* as for a user whom an administrator makes */
+    assert_int_equal(world_ask(world, HTTP_DELETE, "/api/v2/users/alice", admin, NULL, TEXT("")),
+                     200);
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/users", admin,
+                                "{\"username\":\"alice\",\"password\":\"alice-password\"}"),
+                     409);
+    assert_body(world, "\"UsedNameError\"");
+    assert_int_equal(
+        world_send(world, HTTP_POST, "/api/v2/users", admin,
+                   "{\"username\":\"alice\",\"passwordHash\":\"\",\"reuseName\":true}"),
+        201);
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/authn/basic/login", NULL,
+                                "{\"username\":\"alice\",\"password\":\"\"}"),
+                     400);
+}
+
 static void ask_from(struct world *world, const char *address, int expected)
 {
     struct call call = {.api = &world->api};
@@ -163,6 +210,7 @@ static void test_strangers_are_slowed_down(void **state)
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(test_asked_decided_and_signed_in),
+    WORLD(test_a_used_name),
     WORLD(test_strangers_are_slowed_down),
     WORLD(test_one_network_does_not_keep_others_out),
     WORLD(test_many_networks_do_not_reset_the_rate),

@@ -63,6 +63,8 @@ static void what_is_asked_and_decided_is_sent(void **state)
           "{\"status\":\"withdrawn\"}", "withdrew a1\n");
     sends("request accept --group lab a1", "PUT /api/v2/requests/a1/status HTTP",
           "{\"status\":\"accepted\",\"group\":\"lab\"}", "accepted a1\n");
+    sends("request accept --reuse-name a1", "PUT /api/v2/requests/a1/status HTTP",
+          "{\"status\":\"accepted\",\"reuseName\":true}", "accepted a1\n");
     sends("request refuse --reason full a1", "PUT /api/v2/requests/a1/status HTTP",
           "{\"status\":\"refused\",\"reason\":\"full\"}", "refused a1\n");
 }
@@ -88,6 +90,7 @@ static void what_does_not_go_together_is_refused(void **state)
         "request account carol",
         "request withdraw --user u a",
         "request accept --email m a1",
+        "request refuse --reason x --reuse-name a1",
         "request list vc1",
         "request ask",
         "request lose a1",

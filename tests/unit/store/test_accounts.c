@@ -305,7 +305,49 @@ static void a_name_is_free_when_no_jobs_are_left(void **state)
     change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, ERR_CONFLICT);
     add_deleted(world, 1);
     assert_int_equal(commit(world, NULL, 0), 0);
-    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, 0);
+    change(world,
+           (struct store_change){.kind = CHANGE_USER_ADD, .user = alice, .reuses_name = true}, 0);
+}
+
+/* Nor the folders of storages, of which the store knows nothing: somebody has to say so. */
+static void a_used_name_is_taken_only_on_purpose(void **state)
+{
+    struct world *world = *state;
+    struct store_user alice = {
+        .name = "alice", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    struct store_change add = {.kind = CHANGE_USER_ADD, .user = alice, .err = &world->err};
+
+    user_add(world, "root", true);
+    user_add(world, "alice", false);
+    user_add(world, "bob", false);
+    user_set(world, (struct store_user){.name = "bob", .identity = "idp 2"}, USER_IDENTITY, 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = alice}, 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user.name = "bob"}, 0);
+    world_close(world); /* nor after a restart */
+    world_open(world);
+    change(world, add, ERR_CONFLICT);
+    assert_string_equal(world->err.path, STORE_REUSES_NAME);
+    add.user.identity = "idp 1";
+    change(world, add, ERR_CONFLICT);
+    add.user.name = "Alice"; /* another name */
+    change(world, add, 0);
+    add.user = alice;
+    add.reuses_name = true;
+    change(world, add, 0);
+    assert_int_equal(user_of(world, "alice").groups.count, 0);
+    /* whom the provider calls the same is the same */
+    add = (struct store_change){.kind = CHANGE_USER_ADD, .user = alice, .err = &world->err};
+    add.user.name = "bob";
+    change(world, add, ERR_CONFLICT);
+    add.user.identity = "idp 3";
+    change(world, add, ERR_CONFLICT);
+    add.user.identity = "idp 2";
+    change(world, add, 0);
+    /* removed once more */
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = alice}, 0);
+    add.user = alice;
+    change(world, add, ERR_CONFLICT);
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = alice}, ERR_NOT_FOUND);
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -316,6 +358,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(members_come_and_go),
     WORLD(the_last_admin_stays),
     WORLD(a_name_is_free_when_no_jobs_are_left),
+    WORLD(a_used_name_is_taken_only_on_purpose),
     WORLD(a_refusal_undoes_nothing_else),
     WORLD(an_identity_is_of_one_user),
     WORLD(tokens_go_with_the_password_and_with_the_user),

@@ -23,7 +23,7 @@ static struct store_user user_of(const char *name)
 static void user_put(struct world *world, enum store_change_kind kind, struct store_user user,
                      int expected)
 {
-    change(world, (struct store_change){.kind = kind, .user = user}, expected);
+    change(world, (struct store_change){.kind = kind, .user = user, .reuses_name = true}, expected);
 }
 
 static void group_put(struct world *world, enum store_change_kind kind, struct store_group group,

@@ -288,6 +288,35 @@ static void identify(struct world *world, const char *name, const char *identity
            0);
 }
 
+/* An administrator sees that the name was another one's, and says that it may be used again. */
+static void a_used_name_is_shown_and_confirmed(void **state)
+{
+    struct world *world = *state;
+    struct store_change accept = {
+        .kind = CHANGE_REQUEST_ACT,
+        .request =
+            {.row = {.id = "1", .decided_ms = 2000, .decider = "root", .answer = "", .group = ""},
+             .act = REQUEST_ACCEPT},
+        .err = &world->err};
+    user(world, "root", true);
+    user(world, "carol", false);
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user.name = "carol"}, 0);
+    ask_account(world, "1", "carol", 1000, 0);
+    ask_account(world, "2", "dave", 1000, 0);
+    assert_true(one(world, "1").is_name_used);
+    assert_false(one(world, "1").is_name_taken);
+    assert_false(one(world, "2").is_name_used);
+    assert_true(all(world, "", true).items[0].is_name_used ||
+                all(world, "", true).items[1].is_name_used);
+    change(world, accept, ERR_CONFLICT);
+    assert_string_equal(world->err.path, STORE_REUSES_NAME);
+    assert_int_equal(one(world, "1").state, REQUEST_OPEN);
+    accept.reuses_name = true;
+    change(world, accept, 0);
+    assert_string_equal(read_user(world, "carol").password_hash, "hash");
+    assert_false(one(world, "1").is_name_used);
+}
+
 /* The provider's user of the name gets the account: the visitor is locked out. */
 static void an_adoption_locks_the_visitor_out(void **state)
 {
@@ -346,12 +375,26 @@ static void accounts_of_before_are_marked(void **state)
                   "('1', 1, 1, 'carol', '', '', '', '', '', 1, 2, 'root', '', ''), "
                   "('2', 1, 2, 'dave', '', '', '', '', '', 1, 2, 'root', '', ''), "
                   "('3', 0, 1, 'erin', 'vc1', '', '', '', '', 1, 2, 'root', '', '');"
+                  "INSERT INTO audit (at_ms, user_name, token, address, permission, route, "
+                  "subject_kind, subject, code, reason, before_json, after_json) VALUES "
+                  "(1, 'root', '', '', '', 'DELETE /api/v2/users/:user', 'user', 'gone', 0, '', "
+                  "'', ''), "
+                  "(2, 'root', '', '', '', 'DELETE /api/v1/user', 'user', 'gone', 0, '', '', ''), "
+                  "(3, 'root', '', '', '', 'DELETE /api/v1/user', 'user', 'dave', 0, '', '', ''), "
+                  "(4, 'root', '', '', '', 'DELETE /api/v1/user', 'user', 'kept', -1, '', '', '');"
                   "PRAGMA user_version = 25; PRAGMA application_id = 1399547248"),
         0);
     world_open(world);
     assert_true(read_user(world, "carol").is_requested);
     assert_false(read_user(world, "dave").is_requested);
     assert_false(read_user(world, "erin").is_requested);
+    /* as are the names of users who were removed, as long as that is kept */
+    ask_account(world, "4", "gone", 1000, 0);
+    ask_account(world, "5", "dave", 1000, 0);
+    ask_account(world, "6", "kept", 1000, 0);
+    assert_true(one(world, "4").is_name_used);
+    assert_false(one(world, "5").is_name_used); /* he is here again */
+    assert_false(one(world, "6").is_name_used); /* was not removed */
 }
 
 static void they_go_in_time(void **state)
@@ -430,6 +473,7 @@ static const struct CMUnitTest tests[] = {
     TEST(an_acceptance_grants_it),
     TEST(refused_withdrawn_and_asked_again),
     TEST(an_account_is_made),
+    TEST(a_used_name_is_shown_and_confirmed),
     TEST(an_adoption_locks_the_visitor_out),
     TEST(accounts_of_before_are_marked),
     TEST(they_go_in_time),
