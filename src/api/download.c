@@ -84,7 +84,8 @@ static ssize_t block_ask(struct download *download)
     struct err err;
     ssize_t got = read(download->event_fd, &count, sizeof count);
     (void)got; /* nothing to read is fine */
-    download->task = (struct worker_task){.run = block_read, .done = block_done};
+    download->task =
+        (struct worker_task){.run = block_read, .done = block_done, .owner = download->user};
     download->is_reading = true;
     int code = storage_thread_give(download->thread, &download->task, &err);
     if (code)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-/* What a user has under way; there is one for each user that has anything. */
+/* What a user has under way, or a user at a storage; there is one for each that has anything. */
 struct file_user {
     char *user;
     unsigned counts[FILE_COUNTS];
@@ -26,7 +26,7 @@ static const struct {
     unsigned of_user, of_all;
     const char *text;
 } LIMITS[FILE_COUNTS] = {
-    [FILE_COUNT_TASKS] = {FILE_TASKS_OF_USER_MAX, UINT32_MAX, "requests for files"},
+    [FILE_COUNT_TASKS] = {FILE_TASKS_OF_USER_MAX, UINT32_MAX, "requests for files of this storage"},
     [FILE_COUNT_DOWNLOADS] = {FILE_DOWNLOADS_OF_USER_MAX, FILE_DOWNLOADS_MAX, "downloads"},
     [FILE_COUNT_UPLOADS] = {FILE_UPLOADS_OF_USER_MAX, FILE_UPLOADS_MAX, "uploads"},
 };
@@ -157,6 +157,8 @@ int file_task_new(struct call *call, struct file_task **out)
                          "server, and can be reached by a job that mounts it",
                          task->storage->name);
     task->call = call;
+    /* no user's name has a slash */
+    task->counted = arena_format(call->arena, "%s/%s", call->caller.auth.user, task->storage->name);
     task->fd = -1;
     *out = task;
     return 0;
@@ -195,7 +197,7 @@ static void task_done(struct worker_task *worker_task, bool is_run)
 static void task_release(struct call *call)
 {
     struct file_task *task = call->task;
-    file_count_remove(call->api->files, FILE_COUNT_TASKS, call->caller.auth.user);
+    file_count_remove(call->api->files, FILE_COUNT_TASKS, task->counted);
     storage_thread_put(call->api->files->storages, task->thread);
     if (task->end)
         task->end(task);
@@ -218,18 +220,19 @@ int file_task_give(struct file_task *task)
 {
     struct call *call = task->call;
     struct file_threads *threads = call->api->files;
-    int code = file_count_add(threads, FILE_COUNT_TASKS, call->caller.auth.user, &call->err);
+    int code = file_count_add(threads, FILE_COUNT_TASKS, task->counted, &call->err);
     if (!code) {
         code = storage_thread_take(threads->storages, task->storage, &task->thread, &call->err);
         if (code)
-            file_count_remove(threads, FILE_COUNT_TASKS, call->caller.auth.user);
+            file_count_remove(threads, FILE_COUNT_TASKS, task->counted);
     }
     if (code) {
         if (task->end)
             task->end(task);
         return code;
     }
-    task->task = (struct worker_task){.run = task_run, .done = task_done};
+    task->task =
+        (struct worker_task){.run = task_run, .done = task_done, .owner = call->caller.auth.user};
     call->task = task;
     call->resume = task_end;
     call->abandon = task_release;

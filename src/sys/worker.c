@@ -4,6 +4,7 @@
 #include "sys/log.h"
 #include <assert.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@ struct worker {
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows, but for is_running */
     pthread_cond_t moved;
-    struct worker_task *first, **last;
+    struct worker_task *first; /* by round; in one, as they came */
+    uint64_t round;            /* of the task that was taken last */
     unsigned waiting;
     bool is_stopping;
     bool is_running; /* there is a thread to be joined; the owner's */
@@ -27,8 +29,7 @@ static struct worker_task *task_take(struct worker *worker, bool *is_stopping)
     struct worker_task *task = worker->first;
     if (task) {
         worker->first = task->next;
-        if (!worker->first)
-            worker->last = &worker->first;
+        worker->round = task->round;
         worker->waiting--;
     }
     *is_stopping = worker->is_stopping;
@@ -58,7 +59,6 @@ int worker_start(const struct worker_config *config, struct worker **out, struct
     worker->config = *config;
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->moved, NULL);
-    worker->last = &worker->first;
     int number = pthread_create(&worker->thread, NULL, worker_run, worker);
     worker->is_running = number == 0;
     if (number) {
@@ -90,19 +90,48 @@ void worker_free(struct worker *worker)
     mem_free(worker);
 }
 
+static bool is_same_owner(const struct worker_task *a, const struct worker_task *b)
+{
+    return a->owner && b->owner && strcmp(a->owner, b->owner) == 0;
+}
+
+/* With the lock. The round after that of the owner's last task that waits. */
+static uint64_t round_of(const struct worker *worker, const struct worker_task *task,
+                         bool *has_waiting)
+{
+    uint64_t round = worker->round;
+    *has_waiting = !task->owner;
+    for (const struct worker_task *at = worker->first; at; at = at->next)
+        if (is_same_owner(at, task)) {
+            round = at->round + 1;
+            *has_waiting = true;
+        }
+    return round;
+}
+
+/* With the lock. */
+static void task_place(struct worker *worker, struct worker_task *task)
+{
+    struct worker_task **at = &worker->first;
+    while (*at && (*at)->round <= task->round)
+        at = &(*at)->next;
+    task->next = *at;
+    *at = task;
+    worker->waiting++;
+}
+
 int worker_give(struct worker *worker, struct worker_task *task, struct err *err)
 {
     int code = 0;
-    task->next = NULL;
+    bool has_waiting;
     pthread_mutex_lock(&worker->lock);
+    task->round = round_of(worker, task, &has_waiting);
     if (worker->is_stopping)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
-    else if (worker->waiting >= worker->config.waiting_max)
+    else if (has_waiting && worker->waiting >= worker->config.waiting_max)
         code = err_fail(err, ERR_BUSY, "", "%s", worker->config.busy_text);
     if (!code) {
-        *worker->last = task;
-        worker->last = &task->next;
-        worker->waiting++;
+        task_place(worker, task);
         pthread_cond_signal(&worker->moved);
     }
     pthread_mutex_unlock(&worker->lock);

@@ -2,10 +2,14 @@
  *
  * Edge. The threads that serve requests give it what they must not wait for: a password's hash, a
  * question to another server. The request is suspended meanwhile, and `done` resumes it.
+ *
+ * Tasks that have owners take turns: each owner has one in each round, in the order in which they
+ * came. However many somebody has given, another one's next task waits for one of theirs.
  */
 #ifndef SYS_WORKER_H
 #define SYS_WORKER_H
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 struct worker;
@@ -14,12 +18,15 @@ struct worker;
 struct worker_task {
     void (*run)(struct worker_task *task, void *context); /* not called when the worker stops */
     void (*done)(struct worker_task *task, bool is_run);
-    struct worker_task *next; /* the worker's */
+    const char *owner;        /* who asked, and lives until `done` is called; NULL: nobody's turn */
+    uint64_t round;           /* the worker's, as is … */
+    struct worker_task *next; /* … this */
 };
 
 struct worker_config {
     const char *name;      /* of the thread, in errors: "the thread that checks passwords" */
-    unsigned waiting_max;  /* tasks that wait, without the one under way */
+    unsigned waiting_max;  /* tasks that wait, without the one under way; and one of each owner who
+                            * has none there */
     const char *busy_text; /* what is said to who comes when so many wait */
     int nice;              /* 0: the usual priority; more: less */
     void *context;         /* of `run` */

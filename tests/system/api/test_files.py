@@ -133,7 +133,7 @@ storages:
 
         def all_taken():
             """As many requests as a user may have wait for the storage; their connections."""
-            connections = [socket.create_connection(("127.0.0.1", self.world.port)) for _ in range(16)]
+            connections = [socket.create_connection(("127.0.0.1", self.world.port)) for _ in range(4)]
             for connection in connections:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 connection.sendall(request)
@@ -143,11 +143,11 @@ storages:
             return is_taken
 
         waits.until(all_taken, "all places are taken")
-        # each of them is free again: 16 requests at once get an answer
+        # each of them is free again: 4 requests at once get an answer
         waits.until(lambda: self.all_answered(request), "all places are free")
 
     def all_answered(self, request):
-        connections = [socket.create_connection(("127.0.0.1", self.world.port), timeout=60) for _ in range(16)]
+        connections = [socket.create_connection(("127.0.0.1", self.world.port), timeout=60) for _ in range(4)]
         for connection in connections:
             connection.sendall(request)
         heads = [connection.recv(12) for connection in connections]

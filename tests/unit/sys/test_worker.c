@@ -115,6 +115,42 @@ static void one_after_the_other(void **state)
     worker_free(worker);
 }
 
+/* Who gives many does not keep the next one waiting for all of them. */
+static void owners_take_turns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *owner;
+        unsigned number;
+    } given[] = {{"ann", 1}, {"ann", 3}, {"ann", 5}, {"bob", 2}, {"bob", 4}, {"cat", 0}};
+    struct journal journal;
+    struct worker *worker = worker_of(&journal, 0);
+    struct job held = job_of(&journal, 9), jobs[COUNT_OF(given)], more;
+    struct err err;
+    held.task.owner = "ann";
+    worker_hold(worker, &held);
+    for (unsigned i = 0; i < COUNT_OF(given); i++) {
+        jobs[i] = job_of(&journal, given[i].number);
+        jobs[i].task.owner = given[i].owner;
+        /* three may wait, and beside them the first one of each owner */
+        const int code = worker_give(worker, &jobs[i].task, &err);
+        assert_int_equal(code, i == 4 ? ERR_BUSY : 0);
+    }
+    more = job_of(&journal, 8);
+    more.task.owner = "cat";
+    assert_int_equal(worker_give(worker, &more.task, &err), ERR_BUSY);
+    more.task.owner = NULL;
+    assert_int_equal(worker_give(worker, &more.task, &err), ERR_BUSY);
+    sem_post(&journal.go);
+    for (unsigned i = 0; i < COUNT_OF(given); i++)
+        sem_wait(&journal.ended);
+    static const unsigned wanted[] = {9, 1, 2, 0, 3, 5};
+    assert_int_equal(journal.count, COUNT_OF(wanted));
+    for (unsigned i = 0; i < COUNT_OF(wanted); i++)
+        assert_int_equal(journal.numbers[i], wanted[i]);
+    worker_free(worker);
+}
+
 static void so_many_wait(void **state)
 {
     (void)state;
@@ -193,9 +229,8 @@ static void lower_priority(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(one_after_the_other),
-    cmocka_unit_test(so_many_wait),
-    cmocka_unit_test(what_waits_at_the_end),
+    cmocka_unit_test(one_after_the_other), cmocka_unit_test(owners_take_turns),
+    cmocka_unit_test(so_many_wait),        cmocka_unit_test(what_waits_at_the_end),
     cmocka_unit_test(lower_priority),
 };
 UNIT_FILE(tests, NULL, NULL);
