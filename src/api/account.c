@@ -3,6 +3,7 @@
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/snapshot.h"
+#include "base/mail_address.h"
 #include "base/memory.h"
 #include "sys/clock.h"
 #include <assert.h>
@@ -286,13 +287,10 @@ int account_group_name(struct call *call, struct text name)
 
 int account_email(struct call *call, struct text email)
 {
-    const char *at = email.length ? memchr(email.at, '@', email.length) : NULL;
-    bool is_whole = at && at > email.at && at < email.at + email.length - 1;
-    for (size_t i = 0; i < email.length; i++)
-        is_whole = is_whole && (unsigned char)email.at[i] > ' ' && email.at[i] != 0x7f;
-    if (!email.length || (is_whole && email.length <= ACCOUNT_EMAIL_MAX))
+    if (!email.length || mail_address_is_good(email))
         return 0;
-    return call_fail(call, ERR_INVALID, NULL, "email", "email must be a mail address, or \"\"");
+    return call_fail(call, ERR_INVALID, NULL, "email",
+                     "email must be " MAIL_ADDRESS_RULE "; or \"\" for none");
 }
 
 int account_password(struct call *call, const char *key, struct text password)

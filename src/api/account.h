@@ -9,7 +9,7 @@
 #include "api/login.h"
 #include "api/passwords.h"
 
-enum { ACCOUNT_PASSWORD_MIN = 6, ACCOUNT_EMAIL_MAX = 254 };
+enum { ACCOUNT_PASSWORD_MIN = 6 };
 
 /* In the call's arena. */
 struct account_edit {
@@ -54,7 +54,7 @@ int account_group_exists(struct call *call, struct text name);
 /* Names as OpenPAI allows them: of users [A-Za-z0-9_.-]+, of groups [A-Za-z0-9_]+ and the dash. */
 int account_user_name(struct call *call, struct text name);
 int account_group_name(struct call *call, struct text name);
-/* A mail address, or none. */
+/* A mail address (base/mail_address.h), or none. */
 int account_email(struct call *call, struct text email);
 /* ACCOUNT_PASSWORD_MIN … PASSWORD_MAX bytes; `key` for the message. */
 int account_password(struct call *call, const char *key, struct text password);

@@ -1,12 +1,11 @@
 #include "api/signon_user.h"
 #include "api/audit.h"
 #include "api/call.h"
+#include "base/mail_address.h"
 #include "base/memory.h"
 #include <time.h>
 
 #define GROUP_OF_ALL "default"
-
-enum { EMAIL_MAX = 254 };
 
 struct signon_task { /* in the call's arena */
     const struct identity *identity;
@@ -15,9 +14,10 @@ struct signon_task { /* in the call's arena */
     struct store_user user; /* as it will be */
 };
 
+/* One to which nothing could be sent is none: a job that wants mails warns of that. */
 static const char *email_of(const struct identity *identity)
 {
-    return strlen(identity->email) <= EMAIL_MAX ? identity->email : "";
+    return mail_address_is_good(text_of(identity->email)) ? identity->email : "";
 }
 
 static bool has_group(const struct identity *identity, const char *name)

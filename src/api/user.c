@@ -304,7 +304,10 @@ static int may_edit(struct call *call, struct text name)
     return call_may_about(call, AUTH_EDIT_USER, &subject);
 }
 
-static int set_email(struct call *call, const struct doc *doc, struct account_edit *edit)
+/* What it is already is taken as it is: older versions took more, and whoever sends the whole user
+ * back means to change something else. */
+static int set_email(struct call *call, const struct doc *doc, const struct store_user *user,
+                     struct account_edit *edit)
 {
     struct text email;
     int code = call_body_string(call, doc, "email", false, &email);
@@ -312,7 +315,7 @@ static int set_email(struct call *call, const struct doc *doc, struct account_ed
         return code;
     edit->change.user.email = arena_copy(call->arena, email);
     edit->change.fields |= USER_EMAIL;
-    return account_email(call, email);
+    return text_is(email, user->email) ? 0 : account_email(call, email);
 }
 
 /* Keys over the ones that are there, or instead of them. */
@@ -402,7 +405,7 @@ static int update_fields(struct call *call, struct update *update, const char *c
         code = edit_of(call, update->name, "Update user data successfully.", &update->edit,
                        &update->user);
     if (!code)
-        code = set_email(call, update->data, update->edit);
+        code = set_email(call, update->data, &update->user, update->edit);
     return code ? code
                 : set_extension(call, update->data, &update->user, update->is_patch, update->edit);
 }
@@ -535,7 +538,7 @@ int handle_user_email(struct call *call)
         code =
             field_begin(call, "email", "Update user email data successfully.", &doc, &edit, &user);
     if (!code)
-        code = set_email(call, doc, edit);
+        code = set_email(call, doc, &user, edit);
     return code ? code : edit_end(call, edit);
 }
 

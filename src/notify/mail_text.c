@@ -1,30 +1,12 @@
 #include "notify/mail_text.h"
 #include "base/buf.h"
+#include "base/mail_address.h"
 #include "base/printable.h"
 #include <assert.h>
 #include <string.h>
 #include <time.h>
 
-/* --- addresses and headers --- */
-
-static bool is_address_char(char c)
-{
-    return c > ' ' && c < 0x7f && !strchr("\"(),:;<>@[\\]", c);
-}
-
-bool notify_address_is_good(struct text address)
-{
-    struct text domain = address, name = text_cut(&domain, '@');
-    if (address.length > NOTIFY_ADDRESS_MAX || !name.length || !domain.length)
-        return false;
-    for (size_t i = 0; i < name.length; i++)
-        if (!is_address_char(name.at[i]))
-            return false;
-    for (size_t i = 0; i < domain.length; i++)
-        if (!is_address_char(domain.at[i]))
-            return false;
-    return true;
-}
+/* --- headers --- */
 
 static bool is_plain_line(struct text text)
 {
@@ -107,8 +89,8 @@ static void quoted_write(struct buf *out, struct text text)
 
 void notify_mail_head_write(const struct notify_mail_head *head, struct buf *out)
 {
-    assert(notify_address_is_good(text_of(head->from)));
-    assert(notify_address_is_good(text_of(head->to)));
+    assert(mail_address_is_good(text_of(head->from)));
+    assert(mail_address_is_good(text_of(head->to)));
     buf_format(out, "From: Skep <%s>\r\nTo: <%s>\r\n", head->from, head->to);
     header_write(out, "Subject", head->subject);
     date_write(out, head->now_ms);

@@ -10,14 +10,8 @@
 
 struct buf;
 
-enum { NOTIFY_ADDRESS_MAX = 254 };
-
-/* Is it an address that a mail is sent to, as it stands? NAME@DOMAIN of printable ASCII, without
- * what a header or an SMTP command could be changed by. */
-bool notify_address_is_good(struct text address);
-
 struct notify_mail_head {
-    const char *from, *to; /* good addresses */
+    const char *from, *to; /* good addresses (base/mail_address.h) */
     struct text subject;
     const char *id; /* unique among our mails, of characters that an address may have */
     int64_t now_ms;

@@ -1,4 +1,5 @@
 #include "notify/send.h"
+#include "base/mail_address.h"
 #include "notify/message.h"
 #include <arpa/inet.h>
 #include <assert.h>
@@ -229,7 +230,7 @@ enum notify_result notify_mail(const struct notify_smtp *smtp, const char *to, s
                                const atomic_bool *is_ending, char why[NOTIFY_WHY_SIZE])
 {
     struct outgoing request;
-    assert(notify_address_is_good(text_of(to)) && (!smtp->user || smtp->password));
+    assert(mail_address_is_good(text_of(to)) && (!smtp->user || smtp->password));
     if (!request_begin(&request, smtp->url, "smtp,smtps", smtp->ca_file, is_ending)) {
         snprintf(why, NOTIFY_WHY_SIZE, "libcurl has no memory");
         return NOTIFY_AWAY;

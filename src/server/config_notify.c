@@ -1,5 +1,6 @@
 #include "server/config_notify.h"
 #include "base/arena.h"
+#include "base/mail_address.h"
 #include "doc/doc.h"
 #include "doc/problem.h"
 #include "model/notice.h"
@@ -48,7 +49,7 @@ static void smtp_read(const struct doc *doc, struct arena *arena, struct notify_
     if (!notify_url_is_good(smtp->url, "smtp", "smtps"))
         problem_add(problems, place_of(doc, "url"), "notifications.smtp.url",
                     "must be smtp://HOST[:PORT] or smtps://HOST[:PORT], without a user");
-    if (!notify_address_is_good(text_of(smtp->from)))
+    if (!mail_address_is_good(text_of(smtp->from)))
         problem_add(problems, place_of(doc, "from"), "notifications.smtp.from",
                     "must be a mail address, NAME@DOMAIN");
     if (!smtp->user != !smtp->password_file)
@@ -114,7 +115,7 @@ static void alert_mails_read(const struct doc *list, struct arena *arena,
         bool is_new = true;
         for (size_t k = 0; k < config->alerts.mail_count; k++)
             is_new = is_new && strcmp(config->alerts.mail[k], address) != 0;
-        if (!notify_address_is_good(text_of(address)))
+        if (!mail_address_is_good(text_of(address)))
             problem_add(problems, item->place, path,
                         "%s cannot be used: must be a mail address, NAME@DOMAIN", address);
         else if (!is_new)

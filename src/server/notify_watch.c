@@ -1,6 +1,7 @@
 #include "server/notify_watch.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mail_address.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "doc/problem.h"
@@ -120,7 +121,7 @@ int notify_submit_check(struct server *server, const char *user, const struct sp
     struct store_reader *reader = is_by_mail_alone ? server->service.reader_get(server, err) : NULL;
     if (is_by_mail_alone && !reader)
         return ERR_UNAVAILABLE;
-    if (reader && !notify_address_is_good(text_of(address_of(reader, user, arena))))
+    if (reader && !mail_address_is_good(text_of(address_of(reader, user, arena))))
         problem_warn(problems, place, path,
                      "no message can be sent to you: your account has no mail address that can be "
                      "used");
@@ -213,7 +214,7 @@ static int address_find(struct notify_watch *watch, const char *user, struct are
     if (code < 0)
         return code;
     *address = row.email;
-    return !row.is_inactive && notify_address_is_good(text_of(row.email));
+    return !row.is_inactive && mail_address_is_good(text_of(row.email));
 }
 
 static const char *mail_name(const char *user, struct arena *arena)
@@ -316,7 +317,7 @@ int notify_try(const struct notify_config *config, struct text to, struct err *e
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "no mail server is configured: "
                         "notifications.smtp");
-    if (!notify_address_is_good(to))
+    if (!mail_address_is_good(to))
         return err_fail(err, ERR_INVALID, "email", "there is no mail address to send to");
     cleanup_buf struct buf message = BUF_INIT;
     char why[NOTIFY_WHY_SIZE] = "";

@@ -79,7 +79,10 @@ describe('a row of the file', () => {
     const of = (user: Partial<typeof ann.user>) => problemsOf({ ...ann, user: { ...ann.user, ...user } }, [ann])
     expect(of({ email: '', password: '密码' })).toEqual([]) // six bytes
     expect(of({ password: 'x'.repeat(1025) })).toEqual(['password'])
-    expect(of({ email: 'a@b@c' })).toEqual([])
+    expect(of({ email: 'a@b@c' })).toEqual(['email'])
+    expect(of({ email: 'Ann <a@b>' })).toEqual(['email'])
+    expect(of({ email: 'ö@b' })).toEqual(['email'])
+    expect(of({ email: "o'neil+x@b.org" })).toEqual([])
     expect(of({ email: 'a@' })).toEqual(['email'])
     expect(of({ email: `a@${'b'.repeat(253)}` })).toEqual(['email'])
     expect(of({ username: 'x'.repeat(65) })).toEqual(['name'])

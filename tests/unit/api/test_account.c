@@ -111,6 +111,10 @@ static void bad_users_are_refused(void **state)
         {"{\"username\":\"eve\"}", "password is missing", 400},
         {"{\"username\":\"eve\",\"password\":\"12345\"}", "password must have 6..", 400},
         {"{\"username\":\"eve\",\"password\":\"123456\",\"email\":\"x\"}", "mail address", 400},
+        {"{\"username\":\"eve\",\"password\":\"123456\",\"email\":\"Eve<e@x.org>\"}",
+         "email must be a mail address: NAME@DOMAIN", 400},
+        {"{\"username\":\"eve\",\"password\":\"123456\",\"email\":\"\u00f6@x.org\"}",
+         "mail address", 400},
         {"{\"username\":\"eve\",\"password\":\"123456\",\"admin\":3}", "true or false", 400},
         {"{\"username\":\"eve\",\"password\":\"123456\",\"virtualCluster\":\"a\"}", "list", 400},
         {"{\"username\":\"eve\",\"password\":\"123456\",\"grouplist\":[7]}", "a list of names",
@@ -131,6 +135,27 @@ static void bad_users_are_refused(void **state)
         has(world, cases[i].part);
     }
     expect(world, HTTP_GET, USERS "/eve", admin, "", 404);
+}
+
+/* An older version took what nothing can be sent to: that hinders no other change. */
+static void an_address_that_is_there_stays(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    struct store_change set = {.kind = CHANGE_USER_SET,
+                               .user = {.name = "alice", .email = "Alice<a@b.c>"},
+                               .fields = USER_EMAIL};
+    const struct store_batch batch = {.changes = &set, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    expect(world, HTTP_PUT, USERS, admin,
+           "{\"data\":{\"username\":\"alice\",\"email\":\"Alice<a@b.c>\",\"admin\":true},"
+           "\"patch\":true}",
+           201);
+    expect(world, HTTP_PUT, USERS "/alice/email", admin, "{\"email\":\"Ali<a@b.c>\"}", 400);
+    has(world, "email must be a mail address: NAME@DOMAIN");
+    expect(world, HTTP_PUT, USERS "/alice/email", admin, "{\"email\":\"a@b.c\"}", 201);
+    expect(world, HTTP_PUT, USERS "/alice/email", admin, "{\"email\":\"Alice<a@b.c>\"}", 400);
 }
 
 static void an_admin_changes_a_user(void **state)
@@ -454,6 +479,7 @@ static void unknown_words_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(users_are_made_and_removed),
     TEST(bad_users_are_refused),
+    TEST(an_address_that_is_there_stays),
     TEST(an_admin_changes_a_user),
     TEST(users_change_themselves),
     TEST(old_passwords_cannot_be_guessed_with_a_token),

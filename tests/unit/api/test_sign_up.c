@@ -36,6 +36,8 @@ static void test_asked_decided_and_signed_in(void **state)
         "{\"username\":\"carol\",\"password\":\"carol-password\"}",
         "{\"username\":\"carol\",\"password\":\"carol-password\",\"email\":\"\"}",
         "{\"username\":\"carol\",\"password\":\"carol-password\",\"email\":\"carol\"}",
+        "{\"username\":\"carol\",\"password\":\"carol-password\",\"email\":\"<carol@example.org>"
+        "\"}",
         "{\"username\":\"carol\",\"password\":\"short\",\"email\":\"c@d\"}",
         "{\"username\":\"carol\",\"admin\":true" REST "}",
         "{\"username\":\"carol\",\"reason\":7" REST "}",

@@ -139,24 +139,6 @@ static void a_long_subject_is_folded_between_characters(void **state)
     assert_true(words > 10);
 }
 
-static void addresses_that_are_used(void **state)
-{
-    static const char *const good[] = {"a@b", "alice.b+c@mail.example.org", "o'neil@x.org"};
-    static const char *const bad[] = {
-        "",      "a",    "@b",      "a@",    "a@b@c",   "a b@c",      "a@b\r\nRCPT TO:<eve@x>",
-        "<a@b>", "a@b>", "\"a\"@b", "a,b@c", "a@b,c@d", "\xc3\xb6@b", "a@b\x7f"};
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(good); i++)
-        assert_true(notify_address_is_good(text_of(good[i])));
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_false(notify_address_is_good(text_of(bad[i])));
-    char name[300];
-    memset(name, 'a', sizeof name);
-    name[1] = '@';
-    assert_true(notify_address_is_good((struct text){name, NOTIFY_ADDRESS_MAX}));
-    assert_false(notify_address_is_good((struct text){name, NOTIFY_ADDRESS_MAX + 1}));
-}
-
 static void a_trial_says_what_it_is(void **state)
 {
     cleanup_buf struct buf out = BUF_INIT;
@@ -207,7 +189,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(several_changes_are_one_mail),
     cmocka_unit_test(nothing_of_a_job_is_a_header),
     cmocka_unit_test(a_long_subject_is_folded_between_characters),
-    cmocka_unit_test(addresses_that_are_used),
     cmocka_unit_test(a_trial_says_what_it_is),
     cmocka_unit_test(a_webhook_gets_alertmanager_s_body),
 };

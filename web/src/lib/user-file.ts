@@ -48,8 +48,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
 /** What the server would refuse of a row, known before it is sent: the rules of a new user, and that no other row has the name. */
 export function problemsOf({ line, user }: UserRow, rows: UserRow[]): UserProblem[] {
-  const [name = '', place = ''] = user.email.split(/@(.*)/s)
-  const isMail = !user.email || (!!name && !!place && !/[\x00-\x20\x7f]/.test(user.email) && bytesOf(user.email) <= 254)
+  const isMail = !user.email || (/^[^@]+@[^@]+$/.test(user.email) && /^[!-~]{3,254}$/.test(user.email) && !/["(),:;<>[\\\]]/.test(user.email))
   return [
     ...(/^[A-Za-z0-9_.-]{1,64}$/.test(user.username) ? [] : ['name' as const]),
     ...(user.username && rows.some((other) => other.line !== line && other.user.username === user.username) ? ['taken' as const] : []),
