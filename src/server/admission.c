@@ -186,9 +186,27 @@ static bool admission_room(struct server *server, struct server_mail *mail)
     return false;
 }
 
+/* Nothing is asked of a job that the core has been made without. */
+static bool admission_quarantine(struct server *server, struct server_mail *mail)
+{
+    const enum event_kind kind = mail->event.kind;
+    const bool is_of_job = kind == EVENT_STOP || kind == EVENT_START || kind == EVENT_DELETE ||
+                           kind == EVENT_SCALE || kind == EVENT_RELEASE;
+    const char *why = is_of_job ? quarantine_why(server, mail->event.job) : NULL;
+    struct err err;
+    if (!why)
+        return true;
+    err_fail(&err, ERR_CONFLICT, "",
+             "the server leaves this job out: what follows of it cannot be stored: %.120s", why);
+    mail_reject(mail, &err, 0);
+    return false;
+}
+
 bool admission_pass(struct server *server, struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;
+    if (!admission_quarantine(server, mail))
+        return false;
     if (mail->submit_key && !submit_key_pass(server, mail))
         return false;
     if (!admission_room(server, mail))

@@ -130,10 +130,43 @@ static bool mail_revive(struct server_mail *mail, struct err *err)
     return submit->plan != NULL;
 }
 
+static void core_drop(struct server *server)
+{
+    batch_begin(&server->core);
+    core_free(server->core.core);
+    server->core.core = NULL;
+}
+
+/* Every event would bring it along, so nobody else may pay for it: see quarantine.h. */
+int batch_failure_due(struct server *server, struct err *err)
+{
+    enum { DUE_MAX = 100 }; /* steps of a pass, or timers; the next rounds have the rest */
+    struct core_thread *core = &server->core;
+    unsigned refusals = 0;
+    for (int i = 0; i < DUE_MAX; i++) {
+        int code = core->core ? 0 : core_thread_renew(server, err);
+        if (code < 0)
+            return code;
+        core_thread_timer(server);
+        if (core->event_count == 0)
+            return 0;
+        code = batch_commit(server, err);
+        if (code == 0) {
+            batch_carry_out(server);
+            continue;
+        }
+        const bool goes_on = code == ERR_INTERNAL && quarantine_find(server, &refusals, err);
+        core_drop(server);
+        if (!goes_on)
+            return code;
+    }
+    return core->core ? 0 : core_thread_renew(server, err);
+}
+
 /* One mail in a transaction of its own. A fact may have to do without what is kept beside it. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
 {
-    int code = server->core.core ? 0 : core_thread_renew(server, err);
+    int code = batch_failure_due(server, err);
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
     if (!mail_revive(mail, err))
@@ -144,27 +177,25 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, stru
         batch_carry_out(server);
         return 0;
     }
-    batch_begin(&server->core);
-    core_free(server->core.core);
-    server->core.core = NULL;
+    core_drop(server);
     return code;
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has
- * a transaction of its own, on a core made of the rows. That one is set aside, nobody else pays. */
+ * a transaction of its own, on a core made of the rows. That one is set aside, nobody else pays.
+ * What has become due by itself goes first. */
 void batch_failure_part(struct server *server, const struct err *why)
 {
     struct core_thread *core = &server->core;
     size_t count = core->batch_count;
-    cleanup_free struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
+    cleanup_free struct server_mail **mails = mem_alloc(mem_size(count + 1, sizeof *mails));
     struct err err = *why;
     int code = 0;
-    log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
+    if (count > 0)
+        log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
     barrier_clear(server->barriers, "ask again"); /* its reports have run ahead of the store, too */
     memcpy(mails, core->batch, count * sizeof *mails);
-    batch_begin(core);
-    core_free(core->core);
-    core->core = NULL;
+    core_drop(server);
     for (size_t i = 0; i < count; i++) {
         struct server_mail *mail = mails[i];
         if (code == 0 || code == ERR_INTERNAL)
@@ -178,8 +209,8 @@ void batch_failure_part(struct server *server, const struct err *why)
         else if (code < 0)
             core->batch[core->batch_count++] = mail;
     }
-    if (code == ERR_INTERNAL)
-        code = core_thread_renew(server, &err);
+    if (code == 0 || code == ERR_INTERNAL)
+        code = batch_failure_due(server, &err);
     if (code < 0)
         batch_failure_all(server, &err);
 }

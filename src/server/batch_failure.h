@@ -18,6 +18,11 @@ void batch_failure_all(struct server *server, const struct err *err);
 /* The store refuses something of the batch: each of its mails has a transaction of its own. */
 void batch_failure_part(struct server *server, const struct err *why);
 
+/* What has become due by itself is stepped and stored without any mail, on a core of the rows if
+ * there is none: a job of which the store refuses that is left out (quarantine.h). 0: there is a
+ * core. Else there is none; ERR_INTERNAL: no job is to blame. */
+int batch_failure_due(struct server *server, struct err *err);
+
 /* A mail that comes while there is no core: a request is refused, a fact kept. */
 void batch_failure_mail(struct server *server, struct server_mail *mail);
 

@@ -201,13 +201,13 @@ static void batch_finish(struct server *server)
     int code = batch_commit(server, &err);
     if (code == 0)
         batch_carry_out(server);
-    else if (code == ERR_INTERNAL && server->core.batch_count > 0)
+    else if (code == ERR_INTERNAL)
         batch_failure_part(server, &err);
     else
         batch_failure_all(server, &err);
 }
 
-static void core_thread_timer(struct server *server)
+void core_thread_timer(struct server *server)
 {
     struct event event = {.kind = EVENT_TIMER, .user = ""};
     if (server->core.wake_ms == 0 || core_thread_now(server) < server->core.wake_ms)
@@ -262,7 +262,7 @@ static void core_thread_recover(struct server *server)
     struct err err;
     int code = store_probe(server, &err);
     if (code == 0)
-        code = core_thread_renew(server, &err);
+        code = batch_failure_due(server, &err);
     if (code < 0) {
         server_trouble(server, server->store_trouble, err.text);
         return;

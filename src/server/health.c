@@ -163,6 +163,9 @@ void server_metrics(void *context, struct buf *out)
     metric_write(out, "skep_events_set_aside_total", "counter",
                  "Requests and facts refused because the store cannot take what follows from them.",
                  atomic_load(&metrics->set_aside));
+    metric_write(out, "skep_jobs_quarantined", "gauge",
+                 "Jobs left out, as the store refuses what follows of them.",
+                 atomic_load(&metrics->quarantined));
     metric_write(out, "skep_clock_apart_seconds", "gauge",
                  "Between the server's own time and the machine's clock, which was set.",
                  (uint64_t)llabs(atomic_load(&metrics->clock_behind_ms)) / 1000);

@@ -68,6 +68,8 @@ static int restore_job(void *context, const struct job_record *job, struct text 
                        struct err *err)
 {
     struct server *server = context;
+    if (quarantine_why(server, job->id))
+        return 0;
     struct plan *plan = plan_decode(plan_bytes, err);
     if (!plan)
         return ERR_CORRUPT;
@@ -107,6 +109,10 @@ void server_past_creates_drop(struct server *server)
 static int restore_task(void *context, const struct task_record *task, struct err *err)
 {
     struct server *server = context;
+    if (quarantine_why(server, task->job)) {
+        quarantine_task(server, task);
+        return 0;
+    }
     if (must_be_there(server, task)) {
         ARRAY_ADD(&server->core.running);
         server->core.running.items[server->core.running.count - 1].attempt = task->attempt;
@@ -149,7 +155,7 @@ int server_clock_restore(struct server *server, struct err *err)
     return code;
 }
 
-int server_restore(struct server *server, struct err *err)
+static int restore_once(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     int64_t begin_us = clock_monotonic_us(), now = core_thread_now(server);
@@ -184,6 +190,18 @@ int server_restore(struct server *server, struct err *err)
              (unsigned long long)counts.jobs_live, (unsigned long long)counts.tasks_live,
              (long long)(clock_monotonic_us() - begin_us) / 1000);
     return 0;
+}
+
+int server_restore(struct server *server, struct err *err)
+{
+    unsigned refusals = 0;
+    int code;
+    do
+        code = restore_once(server, err);
+    while (code == ERR_INTERNAL && quarantine_find(server, &refusals, err));
+    if (code == 0)
+        quarantine_settle(server);
+    return code;
 }
 
 static void post_lost(struct server *server, struct attempt_id attempt)

@@ -38,12 +38,17 @@ static int take_cluster(void *context, const struct cluster_record *cluster, str
     return core_restore_cluster(making->core, cluster, err);
 }
 
+static bool is_asked_for(const struct rows_making *making, struct job_id job)
+{
+    return !making->ask->job || making->ask->job == job.v;
+}
+
 static int take_job(void *context, const struct job_record *job, struct text plan_bytes,
                     struct err *err)
 {
     const struct rows_making *making = context;
     int code = making_goes_on(making, err);
-    if (code < 0)
+    if (code < 0 || !is_asked_for(making, job->id))
         return code;
     struct plan *plan = plan_decode(plan_bytes, err);
     return plan ? core_restore_job(making->core, job, plan, err) : ERR_CORRUPT;
@@ -53,7 +58,9 @@ static int take_task(void *context, const struct task_record *task, struct err *
 {
     const struct rows_making *making = context;
     int code = making_goes_on(making, err);
-    return code < 0 ? code : core_restore_task(making->core, task, err);
+    return code < 0 || !is_asked_for(making, task->job)
+               ? code
+               : core_restore_task(making->core, task, err);
 }
 
 int rows_core(struct store_reader *reader, const struct rows_core_ask *ask, struct core **core,

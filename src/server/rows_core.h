@@ -18,6 +18,7 @@ struct rows_core_ask {
     const struct core_config *config;
     int64_t now_ms;                /* its time; that of the last event that is stored, if later */
     const _Atomic bool *is_ending; /* when it becomes true that is the end; NULL: it never does */
+    uint32_t job;                  /* of the jobs this one alone; 0: all */
 };
 
 /* Costs as much memory and time as a restart. The core is the caller's; NULL on errors.

@@ -99,6 +99,8 @@ static int server_open(struct server *server, const struct server_teller *teller
         if (atomic_load(&server->engines.items[i].engine))
             code = server_engine_epoch(server, &server->engines.items[i], &(bool){false}, err);
     if (code == 0)
+        code = quarantine_load(server, err);
+    if (code == 0)
         code = server_restore(server, err);
     if (code < 0)
         return code;
@@ -229,6 +231,7 @@ static void server_free_core(struct core_thread *core)
     mem_free(core->events);
     id_map_release(&core->written);
     ARRAY_FREE(&core->leftovers);
+    quarantine_release(&core->quarantine);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }

@@ -21,6 +21,7 @@
 #include "server/metrics.h"
 #include "server/notices.h"
 #include "server/notify_watch.h"
+#include "server/quarantine.h"
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
@@ -76,6 +77,7 @@ struct core_thread {
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
     struct snapshots snapshots;
+    struct quarantine quarantine;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;
@@ -149,11 +151,12 @@ struct server {
 void core_thread_start(struct server *server);
 void core_thread_join(struct server *server);
 /* Parts of a round: its time, and its chance; an event in the log; a mail, which is the batch's
- * from here on, stepped through. */
+ * from here on, stepped through; the core's timer. */
 int64_t core_thread_now(struct server *server);
 uint64_t core_thread_random(void);
 void core_thread_log(struct core_thread *core, const struct event *event);
 void core_thread_take(struct server *server, struct server_mail *mail);
+void core_thread_timer(struct server *server); /* when it is due */
 /* A core of the rows takes the place of one that has run ahead of them. */
 int core_thread_renew(struct server *server, struct err *err);
 

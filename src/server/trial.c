@@ -55,7 +55,8 @@ static int task_try(struct trial_task *task, struct err *err)
 {
     const struct trials *trials = task->trials;
     struct server_mail *mail = task->mail;
-    const struct rows_core_ask ask = {&task->config, mail->event.now_ms, &trials->is_ending};
+    const struct rows_core_ask ask = {
+        .config = &task->config, .now_ms = mail->event.now_ms, .is_ending = &trials->is_ending};
     cleanup_store_reader struct store_reader *reader = NULL;
     cleanup_core struct core *core = NULL;
     int code = store_reader_open(trials->server->store, &reader, err);

@@ -211,6 +211,68 @@ static void versions_raise(struct store *store)
     atomic_fetch_add(&store->token_version, 1);
 }
 
+static struct job_id job_of(const struct record *record)
+{
+    switch (record->kind) {
+    case RECORD_JOB:
+        return record->job.id;
+    case RECORD_TASK:
+        return record->task.job;
+    case RECORD_STORY:
+        return record->story.job;
+    case RECORD_JOB_DELETED:
+        return record->deleted;
+    case RECORD_NODE:
+    case RECORD_CLUSTER:
+        break;
+    }
+    return (struct job_id){0};
+}
+
+/* In a transaction that is rolled back. A database may say only when it is asked for an answer that
+ * it has refused what came before. */
+static int records_try(struct store *store, const struct output *output, struct err *err)
+{
+    struct db *db = store->session.db;
+    const uint32_t last_job = store->last_job;
+    const uint64_t last_attempt = store->last_attempt;
+    uint64_t commits;
+    int code = db->ops->begin(db, true, err);
+    if (code < 0)
+        return code;
+    code = write_records(store, output, err);
+    if (code == 0)
+        code = counters_read_commits(store, &commits, err);
+    db->ops->rollback(db);
+    store->last_job = last_job;
+    store->last_attempt = last_attempt;
+    return code;
+}
+
+int store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                      struct err *err)
+{
+    assert(output);
+    cleanup_id_map struct id_map tried = {0};
+    struct output part = {0};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < output->records.count; i++) {
+        *job = job_of(&output->records.items[i]);
+        if (!job->v || id_map_get(&tried, job->v) != MAP_NONE)
+            continue;
+        id_map_set(&tried, job->v, 1);
+        part.records.count = 0;
+        for (size_t k = i; k < output->records.count; k++)
+            if (job_of(&output->records.items[k]).v == job->v)
+                *ARRAY_ADD(&part.records) = output->records.items[k];
+        code = records_try(store, &part, err);
+    }
+    ARRAY_FREE(&part.records);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no job's records are refused by themselves");
+    return code == ERR_INTERNAL ? 0 : code;
+}
+
 /* Was the last commit stored, whose answer was lost? The database counts its commits. */
 static int doubt_settle(struct store *store, struct err *err)
 {

@@ -396,6 +396,12 @@ struct store_batch {
  * exists already: the same batch fails again, however good the disk is. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 
+/* After ERR_INTERNAL: the first job of which the records alone are refused, and in `err` why.
+ * Nothing is stored; costs a transaction for each job. ERR_NOT_FOUND: there is none; others as a
+ * commit. */
+int store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                      struct err *err);
+
 /* A reserve of room on the disk is given up to a commit that finds it full. Then, and as long as
  * there is no room for a new one, the store is short: commits may fail soon, and only what frees
  * room, or has happened, should be committed. Any thread. */

@@ -2,7 +2,7 @@
  * engine that lies, a reload and a restart at a bad moment.
  *
  * Covers: src/server/admission.c, src/server/batch.c, src/server/batch_failure.c,
- * src/server/core_thread.c, src/server/leftover.c, src/server/mail.c */
+ * src/server/core_thread.c, src/server/leftover.c, src/server/mail.c, src/server/quarantine.c */
 #include "../store/memory.h"
 #include "faults.h"
 #include "unit.h"
@@ -257,6 +257,110 @@ static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
     wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
+/* A job whose time limit has passed, and of which the store takes no row any more. */
+static struct job_id bad_job(struct world *world)
+{
+    struct job_id job;
+
+    assert_int_equal(
+        submit(world, job_text(world, "bad", "extras: {timeLimitSeconds: 60}\n"), &job), 0);
+    wait_until_tasks_run(world, job);
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE UPDATE ON jobs WHEN NEW.name = 'bad' "
+                                "BEGIN SELECT RAISE(ABORT, 'no such row'); END"),
+                     0);
+    return job;
+}
+
+static size_t stories_of_quarantine(struct world *world, struct job_id job)
+{
+    struct store_reader *reader;
+    struct stories stories;
+
+    assert_int_equal(store_reader_open(world->server->store, &reader, &world->err), 0);
+    assert_int_equal(store_stories(reader, &(struct story_filter){.job = job, .is_warning = 1},
+                                   false, &world->arena, &stories, &world->err),
+                     0);
+    size_t count = 0;
+    for (size_t i = 0; i < stories.count; i++)
+        count += strcmp(stories.items[i].record.reason, "Quarantined") == 0 &&
+                 strstr(stories.items[i].record.message, "could not be stored") != NULL;
+    store_reader_close(reader);
+    return count;
+}
+
+/* Nobody has asked for anything: time alone makes the row that is refused. */
+static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
+{
+    struct world *world = *state;
+    struct job_id good = running_job(world, "good"), bad = bad_job(world), next;
+
+    clock_pass(100000);
+    assert_int_equal(submit(world, job_text(world, "next", ""), &next), 0);
+    metric_await(world, "skep_jobs_quarantined", 1);
+    assert_true(is_writable(world));
+    wait_until_tasks_run(world, next);
+    while (engine_fake_container_count(world_engine(world)) > 4) /* those of the others */
+        sched_yield();
+    assert_int_equal(stories_of_quarantine(world, bad), 0); /* its rows are as they were */
+    assert_int_equal(act(world, SERVICE_STOP, bad), ERR_CONFLICT);
+    assert_int_equal(act(world, SERVICE_STOP, good), 0);
+    wait_until(world, good, PUBLIC_STOPPED);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+    assert_int_equal(metric(world, "skep_facts_kept"), 0);
+    world_stop(world);
+    world_start(world); /* what has taken its place is no contradiction */
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
+    /* once its rows are mended, the next start ends it */
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    world_stop(world);
+    world_start(world);
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    assert_int_equal(stories_of_quarantine(world, bad), 1);
+    assert_int_equal(shown(world, bad), PUBLIC_FAILED);   /* its limit had passed */
+    assert_int_equal(act(world, SERVICE_DELETE, bad), 0); /* as any other */
+}
+
+/* The store takes the end of the job, though not what had become due. */
+static void its_rows_say_the_end_when_they_can(void **state)
+{
+    struct world *world = *state;
+    struct job_id bad = bad_job(world);
+
+    assert_int_equal(
+        sql(world, arena_format(&world->arena,
+                                "DROP TRIGGER bad; CREATE TRIGGER bad BEFORE UPDATE ON jobs WHEN "
+                                "NEW.name = 'bad' AND NEW.state <> %d "
+                                "BEGIN SELECT RAISE(ABORT, 'no such row'); END",
+                                LIFE_COMPLETED)),
+        0);
+    clock_pass(100000);
+    wait_until(world, bad, PUBLIC_FAILED);
+    assert_int_equal(stories_of_quarantine(world, bad), 1);
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    containers_await_none(world);
+    assert_true(is_writable(world));
+    assert_int_equal(act(world, SERVICE_DELETE, bad), 0);
+}
+
+/* The same comes with whatever is asked for next: who asks does not pay for it. */
+static void who_comes_with_it_has_an_answer(void **state)
+{
+    struct world *world = *state;
+    struct job_id bad = bad_job(world);
+    struct wait first, request;
+
+    round_begin(world, &first);
+    clock_pass(100000);
+    ask_submit(world, &request, "train");
+    round_end(&first);
+    assert_int_equal(wait_for(&request), 0);
+    metric_await(world, "skep_jobs_quarantined", 1);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+    wait_until_tasks_run(world, request.answer.job);
+    assert_int_equal(act(world, SERVICE_DELETE, bad), ERR_CONFLICT);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
 /* The disk fails while a round is stored one by one: facts are kept, requests are refused. */
@@ -817,6 +921,9 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_one_request_cannot_have_stored_costs_nobody_else),
     WORLD(a_fact_that_cannot_be_stored_is_set_aside),
     WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
+    WORLD(what_becomes_due_and_cannot_be_stored_ends_one_job),
+    WORLD(its_rows_say_the_end_when_they_can),
+    WORLD(who_comes_with_it_has_an_answer),
     WORLD(a_disk_that_fails_in_between_keeps_facts),
     WORLD(a_job_whose_answer_was_lost_is_found_and_runs_once),
     WORLD(a_reload_waits_for_the_disk),

@@ -81,6 +81,25 @@ static int see_task(void *context, const struct task_record *task, struct err *e
     return 0;
 }
 
+/* Whose records are refused is found without storing any. */
+static void the_job_that_is_refused_is_named(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    submit(world, 1, "alice", "train");
+    assert_int_equal(commit(world, NULL, 0), 0);
+    add_task(world, task_of(1, 0, 1, 77));
+    assert_int_equal(store_refused_job(world->store, &world->output, &job, &world->err),
+                     ERR_NOT_FOUND);
+    add_job(world, job_of(5, "alice", "unknown")); /* has no row that could change */
+    assert_int_equal(store_refused_job(world->store, &world->output, &job, &world->err), 0);
+    assert_int_equal(job.v, 5);
+    assert_true(strlen(world->err.text) > 0);
+    assert_int_equal(commit(world, NULL, 0), ERR_INTERNAL);
+    assert_int_equal(commit(world, NULL, 0), 0); /* nothing is left open */
+}
+
 static void a_restart_loads_what_lives(void **state)
 {
     struct world *world = *state;
@@ -191,9 +210,8 @@ static void the_newest_version_is_written(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
-    WORLD(a_restart_loads_what_lives),
-    WORLD(a_second_process_is_refused),
-    WORLD(strange_databases_are_refused),
+    WORLD(the_job_that_is_refused_is_named), WORLD(a_restart_loads_what_lives),
+    WORLD(a_second_process_is_refused),      WORLD(strange_databases_are_refused),
     WORLD(the_newest_version_is_written),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,230 @@
+#include "server/quarantine.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "server/rows_core.h"
+#include "server/state.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTING "quarantine.jobs" /* their numbers, with a space between two */
+
+static struct quarantined_job *job_find(struct quarantine *quarantine, struct job_id job)
+{
+    for (size_t i = 0; i < quarantine->count; i++)
+        if (quarantine->items[i].job.v == job.v)
+            return &quarantine->items[i];
+    return NULL;
+}
+
+void quarantine_release(struct quarantine *quarantine)
+{
+    ARRAY_FREE(&quarantine->containers);
+    ARRAY_FREE(quarantine);
+}
+
+/* The setting that names all of them but one. */
+static const char *list_text(const struct quarantine *quarantine, struct job_id but,
+                             struct arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; i < quarantine->count; i++)
+        if (quarantine->items[i].job.v != but.v)
+            text =
+                arena_format(arena, "%s%s%u", text, *text ? " " : "", quarantine->items[i].job.v);
+    return text;
+}
+
+static int list_keep(struct server *server, struct err *err)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    const char *text = list_text(&server->core.quarantine, (struct job_id){0}, &arena);
+    struct store_change change = {.kind = CHANGE_SETTING, .setting = {SETTING, text_of(text)}};
+    return store_commit(server->store, &(struct store_batch){.changes = &change, .change_count = 1},
+                        err);
+}
+
+bool quarantine_find(struct server *server, unsigned *refusals, const struct err *err)
+{
+    struct quarantine *quarantine = &server->core.quarantine;
+    struct job_id job;
+    struct err why;
+    if (++*refusals < 2) {
+        log_warning("store", "what has become due is refused, and tried once more: %s", err->text);
+        return true;
+    }
+    *refusals = 0;
+    int code = store_refused_job(server->store, &server->core.output, &job, &why);
+    if (code < 0) {
+        log_error("store", "who is to blame is not known: %s", why.text);
+        return false;
+    }
+    if (job_find(quarantine, job)) /* its rows were not read: others refer to it */
+        return false;
+    struct quarantined_job *entry = ARRAY_ADD(quarantine);
+    *entry = (struct quarantined_job){.job = job};
+    snprintf(entry->why, sizeof entry->why, "%.190s", why.text);
+    atomic_store(&server->metrics.quarantined, quarantine->count);
+    log_error("store",
+              "job %u is left out, and its containers are ended: what follows of it cannot be "
+              "stored: %s",
+              job.v, entry->why);
+    if (list_keep(server, &why) < 0)
+        log_error("store", "that job %u is left out cannot be kept: %s", job.v, why.text);
+    return true;
+}
+
+const char *quarantine_why(const struct server *server, struct job_id job)
+{
+    const struct quarantine *quarantine = &server->core.quarantine;
+    for (size_t i = 0; i < quarantine->count; i++)
+        if (quarantine->items[i].job.v == job.v)
+            return quarantine->items[i].why;
+    return NULL;
+}
+
+void quarantine_task(struct server *server, const struct task_record *task)
+{
+    struct quarantine *quarantine = &server->core.quarantine;
+    const struct quarantined_job *entry = job_find(quarantine, task->job);
+    assert(entry);
+    if (entry->is_settled || !task->attempt.v || task->state >= LIFE_ATTEMPT_COMPLETED)
+        return;
+    ARRAY_ADD(&quarantine->containers);
+    quarantine->containers.items[quarantine->containers.count - 1].attempt = task->attempt;
+    quarantine->containers.items[quarantine->containers.count - 1].engine =
+        engine_of_node(server, task->node);
+}
+
+/* --- the end of one, in its rows --- */
+
+enum { ENDING_STEPS_MAX = 1000 };
+
+static bool is_ended(const struct output *output)
+{
+    for (size_t i = output->records.count; i > 0; i--)
+        if (output->records.items[i - 1].kind == RECORD_JOB)
+            return output->records.items[i - 1].job.state == LIFE_COMPLETED;
+    return false;
+}
+
+/* What would become of its rows if it were stopped, and its containers gone: a core that has
+ * nothing but this job says it. */
+static int ending_make(struct server *server, struct job_id job, struct output *output,
+                       struct err *err)
+{
+    const int64_t now_ms = core_thread_now(server);
+    const struct rows_core_ask ask = {
+        .config = &server->config->core, .now_ms = now_ms, .job = job.v};
+    cleanup_core struct core *core = NULL;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct store_tasks tasks;
+    int code = store_tasks(server->core.reader, job, -1, &arena, &tasks, err);
+    if (code == 0)
+        code = rows_core(server->core.reader, &ask, &core, err);
+    if (code < 0)
+        return code;
+    struct event event = {.kind = EVENT_STOP, .now_ms = now_ms, .user = "", .job = job};
+    core_step(core, &event, output);
+    event = (struct event){.kind = EVENT_TASK_EXITED, .now_ms = now_ms, .user = ""};
+    event.task.completion =
+        completion_of(CODE_CONTAINER_DELETED, "the server has left the job out");
+    for (size_t i = 0; i < tasks.count; i++) {
+        event.task.attempt = tasks.items[i].attempt;
+        if (event.task.attempt.v && tasks.items[i].state < LIFE_ATTEMPT_COMPLETED)
+            core_step(core, &event, output);
+    }
+    event = (struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""};
+    for (int i = 0; i < ENDING_STEPS_MAX && !is_ended(output); i++)
+        core_step(core, &event, output);
+    return is_ended(output) ? 0 : err_fail(err, ERR_CORRUPT, "", "it does not end");
+}
+
+static void ending_say(const struct quarantined_job *entry, int64_t now_ms, struct output *output)
+{
+    const char *text = arena_format(&output->arena,
+                                    "ended by the server: what follows of this job could not be "
+                                    "stored: %s",
+                                    entry->why);
+    for (size_t i = 0; i < output->records.count; i++) {
+        struct record *record = &output->records.items[i];
+        if (record->kind == RECORD_JOB)
+            snprintf(record->job.completion.diagnostics, sizeof record->job.completion.diagnostics,
+                     "%s", text);
+    }
+    *ARRAY_ADD(&output->records) = (struct record){.kind = RECORD_STORY,
+                                                   .story = {.job = entry->job,
+                                                             .role = -1,
+                                                             .index = -1,
+                                                             .is_warning = true,
+                                                             .at_ms = now_ms,
+                                                             .reason = "Quarantined",
+                                                             .message = text}};
+}
+
+/* True: its rows say that it has ended, and it is as any other job. */
+static bool job_end(struct server *server, const struct quarantined_job *entry)
+{
+    cleanup_output struct output output;
+    cleanup_arena struct arena arena;
+    struct err err;
+    output_init(&output);
+    arena_init(&arena);
+    int code = ending_make(server, entry->job, &output, &err);
+    if (code == 0) {
+        ending_say(entry, core_thread_now(server), &output);
+        const char *left = list_text(&server->core.quarantine, entry->job, &arena);
+        struct store_change change = {.kind = CHANGE_SETTING, .setting = {SETTING, text_of(left)}};
+        const struct store_batch batch = {.output = &output, .changes = &change, .change_count = 1};
+        code = store_commit(server->store, &batch, &err);
+    }
+    if (code < 0)
+        log_error("store", "job %u cannot be ended in its rows, which say what they said: %s",
+                  entry->job.v, err.text);
+    else
+        log_warning("store", "job %u has been ended: %s", entry->job.v, entry->why);
+    return code == 0;
+}
+
+void quarantine_settle(struct server *server)
+{
+    struct quarantine *quarantine = &server->core.quarantine;
+    for (size_t i = 0; i < quarantine->containers.count; i++)
+        if (quarantine->containers.items[i].engine != ENGINE_NONE)
+            leftover_take(server, quarantine->containers.items[i].engine,
+                          quarantine->containers.items[i].attempt, true);
+    quarantine->containers.count = 0;
+    for (size_t i = quarantine->count; i-- > 0;) {
+        struct quarantined_job *entry = &quarantine->items[i];
+        const bool is_over = !entry->is_settled && job_end(server, entry);
+        entry->is_settled = true;
+        if (is_over)
+            *entry = quarantine->items[--quarantine->count];
+    }
+    atomic_store(&server->metrics.quarantined, quarantine->count);
+}
+
+int quarantine_load(struct server *server, struct err *err)
+{
+    struct quarantine *quarantine = &server->core.quarantine;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct text list;
+    int code = store_setting(server->core.reader, SETTING, &arena, &list, err);
+    if (code < 0)
+        return code == ERR_NOT_FOUND ? 0 : code;
+    const char *at = arena_copy(&arena, list);
+    while (*at) {
+        char *end;
+        const unsigned long job = strtoul(at, &end, 10);
+        if (end == at || job == 0 || job > UINT32_MAX)
+            return err_fail(err, ERR_CORRUPT, "", "the setting %s is no list of jobs", SETTING);
+        *ARRAY_ADD(quarantine) = (struct quarantined_job){
+            .job = {(uint32_t)job}, .why = "a server before had to leave it out"};
+        at = end + (*end == ' ');
+    }
+    return 0;
+}
