@@ -24,6 +24,7 @@ enum {
     WAIT_MAX_MS = 60 * 1000,
     TRIM_CALLS = 500,
     REFUSAL_LOGGED = 500,         /* bytes of it */
+    HOW_MS = 1000,                /* between two questions how the server does */
     VAIN_LOG_MS = 60 * 1000,      /* between two lines of the log about calls that only fail */
     LOG_BUFFER_BYTES = 4096,      /* of each log that is followed, of thousands; */
     LOG_REQUEST_BYTES = 16 << 10, /* as little as libcurl takes, which has 64 KiB else */
@@ -81,6 +82,7 @@ struct kube_client {
     atomic_llong quiet_until_ms; /* any thread's */
     int64_t failing_since_ms;
     bool is_asked_how;    /* CLIENT_READY is under way */
+    int64_t asked_how_ms; /* it was asked for last then; 0: never */
     int64_t vain_said_ms; /* the log has told of a call that only fails then; 0: never */
     struct kube_route route;
     struct kube_login *login;
@@ -440,9 +442,11 @@ static void how_ask(struct kube_client *client)
                              .is_of_server = true,
                              .wants_refusals = true,
                              .done = how_done};
-    if (client->is_asked_how)
+    const int64_t now = clock_monotonic_ms();
+    if (client->is_asked_how || (client->asked_how_ms > 0 && now < client->asked_how_ms + HOW_MS))
         return;
     client->is_asked_how = true;
+    client->asked_how_ms = now;
     buf_string(&call.path, CLIENT_READY);
     kube_client_send(client, &call, 0);
 }
