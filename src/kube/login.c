@@ -191,7 +191,8 @@ static void run_ended(struct kube_login *login, int code, struct kube_credential
     if (code == 0 && is_expired(next)) {
         struct err late;
         err_fail(&late, ERR_UNAVAILABLE, "",
-                 "what the exec plugin %.100s of %.80s says has expired already",
+                 "what the exec plugin %.100s of %.80s says has expired already, by the clock of "
+                 "this machine",
                  login->access->plugin->command, login->access->path);
         run_failed(login, &late);
         kube_credential_release(next);

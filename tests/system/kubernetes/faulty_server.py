@@ -67,6 +67,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.listens = {}  # {port of a task: the address of what the test has there}
         self.keeps_pods = False  # as when their kubelet is silent: a pod that is deleted stays until the test removes it
         self.forced = []  # pods that were to go at once while they ran
+        self.year = 2026  # of its own clock and those of its kubelets, which need not be right
         self.history = []  # (version, kind, type, object)
         self.snapshots = []  # (version, objects): all pages of a list are of one
         self.faults, self.requests = [], []
@@ -150,6 +151,7 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
             known = self.objects[kind].get(name)
             item["metadata"]["uid"] = known["metadata"]["uid"] if known else f"uid-{self.version}"
             item["metadata"]["resourceVersion"] = str(self.version)
+            item["metadata"].setdefault("creationTimestamp", f"{self.year}-01-01T00:00:00Z")
             self.objects[kind][name] = item
             self.history.append((self.version, kind, event or ("MODIFIED" if known else "ADDED"), json.loads(json.dumps(item))))
             self.changed.notify_all()
@@ -196,10 +198,11 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.put("pods", pod)
 
     def run(self, name, address=None):
-        self.status(name, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, address)
+        self.status(name, "Running", {"running": {"startedAt": f"{self.year}-01-01T00:00:00Z"}}, address)
 
     def end(self, name, code=0):
-        self.status(name, "Failed" if code else "Succeeded", {"terminated": {"exitCode": code}})
+        times = {"startedAt": f"{self.year}-01-01T00:00:00Z", "finishedAt": f"{self.year}-01-01T00:00:01Z"}
+        self.status(name, "Failed" if code else "Succeeded", {"terminated": {"exitCode": code} | times})
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -208,6 +211,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    def date_time_string(self, timestamp=None):
+        return f"Thu, 01 Jan {self.server.year} 00:00:00 GMT"
 
     def handle_one_request(self):
         with self.server.changed:
@@ -541,7 +547,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.fail(409)
         elif kind == "pods" and self.server.keeps_pods:
             item = json.loads(json.dumps(item))
-            item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            item["metadata"]["deletionTimestamp"] = f"{self.server.year}-01-01T00:00:00Z"
             self.done(200, self.server.put(kind, item))
         else:
             self.server.remove(kind, name)

@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import beside
@@ -229,6 +230,27 @@ class Faults(Base):
         with self.api.changed:
             posts = [request for request in self.api.requests if request.startswith("POST") and request.endswith("/pods")]
         self.assertEqual(len(posts), 3, posts)
+
+    def test_clocks_that_do_not_agree(self):
+        """Those of the server and of the kubelets are years behind, or ahead: skepd goes by its own."""
+        self.start()
+        self.wait_nodes(5)
+        for year in (2001, 2101):
+            with self.subTest(year=year):
+                with self.api.changed:
+                    self.api.year = year
+                self.api.fault("429")
+                before = time.time()
+                job = self.submit(f"in-{year}")
+                (pod,) = self.pods()
+                self.api.run(pod)
+                self.state(job, "RUNNING")
+                self.api.end(pod)
+                self.finish(job)
+                status = self.skepd.job(job)["jobStatus"]
+                for key in ("createdTime", "completedTime"):
+                    self.assertGreater(status[key], 1000 * (before - 60), key)
+                    self.assertLess(status[key], 1000 * (time.time() + 60), key)
 
     def test_writes_that_fail_are_made_again(self):
         self.start()
