@@ -198,7 +198,8 @@ static void again(void *context, uint64_t key, const struct kube_answer *answer)
     struct kube *kube = context;
     (void)answer;
     pthread_mutex_lock(&kube->lock);
-    *ARRAY_ADD(&kube->tellings.waiting) = (struct attempt_id){key};
+    if (!kube->logs.is_ending)
+        *ARRAY_ADD(&kube->tellings.waiting) = (struct attempt_id){key};
     turns_start(kube);
     pthread_mutex_unlock(&kube->lock);
 }
@@ -295,7 +296,9 @@ static bool turn_begin(struct kube *kube, const struct kube_task *task)
 static void turns_start(struct kube *kube)
 {
     size_t done = 0;
-    for (; done < kube->tellings.waiting.count && !kube->logs.is_ending; done++) {
+    if (kube->logs.is_ending)
+        return;
+    for (; done < kube->tellings.waiting.count; done++) {
         struct kube_task *task = kube_task_find(kube, kube->tellings.waiting.items[done]);
         if (task && !is_wanted(task))
             task->addresses.is_asked = false;
@@ -341,13 +344,12 @@ void kube_tell_addresses(struct engine *engine, const struct attempt_id *attempt
 
 void kube_tellings_end(struct kube *kube)
 {
-    for (size_t i = 0; i < KUBE_TELLINGS_MAX; i++) {
-        struct kube_telling *turn = &kube->tellings.turns[i];
-        if (turn->attempt.v == 0)
-            continue;
-        if (turn->has_thread)
-            pthread_join(turn->thread, NULL);
-        list_drop(turn->list);
-    }
+    for (size_t i = 0; i < KUBE_TELLINGS_MAX; i++)
+        if (kube->tellings.turns[i].attempt.v != 0 && kube->tellings.turns[i].has_thread)
+            pthread_join(kube->tellings.turns[i].thread, NULL);
+    pthread_mutex_lock(&kube->lock); /* the client's thread is there still */
+    for (size_t i = 0; i < KUBE_TELLINGS_MAX; i++)
+        list_drop(kube->tellings.turns[i].list);
     ARRAY_FREE(&kube->tellings.waiting);
+    pthread_mutex_unlock(&kube->lock);
 }

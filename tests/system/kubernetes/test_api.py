@@ -80,6 +80,22 @@ class Api(unittest.TestCase):
         self.assertEqual(use("n2"), {})
         self.assertIn({"labelSelector": "skep=yes", "limit": "500"}, self.metrics.asked)
 
+    def test_an_etcd_that_hangs(self):
+        """The API server still answers what it knows, and says itself that it can write nothing (/readyz): nothing is placed until it can."""
+        def ready():
+            return [node["name"] for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["state"] == "READY"]
+        self.cluster.processes["etcd"].send_signal(signal.SIGSTOP)
+        try:
+            name = self.submit("late")
+            waits.until(lambda: not ready(), lambda: f"{ready()} are ready\n{self.skepd.tail()}", 240)
+        finally:
+            self.cluster.processes["etcd"].send_signal(signal.SIGCONT)
+        waits.until(lambda: sorted(ready()) == ["n1", "n2"], lambda: f"only {ready()} are ready\n{self.skepd.tail()}", 120)
+        (pod,) = self.cluster.wait_pods(1)
+        self.cluster.play_running(pod)
+        self.cluster.play_end(pod)
+        self.finish(name)
+
     def test_a_job_of_two_tasks(self):
         name = self.submit("two", instances=2)
         pods = self.cluster.wait_pods(2)
