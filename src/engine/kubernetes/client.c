@@ -462,13 +462,12 @@ static bool says_nothing(const struct transfer *transfer, const struct kube_answ
 static void server_judge(struct kube_client *client, struct transfer *transfer,
                          const struct kube_answer *answer)
 {
-    if (says_nothing(transfer, answer))
-        ;
-    else if (is_passing(answer->status) && answer->status != STATUS_UNAUTHORIZED &&
-             !transfer->call.is_of_server && !transfer->call.line)
-        how_ask(client);
-    else
+    const bool is_of_server = transfer->call.is_of_server || transfer->call.line ||
+                              !is_passing(answer->status) || answer->status == STATUS_UNAUTHORIZED;
+    if (!says_nothing(transfer, answer) && is_of_server)
         watcher_tell(client, answer);
+    else if (!is_of_server && !transfer->call.bytes)
+        how_ask(client);
     quiet_take(client, transfer->easy, answer->status);
     if (answer->status == STATUS_UNAUTHORIZED)
         kube_login_refused(client->login, transfer->credential);
