@@ -877,4 +877,5 @@ class Claims(Base):
 
 
 if __name__ == "__main__":
-    beside.main(SKEPD, SKEP, first=("Faults.test_a_right_that_is_missing_for_long", "Authorities.test_a_server_that_nobody_vouches_for"))
+    beside.main(SKEPD, SKEP, first=("Faults.test_a_right_that_is_missing_for_long", "Webhook.test_pods_of_one_job_that_are_refused_for_ever",
+                                     "Authorities.test_a_server_that_nobody_vouches_for"))
