@@ -16,20 +16,25 @@ static enum wait_kind kind_of(const char *reason)
     return reason && strcmp(reason, POD_INIT_FAILED) == 0 ? WAIT_INIT : WAIT_OTHER;
 }
 
-static const char *patience_words(enum wait_kind kind)
+static const char *patience_words(const struct kube_task *task, struct arena *arena)
 {
-    switch (kind) {
+    const unsigned minutes = task->patience_ms / 60000;
+    switch (kind_of(task->waits_for)) {
     case WAIT_UNPREPARED:
-        return "its volumes were not mounted, its devices were not prepared, or its sandbox was "
-               "not made, within five minutes: the events of the pod say which (kubectl describe "
-               "pod)";
+        return arena_format(arena,
+                            "its volumes were not mounted, its devices were not prepared, or its "
+                            "sandbox was not made, within %u minutes: the events of the pod say "
+                            "which (kubectl describe pod)",
+                            minutes);
     case WAIT_INIT:
-        return "the container that brings skep-init (initImage of the configuration) could not be "
-               "started within five minutes: can the node fetch its image?";
+        return arena_format(arena,
+                            "the container that brings skep-init (initImage of the configuration) "
+                            "could not be started within %u minutes: can the node fetch its image?",
+                            minutes);
     case WAIT_OTHER:
         break;
     }
-    return "it could not be started within five minutes";
+    return arena_format(arena, "it could not be started within %u minutes", minutes);
 }
 
 static void patience_begin(struct kube *kube, struct kube_task *task, uint32_t wait_ms);
@@ -45,11 +50,11 @@ static void patience_over(void *context, uint64_t key, const struct kube_answer 
     if (task)
         task->is_timed = false;
     if (task && task->state == TASK_WAITS && task->is_wait_short) {
-        const int64_t left_ms = task->short_ms + POD_PATIENCE_MS - clock_monotonic_ms();
+        const int64_t left_ms = task->short_ms + task->patience_ms - clock_monotonic_ms();
         if (left_ms > 0) /* another reason came meanwhile */
             patience_begin(kube, task, (uint32_t)left_ms);
         else
-            kube_task_give_up(kube, task, task->waits_for, patience_words(kind_of(task->waits_for)),
+            kube_task_give_up(kube, task, task->waits_for, patience_words(task, &tells.arena),
                               &tells);
     }
     kube_leave(kube, &tells);
@@ -75,6 +80,7 @@ void task_waits(struct kube *kube, struct kube_task *task, const struct pod_obje
     if (is_short && (!task->is_wait_short || kind_of(task->waits_for) != kind))
         task->short_ms = clock_monotonic_ms();
     task->is_wait_short = is_short;
+    task->patience_ms = pod->patience_ms;
     if (is_short && !task->is_timed)
         patience_begin(kube, task, POD_PATIENCE_MS);
     task_claim_ask(kube, task, tells);

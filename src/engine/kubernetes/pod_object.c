@@ -30,19 +30,23 @@ static const struct doc *status_find(const struct doc *pod, const char *list, co
     return NULL;
 }
 
+static const struct doc *condition_find(const struct doc *pod, const char *type)
+{
+    const struct doc *conditions = doc_get_list(doc_get(pod, "status"), "conditions");
+    for (size_t i = 0; i < conditions->as.list.count; i++)
+        if (strcmp(object_string(conditions->as.list.items[i], "type"), type) == 0)
+            return conditions->as.list.items[i];
+    return NULL;
+}
+
 /* The reason of a condition that is true; "" otherwise. */
 static const char *condition_reason(const struct doc *pod, const char *type, const char **message)
 {
-    const struct doc *conditions = doc_get_list(doc_get(pod, "status"), "conditions");
-    for (size_t i = 0; i < conditions->as.list.count; i++) {
-        const struct doc *condition = conditions->as.list.items[i];
-        if (strcmp(object_string(condition, "type"), type) == 0 &&
-            strcmp(object_string(condition, "status"), "True") == 0) {
-            *message = object_string(condition, "message");
-            return object_string(condition, "reason");
-        }
-    }
-    return "";
+    const struct doc *condition = condition_find(pod, type);
+    if (strcmp(object_string(condition, "status"), "True") != 0)
+        return "";
+    *message = object_string(condition, "message");
+    return object_string(condition, "reason");
 }
 
 /* --- its node did not take it --- */
@@ -304,16 +308,25 @@ static enum pod_patience patience_of(const char *reason, const char *message)
     return POD_WAIT_SHORTLY;
 }
 
-/* Its volumes are mounted and its sandbox is made before anything is pulled for the task. */
-static bool is_unprepared(const struct doc *pod)
+/* Its kubelet knows it, and nothing says that its sandbox has been made: neither its first
+ * container, which that of skep-init is, nor an address of its own. */
+static bool is_without_sandbox(const struct doc *pod)
 {
-    const struct doc *conditions = doc_get_list(doc_get(pod, "status"), "conditions");
-    for (size_t i = 0; i < conditions->as.list.count; i++) {
-        const struct doc *condition = conditions->as.list.items[i];
-        if (strcmp(object_string(condition, "type"), "PodReadyToStartContainers") == 0)
-            return strcmp(object_string(condition, "status"), "False") == 0;
-    }
-    return false;
+    const struct doc *init = status_find(pod, "initContainerStatuses", POD_CONTAINER_INIT);
+    const bool is_on_host = doc_get_bool(doc_get(pod, "spec"), "hostNetwork", false);
+    return strcmp(object_string(condition_find(pod, "PodScheduled"), "status"), "True") == 0 &&
+           !object_at(init, "state.running") && !object_at(init, "state.terminated") &&
+           (is_on_host || !object_string(pod, "status.podIP")[0]);
+}
+
+/* Its volumes are mounted and its sandbox is made before anything is pulled for the task. For how
+ * long that is waited for; 0: it has been done. */
+static uint32_t unprepared_ms(const struct doc *pod)
+{
+    const struct doc *condition = condition_find(pod, "PodReadyToStartContainers");
+    if (condition)
+        return strcmp(object_string(condition, "status"), "False") == 0 ? POD_PATIENCE_MS : 0;
+    return is_without_sandbox(pod) ? POD_PATIENCE_UNTOLD_MS : 0;
 }
 
 /* What keeps the container of skep-init from its start is nothing that a user can mend. */
@@ -347,8 +360,11 @@ static void wait_read(const struct doc *pod, struct arena *arena, struct pod_obj
         out->message = object_string(waiting, "message");
         out->patience = patience_of(out->reason, out->message);
     }
-    if (out->patience == POD_WAIT && is_unprepared(pod)) {
+    out->patience_ms = POD_PATIENCE_MS;
+    const uint32_t prepare_ms = unprepared_ms(pod);
+    if (out->patience == POD_WAIT && prepare_ms > 0) {
         out->patience = POD_WAIT_SHORTLY;
+        out->patience_ms = prepare_ms;
         out->reason = POD_UNPREPARED;
         out->message = "";
     }

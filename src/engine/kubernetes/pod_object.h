@@ -36,11 +36,16 @@ enum pod_stage {
 /* Seen of a pod that waits. */
 enum pod_patience {
     POD_WAIT,         /* it goes on by itself */
-    POD_WAIT_SHORTLY, /* it is tried again, and may never succeed: POD_PATIENCE_MS */
+    POD_WAIT_SHORTLY, /* it is tried again, and may never succeed: `patience_ms` */
     POD_GIVE_UP,      /* it cannot succeed */
 };
 
-enum { POD_PATIENCE_MS = 5 * 60 * 1000 };
+enum {
+    POD_PATIENCE_MS = 5 * 60 * 1000,
+    /* A kubelet before 1.29 does not tell a pod that is not prepared from one whose first image is
+     * fetched, behind large images of others. */
+    POD_PATIENCE_UNTOLD_MS = 30 * 60 * 1000,
+};
 
 struct pod_object {
     const char *name, *uid, *version, *node;
@@ -50,6 +55,7 @@ struct pod_object {
     bool asks_devices;   /* its kubelet has to find a device for it */
     enum pod_stage stage;
     enum pod_patience patience;   /* WAITING */
+    uint32_t patience_ms;         /* POD_WAIT_SHORTLY */
     const char *reason, *message; /* WAITING, REFUSED */
     struct exit_report exit;      /* ENDED */
     /* ENDED: all of it was killed at once, and whether memory had run out may be told later: the

@@ -134,6 +134,7 @@ struct kube_task {
     bool is_wait_short;          /* POD_WAIT_SHORTLY */
     bool is_timed;               /* its patience ends some time */
     int64_t short_ms;            /* is_wait_short: it has waited for this reason since then */
+    uint32_t patience_ms;        /* likewise: so long is it waited for */
     bool is_word_awaited;        /* ENDED: whether its memory had run out; not told before */
     bool is_gone;                /* so is its pod: nothing is to be deleted */
     bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */

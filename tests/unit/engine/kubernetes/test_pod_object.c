@@ -375,10 +375,44 @@ static void a_pod_that_is_not_prepared_is_not_waited_for_long(void **state)
     assert_int_equal(out.stage, POD_WAITING);
     assert_int_equal(out.patience, POD_WAIT_SHORTLY);
     assert_string_equal(out.reason, POD_UNPREPARED);
+    assert_int_equal(out.patience_ms, POD_PATIENCE_MS);
     out = seen(arena_format(&arena, "%s%s", arena_format(&arena, conditions, "True"), rest));
     assert_int_equal(out.patience, POD_WAIT);
     assert_string_equal(out.reason, "ContainerCreating");
     out = seen(arena_format(&arena, "%s%s", no, refused));
+    assert_int_equal(out.patience, POD_GIVE_UP);
+}
+
+/* Kubelets before 1.29 do not tell it: then a pod that its kubelet knows has no sandbox as long as
+ * nothing of it has begun and it has no address of its own. That may be a long pull as well. */
+static void a_pod_of_an_old_kubelet_is_not_waited_for_for_ever(void **state)
+{
+    (void)state;
+#define SCHEDULED "\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"}],"
+#define WAITS     "\"phase\":\"Pending\"," TASK(WAITING("PodInitializing"))
+    struct pod_object out = seen(SCHEDULED WAITS "," INIT(WAITING("PodInitializing")));
+    assert_int_equal(out.patience, POD_WAIT_SHORTLY);
+    assert_int_equal(out.patience_ms, POD_PATIENCE_UNTOLD_MS);
+    assert_string_equal(out.reason, POD_UNPREPARED);
+    static const char *const prepared[] = {
+        WAITS, /* its kubelet does not know it yet */
+        SCHEDULED WAITS "," INIT(RUNNING),
+        SCHEDULED WAITS "," INIT(ENDED(0, "")),
+        SCHEDULED WAITS ",\"podIP\":\"10.1.0.7\"",
+    };
+    for (size_t i = 0; i < COUNT_OF(prepared); i++)
+        assert_int_equal(seen(prepared[i]).patience, POD_WAIT);
+    /* the address of a pod in its node's network says nothing */
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &arena);
+    const struct doc *doc =
+        doc_parse(TEXT("{\"spec\":{\"hostNetwork\":true},\"status\":{" SCHEDULED WAITS
+                       ",\"podIP\":\"10.0.0.1\"}}"),
+                  DOC_JSON, &arena, &problems);
+    pod_object_read(doc, POD_SEEN, false, &arena, &out);
+    assert_int_equal(out.patience_ms, POD_PATIENCE_UNTOLD_MS);
+    /* a reason of its own is not hidden */
+    out = seen(SCHEDULED "\"phase\":\"Pending\"," TASK(WAITING("InvalidImageName")));
     assert_int_equal(out.patience, POD_GIVE_UP);
 }
 
@@ -487,6 +521,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_others_delete_is_not_the_tasks_failure),
     cmocka_unit_test(what_brings_skep_init_is_the_platforms),
     cmocka_unit_test(a_pod_that_is_not_prepared_is_not_waited_for_long),
+    cmocka_unit_test(a_pod_of_an_old_kubelet_is_not_waited_for_for_ever),
     cmocka_unit_test(waiting_has_its_patience),
     cmocka_unit_test(trouble_of_skep_inits_image_is_the_operators),
     cmocka_unit_test(a_container_that_never_began_has_not_started),
