@@ -109,6 +109,8 @@ static int output_write(const char *folder, const struct openpai_output *output)
         code = file_put(folder, "nodes.sh", 0700, &output->nodes);
     if (!code)
         code = file_put(folder, "users.csv", 0600, &output->users);
+    if (!code)
+        code = file_put(folder, "claims.yaml", 0600, &output->claims);
     return code ? code : file_put(folder, "report.txt", 0600, &report);
 }
 

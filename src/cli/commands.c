@@ -686,8 +686,8 @@ const struct cli_command COMMANDS[] = {
      "OpenPAI cluster in FOLDER, with its users (users.json), groups (groups.json) and storages "
      "(volumes.yaml), and writes into a new folder: skepd.yaml, cells.yaml (HiveD's configuration "
      "as it was), groups.sh, which makes the groups, nodes.sh, which prepares the nodes, "
-     "users.csv, and report.txt. The report, "
-     "which is printed as well, says of each setting what became of it: taken, to do, or left out "
+     "claims.yaml with the storages, users.csv, and report.txt. The report, which is printed as "
+     "well, says of each setting what became of it: taken, to do, or left out "
      "and why. No server is needed, and nothing is changed but the new folder.",
      "skep import openpai ~/cluster-configuration --to /etc/skep/openpai", IMPORT_OPTIONS,
      run_import},

@@ -540,7 +540,7 @@ static void engine_settings(struct importer *importer)
     setting_text(importer, "engine.kind", input->is_local ? "local" : "kubernetes");
     if (input->is_local)
         return;
-    setting_text(importer, "engine.kubernetes.namespace", "skep-jobs");
+    setting_text(importer, "engine.kubernetes.namespace", OPENPAI_NAMESPACE);
     setting_text(importer, "engine.kubernetes.nodeSelector", "pai-worker=true");
     gpu_settings(importer);
     if (input->init_image)
@@ -592,7 +592,7 @@ void openpai_import(const struct openpai_input *input, struct arena *arena,
                  "these files as users.json and groups.json");
     settings_write(&importer, &output->skepd);
     if (input->volumes)
-        openpai_storages(input->volumes, arena, output);
+        openpai_storages(input->volumes, input->is_local, arena, output);
     else
         note_add(&importer, NOTE_TO_DO, "storages", "",
                  "storages are volumes of the cluster: put what kubectl get pvc,pv -n default -o "
@@ -613,3 +613,4 @@ void openpai_output_release(struct openpai_output *output)
     mem_free(output->notes);
     *output = (struct openpai_output){0};
 }
+    buf_release(&output->claims);

@@ -12,6 +12,9 @@
 
 struct arena;
 
+/* Of the pods of tasks. */
+#define OPENPAI_NAMESPACE "skep-jobs"
+
 /* What became of a setting. */
 enum openpai_note_kind {
     NOTE_TAKEN, /* it stands in what was written */
@@ -46,6 +49,7 @@ struct openpai_output {
     struct buf secret;        /* oidc-secret, which nobody else may read; empty: none */
     struct buf nodes;         /* nodes.sh; empty: there are no workers, or tasks run here */
     struct buf users;         /* users.csv, which nobody else may read; empty: none */
+    struct buf claims;        /* claims.yaml; empty: no storages, or tasks run here */
     bool has_storages;        /* skepd.yaml has some */
     bool has_signon;          /* users logged in by OpenID Connect: they have no passwords */
     const char **group_names; /* that groups.sh makes */

@@ -11,8 +11,9 @@ struct arena;
 struct openpai_output;
 
 /* `volumes`: what `kubectl get pvc,pv -o yaml` prints. Appends the key `storages` to skepd.yaml,
- * and notes each claim. */
-void openpai_storages(const struct doc *volumes, struct arena *arena,
+ * and notes each claim. With `is_local` a storage is a folder; otherwise a claim, which claims.yaml
+ * makes in the namespace of the pods, as OpenPAI's are in another. */
+void openpai_storages(const struct doc *volumes, bool is_local, struct arena *arena,
                       struct openpai_output *output);
 
 /* Fills nodes.sh: labels and taints for the workers of layout.yaml. `counts_gpus`: how many GPUs a

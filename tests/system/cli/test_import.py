@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+import yaml
+
 import world
 
 SKEPD = os.environ["SKEPD"]
@@ -96,6 +98,8 @@ class Import(unittest.TestCase):
         for path in self.new.iterdir():
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
         checked = subprocess.run([SKEPD, "--check", "--data", self.folder / "data", "--config", self.new / "skepd.yaml"],
+        self.assertIn('  claim: "team"', config.splitlines())
+        self.assertEqual([each["kind"] for each in yaml.safe_load_all((self.new / "claims.yaml").read_text())], ["PersistentVolume", "PersistentVolumeClaim"])
                                  capture_output=True, text=True)
         self.assertEqual(checked.returncode, 0, checked.stderr)
 

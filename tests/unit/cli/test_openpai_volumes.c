@@ -22,21 +22,25 @@ static bool has(const struct buf *text, const char *part)
     return text->length && strstr(buf_cstr(text), part) != NULL;
 }
 
-static void claims_become_storages(void **state)
+static const char VOLUMES[] =
+    "kind: List\nitems:\n"
+    "- kind: PersistentVolumeClaim\n  metadata: {name: team, labels: {share: 'false'}}\n"
+    "  spec: {volumeName: v1, accessModes: [ReadWriteMany]}\n"
+    "- kind: PersistentVolumeClaim\n  metadata: {name: data}\n"
+    "  spec: {volumeName: v2, accessModes: [ReadOnlyMany]}\n"
+    "- kind: PersistentVolumeClaim\n  metadata: {name: waits}\n  spec: {}\n"
+    "- kind: PersistentVolumeClaim\n  metadata: {name: ../up}\n  spec: {volumeName: v1}\n"
+    "- kind: PersistentVolume\n  metadata: {name: v1, uid: u}\n"
+    "  spec: {nfs: {server: 10.0.0.9, path: /export/team}, accessModes: [ReadWriteMany],\n"
+    "    capacity: {storage: 5Gi}, mountOptions: [nfsvers=4.1], storageClassName: old,\n"
+    "    persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: default, name: team}}\n"
+    "- kind: PersistentVolume\n  metadata: {name: v2}\n  spec: {csi: {driver: x}}\n";
+
+static void claims_become_folders_where_tasks_run_here(void **state)
 {
     struct openpai_world *world = *state;
-    world->input.volumes = openpai_world_read(
-        world,
-        "kind: List\nitems:\n"
-        "- kind: PersistentVolumeClaim\n  metadata: {name: team, labels: {share: 'false'}}\n"
-        "  spec: {volumeName: v1, accessModes: [ReadWriteMany]}\n"
-        "- kind: PersistentVolumeClaim\n  metadata: {name: data}\n"
-        "  spec: {volumeName: v2, accessModes: [ReadOnlyMany]}\n"
-        "- kind: PersistentVolumeClaim\n  metadata: {name: waits}\n  spec: {}\n"
-        "- kind: PersistentVolumeClaim\n  metadata: {name: ../up}\n  spec: {volumeName: v1}\n"
-        "- kind: PersistentVolume\n  metadata: {name: v1}\n"
-        "  spec: {nfs: {server: 10.0.0.9, path: /export/team}}\n"
-        "- kind: PersistentVolume\n  metadata: {name: v2}\n  spec: {csi: {driver: x}}\n");
+    world->input.volumes = openpai_world_read(world, VOLUMES);
+    world->input.is_local = true;
     openpai_world_import(world, "{}");
     assert_true(has(&world->output.skepd, "storages:\n"
                                           "- name: \"team\"\n  directory: \"/mnt/team\"\n"
@@ -44,11 +48,46 @@ static void claims_become_storages(void **state)
                                           "  path: \"/export/team\"\n"
                                           "- name: \"data\"\n  directory: \"/mnt/data\"\n"
                                           "  readOnly: true\n"));
+    assert_int_equal(world->output.claims.length, 0);
     noted(world, NOTE_TAKEN, "storages: team", "storages");
     noted(world, NOTE_TO_DO, "storages: team", "mount 10.0.0.9:/export/team at /mnt/team");
     noted(world, NOTE_TO_DO, "storages: data", "no NFS");
     noted(world, NOTE_GONE, "storages: waits", "bound to no volume");
     noted(world, NOTE_GONE, "storages: ../up", "");
+}
+
+/* A pod mounts claims of its own namespace, and a volume is bound to one claim. */
+static void claims_stay_claims_where_tasks_are_pods(void **state)
+{
+    struct openpai_world *world = *state;
+    world->input.volumes = openpai_world_read(world, VOLUMES);
+    openpai_world_import(world, "{}");
+    assert_true(has(&world->output.skepd, "storages:\n"
+                                          "- name: \"team\"\n  claim: \"team\"\n"
+                                          "  share: false\n  type: nfs\n  server: \"10.0.0.9\"\n"
+                                          "  path: \"/export/team\"\n"
+                                          "- name: \"data\"\n  claim: \"data\"\n"
+                                          "  readOnly: true\n"));
+    assert_false(has(&world->output.skepd, "directory"));
+    assert_true(
+        has(&world->output.claims,
+            "---\n{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":"
+            "\"skep-team\"},\"spec\":{\"nfs\":{\"server\":\"10.0.0.9\",\"path\":\"/export/team\"},"
+            "\"accessModes\":[\"ReadWriteMany\"],\"capacity\":{\"storage\":\"5Gi\"},"
+            "\"mountOptions\":[\"nfsvers=4.1\"],\"storageClassName\":\"\","
+            "\"persistentVolumeReclaimPolicy\":\"Retain\","
+            "\"claimRef\":{\"namespace\":\"skep-jobs\",\"name\":\"team\"}}}\n"
+            "---\n{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":"
+            "\"team\",\"namespace\":\"skep-jobs\"},\"spec\":{\"accessModes\":[\"ReadWriteMany\"],"
+            "\"storageClassName\":\"\",\"volumeName\":\"skep-team\","
+            "\"resources\":{\"requests\":{\"storage\":\"5Gi\"}}}}\n"));
+    assert_true(has(&world->output.claims, "\"name\":\"skep-data\""));
+    assert_false(has(&world->output.claims, "waits"));
+    noted(world, NOTE_TAKEN, "storages: team", "as a claim");
+    noted(world, NOTE_TO_DO, "storages: team", "kubectl apply -f claims.yaml");
+    noted(world, NOTE_TO_DO, "storages: data", "no NFS");
+    noted(world, NOTE_TO_DO, "storages", "without a job");
+    noted(world, NOTE_GONE, "storages: waits", "bound to no volume");
 }
 
 static void what_is_no_list_of_volumes_is_told(void **state)
@@ -116,8 +155,11 @@ static void a_device_plugin_is_told_of(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, openpai_world_make, openpai_world_free)
 static const struct CMUnitTest tests[] = {
-    TEST(claims_become_storages),     TEST(what_is_no_list_of_volumes_is_told),
-    TEST(groups_have_their_storages), TEST(nodes_are_made_ready),
+    TEST(claims_become_folders_where_tasks_run_here),
+    TEST(claims_stay_claims_where_tasks_are_pods),
+    TEST(what_is_no_list_of_volumes_is_told),
+    TEST(groups_have_their_storages),
+    TEST(nodes_are_made_ready),
     TEST(a_device_plugin_is_told_of),
 };
 UNIT_FILE(tests, NULL, NULL);
