@@ -106,11 +106,13 @@ static int output_write(const char *folder, const struct openpai_output *output)
     if (!code)
         code = file_put(folder, "oidc-secret", 0600, &output->secret);
     if (!code)
+        code = file_put(folder, "smtp-password", 0600, &output->mail_password);
+    if (!code)
         code = file_put(folder, "nodes.sh", 0700, &output->nodes);
     if (!code)
-        code = file_put(folder, "users.csv", 0600, &output->users);
-    if (!code)
         code = file_put(folder, "claims.yaml", 0600, &output->claims);
+    if (!code)
+        code = file_put(folder, "users.csv", 0600, &output->users);
     return code ? code : file_put(folder, "report.txt", 0600, &report);
 }
 

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "cli/openpai_mail.h"
 #include "cli/openpai_plugins.h"
 #include "cli/openpai_rules.h"
 #include "cli/openpai_volumes.h"
@@ -28,7 +29,7 @@ struct importer {
     struct setting settings[SETTINGS_MAX];
     size_t setting_count;
     const struct doc *cells; /* the parsed text of hivedscheduler.config, or NULL */
-    bool has_hived;
+    bool has_hived, has_mail;
 };
 
 /* ---- notes and settings ---- */
@@ -407,6 +408,28 @@ static void plugins_take(struct importer *importer, const char *path, const stru
         setting_add(importer, "portal.plugins", value);
 }
 
+static void mail_take(struct importer *importer, const char *path, const struct doc *doc)
+{
+    struct openpai_mail mail;
+    const char *master = master_address(importer);
+    const char *password =
+        arena_format(importer->arena, "%s/smtp-password", importer->input->folder);
+    if (importer->has_mail) {
+        note_add(importer, NOTE_GONE, SERVICES, path, "the alert handler's stand there as well");
+        return;
+    }
+    importer->has_mail =
+        openpai_mail(doc, SERVICES, path, password, importer->arena, importer->output, &mail);
+    if (!importer->has_mail)
+        return;
+    setting_add(importer, "notifications.smtp", mail.smtp);
+    if (mail.alerts)
+        setting_add(importer, "notifications.alerts.mail", mail.alerts);
+    if (master)
+        setting_text(importer, "notifications.portalUrl",
+                     arena_format(importer->arena, "https://%s:9186", master));
+}
+
 static void special_take(struct importer *importer, enum openpai_special special, const char *path,
                          const struct doc *doc)
 {
@@ -425,6 +448,12 @@ static void special_take(struct importer *importer, enum openpai_special special
         break;
     case SPECIAL_PLUGINS:
         plugins_take(importer, path, doc);
+        break;
+    case SPECIAL_MAIL:
+        mail_take(importer, path, doc);
+        break;
+    case SPECIAL_RECEIVERS:
+        openpai_receivers(doc, SERVICES, path, importer->arena, importer->output);
         break;
     case SPECIAL_NONE:
         break;
@@ -605,7 +634,11 @@ void openpai_output_release(struct openpai_output *output)
     buf_release(&output->cells);
     buf_release(&output->groups);
     buf_release(&output->secret);
+    if (output->mail_password.at)
+        explicit_bzero(output->mail_password.at, output->mail_password.length);
+    buf_release(&output->mail_password);
     buf_release(&output->nodes);
+    buf_release(&output->claims);
     if (output->users.at)
         explicit_bzero(output->users.at, output->users.length); /* hashes of passwords */
     buf_release(&output->users);
@@ -613,4 +646,3 @@ void openpai_output_release(struct openpai_output *output)
     mem_free(output->notes);
     *output = (struct openpai_output){0};
 }
-    buf_release(&output->claims);

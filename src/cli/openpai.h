@@ -47,9 +47,10 @@ struct openpai_output {
     struct buf cells;         /* cells.yaml; empty: none */
     struct buf groups;        /* groups.sh; empty: there are none */
     struct buf secret;        /* oidc-secret, which nobody else may read; empty: none */
+    struct buf mail_password; /* smtp-password, likewise */
     struct buf nodes;         /* nodes.sh; empty: there are no workers, or tasks run here */
-    struct buf users;         /* users.csv, which nobody else may read; empty: none */
     struct buf claims;        /* claims.yaml; empty: no storages, or tasks run here */
+    struct buf users;         /* users.csv, which nobody else may read; empty: none */
     bool has_storages;        /* skepd.yaml has some */
     bool has_signon;          /* users logged in by OpenID Connect: they have no passwords */
     const char **group_names; /* that groups.sh makes */

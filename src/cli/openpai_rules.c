@@ -58,16 +58,29 @@ const struct openpai_rule OPENPAI_SERVICES[] = {
     SPECIAL("authentication.group-manager", SPECIAL_GROUPS),
     SPECIAL("hivedscheduler.config", SPECIAL_CELLS),
     GONE("hivedscheduler", "the scheduler is part of skepd"),
-    TO_DO("alert-manager", "Skep has its own warnings; send its metrics to an Alertmanager of "
-                           "yours where mails are wanted"),
-    TO_DO("storage-manager", "storages are folders that the machines have mounted: name them in "
-                             "storages"),
+    SPECIAL("alert-manager.alert-handler.email-configs", SPECIAL_MAIL),
+    SPECIAL("alert-manager.email-notification", SPECIAL_MAIL), /* of OpenPAI before 1.5 */
+    SPECIAL("alert-manager.customized-receivers", SPECIAL_RECEIVERS),
+    TO_DO("alert-manager.customized-routes",
+          "every alert goes to notifications.alerts.mail, and to the webhooks with alerts: true, "
+          "which sort them by their labels"),
+    TO_DO("alert-manager.cluster-utilization",
+          "skep use shows what users and jobs have used: let a timer mail it"),
+    GONE("alert-manager.repeat-interval", "an alert is told once, and so is its end"),
+    GONE("alert-manager.pai-bearer-token", "skepd needs no token to act for itself"),
+    GONE("alert-manager.cert-expiration-checker",
+         "the certificates of the cluster are the cluster's own matter"),
+    GONE("alert-manager", "skepd tells of alerts itself: notifications.alerts"),
+    TO_DO("storage-manager",
+          "storages are claims of the cluster, or folders that the machines have "
+          "mounted: name them in storages"),
     GONE("internal-storage", "SQLite needs no volume of its own; see retention.databaseMB"),
     GONE("postgresql", "SQLite is built in; another database is named by the key database"),
     GONE("database-controller", "the history is part of skepd"),
     GONE("log-manager", "logs are kept by skepd (engine.logKeepDays, engine.logKeepMB)"),
     GONE("cleaner", "skepd removes images and logs that nobody needs by itself"),
-    GONE("prometheus", "skepd has /metrics for a Prometheus of yours, and needs none"),
+    GONE("prometheus", "skepd has /metrics for a Prometheus of yours, in which "
+                       "customized-alerts belong, and needs none"),
     GONE("grafana", "the portal has charts"),
     GONE("node-exporter", "skepd measures the machines itself"),
     GONE("job-exporter", "skepd measures the tasks itself"),

@@ -10,6 +10,8 @@ enum openpai_special {
     SPECIAL_GROUPS,
     SPECIAL_TLS,
     SPECIAL_PLUGINS,
+    SPECIAL_MAIL,
+    SPECIAL_RECEIVERS,
 };
 
 struct openpai_rule {

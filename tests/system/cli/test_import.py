@@ -37,6 +37,10 @@ authentication:
     default-group: {groupname: default, description: everybody, externalName: ''}
     grouplist:
     - {groupname: readers, description: who reads, externalName: Readers, extension: {acls: {virtualClusters: [vision, default], storageConfigs: [team]}}}
+alert-manager:
+  alert-handler:
+    email-configs: {admin-receiver: ops@example.org, smtp-host: mail.example.org, smtp-port: 587, smtp-from: pai@example.org,
+                    smtp-auth-username: pai, smtp-auth-password: mail word}
 hivedscheduler:
   config: |
     physicalCluster:
@@ -83,7 +87,8 @@ class Import(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         notes = {(note["setting"], note["kind"]) for note in json.loads(done.stdout)}
         for setting, kind in (("rest-server.schedule-port-start", "taken"), ("rest-server.default-pai-admin-password", "to do"),
-                              ("rest-server.github-owner", "left out"), ("machine-list: spare", "to do"), ("authentication.OIDC", "taken")):
+                              ("rest-server.github-owner", "left out"), ("machine-list: spare", "to do"), ("authentication.OIDC", "taken"),
+                              ("alert-manager.alert-handler.email-configs", "taken")):
             self.assertIn((setting, kind), notes)
         self.assertNotIn(("machine-list: other-name", "to do"), notes)
         config = (self.new / "skepd.yaml").read_text()
@@ -93,13 +98,15 @@ class Import(unittest.TestCase):
         self.assertIn('- name: "team"', config.splitlines())
         self.assertIn("\nnode 'fake0' nvidia.com/gpu.count=4\n", (self.new / "nodes.sh").read_text())
         subprocess.run(["sh", "-n", self.new / "nodes.sh"], check=True)
+        self.assertIn('  claim: "team"', config.splitlines())
+        self.assertEqual([each["kind"] for each in yaml.safe_load_all((self.new / "claims.yaml").read_text())], ["PersistentVolume", "PersistentVolumeClaim"])
         self.assertEqual((self.new / "oidc-secret").read_text(), "between us\n")
-        self.assertNotIn("between us", config + (self.new / "report.txt").read_text())
+        self.assertEqual((self.new / "smtp-password").read_text(), "mail word\n")
+        for secret in ("between us", "mail word"):
+            self.assertNotIn(secret, config + (self.new / "report.txt").read_text())
         for path in self.new.iterdir():
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
         checked = subprocess.run([SKEPD, "--check", "--data", self.folder / "data", "--config", self.new / "skepd.yaml"],
-        self.assertIn('  claim: "team"', config.splitlines())
-        self.assertEqual([each["kind"] for each in yaml.safe_load_all((self.new / "claims.yaml").read_text())], ["PersistentVolume", "PersistentVolumeClaim"])
                                  capture_output=True, text=True)
         self.assertEqual(checked.returncode, 0, checked.stderr)
 
