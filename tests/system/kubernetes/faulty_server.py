@@ -39,6 +39,7 @@ FAULTS = {
     "watch-429": "the next watch is answered 429 with Retry-After: 1",
     "watch-401": "the next watch is answered 401",
     "quota": "the next claim is refused for a quota of its namespace",
+    "denied": "the next pod is refused by the Pod Security of its namespace",
     "refused": "the next status of a claim is refused for good",
     "exec-500": "the next program in a pod is answered 500",
     "exec-fails": "the next program in a pod reads its input and ends with 1",
@@ -188,6 +189,14 @@ class FaultyServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
             pod = json.loads(json.dumps(self.objects["pods"][name]))
         pod["status"] = {"phase": "Pending", "conditions": [{"type": "PodReadyToStartContainers", "status": "False"}], "containerStatuses": [
             {"name": "task", "state": {"waiting": {"reason": "ContainerCreating"}}}]}
+        self.put("pods", pod)
+
+    def init_waits(self, name, reason, message):
+        """The container that brings skep-init does not start."""
+        with self.changed:
+            pod = json.loads(json.dumps(self.objects["pods"][name]))
+        pod["status"] = {"phase": "Pending", "initContainerStatuses": [{"name": "skep", "state": {"waiting": {"reason": reason, "message": message}}}],
+                         "containerStatuses": [{"name": "task", "state": {"waiting": {"reason": "PodInitializing"}}}]}
         self.put("pods", pod)
 
     def status(self, name, phase, state=None, address=None):
@@ -506,6 +515,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.fail(409)
         elif kind == "resourceclaims" and self.is_hit("quota"):
             self.answer(403, {"kind": "Status", "code": 403, "message": f"{name} is forbidden: exceeded quota: gpus"})
+        elif kind == "pods" and self.is_hit("denied"):
+            self.answer(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": f'{name} is forbidden: violates PodSecurity "baseline:latest"'})
         else:
             self.done(201, self.server.put(kind, self.body | ({"status": {"phase": "Pending"}} if kind == "pods" else {})), kind)
 

@@ -417,6 +417,38 @@ class Graceless(Base):
         self.pods(0)
 
 
+class Operators(Base):
+    """What the operator of the cluster must mend: no job fails for it, or pays with a retry."""
+
+    def begin(self, *faults):
+        self.start()
+        self.wait_nodes(5)
+        self.api.fault(*faults)
+        return self.submit("job")
+
+    def end_as_if_nothing_were(self, job, pod, word):
+        self.api.run(pod)
+        self.state(job, "RUNNING")
+        self.api.end(pod)
+        self.finish(job)
+        self.assertEqual(self.skepd.job(job)["jobStatus"]["retryDetails"]["user"], 0)
+        self.assertIn(word, str(self.skepd.call("GET", f"/api/v2/jobs/{job}/events")))
+
+    def test_a_pod_that_is_not_let_in(self):
+        job = self.begin("denied", "denied")
+        (pod,) = self.pods()
+        self.assertEqual(pod, "skep-3")
+        self.end_as_if_nothing_were(job, pod, 'AdmissionRefused: skep-1 is forbidden: violates PodSecurity "baseline:latest"')
+
+    def test_an_image_of_skep_init_that_is_not_there(self):
+        job = self.begin()
+        (first,) = self.pods()
+        self.api.init_waits(first, "ErrImagePull", "rpc error: code = NotFound desc = registry.lab/skpe:1: not found")
+        self.api.wait(lambda api: api.objects["pods"] and first not in api.objects["pods"], f"no new pod; {self.skepd.tail()}")
+        (pod,) = self.pods()
+        self.end_as_if_nothing_were(job, pod, "InitImageFailed: ")
+
+
 class Left(Base):
     """Of an attempt nothing is left in the cluster, whenever skepd is killed: each test has its job end well after that."""
 
