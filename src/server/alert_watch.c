@@ -7,11 +7,13 @@
 #include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ALERTS_SETTING "alerts"
 
-enum { NEWS_MS = 1000 }; /* between two rounds of the thread, however many nodes change */
+enum { ALERT_REQUESTS_MAX = 100 }; /* of requests that are open; others need attention, too */
+enum { NEWS_MS = 1000 };           /* between two rounds of the thread, however many nodes change */
 
 struct alert_list {
     struct alert *items;
@@ -152,6 +154,43 @@ static void server_find(struct server *server, struct arena *arena, struct alert
                                                .summary = checks[i].text};
 }
 
+static int request_compare(const void *a, const void *b)
+{
+    const struct store_request *first = a, *second = b;
+    if (first->asked_ms != second->asked_ms)
+        return first->asked_ms < second->asked_ms ? -1 : 1;
+    return strcmp(first->id, second->id);
+}
+
+/* What administrators are asked for. Beyond ALERT_REQUESTS_MAX the later ones wait: none that is
+ * told ends before it is decided. */
+static int requests_find(struct alert_watch *watch, struct arena *arena, struct alert_list *found,
+                         struct err *err)
+{
+    struct store_requests open = {0};
+    int code =
+        store_requests(watch->reader, &(struct request_filter){.is_open = true}, arena, &open, err);
+    if (code < 0)
+        return code;
+    if (open.count > 1)
+        qsort(open.items, open.count, sizeof *open.items, request_compare);
+    for (size_t i = 0; i < open.count && i < ALERT_REQUESTS_MAX; i++) {
+        const struct store_request *request = &open.items[i];
+        *ARRAY_ADD(found) = (struct alert){
+            .name = "RequestWaits",
+            .severity = "warn",
+            .labels = {{"request", request->id}},
+            .summary = request->kind == REQUEST_ACCOUNT
+                           ? arena_format(arena, "a visitor asks for an account of the name %s",
+                                          request->user)
+                           : arena_format(arena, "%s asks for the virtual cluster %s",
+                                          request->user, request->virtual_cluster),
+            .since_ms = request->asked_ms,
+        };
+    }
+    return 0;
+}
+
 static bool job_alert(struct alert_watch *watch, struct arena *arena, const struct hang_job *job,
                       struct alert *alert)
 {
@@ -267,6 +306,9 @@ static int round_make(struct alert_watch *watch, int64_t now_ms, struct err *err
     for (size_t i = 0; i < doubts.gpu_count; i++)
         gpu_find(&arena, &doubts.gpus[i], &found);
     server_find(watch->server, &arena, &found);
+    code = requests_find(watch, &arena, &found, err);
+    if (code < 0)
+        return code;
     doubts.jobs = hang_watch_jobs(watch->server->hang_watch, &arena, &doubts.job_count);
     jobs_find(watch, &arena, doubts.jobs, doubts.job_count, now_ms, &found);
     if (alert_book_take(watch->book, found.items, found.count, now_ms, stays, &doubts) || is_first)

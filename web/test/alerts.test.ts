@@ -14,6 +14,7 @@ describe('an alert', () => {
   it('leads to the job or the node that it is about', () => {
     expect(alertPath(alert({ job_name: 'alice~train', username: 'alice' }))).toEqual({ href: '/jobs/alice~train', text: 'alice~train' })
     expect(alertPath(alert({ node_name: 'n 1', minor_number: '3' }))).toEqual({ href: '/cluster?tab=nodes&node=n%201', text: 'n 1' })
+    expect(alertPath(alert({ request: 'abc' }))).toEqual({ href: '/admin?tab=requests', text: 'Requests' })
     expect(alertPath(alert({ name: 'store' }))).toBeNull()
   })
   it('has ended or not', () => {

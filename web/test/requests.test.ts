@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { QueryClient } from '@tanstack/react-query'
+import { describe, expect, it, vi } from 'vitest'
+import { requestsQuery } from '../src/api/requests'
 import type { Schema } from '../src/api/client'
 import { groupsFor, mayAsk, openFor } from '../src/lib/requests'
 
@@ -29,5 +31,20 @@ describe('requests', () => {
     expect(mayAsk(['default'], false, 'default')).toBe(false)
     expect(mayAsk(['default'], true, 'vc1')).toBe(false)
     expect(mayAsk(undefined, false, 'vc1')).toBe(false) // that is not known yet
+  })
+})
+
+describe('the list of requests', () => {
+  it('has all of them, however many there are', async () => {
+    const asked: string[] = []
+    vi.stubGlobal('fetch', (path: string) => {
+      asked.push(path)
+      const isFirst = asked.length === 1
+      return Promise.resolve(Response.json({ totalCount: 2, data: [{ id: isFirst ? 'a' : 'b' }], cursor: isFirst ? 'n/1' : null }))
+    })
+    const { data } = await new QueryClient().fetchQuery(requestsQuery('status=open'))
+    expect(asked).toEqual(['/api/v2/requests?limit=1000&cursor=&status=open', '/api/v2/requests?limit=1000&cursor=n%2F1&status=open'])
+    expect(data.map(({ id }) => id)).toEqual(['a', 'b'])
+    vi.unstubAllGlobals()
   })
 })

@@ -133,6 +133,52 @@ static void a_server_that_ends_finds_nothing(void **state)
 }
 
 /* What is stored and cannot be read is no reason not to start. */
+/* One asks for a virtual cluster: administrators are told until it is decided. */
+static void a_request_is_told_until_it_is_decided(void **state)
+{
+    struct world *world = *state;
+    struct store_change ask = {.kind = CHANGE_REQUEST_ADD,
+                               .request.row = {.id = "r1",
+                                               .user = "admin",
+                                               .virtual_cluster = "vc3",
+                                               .why = "a course",
+                                               .asked_ms = clock_unix_ms() - 5000}};
+    assert_int_equal(change(world, ask), 0);
+    const struct store_change account = {.kind = CHANGE_REQUEST_ADD,
+                                         .request.row = {.id = "r2",
+                                                         .kind = REQUEST_ACCOUNT,
+                                                         .user = "dora",
+                                                         .email = "dora@example.org",
+                                                         .password_hash = "hash",
+                                                         .address = "10.0.0.7",
+                                                         .why = "",
+                                                         .asked_ms = clock_unix_ms()}};
+    assert_int_equal(change(world, account), 0);
+    struct alert_watch *watch = world->server->alert_watch;
+    assert_int_equal(alert_watch_round(watch, clock_unix_ms(), &world->err), 0);
+    list(world);
+    const struct alert *alert = alert_of("RequestWaits", "r1");
+    assert_non_null(alert);
+    assert_string_equal(alert->summary, "admin asks for the virtual cluster vc3");
+    assert_int_equal(alert->since_ms, ask.request.row.asked_ms);
+    alert = alert_of("RequestWaits", "r2");
+    assert_non_null(alert);
+    assert_string_equal(alert->summary, "a visitor asks for an account of the name dora");
+
+    const struct store_change refuse = {.kind = CHANGE_REQUEST_ACT,
+                                        .request = {.row = {.id = "r1",
+                                                            .decided_ms = clock_unix_ms(),
+                                                            .decider = "admin",
+                                                            .answer = "full",
+                                                            .group = ""},
+                                                    .act = REQUEST_REFUSE}};
+    assert_int_equal(change(world, refuse), 0);
+    assert_int_equal(alert_watch_round(watch, clock_unix_ms(), &world->err), 0);
+    list(world);
+    assert_true(alert_of("RequestWaits", "r1")->ended_ms > 0);
+    assert_int_equal(alert_of("RequestWaits", "r2")->ended_ms, 0);
+}
+
 static void damage_is_passed_over(void **state)
 {
     struct world *world = *state;
@@ -150,6 +196,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_cordon_is_told_since_when),
     WORLD(a_lost_node_is_told),
     WORLD(a_server_that_ends_finds_nothing),
+    WORLD(a_request_is_told_until_it_is_decided),
     WORLD(damage_is_passed_over),
 };
 UNIT_FILE(tests, world_begin, NULL);

@@ -7,11 +7,19 @@ export type Request = Schema['Request']
 const PATH = '/api/v2/requests'
 const POLL_MS = 30_000
 
-/** `filter` is a query string of GET /api/v2/requests without limit. */
+/** All that fit: `filter` is a query string of GET /api/v2/requests without limit and cursor. */
 export const requestsQuery = (filter: string) =>
   queryOptions({
     queryKey: ['requests', filter],
-    queryFn: ({ signal }) => get<Schema['Requests']>(`${PATH}?limit=1000${filter ? '&' : ''}${filter}`, signal),
+    queryFn: async ({ signal }) => {
+      const all: Request[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page: Schema['Requests'] = await get(`${PATH}?limit=1000&cursor=${enc(cursor)}${filter ? '&' : ''}${filter}`, signal)
+        all.push(...page.data)
+        cursor = page.cursor ?? null
+      }
+      return { totalCount: all.length, data: all }
+    },
     refetchInterval: POLL_MS,
   })
 
