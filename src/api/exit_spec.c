@@ -4,6 +4,16 @@
 #include "api/view.h"
 #include "exits/rules.h"
 
+/* What the row looks for: whoever may read the table is told by a failure which of them matched. */
+static void patterns_json(struct json_writer *json, const struct exit_rules *rules, size_t row)
+{
+    json_key(json, "conditions");
+    json_array(json);
+    for (size_t i = 0; i < exit_rules_patterns(rules, row); i++)
+        json_raw(json, exit_rules_pattern(rules, row, i));
+    json_array_end(json);
+}
+
 int handle_exit_specs(struct call *call)
 {
     const struct exit_rules *rules = call_rules(call);
@@ -28,6 +38,7 @@ int handle_exit_specs(struct call *call)
         view_exit_fields(&json, spec);
         json_key_bool(&json, "operator", spec->is_operators);
         json_key_int(&json, "patterns", (int64_t)exit_rules_patterns(rules, i));
+        patterns_json(&json, rules, i);
         json_object_end(&json);
     }
     page_end(&page, &json);

@@ -186,14 +186,28 @@ static struct exit_range read_range(struct rules_reader *reader, const struct do
 
 /* ---- patterns ---- */
 
+/* For who wants to know what a rule looks for. */
+static struct text pattern_text(struct rules_reader *reader, const struct doc *map,
+                                const char *path)
+{
+    cleanup_buf struct buf json = BUF_INIT;
+    if (doc_to_json(map, EXIT_PATTERN_BYTES_MAX, &json) < 0) {
+        problem_add(reader->problems, map->place, path, "has more than %d bytes",
+                    EXIT_PATTERN_BYTES_MAX);
+        return TEXT("{}");
+    }
+    return text_of(arena_copy(&reader->rules->arena, buf_as_text(&json)));
+}
+
 static struct exit_pattern *pattern_add(struct rules_reader *reader, struct exit_rule *rule,
-                                        const struct doc *map)
+                                        const struct doc *map, const char *path)
 {
     struct exit_pattern *pattern = ARRAY_ADD(&reader->rules->patterns);
     pattern->user_log = pattern->platform_log = EXPRESSION_NO;
     pattern->name = pattern->reason = pattern->message = EXPRESSION_NO;
     pattern->container = (uint32_t)reader->rules->containers.count;
     pattern->line = map->place.line;
+    pattern->text = pattern_text(reader, map, path);
     rule->pattern_count++;
     return pattern;
 }
@@ -215,7 +229,7 @@ static void read_runtime_pattern(struct rules_reader *reader, struct exit_rule *
     static const char *const known[] = {"exitCode", "userLogRegex", "platformLogRegex",
                                         "gpuInfo",  "neverRetry",   NULL};
     warn_unknown(reader, map, path, known);
-    struct exit_pattern *pattern = pattern_add(reader, rule, map);
+    struct exit_pattern *pattern = pattern_add(reader, rule, map, path);
     pattern->is_runtime = true;
     pattern->has_exit_code = read_code(reader, map, "exitCode", path, 0, 255, &pattern->exit_code);
     pattern->user_log = read_expression(reader, map, "userLogRegex", path);
@@ -256,7 +270,7 @@ static void read_pod_pattern(struct rules_reader *reader, struct exit_rule *rule
     static const char *const known[] = {"nameRegex",  "reasonRegex", "messageRegex",
                                         "containers", "neverRetry",  NULL};
     warn_unknown(reader, map, path, known);
-    struct exit_pattern *pattern = pattern_add(reader, rule, map);
+    struct exit_pattern *pattern = pattern_add(reader, rule, map, path);
     pattern->name = read_expression(reader, map, "nameRegex", path);
     pattern->reason = read_expression(reader, map, "reasonRegex", path);
     pattern->message = read_expression(reader, map, "messageRegex", path);
@@ -610,6 +624,12 @@ size_t exit_rules_patterns(const struct exit_rules *rules, size_t index)
 {
     assert(index < rules->rules.count);
     return rules->rules.items[index].pattern_count;
+}
+
+struct text exit_rules_pattern(const struct exit_rules *rules, size_t index, size_t pattern)
+{
+    assert(index < rules->rules.count && pattern < rules->rules.items[index].pattern_count);
+    return rules->patterns.items[rules->rules.items[index].pattern + pattern].text;
 }
 
 struct exit_source exit_rules_source(const struct exit_rules *rules, size_t rule, size_t pattern)

@@ -26,6 +26,7 @@ struct problems;
 enum {
     EXIT_SPECS_MAX = 1000,
     EXIT_PATTERNS_MAX = 4000, /* in all */
+    EXIT_PATTERN_BYTES_MAX = 64 * 1024,
     EXIT_CODE_MIN = -8000,
     EXIT_CODE_MAX = 256,
     EXIT_CODE_UNKNOWN = 255,     /* row of codes 1…255 that are not listed */
@@ -59,6 +60,8 @@ size_t exit_rules_count(const struct exit_rules *rules);
 const struct exit_spec *exit_rules_at(const struct exit_rules *rules, size_t index);
 /* How many patterns recognise it; 0: the row only describes a code. */
 size_t exit_rules_patterns(const struct exit_rules *rules, size_t index);
+/* One of them as its file has it, in JSON. */
+struct text exit_rules_pattern(const struct exit_rules *rules, size_t index, size_t pattern);
 /* The row that describes a code; never NULL: see EXIT_CODE_*. 0 is "Succeeded". */
 const struct exit_spec *exit_rules_find(const struct exit_rules *rules, int32_t code);
 /* The same, NULL when the code itself is not listed. */

@@ -18,8 +18,9 @@ struct exit_container_pattern {
 };
 
 struct exit_pattern {
-    uint32_t line;   /* of its file */
-    bool is_runtime; /* conditions on exit code, logs, GPUs; else on the pod and its containers */
+    uint32_t line;    /* of its file */
+    struct text text; /* as it stands there, in JSON */
+    bool is_runtime;  /* conditions on exit code, logs, GPUs; else on the pod and its containers */
     bool has_exit_code;
     int32_t exit_code;
     uint32_t user_log, platform_log; /* expressions */

@@ -177,6 +177,10 @@ test('the table of exit codes is searched, and virtual clusters say who may use 
   await page.getByLabel('Code, name or reason').fill('137')
   await expect(page.getByRole('row').filter({ hasText: '137' })).toBeVisible()
   await picture(page, 'exit-codes')
+  // what recognises it is there to be read, and to be searched
+  await page.getByLabel('Code, name or reason').fill('reasonRegex')
+  await expect(page.getByText(/^reasonRegex: ./).first()).toBeAttached()
+  await page.getByLabel('Code, name or reason').fill('137')
   await page.getByLabel('Only the operator’s').check()
   await expect(page.getByText('No row is like this')).toBeVisible()
   await page.goto('/admin?tab=clusters')

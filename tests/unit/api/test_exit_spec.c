@@ -38,9 +38,10 @@ static void everybody_reads_the_table(void **state)
     assert_true(text_starts(buf_as_text(&world->body),
                             TEXT("[{\"code\":248,\"phrase\":\"LicenceServerDown\",")));
     assert_body(world, "\"reason\":\"no licence\",\"repro\":[],\"solution\":[\"wait\"],"
-                       "\"operator\":true,\"patterns\":2}");
+                       "\"operator\":true,\"patterns\":2,\"conditions\":["
+                       "{\"userLogRegex\":\"no licence\"},{\"exitCode\":48}]}");
     assert_body(world, "{\"code\":137,");
-    assert_body(world, "\"operator\":false,\"patterns\":0}");
+    assert_body(world, "\"operator\":false,\"patterns\":0,\"conditions\":[]}");
 }
 
 static const struct CMUnitTest tests[] = {

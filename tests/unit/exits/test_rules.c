@@ -85,6 +85,21 @@ static void odd_expressions(void **state)
     buf_release(&said);
 }
 
+static void a_pattern_has_a_limit(void **state)
+{
+    (void)state;
+    struct buf said = BUF_INIT, file = BUF_INIT;
+    buf_string(&file, "spec:\n- code: 248\n  phrase: A\n  pattern:\n"
+                      "    runtimeContainerPatterns:\n    - exitCode: 3\n      userLogRegex: '");
+    for (int i = 0; i < EXIT_PATTERN_BYTES_MAX; i++)
+        buf_char(&file, 'a');
+    buf_string(&file, "'\n");
+    assert_null(read_file(buf_cstr(&file), &said));
+    assert_non_null(strstr(buf_cstr(&said), "has more than 65536 bytes"));
+    buf_release(&file);
+    buf_release(&said);
+}
+
 static void operator_extends(void **state)
 {
     (void)state;
@@ -119,6 +134,8 @@ static void operator_extends(void **state)
     assert_string_equal(verdict.completion.phrase, "KilledHere");
     assert_int_equal(exit_rules_count(own), exit_rules_count(rules) + 1);
     assert_int_equal(exit_rules_patterns(own, 0), 1);
+    assert_string_equal(exit_rules_pattern(own, 0, 0).at,
+                        "{\"userLogRegex\":\"no licence (left|server)\"}");
     exit_rules_free(own);
     own = read_file("builtin: false\n", &said);
     verdict = judge(own, (struct exit_report){.exit_code = 139, .is_user_command = true});
@@ -332,9 +349,9 @@ static void table_is_whole(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(odd_expressions),       cmocka_unit_test(operator_extends),
-    cmocka_unit_test(other_shapes_are_read), cmocka_unit_test(bad_files_say_where),
-    cmocka_unit_test(limits_of_the_file),    cmocka_unit_test(searches_are_linear),
-    cmocka_unit_test(table_is_whole),
+    cmocka_unit_test(odd_expressions),     cmocka_unit_test(a_pattern_has_a_limit),
+    cmocka_unit_test(operator_extends),    cmocka_unit_test(other_shapes_are_read),
+    cmocka_unit_test(bad_files_say_where), cmocka_unit_test(limits_of_the_file),
+    cmocka_unit_test(searches_are_linear), cmocka_unit_test(table_is_whole),
 };
 UNIT_FILE(tests, set_up, tear_down);

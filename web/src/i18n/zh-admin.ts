@@ -1,5 +1,6 @@
 // Simplified Chinese for the nodes of virtual clusters, the administration of storages, for folders that are uploaded, and for the server's log: a part of zh.ts.
 const admin: Record<string, string> = {
+  '{n} pattern|{n} patterns': '{n} 个模式',
   Whose: '归属',
   'only {vc}': '仅 {vc}',
   shared: '共享',

@@ -1,6 +1,7 @@
 // What each exit code means: the table by which the server judges now, with the operator's rows marked.
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Schema } from '../../api/client'
 import { exitSpecsQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { Check, Empty, ErrorNote, Loading, Said, TableCard } from '../../ui/ui'
@@ -18,6 +19,34 @@ function behaviour(name: string | undefined): string {
   }
 }
 
+/** What a rule looks for, as its file has it; long lists are folded. */
+function Conditions({ all }: { all: Record<string, unknown>[] }) {
+  if (!all.length) return <span className="quiet">–</span>
+  const list = (
+    <ol className="small mono stack-tight" lang="en">
+      {all.map((conditions, index) => (
+        <li key={index}>
+          {Object.entries(conditions).map(([key, value]) => (
+            <div key={key}>
+              {key}: {typeof value === 'string' ? value : JSON.stringify(value)}
+            </div>
+          ))}
+        </li>
+      ))}
+    </ol>
+  )
+  if (all.length === 1) return list
+  return (
+    <details>
+      <summary>{t('{n} pattern|{n} patterns', { n: all.length })}</summary>
+      {list}
+    </details>
+  )
+}
+
+const isIn = (row: Schema['ExitRow'], wanted: string) =>
+  [String(row.code), row.phrase, row.type, row.reason, ...(row.conditions ?? []).map((one) => JSON.stringify(one))].some((part) => part?.toLowerCase().includes(wanted))
+
 export default function ExitCodes() {
   const { data, error } = useQuery(exitSpecsQuery)
   const [text, setText] = useState('')
@@ -25,7 +54,7 @@ export default function ExitCodes() {
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
   const wanted = text.toLowerCase()
-  const shown = data.filter((row) => (!isOwn || row.operator) && [String(row.code), row.phrase, row.type, row.reason].some((part) => part?.toLowerCase().includes(wanted)))
+  const shown = data.filter((row) => (!isOwn || row.operator) && isIn(row, wanted))
   return (
     <div className="stack">
       <div className="row">
@@ -42,7 +71,7 @@ export default function ExitCodes() {
           </Empty>
         </div>
       ) : (
-        <TableCard label={t('Exit codes')} heads={[{ number: t('Exit code') }, t('Name'), t('Cause'), t('What follows'), { number: t('Patterns') }, t('Reason and what to do')]}>
+        <TableCard label={t('Exit codes')} heads={[{ number: t('Exit code') }, t('Name'), t('Cause'), t('What follows'), t('Patterns'), t('Reason and what to do')]}>
           {shown.map((row) => (
             <tr key={row.code}>
               <td className="number">{row.code}</td>
@@ -53,7 +82,9 @@ export default function ExitCodes() {
                 <Said>{row.type}</Said>
               </td>
               <td>{behaviour(row.behavior)}</td>
-              <td className="number">{row.patterns}</td>
+              <td className="anywhere">
+                <Conditions all={row.conditions ?? []} />
+              </td>
               <td className="anywhere">
                 <Said>{row.reason}</Said>
                 <ul className="small quiet">
