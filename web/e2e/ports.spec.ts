@@ -1,5 +1,5 @@
 // A page that a task serves: opened from its job, by keyboard, in a tab of its own, from which nothing of the portal can be reached.
-import { axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
+import { axePath, barriers, expect, IMAGE, jobFile, picture, roomMake, signIn, submit, tabTo, test } from './portal'
 
 const PAGE = '<!doctype html><html lang="en"><title>Notebook</title><h1>Served by a task</h1>'
 
@@ -46,4 +46,31 @@ test('a page of a task opens in a tab of its own, and reaches nothing of the por
   }, portal)
   expect(found).toEqual({ opener: null, cookies: '', stored: 0, jobs: 'refused', page: 'refused' })
   await tab.close()
+})
+
+test('a notebook is begun by one press, and its port is the first that is offered', async ({ page, context }) => {
+  await signIn(page, undefined, '/submit')
+  await roomMake(page)
+  await page.getByRole('button', { name: 'Templates' }).click()
+  await page.getByRole('link', { name: 'A notebook (Jupyter)' }).click()
+  await expect(page.getByRole('textbox', { name: 'Job file, YAML' })).toContainText('jupyter: 1')
+  // no image of the tests has JupyterLab: something else listens where it would
+  const job = page.getByRole('region', { name: 'Job', exact: true })
+  const name = await job.getByLabel('Name', { exact: true }).inputValue()
+  await job.getByLabel('Image', { exact: true }).fill(IMAGE)
+  await page.getByLabel('CPUs').fill('1')
+  await page.getByLabel('Memory, MB', { exact: true }).fill('64')
+  await page.getByLabel('Commands, one a line').fill(`mkdir /tmp/www; echo '${PAGE}' > /tmp/www/lab.html; exec httpd -f -p 127.0.0.1:$PAI_CONTAINER_HOST_jupyter_PORT_LIST -h /tmp/www`)
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Running')
+  expect(page.url()).toContain(`admin~${name}`)
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('button', { name: 'Open a port …' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Open a port' })
+  await expect(dialog.getByLabel('Port').getByRole('option').first()).toHaveText(/^Jupyter · \d+$/)
+  await dialog.getByLabel('Path').fill('/lab.html')
+  const opened = context.waitForEvent('page')
+  await dialog.getByRole('button', { name: 'Open', exact: true }).click()
+  await expect((await opened).getByRole('heading', { name: 'Served by a task' })).toBeVisible()
+  await roomMake(page)
 })

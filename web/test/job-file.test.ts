@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, keyRename, nameNext, numberBegun, parameterNumbers, removeAt, roleAdd } from '../src/editor/job-file'
+import { commandsSet, fieldSet, formOf, imageSet, JOB_NEW, JOB_NOTEBOOK, keyRename, nameNext, numberBegun, parameterNumbers, removeAt, roleAdd } from '../src/editor/job-file'
 import { keysAt, pathOfLine, valuesAt, type Schema } from '../src/editor/schema'
 import jobSchema from '../../docs/schema/job-v2.json'
 
@@ -30,6 +30,9 @@ describe('the form', () => {
     expect(form).toMatchObject({ storages: [], ssh: null, tensorboard: null })
     expect(form?.secrets).toEqual([['key', '007']])
     expect(formOf(JOB_NEW.replace('{name}', 'x'))?.roles.length).toBe(1)
+    const notebook = formOf(JOB_NOTEBOOK.replace('{name}', 'x'))?.roles[0]
+    expect(notebook?.ports).toEqual([['jupyter', '1']])
+    expect(notebook?.commands).toContain(' --port $PAI_CONTAINER_HOST_jupyter_PORT_LIST --ServerApp.allow_remote_access=True ')
   })
   it('is not there without a map', () => {
     expect(formOf('a: [')).toBeNull()

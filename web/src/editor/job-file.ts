@@ -1,5 +1,6 @@
 // The common fields of a job file as a form, and changes of them as edits of the text: comments, order and everything
 // that the form does not show stay as they are.
+import { JUPYTER } from '../lib/port-names'
 import { Document, isMap, isSeq, Scalar, YAMLMap } from 'yaml'
 import { jobParse, pairsOf, print, prune, text, type Path } from './document'
 import { maskRemove } from './kept-secrets'
@@ -392,6 +393,31 @@ taskRoles:
       gpu: 0
     commands:
       - echo hello from $PAI_CURRENT_TASK_ROLE_NAME
+`
+
+/** JupyterLab at a port of its own, which the page of the job opens. It needs no password: nobody else gets there. */
+export const JOB_NOTEBOOK = `# A notebook. When it runs: More actions, Open a port, Jupyter.
+protocolVersion: 2
+name: {name}
+type: job
+prerequisites:
+  - name: notebook
+    type: dockerimage
+    uri: quay.io/jupyter/minimal-notebook # or another one that has JupyterLab
+taskRoles:
+  notebook:
+    instances: 1
+    dockerImage: notebook
+    resourcePerInstance:
+      cpu: 2
+      memoryMB: 4096
+      gpu: 0
+      ports:
+        ${JUPYTER}: 1
+    commands:
+      - >-
+        jupyter lab --no-browser --allow-root --ip 127.0.0.1 --port $PAI_CONTAINER_HOST_${JUPYTER}_PORT_LIST
+        --ServerApp.allow_remote_access=True --IdentityProvider.token=
 `
 
 /** A name that nothing has yet: "train" becomes "train_2", "train_2" becomes "train_3". */

@@ -4,8 +4,8 @@ import { sessionGet } from '../api/client'
 /** A draft may hold secrets: it is for who wrote it, and not for who signs in after. */
 const head = () => `skep.draft.${sessionGet()?.user ?? ''}`
 
-/** What a draft began with: the job that is cloned or the template, by name, and "" for a new file. */
-export const sourceOf = (clone: string | null, template: string | null) => (template ? `template ${template}` : clone ? `clone ${clone}` : '')
+/** What a draft began with: the job that is cloned or the template, by name, a notebook, and "" for a new file. */
+export const sourceOf = (clone: string | null, template: string | null, isNotebook = false) => (template ? `template ${template}` : clone ? `clone ${clone}` : isNotebook ? 'notebook' : '')
 
 const keyOf = (source: string) => head() + (source && ` ${source}`)
 

@@ -8,7 +8,7 @@ import type { CodeHandle } from '../editor/code'
 import { jobParse } from '../editor/document'
 import { noticesSet } from '../editor/job-extras'
 import { masked, maskSpread } from '../editor/kept-secrets'
-import { fieldSet, formOf, JOB_NEW, nameNext } from '../editor/job-file'
+import { fieldSet, formOf, JOB_NEW, JOB_NOTEBOOK, nameNext } from '../editor/job-file'
 import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
 import { noticesOfUser } from '../lib/notices'
@@ -29,15 +29,15 @@ function nameNew(user: string) {
   return `${user || 'job'}-${Date.now().toString(36)}`
 }
 
-/** The text to begin with: a clone, a template, or the smallest job. */
-function useStart(clone: string | null, template: string | null) {
+/** The text to begin with: a clone, a template, a notebook, or the smallest job. */
+function useStart(clone: string | null, template: string | null, isNotebook: boolean) {
   const config = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone && !template })
   const item = useQuery({ ...templateQuery(template ?? ''), enabled: !!template, staleTime: Infinity })
   if (template) {
     const protocol = item.data?.protocol
     return protocol === undefined ? { text: null, error: item.error } : { text: fieldSet(withoutSecrets(protocol), ['name'], nameNew(sessionGet()?.user ?? '')), error: null }
   }
-  if (!clone) return { text: JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
+  if (!clone) return { text: (isNotebook ? JOB_NOTEBOOK : JOB_NEW).replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
   if (!config.data) return { text: null, error: config.error }
   const name = formOf(config.data)?.name
   return { text: maskSpread(name ? config.data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : config.data), error: null }
@@ -50,7 +50,8 @@ function syntaxProblems(text: string): Problem[] {
 export default function Submit() {
   const [search] = useSearch()
   const template = search.get('template')
-  const start = useStart(search.get('clone'), template)
+  const isNotebook = search.get('begin') === 'notebook'
+  const start = useStart(search.get('clone'), template, isNotebook)
   usePageTitle(t('Submit'))
   if (start.error || start.text === null)
     return (
@@ -65,12 +66,12 @@ export default function Submit() {
       </div>
     )
   const clone = search.get('clone')
-  return <Sheet key={sourceOf(clone, template)} start={start.text} source={clone !== null ? 'clone' : template ? 'template' : 'new'} clone={clone} template={template} isKept={search.has('keep')} />
+  const draftOf = sourceOf(clone, template, isNotebook)
+  return <Sheet key={draftOf} draftOf={draftOf} start={start.text} source={clone !== null ? 'clone' : template ? 'template' : 'new'} clone={clone} template={template} isKept={search.has('keep')} />
 }
 
-function Sheet({ start, source, clone, template, isKept }: { start: string; source: 'new' | 'clone' | 'template'; clone: string | null; template: string | null; isKept: boolean }) {
+function Sheet({ start, draftOf, source, clone, template, isKept }: { start: string; draftOf: string; source: 'new' | 'clone' | 'template'; clone: string | null; template: string | null; isKept: boolean }) {
   const isClone = source === 'clone'
-  const draftOf = sourceOf(clone, template)
   const [draft] = useState(() => draftGet(draftOf))
   const [begun] = useState(start) // of a new job it has another name whenever it is asked for
   const [text, setText] = useState(draft ?? begun)

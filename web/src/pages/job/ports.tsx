@@ -4,7 +4,7 @@ import { useMemo, useState, type FormEvent } from 'react'
 import { call, enc, type JobDetail, type Schema } from '../../api/client'
 import { infoQuery, taskRowQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { portName, TENSORBOARD } from '../../lib/port-names'
+import { isNamed, portName } from '../../lib/port-names'
 import { TaskStates } from '../../lib/task-states'
 import { Button, Dialog, Empty, ErrorNote, Loading, SelectField, TextField } from '../../ui/ui'
 
@@ -16,11 +16,11 @@ interface Place {
   number: string
 }
 
-/** The ports of a task, each with its number, TensorBoard's first, as it was asked for; ssh is no page. */
+/** The ports of a task, each with its number, those of TensorBoard and notebooks first, as they were asked for; ssh is no page. */
 export const placesOf = (ports: Record<string, string> | undefined): Place[] =>
   Object.entries(ports ?? {})
     .filter(([label]) => label !== 'ssh')
-    .sort(([a], [b]) => Number(b === TENSORBOARD) - Number(a === TENSORBOARD))
+    .sort(([a], [b]) => Number(isNamed(b)) - Number(isNamed(a)))
     .flatMap(([label, numbers]) => numbers.split(',').map((number, offset) => ({ label, offset, number })))
 
 export default function PortDialog({ name, detail, onClose }: { name: string; detail: JobDetail; onClose: () => void }) {

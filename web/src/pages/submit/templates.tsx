@@ -29,6 +29,9 @@ export function Templates({ user, text, suggested, canSave, isAsked }: { user: s
                 {name}
               </Button>
             ))}
+            <Link className="button" href="/submit?begin=notebook" onClick={close}>
+              {t('A notebook (Jupyter)')}
+            </Link>
             <Link className="button" href="/templates" onClick={close}>
               {t('All templates')}
             </Link>
