@@ -1,4 +1,6 @@
 // Logs: the server's search over all of them, the way to a line that it found, several beside each other.
+import { readFile } from 'node:fs/promises'
+import type { Locator } from '@playwright/test'
 import { axePath, barriers, expect, jobFile, picture, roomMake, signIn, submit, test } from './portal'
 
 const TALK = [
@@ -77,6 +79,9 @@ test('logs of several tasks stand beside each other, also after a reload', async
   const saved = page.waitForEvent('download')
   await first.getByRole('button', { name: 'Download' }).click()
   expect((await saved).suggestedFilename()).toBe('admin~talking-main-0.log')
+  expect((await saved).url()).toMatch(/\/logs\/all\?link=/) // the browser fetches it: the page holds nothing of it
+  const text = await readFile(await (await saved).path(), 'utf8')
+  expect(text.split('\n').filter((line) => line.startsWith('step ') && line.endsWith(' of task 0'))).toHaveLength(20_000)
   expect(await barriers(page)).toEqual([])
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.getByRole('button', { name: 'Close the log of main[0]' }).click()

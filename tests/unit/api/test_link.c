@@ -130,10 +130,46 @@ static void test_user_goes(void **state)
     assert_int_equal(world_get(world, uri, NULL), 401);
 }
 
+static void admin_set(struct world *world, const char *name, bool is_admin)
+{
+    struct err err;
+    struct store_change change = {.kind = CHANGE_USER_SET,
+                                  .user = {.name = name,
+                                           .password_hash = "none",
+                                           .email = "",
+                                           .is_admin = is_admin,
+                                           .extension_json = "{}"}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, 0);
+}
+
+/* A link to a log is given to who may read it, and opens it for as long as that is so. */
+static void test_log_rights(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    char uri[URI_SIZE];
+    struct buf out = BUF_INIT;
+    job_make(world, alice);
+    assert_int_equal(world_get(world, LOGS, bob), 403);
+    assert_int_equal(world_get(world, LOGS, NULL), 401);
+    admin_set(world, "bob", true);
+    assert_int_equal(world_get(world, LOGS, bob), 200);
+    uri_of(world, uri);
+    assert_int_equal(world_get(world, uri, NULL), 200);
+    world_read_all(world, &out);
+    assert_string_equal(buf_cstr(&out), "a line\n");
+    buf_release(&out);
+    admin_set(world, "bob", false);
+    assert_int_equal(world_get(world, uri, NULL), 403);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_locations, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_forged, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_ends, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_user_goes, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_rights, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

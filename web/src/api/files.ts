@@ -1,5 +1,6 @@
 // Files of storages: docs/user/files.md.
 import { queryOptions } from '@tanstack/react-query'
+import { downloadBegin } from '../lib/download'
 import { folderOf, lastName, type StorageFile } from '../lib/files'
 import { Uploads, type Begun } from '../lib/uploads'
 import { ApiError, call, enc, get, sessionGet, sessionWatch, type Schema } from './client'
@@ -32,10 +33,7 @@ export const fileRemove = (storage: string, path: string) => call('DELETE', `${a
 /** The browser downloads it by itself: a link needs no token, and is good for ten minutes. */
 export async function fileDownload(storage: string, path: string) {
   const { uri } = await call<{ uri: string }>('POST', `${at(storage)}/links`, { json: { path } })
-  const link = document.createElement('a')
-  link.href = uri
-  link.download = lastName(path) // without it, an error of the server would take the place of this page
-  link.click()
+  downloadBegin(uri, lastName(path))
 }
 
 const upload = (storage: string, id: string) => `${at(storage)}/uploads/${enc(id)}`

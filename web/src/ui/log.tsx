@@ -2,6 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { ApiError, backoffMs, request } from '../api/client'
+import { logDownload } from '../api/logs'
 import { t } from '../i18n/i18n'
 import { plainOf, spansOf } from '../lib/ansi'
 import { bytes as bytesText } from '../lib/format'
@@ -287,12 +288,7 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   const download = async () => {
     setBusy(true)
     try {
-      const reply = await request('GET', url)
-      const link = document.createElement('a')
-      link.href = URL.createObjectURL(await reply.blob())
-      link.download = name
-      link.click()
-      URL.revokeObjectURL(link.href)
+      await logDownload(url, name)
     } catch (failure) {
       toast(failure instanceof Error ? failure.message : String(failure), 'error')
     }
