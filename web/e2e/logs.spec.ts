@@ -88,6 +88,82 @@ test('logs of several tasks stand beside each other, also after a reload', async
   await expect(first).toHaveCount(0)
 })
 
+/** The line at the top of the window, as who reads sees it. */
+const topLine = (log: Locator) =>
+  log.evaluate((box) => {
+    const { top } = box.getBoundingClientRect()
+    return [...box.querySelectorAll('.log-line')].sort((a, b) => Number(a.getAttribute('data-index')) - Number(b.getAttribute('data-index'))).find((line) => line.getBoundingClientRect().bottom > top + 2)?.textContent
+  })
+
+test('a long log is read from its beginning to its end, while it grows', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
+  await signIn(page)
+  await roomMake(page)
+  await submit(page, jobFile('long', ['i=400000; seq 1 $i; while true; do i=$((i+1)); echo $i; sleep 0.2; done']))
+  await page.goto('/jobs/admin~long?tab=logs')
+  const log = page.getByRole('log')
+  const part = page.getByText('A part of the log is shown')
+  const later = page.getByRole('button', { name: 'Show later lines' })
+  const lines = () => log.evaluate((box) => Math.round(box.scrollHeight / 19))
+  await expect(log).toContainText('400001')
+  await page.reload() // what stands before the last 256 KiB is not here
+  await expect(log).toContainText('400001')
+  // read back: the line on which one is stays, and what is farthest from it is let go
+  await log.evaluate((box) => (box.scrollTop = 1900))
+  await expect(page.getByRole('button', { name: 'Follow' })).toHaveAttribute('aria-pressed', 'false')
+  const line = await topLine(log)
+  expect(Number(line)).toBeGreaterThan(300_000)
+  const earlier = page.getByRole('button', { name: 'Show earlier lines' })
+  for (let before = await lines(); before < 200_000; before = await lines()) {
+    await earlier.click()
+    await expect.poll(lines).toBeGreaterThan(before)
+    await expect.poll(() => topLine(log)).toBe(line)
+  }
+  await earlier.click()
+  await expect(part).toBeVisible() // the end has been let go, and what is written does not move the lines
+  expect(await lines()).toBeLessThanOrEqual(300_001)
+  await expect.poll(() => topLine(log)).not.toBe(line) // nor is it kept when it is farthest from what one asks for
+  await earlier.click()
+  await expect(earlier).toHaveCount(0)
+  // with the keyboard to the beginning, and on to the end
+  await page.getByRole('button', { name: 'Follow' }).click()
+  await expect(part).toHaveCount(0)
+  // who is at the end is led to the lines that have come
+  await expect(log).toContainText('400001')
+  await earlier.click()
+  await expect.poll(async () => Number(await topLine(log))).toBeLessThan(380_000)
+  await expect(page.getByRole('button', { name: 'Follow' })).toHaveAttribute('aria-pressed', 'false')
+  await log.focus()
+  await page.keyboard.press('Home')
+  await expect.poll(() => topLine(log)).toBe('1')
+  await expect(part).toBeVisible()
+  await picture(page, 'log-part')
+  expect(await barriers(page)).toEqual([])
+  await page.setViewportSize({ width: 1280, height: 800 })
+  const few = await lines()
+  await later.focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(lines).toBeGreaterThan(few)
+  await expect.poll(() => topLine(log)).toBe('1')
+  let most = 0
+  await expect(async () => {
+    // it goes on where one comes to what is loaded
+    most = Math.max(most, await lines())
+    await log.evaluate((box) => (box.scrollTop = box.scrollHeight))
+    await expect(part).toHaveCount(0, { timeout: 500 })
+  }).toPass()
+  expect(most).toBeLessThanOrEqual(300_001)
+  await log.focus()
+  await page.keyboard.press('End')
+  await expect(page.getByRole('button', { name: 'Follow' })).toHaveAttribute('aria-pressed', 'true')
+  const newest = async () => Number(await log.locator('.log-line').last().textContent())
+  const now = await newest()
+  await expect.poll(newest).toBeGreaterThan(now)
+  await page.keyboard.press('Home')
+  await page.getByRole('button', { name: 'Go to the beginning' }).waitFor({ state: 'detached' })
+  await expect.poll(() => topLine(log)).toBe('1')
+})
+
 test('a template asks for its parameters, and keeps no secret', async ({ page }) => {
   await page.addInitScript({ path: axePath })
   await signIn(page)

@@ -58,7 +58,8 @@ def main():
     world = World(local=True)
     config = world.folder / "skepd.yaml"
     (world.folder / "datasets/lab").mkdir(parents=True)
-    config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + PORTAL)
+    text = config.read_text().replace("logSegmentMB: 1\n", "logSegmentMB: 16\n")  # of a log of 400,000 lines nothing is removed
+    config.write_text(text + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + PORTAL)
     with world:
         server = control(world)
         with_ssh = ssh_image.make(world)

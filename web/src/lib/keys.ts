@@ -14,7 +14,7 @@ export const KEYS: [string, string][] = [
   ['/', 'Search on this page'],
   ['u', 'Undo what was done last, while it is offered'],
   ['↑ ↓', 'In a list: to the row before or after'],
-  ['Home End', 'In a list: to the first or last row'],
+  ['Home End', 'In a list: to the first or last row; in a log: to its beginning or end'],
   ['Space', 'In a list: select the row'],
   ['Shift-↑ Shift-↓', 'In the list of jobs: select the rows between'],
   ['Ctrl-A', 'In the list of jobs: select all shown'],

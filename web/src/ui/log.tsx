@@ -1,12 +1,12 @@
-// The log of one attempt of a task: the end first, earlier parts when one asks for them, new lines as they come.
+// The log of one attempt of a task: the end first, other parts when one asks for them, new lines as they come.
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type FormEvent, type ReactNode } from 'react'
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react'
 import { ApiError, backoffMs, request } from '../api/client'
 import { logDownload } from '../api/logs'
 import { t } from '../i18n/i18n'
 import { plainOf, spansOf } from '../lib/ansi'
 import { bytes as bytesText } from '../lib/format'
-import { characterStart, linesWith, LogBuffer } from '../lib/log-buffer'
+import { linesWith, LogBuffer, readEarlier, readLater, type LogPart } from '../lib/log-buffer'
 import { Button, Check, ErrorNote, useToast } from './ui'
 
 const FIRST_BYTES = 256 * 1024
@@ -18,6 +18,7 @@ interface Source {
   url: string // of the log, without a query
   isLive: boolean
   at: number | null // open it there and stand still, instead of at its end
+  turn: number // another one: open it again
 }
 
 interface State {
@@ -25,18 +26,16 @@ interface State {
   error: unknown
   isLastLines: boolean // the log is gone, this is what the history kept
   isConnected: boolean
+  isPart: boolean // more of the log follows on what is held, and comes only when it is asked for
+  logEnd: number // of a part: where the log ended when it was asked
 }
 
-interface Part {
-  bytes: Uint8Array
-  start: number // of these bytes in the log
-  floor: number // where the log begins: what came before has been removed
-  end: number // of the log, when it was asked
+interface Reply extends LogPart {
   isLastLines: boolean // the log is gone, this is what the history kept
 }
 
 /** At most `length` bytes of the log from the byte `from` on; from null: its last ones. The reply says all else that is to be known. */
-async function logPart(url: string, from: number | null, length: number, signal?: AbortSignal): Promise<Part> {
+async function logPart(url: string, from: number | null, length: number, signal?: AbortSignal): Promise<Reply> {
   const reply = await request('GET', `${url}?${from === null ? `tail=${length}` : `offset=${from}`}`, signal ? { signal } : {})
   const number = (name: string) => Number(reply.headers.get(name) ?? 0)
   const isLastLines = reply.headers.has('X-Skep-Log')
@@ -73,12 +72,17 @@ async function offsetAt(url: string, ms: number): Promise<number | null> {
   return offset === null ? null : Number(offset)
 }
 
-function useLog(source: Source) {
-  const [state, setState] = useState<State>({ buffer: null, error: null, isLastLines: false, isConnected: false })
+const NOTHING: State = { buffer: null, error: null, isLastLines: false, isConnected: false, isPart: false, logEnd: 0 }
+
+/** `isFollowing`: whoever looks is at the end; else what the page holds stays while it is full, and new lines stay with the server. */
+function useLog(source: Source, isFollowing: RefObject<boolean>) {
+  const [state, setState] = useState(NOTHING)
   const [, redraw] = useReducer((count: number) => count + 1, 0)
   const waiting = useRef(false)
   const isLive = useRef(source.isLive)
   isLive.current = source.isLive
+  /** Follow on what is held, or follow no more. */
+  const follow = useRef<(isWanted: boolean) => void>(() => undefined)
 
   const draw = useCallback(() => {
     if (waiting.current) return
@@ -91,46 +95,64 @@ function useLog(source: Source) {
 
   useEffect(() => {
     const stop = new AbortController()
+    let stream = new AbortController()
     let buffer: LogBuffer | null = null
-    const decoder = new TextDecoder()
 
-    const begin = async () => {
+    const begin = async (signal: AbortSignal) => {
       const tail = source.at === null
-      let part = await logPart(source.url, tail ? null : Math.max(0, source.at! - BEFORE_BYTES), tail ? FIRST_BYTES : BEFORE_BYTES + FIRST_BYTES, stop.signal)
+      let part = await logPart(source.url, tail ? null : Math.max(0, source.at! - BEFORE_BYTES), tail ? FIRST_BYTES : BEFORE_BYTES + FIRST_BYTES, signal)
       let isPlace = !tail
-      if (isPlace && !part.isLastLines && source.at! >= part.end) {
+      if (isPlace && !part.isLastLines && source.at! > 0 && source.at! >= part.end) {
         isPlace = false // there is no such place: the end
-        part = await logPart(source.url, null, FIRST_BYTES, stop.signal)
+        part = await logPart(source.url, null, FIRST_BYTES, signal)
       }
       const { bytes, start, floor, isLastLines } = part
       buffer = new LogBuffer(start, start === floor, floor)
-      const whole = buffer.aligned(bytes)
-      buffer.append(decoder.decode(whole, { stream: true }), whole.length)
-      if (isLastLines && bytes.at(-1) !== 10) buffer.append('\n', 0)
-      setState({ buffer, error: null, isLastLines, isConnected: !isLastLines && !isPlace })
-      return !isLastLines && !isPlace
+      buffer.append(bytes)
+      if (isLastLines && bytes.at(-1) !== 10) buffer.append(Uint8Array.of(10))
+      const isPart = isPlace && !isLastLines && buffer.end < part.end
+      setState({ buffer, error: null, isLastLines, isConnected: !isLastLines && !isPart, isPart, logEnd: part.end })
+      return !isLastLines && !isPart
     }
-    const follow = async () => {
-      const reply = await request('GET', `${source.url}?offset=${buffer!.end}&follow=true`, { signal: stop.signal })
+    const end = () => {
+      stream.abort()
+      setState((before) => ({ ...before, isConnected: false, isPart: true }))
+    }
+    const listen = async (signal: AbortSignal) => {
+      const reply = await request('GET', `${source.url}?offset=${buffer!.end}&follow=true`, { signal })
+      const removed = Number(reply.headers.get('X-Skep-Removed') ?? 0)
+      if (removed) {
+        // lines are missing between: from the end anew
+        void reply.body?.cancel()
+        buffer = null
+        return false
+      }
       setState((before) => ({ ...before, isConnected: true, error: null }))
       const reader = reply.body!.getReader()
-      for (;;) {
+      for (let next = buffer!.end; ; next = buffer!.end) {
         const { done, value } = await reader.read()
-        if (done) return
-        const whole = buffer!.aligned(value)
-        buffer!.append(decoder.decode(whole, { stream: true }), whole.length)
+        if (signal.aborted) throw signal.reason
+        if (done) return true
+        if (buffer!.end !== next || (!isFollowing.current && buffer!.isFull)) {
+          end() // its last lines have been let go, or would have to be
+          return true
+        }
+        buffer!.append(value)
+        if (isFollowing.current) buffer!.dropFirst()
         draw()
       }
     }
     const run = async () => {
-      for (let tries = 0; !stop.signal.aborted; tries++) {
+      stream.abort()
+      const own = (stream = new AbortController())
+      for (let tries = 0; !own.signal.aborted; tries++) {
         try {
-          if (!buffer && !(await begin())) return
-          await follow()
-          setState((before) => ({ ...before, isConnected: false }))
+          if (!buffer && !(await begin(own.signal))) return
+          if (!(await listen(own.signal))) continue
+          if (!own.signal.aborted) setState((before) => ({ ...before, isConnected: false }))
           return // it has said everything
         } catch (error) {
-          if (stop.signal.aborted) return
+          if (own.signal.aborted) return
           const isThere = !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500
           const isYetToCome = error instanceof ApiError && error.status === 404 && isLive.current
           setState((before) => ({ ...before, isConnected: false, error: isThere && buffer ? null : error }))
@@ -139,11 +161,19 @@ function useLog(source: Source) {
         }
       }
     }
+    stop.signal.addEventListener('abort', () => stream.abort())
+    follow.current = (isWanted) => {
+      if (stop.signal.aborted) return
+      if (!isWanted) return end()
+      setState((before) => ({ ...before, isPart: false }))
+      void run()
+    }
     void run()
     return () => stop.abort()
-  }, [source.url, source.at, draw])
+  }, [source.url, source.at, source.turn, draw, isFollowing])
 
-  return { ...state, draw }
+  const logEndSet = useCallback((logEnd: number) => setState((before) => ({ ...before, logEnd })), [])
+  return { ...state, follow, redraw, logEndSet }
 }
 
 // ---- lines ----
@@ -214,9 +244,14 @@ interface LogProps {
 }
 
 export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
-  const source = useMemo(() => ({ url, isLive, at }), [url, isLive, at])
-  const { buffer, error, isLastLines, isConnected, draw } = useLog(source)
+  const [place, setPlace] = useState({ at, turn: 0, isMarked: at !== null })
+  const source = useMemo(() => ({ url, isLive, at: place.at, turn: place.turn }), [url, isLive, place])
   const [isFollowing, setFollowing] = useState(at === null)
+  const following = useRef(isFollowing)
+  following.current = isFollowing
+  const { buffer, error, isLastLines, isConnected, isPart, logEnd, follow, redraw, logEndSet } = useLog(source, following)
+  const current = useRef(buffer)
+  current.current = buffer
   const [isWrapped, setWrapped] = useState(false)
   const [mark, setMark] = useState('')
   const [hit, setHit] = useState(0)
@@ -224,9 +259,16 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   const box = useRef<HTMLDivElement>(null)
   const toast = useToast()
   const count = buffer?.count ?? 0
+  const first = buffer?.first ?? 0
 
-  const virtual = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => LINE_PX, overscan: 20 })
-  useEffect(() => virtual.measure(), [isWrapped, virtual])
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => LINE_PX,
+    overscan: 20,
+    getItemKey: useCallback((index: number) => first + index, [first]),
+  })
+  useEffect(() => virtual.measure(), [isWrapped, buffer, virtual])
 
   const goEnd = useCallback(() => {
     const element = box.current
@@ -236,10 +278,28 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
     if (isFollowing) goEnd()
   })
 
+  // Lines come before the first one in the window, or are let go there: it stays where it is.
+  // Has it been let go itself, the lines that have come are in sight from `edge` on.
+  const held = useRef<{ line: number; px: number; edge: number } | null>(null)
+  const hold = (edge: number, isLeft = false) => {
+    const top = box.current?.scrollTop ?? 0
+    const item = virtual.getVirtualItemForOffset(top)
+    if (isLeft) held.current = { line: edge, px: 0, edge }
+    else if (item) held.current = { line: Number(item.key), px: top - item.start, edge }
+  }
+  useLayoutEffect(() => {
+    const kept = held.current
+    held.current = null
+    if (!kept || !box.current || isFollowing) return
+    const isHere = kept.line >= first && kept.line < first + count
+    const item = virtual.measurementsCache[(isHere ? kept.line : kept.edge) - first]
+    if (item) box.current.scrollTop = item.start + (isHere ? kept.px : 0)
+  })
+
   const hits = useMemo(
     () => (buffer ? linesWith(count, (index) => plainOf(buffer.at(index)), mark) : []),
     // only what one searches for and what there is
-    [buffer, count, mark],
+    [buffer, count, first, buffer?.end, mark],
   )
   const goHit = (to: number) => {
     if (!hits.length) return
@@ -250,39 +310,86 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   }
 
   // the place that one has jumped to: in the middle of the window, and marked
-  const place = at !== null && buffer ? buffer.lineOf(at) : -1
+  const placeLine = useMemo(() => {
+    if (place.at === null || !buffer) return null
+    const index = buffer.lineOf(place.at)
+    return index < 0 && place.isMarked ? null : buffer.first + Math.max(0, index)
+  }, [buffer, place])
   useEffect(() => {
-    if (place < 0) return
-    virtual.scrollToIndex(place, { align: 'center' })
-    box.current?.scrollIntoView({ block: 'nearest' }) // in a low window the log may stand below what was found
-  }, [place, virtual])
+    if (placeLine === null || !current.current) return
+    virtual.scrollToIndex(placeLine - current.current.first, { align: place.isMarked ? 'center' : 'start' })
+    if (place.isMarked) box.current?.scrollIntoView({ block: 'nearest' }) // in a low window the log may stand below what was found
+  }, [placeLine, place, buffer, virtual])
 
-  const onScroll = () => {
-    if (at !== null) return // it stands still
-    const element = box.current!
-    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < LINE_PX * 1.5
-    if (isAtEnd !== isFollowing) setFollowing(isAtEnd)
+  const openAt = (from: number | null) => {
+    setFollowing(from === null)
+    setPlace(({ turn }) => ({ at: from, turn: turn + 1, isMarked: false }))
+  }
+  const goBegin = () => {
+    setFollowing(false)
+    if (buffer && buffer.begin <= buffer.floor) virtual.scrollToOffset(0)
+    else openAt(0)
+  }
+  const goFollow = () => {
+    if (at !== null && onEnd) onEnd()
+    else if (isPart) openAt(null)
+    else {
+      setFollowing(true)
+      goEnd()
+    }
   }
 
-  const earlier = async () => {
-    if (!buffer) return
-    setBusy(true)
-    setFollowing(false)
+  // One part of the log comes at a time. After one that failed, none comes before somebody asks for it.
+  const reading = useRef<'no' | 'yes' | 'failed'>('no')
+  const more = async (read: (buffer: LogBuffer) => Promise<void>) => {
+    if (!buffer || reading.current === 'yes') return
+    reading.current = 'yes'
     try {
-      const from = Math.max(buffer.floor, buffer.begin - MORE_BYTES)
-      const { bytes, start, floor } = await logPart(url, from, buffer.begin - from)
-      // more of the log may have been removed meanwhile
-      buffer.floor = Math.max(buffer.floor, floor)
-      const isBegin = start === buffer.floor
-      const left = isBegin ? 0 : characterStart(bytes)
-      const part = bytes.subarray(left, Math.max(left, buffer.begin - start))
-      const came = buffer.prepend(new TextDecoder().decode(part), start + left, isBegin)
-      draw()
-      requestAnimationFrame(() => virtual.scrollToIndex(came, { align: 'start' }))
+      await read(buffer)
+      reading.current = 'no'
     } catch (failure) {
+      reading.current = 'failed'
       toast(failure instanceof Error ? failure.message : String(failure), 'error')
     }
-    setBusy(false)
+    redraw()
+  }
+  const part = (from: number, length: number) => logPart(url, from, length)
+  const earlier = () =>
+    more(async (from) => {
+      const wasFollowing = isFollowing // then one leaves the end for what has come
+      setFollowing(false)
+      const isLet = await readEarlier(from, part, MORE_BYTES, () => hold(from.first, wasFollowing))
+      if (isLet && current.current === from) follow.current(false)
+    })
+  const laterRow = useRef<HTMLDivElement>(null)
+  const later = () =>
+    more(async (from) => {
+      const end = await readLater(from, part, MORE_BYTES, () => hold(from.first + from.count - 1))
+      if (current.current !== from) return
+      if (end === null) return openAt(from.floor) // what stood between has been removed
+      logEndSet(end)
+      if (from.end < end) return
+      if (laterRow.current?.contains(document.activeElement)) box.current?.focus() // its button goes
+      follow.current(true)
+    })
+
+  const onScroll = () => {
+    const element = box.current!
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight
+    if (isPart) {
+      if (!isFollowing && left < element.clientHeight && reading.current === 'no') void later()
+      return
+    }
+    if (place.isMarked) return // it stands still
+    const isAtEnd = left < LINE_PX * 1.5
+    if (isAtEnd !== isFollowing) setFollowing(isAtEnd)
+  }
+  const onKey = (event: KeyboardEvent) => {
+    if (event.altKey || event.metaKey || event.shiftKey || event.target !== box.current) return
+    if (event.key === 'Home') goBegin()
+    else if (event.key === 'End') goFollow()
+    else return
+    event.preventDefault()
   }
 
   const download = async () => {
@@ -333,9 +440,8 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
         <Button
           aria-pressed={isFollowing}
           onClick={() => {
-            if (at !== null) return onEnd?.()
-            setFollowing(!isFollowing)
-            if (!isFollowing) goEnd()
+            if (isFollowing) setFollowing(false)
+            else goFollow()
           }}
         >
           {t('Follow')}
@@ -348,13 +454,16 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
       {isLastLines && <p className="note">{t('The log itself has been removed. These are the last lines that the history kept.')}</p>}
       {buffer && buffer.begin > buffer.floor && (
         <div className="row small quiet">
-          <Button small disabled={isBusy} onClick={() => void earlier()}>
+          <Button small onClick={() => void earlier()}>
             {t('Show earlier lines')}
+          </Button>
+          <Button small onClick={goBegin}>
+            {t('Go to the beginning')}
           </Button>
           {t('{size} before these', { size: bytesText(buffer.begin - buffer.floor) })}
         </div>
       )}
-      <div className="log" ref={box} role="log" aria-label={t('Log')} aria-live="off" tabIndex={0} data-wrap={isWrapped || undefined} onScroll={onScroll}>
+      <div className="log" ref={box} role="log" aria-label={t('Log')} aria-live="off" tabIndex={0} data-wrap={isWrapped || undefined} onScroll={onScroll} onKeyDown={onKey}>
         {buffer && count === 0 && <p className="quiet log-empty">{isLive ? t('Nothing has been printed yet.') : t('The task printed nothing.')}</p>}
         <div className="log-lines" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map((item) => (
@@ -363,7 +472,7 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
               ref={isWrapped ? virtual.measureElement : undefined}
               data-index={item.index}
               className="log-line"
-              data-hit={(mark ? hits[hit] === item.index : place === item.index) || undefined}
+              data-hit={(mark ? hits[hit] === item.index : place.isMarked && item.key === placeLine) || undefined}
               style={{ transform: `translateY(${item.start}px)` }}
             >
               <Line text={buffer!.at(item.index)} mark={mark} />
@@ -371,8 +480,16 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
           ))}
         </div>
       </div>
+      {isPart && (
+        <div className="row small quiet" ref={laterRow}>
+          <Button small onClick={() => void later()}>
+            {t('Show later lines')}
+          </Button>
+          {buffer && logEnd > buffer.end && t('{size} after these', { size: bytesText(logEnd - buffer.end) })}
+        </div>
+      )}
       <p className="small quiet" role="status">
-        {at !== null ? t('A part of the log is shown. Follow goes to its end.') : isConnected && isLive ? t('New lines come as they are written.') : isLive && buffer && !error ? t('The connection is being made again …') : t('{n} line|{n} lines', { n: count })}
+        {isPart ? t('A part of the log is shown. Follow goes to its end.') : isConnected && isLive ? t('New lines come as they are written.') : isLive && buffer && !error ? t('The connection is being made again …') : t('{n} line|{n} lines', { n: count })}
       </p>
     </div>
   )
