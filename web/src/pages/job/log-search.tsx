@@ -12,6 +12,8 @@ type Found = Schema['LogSearchLine']
 
 const PAGE = 200 // lines of a search, until one asks for more
 const TEXT_MAX = 400
+const CONTEXTS = [0, 2, 5, 10] // lines before and after each that is found
+const CONTEXT = 2 // unless one chooses
 
 interface Result {
   found: Found[]
@@ -23,8 +25,15 @@ interface Result {
 
 const NOTHING: Result = { found: [], bytes: 0, cursor: null, isBusy: false, error: null }
 
-export function searchQuery(text: string, isExpression: boolean, ignoresCase: boolean): URLSearchParams {
+/** One of those that can be chosen, as the address has it. */
+export function contextOf(text: string | null): number {
+  const context = Number(text ?? CONTEXT)
+  return CONTEXTS.includes(context) ? context : CONTEXT
+}
+
+export function searchQuery(text: string, isExpression: boolean, ignoresCase: boolean, context: number): URLSearchParams {
   const query = new URLSearchParams({ [isExpression ? 're' : 'q']: text, limit: String(PAGE) })
+  if (context) query.set('context', String(context))
   if (ignoresCase) query.set('ignoreCase', 'true')
   return query
 }
@@ -45,6 +54,7 @@ export function LogSearch({ name, children }: { name: string; children: ReactNod
   const text = search.get('find') ?? ''
   const isExpression = search.get('re') === 'true'
   const ignoresCase = search.get('case') !== 'true'
+  const context = contextOf(search.get('context'))
   const [result, setResult] = useState<Result | null>(null)
   const stop = useRef<AbortController | null>(null)
 
@@ -56,7 +66,7 @@ export function LogSearch({ name, children }: { name: string; children: ReactNod
     setResult({ ...from, isBusy: true, error: null })
     try {
       do {
-        const query = searchQuery(text, isExpression, ignoresCase)
+        const query = searchQuery(text, isExpression, ignoresCase, context)
         if (cursor) query.set('cursor', cursor)
         const reply = await request('GET', `/api/v2/jobs/${enc(name)}/logs/search?${query}`, { signal: own.signal })
         const part = await partRead(lineStream<Found>(reply))
@@ -75,7 +85,7 @@ export function LogSearch({ name, children }: { name: string; children: ReactNod
     if (text) void run(NOTHING)
     return () => stop.current?.abort()
     // `run` is made anew with each of these
-  }, [name, text, isExpression, ignoresCase])
+  }, [name, text, isExpression, ignoresCase, context])
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -94,8 +104,15 @@ export function LogSearch({ name, children }: { name: string; children: ReactNod
         <Check checked={!ignoresCase} onChange={(event) => change({ case: event.target.checked ? 'true' : null })}>
           {t('Case counts')}
         </Check>
+        <select className="input" aria-label={t('Lines around each that is found')} title={t('Lines around each that is found')} value={context} onChange={(event) => change({ context: event.target.value === String(CONTEXT) ? null : event.target.value })}>
+          {CONTEXTS.map((one) => (
+            <option key={one} value={one}>
+              {one ? t('{n} lines before and after', { n: one }) : t('The line alone')}
+            </option>
+          ))}
+        </select>
         {text && (
-          <Button kind="plain" onClick={() => change({ find: null, re: null, case: null })}>
+          <Button kind="plain" onClick={() => change({ find: null, re: null, case: null, context: null })}>
             {t('Close the search')}
           </Button>
         )}
@@ -134,7 +151,6 @@ function Place({ line }: { line: Found }) {
   const place = { run: line.attempt, role: line.role, index: line.index, attempt: line.taskAttempt, at: line.offset }
   for (const [key, value] of Object.entries(place)) next.set(key, String(value))
   next.delete('stream')
-  const text = plainOf(line.text ?? '')
   return (
     <li>
       <Link href={`${location.pathname}?${next}`}>
@@ -142,7 +158,26 @@ function Place({ line }: { line: Found }) {
         <span className="quiet small"> {t('line {line}', { line: String(line.line) })}</span>
       </Link>
       {line.message && <span lang="en">{line.message}</span>}
-      <code>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)} …` : text}</code>
+      <code>
+        <Around lines={line.before} label={t('Before it')} />
+        {shortened(line.text)}
+        <Around lines={line.after} label={t('After it')} />
+      </code>
     </li>
+  )
+}
+
+function shortened(text = ''): string {
+  const plain = plainOf(text)
+  return plain.length > TEXT_MAX ? `${plain.slice(0, TEXT_MAX)} …` : plain
+}
+
+/** What stands beside a line, quieter than it. */
+function Around({ lines, label }: { lines: string[] | undefined; label: string }) {
+  if (!lines?.length) return null
+  return (
+    <span className="found-around" role="group" aria-label={label}>
+      {lines.map(shortened).join('\n')}
+    </span>
   )
 }
