@@ -1,7 +1,7 @@
 // A job of 20,000 tasks: the page holds a letter of each, and the rows that one looks at. Only where the test has room for it
 // (tests/system/portal/test_portal_large.py).
 import type { Page } from '@playwright/test'
-import { axePath, barriers, expect, picture, signIn, submit, test } from './portal'
+import { axePath, barriers, expect, picture, signIn, submit, tabTo, test } from './portal'
 
 const LARGE = process.env['PORTAL_LARGE_JOB'] ?? ''
 const RUNNING = 15_000
@@ -83,6 +83,34 @@ test.describe('a job of 20,000 tasks', () => {
     await expect(rowsOf(page)).toHaveAttribute('aria-rowcount', String(RUNNING / 100 + 1))
     await expect(card(page).getByRole('status')).toHaveText('150 of 20,000 tasks')
     expect(await rowsOf(page).getByRole('row').count()).toBeLessThan(60)
+  })
+
+  test('has a time line of its tasks, of which those in sight are read', async ({ page }) => {
+    await page.addInitScript({ path: axePath })
+    await signIn(page)
+    await page.goto('/jobs/admin~large')
+    const line = page.getByRole('region', { name: 'Time line', exact: true })
+    const summary = line.getByText('Tasks of attempt 0')
+    await tabTo(page, summary)
+    await page.keyboard.press('Enter')
+    await expect(line).toContainText('20,000 tasks: 15,000 Running, 5,000 Waiting')
+    const tasks = line.getByRole('region', { name: 'Time line of the tasks' })
+    const task = (name: string) => tasks.getByRole('listitem').filter({ hasText: name })
+    await expect(task('first[0]')).toContainText('Running, ran')
+    await expect(task('first[0]').locator('.timeline-bar')).toHaveAttribute('data-state', 'RUNNING')
+    await expect(task('first[0]')).toHaveAttribute('aria-setsize', '20000')
+    await page.keyboard.press('Tab')
+    await expect(tasks).toBeFocused()
+    await picture(page, 'time-line')
+    expect(await barriers(page)).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await tasks.focus()
+    await page.keyboard.press('End')
+    await expect(task('second[9999]')).toContainText('Waiting')
+    await expect(task('second[9999]').locator('.timeline-bar')).toHaveCount(0)
+    expect(await tasks.getByRole('listitem').count()).toBeLessThan(60)
+    await tasks.getByRole('link', { name: 'second[9990]' }).click()
+    await expect(page).toHaveURL(/task=second\.9990/)
   })
 
   test('is counted anew when it is stopped', async ({ page }) => {
