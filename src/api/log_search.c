@@ -196,9 +196,9 @@ static void before_write(struct searching *searching, struct json_writer *json, 
             if (*--at == '\n')
                 wanted--;
         struct text rest = {at, (size_t)(end - at)};
-        if (at > bytes || *at == '\n')
+        if (!wanted) /* at the newline before the first of them */
             text_cut(&rest, '\n');
-        while (rest.at && rest.length)
+        while (rest.at)
             line_write(json, text_cut(&rest, '\n'));
     }
     json_array_end(json);

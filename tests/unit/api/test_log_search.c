@@ -109,6 +109,27 @@ static void test_context(void **state)
     assert_body(world, "\"before\":[\"task 0 says line 30000 Bingo\"],\"after\":[]");
 }
 
+/* A line with nothing in it is a line, too. */
+static void test_context_with_empty_lines(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "wordy", 1);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "\na\n\nb\n\nc\n");
+    assert_int_equal(search(world, alice, "q=b&context=2"), 200);
+    assert_body(world, "\"before\":[\"a\",\"\"]");
+    assert_body(world, "\"after\":[\"\",\"c\"]");
+    assert_int_equal(search(world, alice, "q=b&context=1"), 200);
+    assert_body(world, "\"before\":[\"\"]");
+    assert_int_equal(search(world, alice, "q=a&context=2"), 200);
+    assert_body(world, "\"before\":[\"\"]");
+    assert_int_equal(search(world, alice, "q=b&context=5"), 200);
+    assert_body(world, "\"before\":[\"\",\"a\",\"\"]");
+    assert_int_equal(search(world, alice, "re=%5E%24&limit=1&context=1"), 200);
+    assert_body(world, "\"line\":1,\"offset\":0,\"text\":\"\",\"before\":[],\"after\":[\"a\"]");
+}
+
 /* What could not be read is named: it is not taken for a log without the word. */
 static void test_unread(void **state)
 {
@@ -299,6 +320,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_context, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_context_with_empty_lines, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_unread, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_lines, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_refused, world_setup, world_teardown),
