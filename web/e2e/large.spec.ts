@@ -113,6 +113,27 @@ test.describe('a job of 20,000 tasks', () => {
     await expect(page).toHaveURL(/task=second\.9990/)
   })
 
+  test('shows any of its tasks in an attempt, and what one used', async ({ page }) => {
+    await signIn(page)
+    await page.goto('/jobs/admin~large?tab=attempts')
+    await page.getByText('Tasks of attempt 0').click()
+    const table = page.getByRole('region', { name: 'Tasks of attempt 0' })
+    await expect(table.getByRole('row')).toHaveCount(101)
+    await expect(page.getByText('The first 100 are shown')).toBeVisible()
+    await page.getByLabel('Role', { exact: true }).selectOption('second')
+    await expect(table.getByRole('row').nth(1)).toContainText('second[0]')
+    await page.getByLabel('From task, 0 to 9,999').fill('9990')
+    await expect(table.getByRole('row').nth(1)).toContainText('second[9990]')
+    await expect(table.getByRole('row')).toHaveCount(11)
+    await page.goto('/jobs/admin~large?tab=use')
+    await page.getByLabel('Task role').selectOption('first')
+    const asked = page.waitForRequest(/\/use\?.*index=1234/)
+    await page.getByLabel('Task, 0 to 9,999').fill('1234')
+    await asked
+    await page.getByLabel('Task, 0 to 9,999').fill('')
+    await expect(page).not.toHaveURL(/index=/)
+  })
+
   test('is counted anew when it is stopped', async ({ page }) => {
     await signIn(page)
     await page.goto('/jobs/admin~large')

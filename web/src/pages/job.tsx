@@ -350,7 +350,7 @@ export default function Job({ name: given }: { name: string }) {
       {tab === 'use' && <JobUse name={name} detail={detail} />}
       {tab === 'terminal' && <JobTerminal name={name} detail={detail} />}
       {tab === 'config' && <Configuration name={name} />}
-      {tab === 'attempts' && <Attempts name={name} mayReadLogs={mayReadLogs} />}
+      {tab === 'attempts' && <Attempts name={name} roles={Object.keys(detail.taskRoles ?? {})} mayReadLogs={mayReadLogs} />}
       <Cli command={command[tab] ?? command['overview']!} />
       {task && (
         <TaskDialog

@@ -1,14 +1,16 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { attemptQuery, attemptsQuery, tasksQuery } from '../../api/queries'
+import type { Task } from '../../api/client'
+import { attemptQuery, attemptsQuery, taskPageQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { keyOfPlace, logHref } from '../../lib/task-facts'
+import { taskFilterQuery } from '../../lib/task-filter'
 import { Link, useSearch } from '../../router'
-import { Ago, Duration, Empty, ErrorNote, Fact, Loading, Said, StateBadge, TableCard } from '../../ui/ui'
+import { Ago, Duration, Empty, ErrorNote, Fact, Loading, Said, SelectField, StateBadge, TableCard, TextField } from '../../ui/ui'
 import { Advice, ExitType } from './exit'
 
 /** Every attempt of the job, the newest first, with how it ended. */
-export function Attempts({ name, mayReadLogs }: { name: string; mayReadLogs: boolean }) {
+export function Attempts({ name, roles, mayReadLogs }: { name: string; roles: string[]; mayReadLogs: boolean }) {
   const { data, error } = useQuery(attemptsQuery(name))
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
@@ -52,7 +54,7 @@ export function Attempts({ name, mayReadLogs }: { name: string; mayReadLogs: boo
               <pre className="code">{attempt.exitDiagnostics}</pre>
             </details>
           )}
-          <Tasks name={name} attempt={attempt.attemptIndex ?? 0} isLatest={!!attempt.isLatest} mayReadLogs={mayReadLogs} />
+          <Tasks name={name} roles={roles} attempt={attempt.attemptIndex ?? 0} isLatest={!!attempt.isLatest} mayReadLogs={mayReadLogs} />
         </section>
       ))}
     </div>
@@ -83,10 +85,11 @@ function TaskLink({ role, index, attempt }: { role: string; index: number; attem
   return <Link href={`${location.pathname}?tab=attempts&task=${encodeURIComponent(keyOfPlace({ role, index }))}&run=${attempt}`}>{`${role}[${index}]`}</Link>
 }
 
-const SHOWN_MAX = 100 // tasks; the command has all
+const SHOWN_MAX = 100 // tasks at once
 
 interface TasksProps {
   name: string
+  roles: string[]
   attempt: number
   isLatest: boolean
   mayReadLogs: boolean
@@ -104,18 +107,67 @@ function Tasks(props: TasksProps) {
   )
 }
 
-function TaskRows({ name, attempt, isLatest, mayReadLogs }: TasksProps) {
-  const { data, error } = useQuery(tasksQuery(name, `attempt=${attempt}&limit=${SHOWN_MAX + 1}`))
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
-  if (!data.length) return <Empty title={t('No task of this attempt was made')} />
+/** A stretch of them: of more than one table holds, one chooses the role and gives the number from which on. */
+function TaskRows({ name, roles, attempt, isLatest, mayReadLogs }: TasksProps) {
+  const [role, setRole] = useState(roles.length === 1 ? roles[0]! : '')
+  const [from, setFrom] = useState('')
+  const pageOf = (filter: { role?: string }, offset: number) => ({ ...taskPageQuery(name, taskFilterQuery({ attempt, ...filter }), offset, SHOWN_MAX), placeholderData: keepPreviousData })
+  const { data: all, error: failure } = useQuery(pageOf({}, 0))
+  const isLarge = (all?.totalCount ?? 0) > SHOWN_MAX
+  const { data: some, error } = useQuery({ ...pageOf({ role }, Number(from)), enabled: isLarge && role !== '' })
+  if (failure) return <ErrorNote error={failure} />
+  if (!all) return <Loading />
+  if (!all.data.length) return <Empty title={t('No task of this attempt was made')} />
+  const shown = isLarge && role ? some : all
+  const last = (some?.totalCount ?? 1) - 1
+  return (
+    <div className="stack">
+      {isLarge && (
+        <div className="row row-foot">
+          {roles.length > 1 && (
+            <SelectField
+              label={t('Role')}
+              value={role}
+              onChange={(event) => {
+                setRole(event.target.value)
+                setFrom('')
+              }}
+            >
+              <option value="">{t('All of them')}</option>
+              {roles.map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </SelectField>
+          )}
+          {role && some && (
+            <TextField
+              label={t('From task, 0 to {last}', { last })}
+              type="number"
+              min={0}
+              max={last}
+              placeholder="0"
+              value={from}
+              onChange={({ target }) => {
+                if (target.validity.valid) setFrom(target.value)
+              }}
+            />
+          )}
+        </div>
+      )}
+      {error && <ErrorNote error={error} />}
+      {shown ? <TaskTable tasks={shown.data} isCut={isLarge && !role} attempt={attempt} isLatest={isLatest} mayReadLogs={mayReadLogs} /> : !error && <Loading />}
+    </div>
+  )
+}
+
+function TaskTable({ tasks, isCut, attempt, isLatest, mayReadLogs }: { tasks: Task[]; isCut: boolean } & Pick<TasksProps, 'attempt' | 'isLatest' | 'mayReadLogs'>) {
   return (
     <TableCard
       label={t('Tasks of attempt {n}', { n: attempt })}
       heads={[t('Task'), t('State'), t('Node'), t('Ran'), { number: t('Retries') }, t('Exit'), ...(mayReadLogs ? [t('Log')] : [])]}
-      foot={data.length > SHOWN_MAX && <p className="small quiet foot-note">{t('The first {n} are shown.', { n: SHOWN_MAX })}</p>}
+      foot={isCut && <p className="small quiet foot-note">{t('The first {n} are shown. Choose a role for the others.', { n: SHOWN_MAX })}</p>}
     >
-      {data.slice(0, SHOWN_MAX).map((task) => {
+      {tasks.map((task) => {
         const { taskRoleName: role = '', taskIndex: index = 0, containerExitCode: exit } = task
         return (
           <tr key={`${role} ${index}`}>

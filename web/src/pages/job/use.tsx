@@ -4,10 +4,10 @@ import { t } from '../../i18n/i18n'
 import { isLive } from '../../lib/job-state'
 import { TaskStates } from '../../lib/task-states'
 import { navigate, useSearch } from '../../router'
-import { SelectField } from '../../ui/ui'
+import { SelectField, TextField } from '../../ui/ui'
 import { UseOverTime } from '../../ui/use'
 
-const SHOWN_MAX = 200 // of the tasks of a role in the list; the address takes any
+const LISTED_MAX = 500 // tasks of a role; of more, one gives the number
 
 export default function JobUse({ name, detail }: { name: string; detail: JobDetail }) {
   const [search] = useSearch()
@@ -33,10 +33,23 @@ export default function JobUse({ name, detail }: { name: string; detail: JobDeta
             <option key={one}>{one}</option>
           ))}
         </SelectField>
-        {role && tasks > 1 && (
+        {role && tasks > LISTED_MAX && (
+          <TextField
+            label={t('Task, 0 to {last}', { last: tasks - 1 })}
+            type="number"
+            min={0}
+            max={tasks - 1}
+            placeholder={t('All of them')}
+            value={index}
+            onChange={({ target }) => {
+              if (target.value === '' || target.validity.valid) go(role, target.value)
+            }}
+          />
+        )}
+        {role && tasks > 1 && tasks <= LISTED_MAX && (
           <SelectField label={t('Task')} value={index} onChange={(event) => go(role, event.target.value)}>
             <option value="">{t('All of them')}</option>
-            {Array.from({ length: Math.min(tasks, SHOWN_MAX) }, (_, one) => (
+            {Array.from({ length: tasks }, (_, one) => (
               <option key={one}>{one}</option>
             ))}
           </SelectField>
