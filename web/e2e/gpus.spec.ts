@@ -48,7 +48,7 @@ test.describe('GPUs that are sampled', () => {
 
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.goto('/cluster?by=use')
-    await expect(page.getByRole('listitem', { name: 'gpu-node: 2 of 4 in use' })).toBeVisible()
+    await expect(page.getByRole('row', { name: 'gpu-node: 2 of 4 in use' })).toBeVisible()
     const map = page.getByRole('region', { name: 'Test-V100-16GB' })
     await expect(map.getByRole('button', { name: /^below 10 %/ })).toContainText('· 1')
     await expect(map.getByRole('button', { name: /^70 % and more/ })).toContainText('· 1')
@@ -61,10 +61,10 @@ test.describe('GPUs that are sampled', () => {
       await expect(map.locator('.leaf[data-stray]')).toHaveCount(2) // the cell, and the sign of the sentence
       await expect(map.getByText(`1 GPU is busy without a job: gpu-node ${other}`)).toBeVisible()
     }
-    await expect(map.getByRole('listitem', { name: /^gpu-node: .*1 busy without a job/ })).toBeVisible()
+    await expect(map.getByRole('row', { name: /^gpu-node: .*1 busy without a job/ })).toBeVisible()
     await expect(map.getByRole('list', { name: 'Health of the nodes' })).toHaveText('Ready · 1')
     await page.getByLabel('Colour by').selectOption('use')
-    await expect(page.getByRole('region', { name: /^CPU/ }).getByRole('listitem', { name: /^gpu-node: 0 of \d+ in use$/ })).toBeVisible() // the cells of processors have no GPU
+    await expect(page.getByRole('region', { name: /^CPU/ }).getByRole('row', { name: /^gpu-node: 0 of \d+ in use$/ })).toBeVisible() // the cells of processors have no GPU
     await picture(page, 'map-use')
     expect(await barriers(page)).toEqual([])
 

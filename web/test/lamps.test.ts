@@ -16,7 +16,7 @@ describe('the lamp of a machine', () => {
 })
 
 describe('a GPU that is busy without a job', () => {
-  const leaf = (isUsed: boolean): Leaf => ({ address: 'n/0', node: 'n', index: 0, isHealthy: true, isUsed, vc: '', priority: -1, jobs: [] })
+  const leaf = (isUsed: boolean): Leaf => ({ address: 'n/0', node: 'n', index: 0, within: [], isHealthy: true, isUsed, vc: '', priority: -1, jobs: [] })
   it('is one that nobody holds and that works', () => {
     expect(isStray(leaf(false), 30)).toBe(true)
     expect(isStray(leaf(false), 9)).toBe(false)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
 import { newsOf } from '../src/lib/changes'
-import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, hasGpus, type Cell, type CellGroup } from '../src/lib/cells'
+import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, groupsOf, hasGpus, nodesOfCluster, racksOf, type Cell, type CellGroup, type LeafGroup } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { dayStart, filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
@@ -104,7 +104,7 @@ describe('cells', () => {
   const groups = [{ metadata: { name: 'ann~train/0' }, status: { vc: 'vc1', priority: 1, state: 'Allocated', physicalPlacement: { n1: [0] } } }]
   it('know who holds them', () => {
     const [chain] = chainsOf([rack], groups)
-    expect(chain?.nodes[0]?.parent).toBe('r1')
+    expect(chain?.nodes[0]?.path).toEqual([{ type: 'R', name: 'r1', address: 'r1' }])
     expect(chain?.nodes[0]?.leaves.map((one) => [one.isUsed, one.jobs.join(), one.vc])).toEqual([
       [true, 'ann~train', 'vc1'],
       [false, '', ''],
@@ -128,6 +128,29 @@ describe('cells', () => {
     expect(jobs([of('G', 'Used', 'n1/0-opp'), of('CPU', 'Used', 'vc1/1/0')], group('bob~spare'), group('ann~prepare', 'vc1/1'))).toEqual([['bob~spare'], ['ann~prepare']])
     // and stays where it is while it is being preempted
     expect(jobs(both('Reserving'), group('bob~spare'), group('ann~train', 'vc1/0'), group('ann~prepare', 'vc1/1'))).toEqual([['bob~spare', 'ann~train'], ['ann~prepare']])
+  })
+  it('keep what is above a node and what is inside it, as the server writes their addresses', () => {
+    const cell = (cellType: string, cellAddress: string, cellChildren: Cell[]): Cell => ({ ...leaf(cellAddress, 'Used'), cellType, cellChildren })
+    const socket = (at: string) => cell('SOCKET', at, [0, 1].map((i) => cell('SWITCH', `${at}/${i}`, [leaf(`${at}/${i}/${2 * i}`, 'Used', i ? 'vc1' : ''), leaf(`${at}/${i}/${2 * i + 1}`, 'Free')])))
+    const nodeAt = (at: string): Cell => ({ ...cell('N', at, [socket(`${at}/0`)]), isNodeLevel: true })
+    const pod: Cell = { ...cell('POD', 'p', [cell('R', 'p/0', [nodeAt('p/0/n1'), nodeAt('p/0/n2')]), cell('R', 'p/1', [nodeAt('p/1/n3')])]), leafCellType: 'G' }
+    const held: CellGroup = { metadata: { name: 'ann~train/0' }, status: { vc: 'vc1', priority: 1, state: 'Allocated', physicalPlacement: { n1: [2] } } }
+    const { nodes } = chainsOf([pod], [held])[0]!
+    expect(nodes.map(({ name }) => name)).toEqual(['n1', 'n2', 'n3'])
+    expect(nodes[2]?.path.map(({ type, name }) => `${type} ${name}`)).toEqual(['POD p', 'R 1'])
+    expect(racksOf(nodes).map((rack) => rack.nodes.map(({ name }) => name))).toEqual([['n1', 'n2'], ['n3']])
+    const [first] = nodes
+    expect(first?.leaves.map((one) => [one.node, one.index, one.jobs.join(), one.within.map(({ name }) => name).join('.')])).toEqual([
+      ['n1', 0, '', '0.0'],
+      ['n1', 1, '', '0.0'],
+      ['n1', 2, 'ann~train', '0.1'],
+      ['n1', 3, '', '0.1'],
+    ])
+    const shape = (group: LeafGroup): unknown[] => group.parts.map((part) => ('parts' in part ? shape(part) : part.index))
+    expect(shape(groupsOf(first!.leaves))).toEqual([[[0, 1], [2, 3]]])
+    expect(nodesOfCluster(nodes, '')).toHaveLength(3)
+    expect(nodesOfCluster(nodes, 'vc1')).toHaveLength(3)
+    expect(nodesOfCluster(nodes, 'vc2')).toEqual([])
   })
   it('have the same colour every time', () => {
     expect(colourIndex('ann~train')).toBe(colourIndex('ann~train'))

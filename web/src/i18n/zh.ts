@@ -1,6 +1,7 @@
 // Simplified Chinese, by the English text. It has one form for all numbers.
 import admin from './zh-admin'
 import attention from './zh-attention'
+import cluster from './zh-cluster'
 import templates from './zh-templates'
 import files from './zh-files'
 import form from './zh-form'
@@ -12,6 +13,7 @@ import task from './zh-task'
 const zh: Record<string, string> = {
   ...admin,
   ...attention,
+  ...cluster,
   ...templates,
   ...more,
   ...requests,

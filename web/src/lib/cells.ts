@@ -25,10 +25,18 @@ export interface CellGroup {
   }
 }
 
+/** A cell that others are in: a rack above a node, or a socket or a switch inside it. */
+export interface Place {
+  type: string
+  name: string // its own part of the address
+  address: string
+}
+
 export interface Leaf {
   address: string
   node: string
   index: number
+  within: Place[] // cells between the node and this leaf, the outermost first
   isHealthy: boolean
   isUsed: boolean
   vc: string
@@ -39,7 +47,7 @@ export interface Leaf {
 export interface NodeCell {
   name: string
   type: string
-  parent: string // address of the cell above: a rack, a switch
+  path: Place[] // cells above the node, the outermost first
   leaves: Leaf[]
 }
 
@@ -47,8 +55,6 @@ export interface Chain {
   leafType: string
   nodes: NodeCell[]
 }
-
-const leavesUnder = (cell: Cell): Cell[] => (cell.cellChildren?.length ? cell.cellChildren.flatMap(leavesUnder) : [cell])
 
 /** The job of a group's name. */
 export const jobOfGroup = (name: string) => name.replace(/\/[^/]*$/, '')
@@ -59,19 +65,22 @@ function add<T>(map: Map<string, T[]>, key: string, value: T) {
   else if (!before.includes(value)) before.push(value)
 }
 
-/** A leaf with the node and the index that its address names. */
+/** A leaf with the node that it is in and the index that its address names. */
 interface PlacedLeaf {
   cell: Cell
   node: string
   index: number
-  key: string // of both
+  within: Place[]
+  key: string // of the node and the index
 }
 
-function placed(cell: Cell): PlacedLeaf {
-  const parts = cell.cellAddress.split('/')
-  const node = parts[0] ?? ''
-  const index = Number(parts.at(-1))
-  return { cell, node, index, key: `${node}/${index}` }
+const ownName = (cell: Cell) => cell.cellAddress.split('/').at(-1) ?? ''
+const placeOf = (cell: Cell): Place => ({ type: cell.cellType, name: ownName(cell), address: cell.cellAddress })
+
+function leavesUnder(cell: Cell, node: string, within: Place[] = []): PlacedLeaf[] {
+  if (cell.cellChildren?.length) return cell.cellChildren.flatMap((child) => leavesUnder(child, node, child.cellChildren?.length ? [...within, placeOf(child)] : within))
+  const index = Number(ownName(cell))
+  return [{ cell, node, index, within, key: `${node}/${index}` }]
 }
 
 /**
@@ -98,32 +107,34 @@ function holdersOf(leaves: PlacedLeaf[], groups: CellGroup[]): (leaf: PlacedLeaf
 
 const isHeld = (leaf: Cell) => leaf.cellState === 'Used' || leaf.cellState === 'Reserving' || leaf.cellState === 'Reserved'
 
-function nodeCellsOf(cell: Cell, parent: string): [Cell, string][] {
-  if (cell.isNodeLevel || !cell.cellChildren?.length) return [[cell, parent]]
-  return cell.cellChildren.flatMap((child) => nodeCellsOf(child, cell.cellAddress))
+/** The cells that are nodes, each with what is above it: its address begins with theirs, and ends with the name of the node. */
+function nodeCellsOf(cell: Cell, path: Place[] = []): { cell: Cell; path: Place[] }[] {
+  if (cell.isNodeLevel || !cell.cellChildren?.length) return [{ cell, path }]
+  return cell.cellChildren.flatMap((child) => nodeCellsOf(child, [...path, placeOf(cell)]))
 }
 
 export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
   const tops = cells.map((top) => ({
     leafType: top.leafCellType ?? top.cellType,
-    nodes: nodeCellsOf(top, '').map(([cell, parent]) => ({ cell, parent, leaves: leavesUnder(cell).map(placed) })),
+    nodes: nodeCellsOf(top).map(({ cell, path }) => ({ cell, path, leaves: leavesUnder(cell, ownName(cell)) })),
   }))
   const jobsOf = holdersOf(tops.flatMap(({ nodes }) => nodes.flatMap(({ leaves }) => leaves)), groups)
   const chains = new Map<string, Chain>()
   for (const { leafType, nodes } of tops) {
     let chain = chains.get(leafType)
     if (!chain) chains.set(leafType, (chain = { leafType, nodes: [] }))
-    for (const { cell: node, parent, leaves } of nodes)
+    for (const { cell: node, path, leaves } of nodes)
       chain.nodes.push({
-        name: node.cellAddress.split('/')[0] ?? '',
+        name: ownName(node),
         type: node.cellType,
-        parent,
+        path,
         leaves: leaves.map((leaf): Leaf => {
           const { cell } = leaf
           return {
             address: cell.cellAddress,
             node: leaf.node,
             index: leaf.index,
+            within: leaf.within,
             isHealthy: cell.cellHealthiness === 'Healthy',
             isUsed: isHeld(cell),
             vc: cell.vc ?? '',
@@ -135,6 +146,47 @@ export function chainsOf(cells: Cell[], groups: CellGroup[]): Chain[] {
   }
   return [...chains.values()]
 }
+
+/** Leaves, or the groups that they stand in: sockets, which hold switches, which hold GPUs. */
+export interface LeafGroup {
+  place: Place | null // null: the node itself
+  parts: (Leaf | LeafGroup)[]
+}
+
+export function groupsOf(leaves: Leaf[]): LeafGroup {
+  const node: LeafGroup = { place: null, parts: [] }
+  for (const leaf of leaves) {
+    let group = node
+    for (const place of leaf.within) {
+      const last = group.parts.at(-1)
+      if (last && 'parts' in last && last.place?.address === place.address) group = last
+      else {
+        const next: LeafGroup = { place, parts: [] }
+        group.parts.push(next)
+        group = next
+      }
+    }
+    group.parts.push(leaf)
+  }
+  return node
+}
+
+/** Nodes that stand in the same cells, in their order. */
+export function racksOf(nodes: NodeCell[]): { path: Place[]; nodes: NodeCell[] }[] {
+  const racks = new Map<string, { path: Place[]; nodes: NodeCell[] }>()
+  for (const node of nodes) {
+    const key = node.path.at(-1)?.address ?? ''
+    const rack = racks.get(key)
+    if (rack) rack.nodes.push(node)
+    else racks.set(key, { path: node.path, nodes: [node] })
+  }
+  return [...racks.values()]
+}
+
+// ---- whose they are ----
+
+/** Nodes with a leaf that the virtual cluster has now, with its guarantee or without one; all of them when none is asked for. */
+export const nodesOfCluster = (nodes: NodeCell[], vc: string) => (vc ? nodes.filter((node) => node.leaves.some((leaf) => leaf.vc === vc)) : nodes)
 
 // ---- what is held, and what of it is busy ----
 
