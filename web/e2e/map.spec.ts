@@ -1,8 +1,8 @@
-// The map of cells without a mouse. Only where there are racks and switches
+// The map of cells without a mouse, and the cluster as one virtual cluster sees it. Only where there are racks and switches
 // (tests/system/portal/test_portal_map.py).
 import type { Page } from '@playwright/test'
 import { axePath, barriers, expect, jobFile, running, signIn, submit, tabTo, test } from './portal'
-import { settled } from './stage'
+import { ANN, ask, settled } from './stage'
 
 const SMALL = 26 // one more than the legend shows at first, beside the large one
 
@@ -86,6 +86,22 @@ test.describe('the map of cells', () => {
     const groups = mapOf(page).locator('.node-box').first().locator(':scope > .leaf-group > .leaf-group')
     await expect(groups).toHaveCount(2)
     await expect(groups.first().locator(':scope > .leaf-group')).toHaveCount(2)
+  })
+
+  test('tells what is mine, and what is free for me', async ({ page, browser }) => {
+    await signIn(page)
+    expect(await ask(page, 'POST', '/api/v2/users', { username: ANN.name, password: ANN.password, email: 'ann@example.org', virtualCluster: ['vision'] })).toBe(201)
+    const context = await browser.newContext()
+    const other = await context.newPage()
+    await signIn(other, ANN, '/cluster')
+    const shares = other.getByRole('list', { name: 'Virtual clusters: FAKE' })
+    const vision = shares.getByRole('listitem').filter({ hasText: 'vision' })
+    await expect(vision).toContainText('yours')
+    await expect(vision).toContainText('3 of 16 used')
+    await expect(vision).toContainText('0 used opportunistically')
+    await expect(shares.getByRole('listitem').filter({ hasText: 'default' })).toContainText('0 of 32 used')
+    await expect(other.getByText(/^Free for you: \d+ with a guarantee; 45 of the whole cluster for opportunistic jobs\.$/)).toBeVisible()
+    await context.close()
   })
 
   test('names all jobs in its legend', async ({ page }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
 import { newsOf } from '../src/lib/changes'
-import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, groupsOf, hasGpus, nodesOfCluster, racksOf, type Cell, type CellGroup, type LeafGroup } from '../src/lib/cells'
+import { bandOf, busyByCluster, busyOf, chainsOf, colourIndex, groupsOf, hasGpus, nodesOfCluster, racksOf, sharesOf, type Cell, type CellGroup, type LeafGroup } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
 import { dayStart, filterCommand, filterOf, filterQuery, filtersKept, orderNext } from '../src/lib/filter'
@@ -151,6 +151,14 @@ describe('cells', () => {
     expect(nodesOfCluster(nodes, '')).toHaveLength(3)
     expect(nodesOfCluster(nodes, 'vc1')).toHaveLength(3)
     expect(nodesOfCluster(nodes, 'vc2')).toEqual([])
+  })
+  it('are shared by virtual clusters, of which one may use some', () => {
+    const clusters = { a: { skus: { G: { total: 4, used: 1, bad: 1, opportunistic: 2 } } }, b: { skus: { G: { total: 2, used: 3 }, CPU: { total: 8 } } }, c: { skus: {} } }
+    expect(sharesOf(clusters, 'G', ['b'])).toEqual([
+      { vc: 'b', isMine: true, total: 2, used: 3, bad: 0, opportunistic: 0, free: 0 },
+      { vc: 'a', isMine: false, total: 4, used: 1, bad: 1, opportunistic: 2, free: 2 },
+    ])
+    expect(sharesOf(clusters, 'CPU', null).map(({ vc, isMine, free }) => [vc, isMine, free])).toEqual([['b', true, 8]])
   })
   it('have the same colour every time', () => {
     expect(colourIndex('ann~train')).toBe(colourIndex('ann~train'))

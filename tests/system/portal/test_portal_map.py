@@ -1,6 +1,6 @@
 """The map of cells in a real browser: racks, nodes, and switches inside them, on the fake engine.
 
-Covers: web/src/pages/cluster/map.tsx, web/src/lib/map-steps.ts, web/src/lib/cells.ts
+Covers: web/src/pages/cluster/map.tsx, web/src/pages/cluster/shares.tsx, web/src/lib/map-steps.ts, web/src/lib/cells.ts
 
 usage: test_portal_map.py [ARGUMENT…]    further arguments are Playwright's
 

@@ -1,5 +1,5 @@
 // The cells of the cluster as HiveD's inspect paths give them, who holds each leaf, and how busy it is.
-import type { ClusterNode, Schema } from '../api/client'
+import type { ClusterNode, Schema, VirtualCluster } from '../api/client'
 
 export interface Cell {
   leafCellType?: string
@@ -187,6 +187,27 @@ export function racksOf(nodes: NodeCell[]): { path: Place[]; nodes: NodeCell[] }
 
 /** Nodes with a leaf that the virtual cluster has now, with its guarantee or without one; all of them when none is asked for. */
 export const nodesOfCluster = (nodes: NodeCell[], vc: string) => (vc ? nodes.filter((node) => node.leaves.some((leaf) => leaf.vc === vc)) : nodes)
+
+export interface Share {
+  vc: string
+  isMine: boolean
+  total: number // guaranteed
+  used: number // with this guarantee
+  bad: number
+  opportunistic: number // used without a guarantee
+  free: number // of the guarantee
+}
+
+/** What each virtual cluster has of one type of leaves; first those that this person may use (null: all). */
+export function sharesOf(clusters: Record<string, VirtualCluster>, leafType: string, mine: readonly string[] | null): Share[] {
+  const shares = Object.entries(clusters).flatMap(([vc, { skus }]): Share[] => {
+    const quota = skus?.[leafType]
+    if (!quota) return []
+    const { total = 0, used = 0, bad = 0, opportunistic = 0 } = quota
+    return [{ vc, isMine: mine?.includes(vc) ?? true, total, used, bad, opportunistic, free: Math.max(0, total - used - bad) }]
+  })
+  return [...shares.filter(({ isMine }) => isMine), ...shares.filter(({ isMine }) => !isMine)]
+}
 
 // ---- what is held, and what of it is busy ----
 

@@ -10,6 +10,7 @@ import { STEP, stepOf } from '../../lib/map-steps'
 import { Link, useSearch } from '../../router'
 import { Button, Empty, ErrorNote, Loading, SelectField } from '../../ui/ui'
 import { Lamp, lampName } from './lamp'
+import { Shares } from './shares'
 
 type Colouring = 'job' | 'user' | 'vc' | 'health' | 'use'
 type BusyMap = Map<string, number>
@@ -264,6 +265,7 @@ const ChainCard = memo(function ChainCard({ chain, hint, lamps, onMark, onClear,
           </span>
         )}
       </div>
+      <Shares leafType={chain.leafType} vc={vc} free={free} />
       <Lamps lamps={names.map((name) => lamps.get(name) ?? 'unknown')} />
       <Strays leaves={leaves} busy={busy} />
       {by !== 'health' && <Legend leaves={vc ? leaves.filter((leaf) => leaf.vc === vc) : leaves} by={by} busy={busy} mark={mark} onMark={onMark} />}
