@@ -119,4 +119,48 @@ test.describe('the map of cells', () => {
     await legend.getByRole('button', { name: 'Fewer' }).click()
     await expect(jobs).toHaveCount(25) // the one that stands out stays
   })
+
+  test('is filtered by a virtual cluster, as all views of the cluster are, until the filter is cleared', async ({ page }) => {
+    await page.addInitScript({ path: axePath })
+    await signIn(page)
+    await submit(page, file('waits', 17, 'vision')) // no node has so many
+    await submit(page, file('waits-too', 17, 'default'))
+    await page.goto('/jobs/admin~large')
+    await page.getByRole('link', { name: 'vision', exact: true }).click()
+    await expect(page).toHaveURL(/\/cluster\?vc=vision$/)
+    const choice = page.getByLabel('Virtual cluster', { exact: true })
+    await expect(choice).toHaveValue('vision')
+    const map = mapOf(page)
+    await expect(map.getByRole('rowheader').getByRole('link')).toHaveCount(1) // the node where its job is
+    await expect(map.locator('.leaf[data-used]:not([data-dim])')).toHaveCount(3)
+    await expect(page.getByText('1 of 4 nodes have cells of vision')).toBeVisible()
+    await expect(page.getByRole('list', { name: 'Virtual clusters: FAKE' }).getByRole('listitem')).toHaveCount(1)
+    await expect(page.getByRole('list', { name: 'Colours of the map' }).getByRole('button', { name: /^admin~/ })).toHaveText(['admin~large · 3'])
+    expect(await barriers(page)).toEqual([])
+
+    const tabs = page.getByRole('navigation', { name: 'Views of the cluster' })
+    await tabs.getByRole('link', { name: 'Queue' }).click()
+    await expect(page).toHaveURL(/vc=vision/)
+    await expect(choice).toHaveValue('vision')
+    await expect(page.getByRole('rowheader')).toHaveText(['admin~waits'])
+    await tabs.getByRole('link', { name: 'Virtual clusters' }).click()
+    await expect(page.getByRole('region', { name: 'vision', exact: true })).toBeVisible()
+    await expect(page.getByRole('region', { name: 'default', exact: true })).toHaveCount(0)
+    await tabs.getByRole('link', { name: 'Nodes' }).click()
+    await expect(page.getByRole('rowheader').getByRole('link')).toHaveCount(1)
+    await choice.selectOption('default')
+    await expect(page).toHaveURL(/vc=default/)
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await expect(page).toHaveURL(/\/cluster\?tab=nodes$/)
+    await expect(choice).toHaveValue('')
+    await expect(page.getByRole('rowheader').getByRole('link')).toHaveCount(3)
+  })
+
+  test('leads from a long queue to all jobs of the same virtual cluster that wait', async ({ page }) => {
+    await signIn(page)
+    for (let i = 0; i < 40; i++) await submit(page, file(`queued-${i}`, 17, 'vision'))
+    await page.goto('/cluster?tab=queue&vc=vision')
+    await page.getByRole('link', { name: 'All 41 jobs that wait' }).click()
+    await expect(page).toHaveURL(/\/jobs\?state=WAITING&order=submissionTime,ASC&vc=vision/)
+  })
 })

@@ -3,6 +3,7 @@ import { useQueries, useQuery } from '@tanstack/react-query'
 import { enc, nameOf } from '../api/client'
 import { clustersQuery, jobPageQuery, jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
+import { shellWord } from '../lib/filter'
 import { mebibytes } from '../lib/format'
 import { Link, useSearch } from '../router'
 import '../style/cluster.css'
@@ -10,7 +11,7 @@ import { AskAccess } from '../ui/ask-access'
 import { Closed, isClosed } from '../ui/closed'
 import { useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
-import { Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { Button, Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
 import { CellMap } from './cluster/map'
 import { nodeAddress, Nodes } from './cluster/nodes'
@@ -43,8 +44,9 @@ const QUEUE_MAX = 40
 
 function Queue() {
   const [search] = useSearch()
-  const vc = search.get('vc')
-  const { data, error } = useQuery(jobPageQuery(`state=WAITING&order=submissionTime,ASC${vc ? `&vc=${encodeURIComponent(vc)}` : ''}`, 0, QUEUE_MAX))
+  const vc = search.get('vc') ?? ''
+  const filter = `state=WAITING&order=submissionTime,ASC${vc && `&vc=${enc(vc)}`}`
+  const { data, error } = useQuery(jobPageQuery(filter, 0, QUEUE_MAX))
   const details = useQueries({ queries: (data?.data ?? []).map((job) => jobQuery(nameOf(job))) })
   const isAwaited = useAwaited(!!data && details.every((detail) => !detail.isLoading))
   if (error) return <ErrorNote error={error} />
@@ -52,7 +54,7 @@ function Queue() {
   if (!data.data.length)
     return (
       <div className="card">
-        <Empty title={t('Nothing waits')}>
+        <Empty title={vc ? t('Nothing waits in {vc}', { vc }) : t('Nothing waits')}>
           <p>{t('A job that finds no room stands here, with the reason and who holds what it needs.')}</p>
         </Empty>
       </div>
@@ -65,7 +67,7 @@ function Queue() {
       foot={
         data.totalCount > QUEUE_MAX && (
           <p className="queue-more">
-            <Link href="/jobs?state=WAITING&order=submissionTime,ASC">{t('All {n} jobs that wait', { n: data.totalCount })}</Link>
+            <Link href={`/jobs?${filter}`}>{t('All {n} jobs that wait', { n: data.totalCount })}</Link>
           </p>
         )
       }
@@ -79,11 +81,20 @@ function Queue() {
 
 function Quotas() {
   const { data, error } = useQuery(clustersQuery)
+  const [search] = useSearch()
+  const wanted = search.get('vc')
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
+  const shown = Object.entries(data).filter(([name]) => !wanted || name === wanted)
+  if (!shown.length)
+    return (
+      <div className="card">
+        <Empty title={t('There is no virtual cluster {vc}', { vc: wanted ?? '' })} />
+      </div>
+    )
   return (
     <div className="grid-cards">
-      {Object.entries(data).map(([name, vc]) => (
+      {shown.map(([name, vc]) => (
         <section key={name} className="card" aria-label={name}>
           <div className="card-head">
             <h2>{name}</h2>
@@ -125,11 +136,41 @@ function Quotas() {
   )
 }
 
+/** Which virtual cluster every view of the cluster is about; "": all of them. */
+function ClusterChoice({ vc, onChange }: { vc: string; onChange: (vc: string) => void }) {
+  const { data } = useQuery(clustersQuery)
+  const names = Object.keys(data ?? {})
+  return (
+    <div className="row row-foot">
+      <SelectField label={t('Virtual cluster')} value={vc} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{t('All')}</option>
+        {(vc && !names.includes(vc) ? [...names, vc] : names).map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      {vc && <Button onClick={() => onChange('')}>{t('Clear filters')}</Button>}
+    </div>
+  )
+}
+
+function commandOf(tab: string, node: string | null, vc: string): string {
+  switch (tab) {
+    case 'nodes':
+      return node ? `skep use --node ${shellWord(node)}` : 'skep nodes -o wide'
+    case 'queue':
+      return `skep list --state WAITING --order submissionTime,ASC${vc && ` --vc ${shellWord(vc)}`}`
+    case 'quotas':
+      return 'skep vc'
+    default:
+      return 'skep cells'
+  }
+}
+
 export default function Cluster() {
-  const [search] = useSearch()
+  const [search, change] = useSearch()
   const tab = search.get('tab') ?? 'map'
   const node = search.get('node')
-  const commands: Record<string, string> = { map: 'skep cells', nodes: node ? `skep use --node ${node}` : 'skep nodes -o wide', queue: 'skep list --state WAITING --order submissionTime,ASC', quotas: 'skep vc' }
+  const vc = search.get('vc') ?? ''
   usePageTitle(t('Cluster'))
   return (
     <div className="page">
@@ -137,6 +178,7 @@ export default function Cluster() {
       <Tabs
         name="tab"
         label={t('Views of the cluster')}
+        keep={['vc']}
         tabs={[
           { id: 'map', title: t('Map') },
           { id: 'nodes', title: t('Nodes') },
@@ -144,6 +186,7 @@ export default function Cluster() {
           { id: 'quotas', title: t('Virtual clusters') },
         ]}
       />
+      <ClusterChoice vc={vc} onChange={(next) => change({ vc: next })} />
       {tab === 'map' && <CellMap />}
       {tab === 'nodes' && node && (
         <section className="card" aria-label={t('Use of {node}', { node })}>
@@ -159,7 +202,7 @@ export default function Cluster() {
       {tab === 'nodes' && <Nodes />}
       {tab === 'queue' && <Queue />}
       {tab === 'quotas' && <Quotas />}
-      <Cli command={commands[tab] ?? 'skep cells'} />
+      <Cli command={commandOf(tab, node, vc)} />
     </div>
   )
 }

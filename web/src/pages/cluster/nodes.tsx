@@ -26,9 +26,10 @@ export function NodeState({ node }: { node: ClusterNode }) {
   )
 }
 
-function jobsByNode(groups: CellGroup[]) {
+/** With a virtual cluster its jobs alone. */
+function jobsByNode(groups: CellGroup[], vc: string) {
   const found = new Map<string, Set<string>>()
-  for (const group of groups)
+  for (const group of groups.filter(({ status }) => !vc || status.vc === vc))
     for (const node of Object.keys(group.status.physicalPlacement ?? {})) {
       const jobs = found.get(node) ?? new Set()
       found.set(node, jobs.add(jobOfGroup(group.metadata.name)))
@@ -40,15 +41,17 @@ export function Nodes() {
   const { data, error } = useQuery(nodesQuery)
   const { data: use } = useQuery(nodeUseQuery)
   const { data: cells } = useQuery(cellsQuery)
-  const jobs = useMemo(() => jobsByNode(cells?.groups ?? []), [cells])
   const [closing, setClosing] = useState<ClusterNode | null>(null)
   const [search, change] = useSearch()
+  const vc = search.get('vc') ?? ''
+  const jobs = useMemo(() => jobsByNode(cells?.groups ?? [], vc), [cells, vc])
   const text = search.get('q') ?? ''
   const order = search.get('order') ?? ''
   const lines = useMemo(() => {
     const all = (data?.data ?? []).map((node) => ({ node, gpuUsed: use?.[node.name ?? '']?.gpuUsed ?? 0, busy: busyOfNode(node), jobs: [...(jobs.get(node.name ?? '') ?? [])] }))
-    return nodesShown(all, { text, order })
-  }, [data, use, jobs, text, order])
+    const own = vc ? all.filter(({ node, jobs: there }) => there.length > 0 || use?.[node.name ?? '']?.virtualCluster === vc) : all
+    return nodesShown(own, { text, order })
+  }, [data, use, jobs, vc, text, order])
   const isAdmin = sessionGet()?.admin ?? false
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
@@ -68,7 +71,9 @@ export function Nodes() {
       </div>
       {!lines.length ? (
         <div className="card">
-          <Empty title={text ? t('No node has this in its name or address') : t('There are no nodes yet')}>{text && <Button onClick={() => change({ q: null })}>{t('Clear filters')}</Button>}</Empty>
+          <Empty title={text ? t('No node has this in its name or address') : vc ? t('No node has jobs of {vc}, or is its own', { vc }) : t('There are no nodes yet')}>
+            {text && <Button onClick={() => change({ q: null })}>{t('Clear filters')}</Button>}
+          </Empty>
         </div>
       ) : (
         <TableCard
