@@ -14,6 +14,7 @@
 #ifndef API_SERVICE_H
 #define API_SERVICE_H
 #include "base/text.h"
+#include "core/core.h"
 #include "core/trial.h"
 #include "engine/engine.h"
 #include "model/alert_book.h"
@@ -119,8 +120,9 @@ struct service_snapshot {
     struct hived *old;           /* or NULL: that of another snapshot, which nobody reads */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
-    uint64_t version; /* of the state that was copied */
-    int64_t cost_us;  /* of the core's time */
+    struct core_node_jobs jobs; /* whose tasks are on the nodes; by node, then by job */
+    uint64_t version;           /* of the state that was copied */
+    int64_t cost_us;            /* of the core's time */
 };
 
 struct service {

@@ -3,6 +3,8 @@
 #include "api/handlers.h"
 #include "api/page.h"
 #include "api/snapshot.h"
+#include "base/map.h"
+#include "base/memory.h"
 #include "core/core.h"
 #include "hived/hived.h"
 
@@ -16,8 +18,38 @@ struct clusters {
     const struct service_snapshot *snapshot;
     struct store_clusters closed; /* none in a list of nodes */
     struct store_nodes nodes;     /* of the page, in a list of nodes */
+    struct known_jobs *jobs;      /* likewise; else NULL */
     uint64_t gpu_total;           /* of all nodes */
 };
+
+/* Jobs of a reply, each looked up once: a large one is on many nodes. */
+struct known_jobs {
+    struct id_map by_id; /* to rows */
+    struct {
+        const struct store_job **items; /* NULL: deleted since the copy was made */
+        size_t count, room;
+    } rows;
+};
+
+static void cleanup_release_known_jobs(struct known_jobs *jobs)
+{
+    id_map_release(&jobs->by_id);
+    ARRAY_FREE(&jobs->rows);
+}
+
+static const struct store_job *known_job(struct call *call, struct known_jobs *jobs,
+                                         struct job_id job)
+{
+    const uint32_t at = id_map_get(&jobs->by_id, job.v);
+    if (at != MAP_NONE)
+        return jobs->rows.items[at];
+    struct store_job *row = ARENA_NEW(call->arena, struct store_job);
+    struct err err;
+    const int code = store_job_summary(call->api->service->store, job, call->arena, row, &err);
+    id_map_set(&jobs->by_id, job.v, (uint32_t)jobs->rows.count);
+    *ARRAY_ADD(&jobs->rows) = code ? NULL : row;
+    return code ? NULL : row;
+}
 
 static struct resources sku_of(struct hived *hived, const char *leaf_type)
 {
@@ -205,11 +237,39 @@ static uint64_t node_available(const struct clusters *clusters, const struct nod
     return free;
 }
 
+/* Whose tasks have a place on the node, in the order of their submission. */
+static void node_jobs_json(struct call *call, struct json_writer *json,
+                           const struct clusters *clusters, struct node_id node)
+{
+    const struct core_node_jobs *jobs = &clusters->snapshot->jobs;
+    size_t first = 0, end = jobs->count;
+    while (first < end) {
+        const size_t middle = first + (end - first) / 2;
+        if (jobs->items[middle].node.v < node.v)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    json_key(json, "jobs");
+    json_array(json);
+    for (size_t i = first; i < jobs->count && jobs->items[i].node.v == node.v; i++) {
+        const struct store_job *job = known_job(call, clusters->jobs, jobs->items[i].job);
+        if (!job)
+            continue;
+        json_object(json);
+        json_key_string(json, "name",
+                        arena_format(call->arena, "%s~%s", job->record.user, job->record.name));
+        json_key_string(json, "virtualCluster", job->record.virtual_cluster);
+        json_key_int(json, "taskCount", jobs->items[i].task_count);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 /* Of a node; of all, when the list is of virtual clusters. */
 static void node_json(struct call *call, struct json_writer *json, const struct clusters *clusters,
                       uint32_t i)
 {
-    (void)call;
     const struct node_record *node = &clusters->nodes.items[i];
     json_key_int(json, "gpuUsed", (int64_t)gpus_used(clusters, node));
     json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
@@ -218,6 +278,7 @@ static void node_json(struct call *call, struct json_writer *json, const struct 
         clusters->hived ? hived_node_owner(clusters->hived, node->facts.name) : NULL;
     if (owner)
         json_key_string(json, "virtualCluster", owner);
+    node_jobs_json(call, json, clusters, node->id);
 }
 
 typedef void (*named_json_fn)(struct call *call, struct json_writer *json,
@@ -262,7 +323,9 @@ static void named_reply(struct list_page *page, const struct clusters *clusters,
 /* The nodes of the page alone are read. */
 static int nodes_read(struct call *call, const struct service_snapshot *snapshot)
 {
+    __attribute__((cleanup(cleanup_release_known_jobs))) struct known_jobs jobs = {0};
     struct clusters clusters = clusters_of(snapshot);
+    clusters.jobs = &jobs;
     struct list_page page;
     int code = page_parse(call, &page, "nodes of vcs", NULL);
     if (!code)

@@ -114,6 +114,19 @@ struct core_node_use {
 uint32_t core_node_count(const struct core *core);
 struct core_node_use core_node_use(const struct core *core, struct node_id node);
 
+/* How many live tasks of a job hold a place on a node. */
+struct core_node_job {
+    struct node_id node;
+    struct job_id job;
+    uint32_t task_count;
+};
+struct core_node_jobs {
+    struct core_node_job *items;
+    size_t count, room;
+};
+/* Add those of the node, by the numbers of the jobs. */
+void core_node_jobs(const struct core *core, struct node_id node, struct core_node_jobs *jobs);
+
 /* Hash of the whole state: equal after a replay of the same events. */
 uint64_t core_hash(const struct core *core);
 

@@ -44,8 +44,11 @@ static void nodes_show(const struct core *core, struct service_snapshot *snapsho
         snapshot->nodes = mem_alloc(mem_size(count + 1u, sizeof *snapshot->nodes));
         snapshot->node_count = count;
     }
-    for (uint32_t i = 0; i < snapshot->node_count; i++)
+    snapshot->jobs.count = 0;
+    for (uint32_t i = 0; i < snapshot->node_count; i++) {
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
+        core_node_jobs(core, (struct node_id){i}, &snapshot->jobs);
+    }
 }
 
 /* False: there is more to do. */

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { ClusterNode } from '../src/api/client'
-import { busyOfNode, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
+import { busyOfNode, nodeLine, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
 
-const line = (node: ClusterNode, more: Partial<NodeLine> = {}): NodeLine => ({ node, gpuUsed: 0, busy: null, jobs: [], ...more })
+const line = (node: ClusterNode, more: Partial<NodeLine> = {}): NodeLine => ({ node, gpuUsed: 0, busy: null, jobs: [], owner: '', ...more })
+const job = (name: string, virtualCluster = 'red') => ({ name, virtualCluster, taskCount: 1 })
 const lines = [
-  line({ name: 'gpu-10', address: '10.0.0.10', state: 'READY', gpu: 8, cpu: 64, memoryMB: 512 }, { gpuUsed: 8, busy: 90, jobs: ['a~b'] }),
-  line({ name: 'gpu-2', address: '10.0.0.2', state: 'LOST', gpu: 8, cpu: 32, memoryMB: 1024, reason: 'it does not answer' }, { gpuUsed: 2, busy: 5, jobs: ['a~b', 'a~c'] }),
+  line({ name: 'gpu-10', address: '10.0.0.10', state: 'READY', gpu: 8, cpu: 64, memoryMB: 512 }, { gpuUsed: 8, busy: 90, jobs: [job('a~b')] }),
+  line({ name: 'gpu-2', address: '10.0.0.2', state: 'LOST', gpu: 8, cpu: 32, memoryMB: 1024, reason: 'it does not answer' }, { gpuUsed: 2, busy: 5, jobs: [job('a~b'), job('a~c', 'blue')], owner: 'red' }),
   line({ name: 'cpu-1', address: '10.1.0.1', state: 'CORDONED', gpu: 0, cpu: 96, memoryMB: 256, cordonedBy: 'admin', cordonReason: 'a disk' }),
 ]
-const shown = (filter: Partial<NodeFilter>) => nodesShown(lines, { text: '', order: '', ...filter }).map(({ node }) => node.name)
+const shown = (filter: Partial<NodeFilter>) => nodesShown(lines, { text: '', order: '', vc: '', ...filter }).map(({ node }) => node.name)
 
 describe('the list of nodes', () => {
   it('is ordered by name, with numbers as numbers', () => {
@@ -33,6 +34,16 @@ describe('the list of nodes', () => {
     expect(shown({ text: ' GPU-1' })).toEqual(['gpu-10'])
     expect(shown({ text: '10.1.' })).toEqual(['cpu-1'])
     expect(shown({ text: 'nowhere' })).toEqual([])
+  })
+  it('has only nodes with jobs of this virtual cluster, and its own', () => {
+    expect(shown({ vc: 'red' })).toEqual(['gpu-2', 'gpu-10'])
+    expect(shown({ vc: 'blue' })).toEqual(['gpu-2'])
+    expect(shown({ vc: 'green' })).toEqual([])
+  })
+  it('has what is known of the use of each', () => {
+    const use = { gpuUsed: 3, gpuAvailable: 1, gpuTotal: 4, virtualCluster: 'red', jobs: [job('a~b')] }
+    expect(nodeLine({ name: 'n' }, use)).toEqual({ node: { name: 'n' }, gpuUsed: 3, busy: null, jobs: [job('a~b')], owner: 'red' })
+    expect(nodeLine({ name: 'n' }, undefined)).toEqual({ node: { name: 'n' }, gpuUsed: 0, busy: null, jobs: [], owner: '' })
   })
   it('takes its order from the address', () => {
     expect(nodeOrderOf('-busy')).toEqual({ by: 'busy', isDown: true })

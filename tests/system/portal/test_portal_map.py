@@ -1,6 +1,7 @@
-"""The map of cells in a real browser: racks, nodes, and switches inside them, on the fake engine.
+"""The cluster in a real browser, on the fake engine: the map of cells with racks, nodes and switches, and a server without cells.
 
-Covers: web/src/pages/cluster/map.tsx, web/src/pages/cluster/shares.tsx, web/src/lib/map-steps.ts, web/src/lib/cells.ts
+Covers: web/src/pages/cluster/map.tsx, web/src/pages/cluster/shares.tsx, web/src/lib/map-steps.ts, web/src/lib/cells.ts,
+web/src/pages/cluster/nodes.tsx
 
 usage: test_portal_map.py [ARGUMENT…]    further arguments are Playwright's
 
@@ -32,18 +33,28 @@ scheduling: {{policy: hived, cellsFile: {cells}}}
 """
 
 
+PLAIN = """\
+engine: {kind: fake, fake: {nodes: 3, cpu: 64, memoryMB: 65536, gpus: 16, runMilliseconds: 86400000}}
+scheduling: {policy: spread}
+"""
+
+
+def run(config, spec, **environment):
+    world = World()
+    cells = world.folder / "cells.yaml"
+    cells.write_text(CELLS)
+    (world.folder / "skepd.yaml").write_text(config.format(cells=cells) if config is CONFIG else config)
+    with world:
+        return playwright(world, spec, *sys.argv[1:], **environment)
+
+
 def main():
     reason = why_not(needs_containers=False)
     if reason:
         print(f"skip: {reason}")
         return SKIP
     packages_install()
-    world = World()
-    cells = world.folder / "cells.yaml"
-    cells.write_text(CELLS)
-    (world.folder / "skepd.yaml").write_text(CONFIG.format(cells=cells))
-    with world:
-        return playwright(world, "map.spec.ts", *sys.argv[1:], PORTAL_MAP="1")
+    return run(CONFIG, "map.spec.ts", PORTAL_MAP="1") or run(PLAIN, "plain.spec.ts", PORTAL_PLAIN="1")
 
 
 if __name__ == "__main__":

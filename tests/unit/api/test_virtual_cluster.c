@@ -28,7 +28,8 @@ static void test_virtual_clusters(void **state)
     assert_body(world, "InvalidParametersError");
     assert_int_equal(world_get(world, "/api/v2/virtual-clusters?nodes", alice), 200);
     assert_body(world, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4,"
-                       "\"virtualCluster\":\"default\"}}");
+                       "\"virtualCluster\":\"default\",\"jobs\":[{\"name\":\"alice~gang\","
+                       "\"virtualCluster\":\"default\",\"taskCount\":2}]}}");
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types", alice), 200);
     assert_body(world, "\"gpu\":1");
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types?vc=default", alice), 200);
@@ -85,10 +86,36 @@ static void test_virtual_clusters(void **state)
     assert_int_equal(world_get(plain, "/api/v2/virtual-clusters", alice), 200);
     assert_body(plain, "\"resourcesUsed\":{\"cpu\":2,\"memory\":200,\"gpu\":0");
     assert_int_equal(world_get(plain, "/api/v2/virtual-clusters?nodes", alice), 200);
-    assert_body(plain, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4}}");
+    assert_body(plain, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4,"
+                       "\"jobs\":[{\"name\":\"alice~pair\",\"virtualCluster\":\"default\","
+                       "\"taskCount\":2}]}}");
+    world_run(plain, world_submit(plain, alice, "solo", 1));
+    assert_int_equal(world_get(plain, "/api/v2/virtual-clusters?nodes&cursor=", alice), 200);
+    assert_body(plain, "\"jobs\":[{\"name\":\"alice~pair\",\"virtualCluster\":\"default\","
+                       "\"taskCount\":2},{\"name\":\"alice~solo\","
+                       "\"virtualCluster\":\"default\",\"taskCount\":1}]");
+}
+
+/* A copy of the cluster is a little older than the jobs that the store knows. */
+static void test_job_deleted_since(void **state)
+{
+    struct world *plain = *state;
+    const char *alice = world_login(plain, "alice");
+    struct job_id pair = world_submit(plain, alice, "pair", 2);
+    world_run(plain, pair);
+    assert_int_equal(world_get(plain, "/api/v2/virtual-clusters?nodes", alice), 200);
+    assert_body(plain, "\"jobs\":[{\"name\":\"alice~pair\"");
+    struct record gone = {.kind = RECORD_JOB_DELETED, .deleted = pair};
+    struct output output = {.records = {&gone, 1, 1}};
+    struct store_batch batch = {.output = &output};
+    struct err err;
+    assert_int_equal(store_commit(plain->store, &batch, &err), 0);
+    assert_int_equal(world_get(plain, "/api/v2/virtual-clusters?nodes", alice), 200);
+    assert_body(plain, "\"jobs\":[]");
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_virtual_clusters, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_job_deleted_since, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -160,7 +160,8 @@ async function errorOf(reply: Response): Promise<ApiError> {
   const text = await reply.text()
   const retryS = Number(reply.headers.get('Retry-After')) || 0
   try {
-    const error = JSON.parse(text) as Schema['Error']
+    const error = JSON.parse(text) as Schema['Error'] | string
+    if (typeof error === 'string') return new ApiError(reply.status, 'UnknownError', error, [], retryS) // as HiveD's paths have them
     return new ApiError(reply.status, error.code, error.message, error.problems, retryS)
   } catch {
     return new ApiError(reply.status, 'UnknownError', text.trim() || `HTTP ${reply.status}`, [], retryS)

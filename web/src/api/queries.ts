@@ -140,6 +140,7 @@ export interface NodeUse {
   gpuAvailable: number
   gpuTotal: number
   virtualCluster?: string // that alone has guarantees there
+  jobs?: Schema['NodeJob'][] // with tasks there, under every policy
 }
 
 export const nodeUseQuery = queryOptions({
@@ -305,15 +306,28 @@ export const partsQuery = queryOptions({
   refetchInterval: pollMs,
 })
 
+interface Cells {
+  cells: Cell[]
+  groups: CellGroup[]
+  refusal: string // why there are none: the server places jobs without cells; ""
+}
+
+/** That there are no cells is an answer, after which nobody asks again: the policy changes with the server's configuration alone. */
 export const cellsQuery = queryOptions({
   queryKey: ['cells'],
-  queryFn: async ({ signal }) => {
-    const [cells, groups] = await Promise.all([
-      get<Cell[]>('/v1/inspect/clusterstatus/physicalcluster', signal),
-      get<{ items: CellGroup[] | null }>('/v1/inspect/affinitygroups', signal),
-    ])
-    return { cells, groups: groups.items ?? [] }
+  queryFn: async ({ signal }): Promise<Cells> => {
+    try {
+      const [cells, groups] = await Promise.all([
+        get<Cell[]>('/v1/inspect/clusterstatus/physicalcluster', signal),
+        get<{ items: CellGroup[] | null }>('/v1/inspect/affinitygroups', signal),
+      ])
+      return { cells, groups: groups.items ?? [], refusal: '' }
+    } catch (failure) {
+      if (failure instanceof ApiError && failure.status === 400) return { cells: [], groups: [], refusal: failure.message }
+      throw failure
+    }
   },
+  enabled: (query) => !query.state.data?.refusal,
   refetchInterval: pollMs,
   retry: false,
 })

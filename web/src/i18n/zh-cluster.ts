@@ -17,6 +17,7 @@ const cluster: Record<string, string> = {
   'yours': '您可用',
   '{n} used opportunistically': '机会性使用 {n} 个',
   '{shown} of {n} node has cells of {vc}|{shown} of {n} nodes have cells of {vc}': '{n} 个节点中有 {shown} 个含 {vc} 的单元',
+  '{n} task|{n} tasks': '{n} 个任务',
   '{used} of {total} used': '已使用 {used} / {total}',
   '{vc} has no cell of this type now': '{vc} 目前没有此类单元',
 }

@@ -1,5 +1,6 @@
 // Which nodes a list shows, and in which order.
-import type { ClusterNode } from '../api/client'
+import type { ClusterNode, Schema } from '../api/client'
+import type { NodeUse } from '../api/queries'
 
 export const NODE_ORDERS = ['name', 'state', 'gpu', 'busy', 'cpu', 'memory', 'jobs', 'remarks'] as const
 export type NodeOrder = (typeof NODE_ORDERS)[number]
@@ -8,12 +9,14 @@ export interface NodeLine {
   node: ClusterNode
   gpuUsed: number
   busy: number | null // percent of its GPUs; null: nothing has sampled them
-  jobs: string[]
+  jobs: Schema['NodeJob'][]
+  owner: string // the virtual cluster that alone has guarantees there
 }
 
 export interface NodeFilter {
   text: string // of the name or the address
   order: string // a NodeOrder; with "-" before it downwards
+  vc: string // "" or: nodes with jobs of this virtual cluster, or its own
 }
 
 const STATES = ['READY', 'CORDONED', 'UNHEALTHY', 'LOST'] // the worst last
@@ -23,6 +26,9 @@ export function busyOfNode(node: ClusterNode): number | null {
   const sampled = (node.gpus ?? []).flatMap(({ utilizationPercent: percent }) => (percent === null || percent === undefined ? [] : [percent]))
   return sampled.length ? Math.round(sampled.reduce((sum, percent) => sum + percent, 0) / sampled.length) : null
 }
+
+/** A node with what is known of its use. */
+export const nodeLine = (node: ClusterNode, use: NodeUse | undefined): NodeLine => ({ node, gpuUsed: use?.gpuUsed ?? 0, busy: busyOfNode(node), jobs: use?.jobs ?? [], owner: use?.virtualCluster ?? '' })
 
 const remarkOf = ({ cordonedBy, cordonReason, reason, blame, avoidedUntil }: ClusterNode) =>
   [cordonedBy, cordonReason, reason, (blame ?? 0) >= 0.5 ? String(blame) : '', avoidedUntil ? String(avoidedUntil) : ''].filter(Boolean).join(' ')
@@ -67,7 +73,9 @@ export function nodesShown(lines: NodeLine[], filter: NodeFilter): NodeLine[] {
     if (left === null || right === null) return Number(left === null) - Number(right === null)
     return sign * (typeof left === 'number' && typeof right === 'number' ? left - right : names.compare(String(left), String(right)))
   }
+  const { vc } = filter
   return lines
+    .filter(({ jobs, owner }) => !vc || owner === vc || jobs.some((job) => job.virtualCluster === vc))
     .filter(({ node }) => !part || [node.name, node.address].some((text) => text?.toLowerCase().includes(part)))
     .sort((a, b) => compare(a, b) || names.compare(a.node.name ?? '', b.node.name ?? ''))
 }

@@ -296,10 +296,11 @@ export function CellMap() {
   const lamps = useMemo(() => new Map(nodes?.data.map((node) => [node.name ?? '', lampOf(node)])), [nodes])
   const onMark = useMemo(() => (key: string) => change({ mark: key }), [change])
   const onClear = useMemo(() => () => change({ vc: null }), [change])
-  if (error)
+  if (error) return <ErrorNote error={error} />
+  if (data?.refusal)
     return (
       <div className="note">
-        {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{error.message}</span>
+        {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{data.refusal}</span>
       </div>
     )
   if (!data || (!nodes && !nodesError) || (!types && !typesError)) return <Loading />

@@ -3,11 +3,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState, type ReactNode } from 'react'
 import { nodeCordon, nodeDrain, nodePardon, nodeUncordon } from '../../api/actions'
 import { sessionGet, type ClusterNode } from '../../api/client'
-import { cellsQuery, nodesQuery, nodeTasksQuery, nodeUseQuery } from '../../api/queries'
+import { nodesQuery, nodeTasksQuery, nodeUseQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { jobOfGroup, type CellGroup } from '../../lib/cells'
 import { mebibytes } from '../../lib/format'
-import { busyOfNode, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
+import { nodeLine, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
 import { Link, queryText, useSearch } from '../../router'
 import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 
@@ -26,32 +25,18 @@ export function NodeState({ node }: { node: ClusterNode }) {
   )
 }
 
-/** With a virtual cluster its jobs alone. */
-function jobsByNode(groups: CellGroup[], vc: string) {
-  const found = new Map<string, Set<string>>()
-  for (const group of groups.filter(({ status }) => !vc || status.vc === vc))
-    for (const node of Object.keys(group.status.physicalPlacement ?? {})) {
-      const jobs = found.get(node) ?? new Set()
-      found.set(node, jobs.add(jobOfGroup(group.metadata.name)))
-    }
-  return found
-}
-
 export function Nodes() {
   const { data, error } = useQuery(nodesQuery)
   const { data: use } = useQuery(nodeUseQuery)
-  const { data: cells } = useQuery(cellsQuery)
   const [closing, setClosing] = useState<ClusterNode | null>(null)
   const [search, change] = useSearch()
   const vc = search.get('vc') ?? ''
-  const jobs = useMemo(() => jobsByNode(cells?.groups ?? [], vc), [cells, vc])
   const text = search.get('q') ?? ''
   const order = search.get('order') ?? ''
   const lines = useMemo(() => {
-    const all = (data?.data ?? []).map((node) => ({ node, gpuUsed: use?.[node.name ?? '']?.gpuUsed ?? 0, busy: busyOfNode(node), jobs: [...(jobs.get(node.name ?? '') ?? [])] }))
-    const own = vc ? all.filter(({ node, jobs: there }) => there.length > 0 || use?.[node.name ?? '']?.virtualCluster === vc) : all
-    return nodesShown(own, { text, order })
-  }, [data, use, jobs, vc, text, order])
+    const all = (data?.data ?? []).map((node) => nodeLine(node, use?.[node.name ?? '']))
+    return nodesShown(all, { text, order, vc })
+  }, [data, use, vc, text, order])
   const isAdmin = sessionGet()?.admin ?? false
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
@@ -131,9 +116,9 @@ function NodeRow({ line, address, children }: { line: NodeLine; address: string;
       <td>{node.cpu}</td>
       <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
       <td>
-        {jobs.slice(0, 6).map((job) => (
-          <div key={job} className="line">
-            <Link href={`/jobs/${job}`}>{job}</Link>
+        {jobs.slice(0, 6).map(({ name, taskCount }) => (
+          <div key={name} className="line">
+            <Link href={`/jobs/${name}`}>{name}</Link> {taskCount > 1 && <span className="quiet small">{t('{n} task|{n} tasks', { n: taskCount })}</span>}
           </div>
         ))}
         {jobs.length > 6 && <div className="quiet small">{t('and {n} more', { n: jobs.length - 6 })}</div>}

@@ -1,0 +1,36 @@
+// A server that places jobs without cells. Only where the test has one (tests/system/portal/test_portal_map.py).
+import { expect, jobFile, running, signIn, submit, test } from './portal'
+import { settled } from './stage'
+
+test.describe('a server without cells', () => {
+  test.skip(!process.env['PORTAL_PLAIN'], 'there is none')
+
+  test('tells which jobs run on which nodes, and is not asked for cells again and again', async ({ page }) => {
+    const refused: string[] = []
+    page.on('response', (reply) => {
+      if (reply.status() >= 400) refused.push(new URL(reply.url()).pathname)
+    })
+    await signIn(page)
+    await submit(page, jobFile('spreads', ['sleep 1000']).replace('instances: 1', 'instances: 6'))
+    await running(page, 'admin~spreads')
+    await page.goto('/cluster?tab=nodes')
+    for (const name of ['fake0', 'fake1', 'fake2']) {
+      const row = page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+      await expect(row).toContainText('admin~spreads 2 tasks')
+    }
+    await page.goto('/cluster')
+    await expect(page.getByText('This server places jobs without cells')).toContainText('scheduling.policy')
+    refused.length = 0
+    for (const path of ['/', '/cluster', '/cluster?tab=nodes']) {
+      await page.goto(path)
+      await settled(page)
+      for (const again of ['first', 'second']) {
+        const isRead = page.waitForResponse((reply) => reply.url().includes('/api/v2/nodes'), { timeout: 60_000 })
+        await submit(page, jobFile(`${again}-${Date.now()}`, ['true'])) // a change, after which lists are read again
+        await isRead
+      }
+      expect(refused.filter((one) => one.startsWith('/v1/inspect')).length).toBeLessThanOrEqual(2) // the page has asked once
+      refused.length = 0
+    }
+  })
+})
