@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { fill } from '../src/i18n/i18n'
+import { fill, languageOf } from '../src/i18n/i18n'
 import zh from '../src/i18n/zh'
 import { KEYS } from '../src/lib/keys'
 import { textsOf } from './texts'
@@ -26,6 +26,16 @@ describe('catalogues', () => {
   })
   it('fill in what the text fills in', () => {
     for (const [text, other] of Object.entries(zh)) expect(places(other), text).toEqual(places(text))
+  })
+})
+
+describe('the language that is guessed', () => {
+  it('is the first of those that the portal has', () => {
+    expect(languageOf(['en-US', 'zh-CN'])).toBe('en')
+    expect(languageOf(['fr', 'zh-TW', 'en'])).toBe('zh-CN')
+    expect(languageOf(['ZH'])).toBe('zh-CN')
+    expect(languageOf(['fr', 'zhx'])).toBe('en')
+    expect(languageOf([])).toBe('en')
   })
 })
 

@@ -20,7 +20,13 @@ export const languageGet = () => language
 export function languagePreferred(): Language {
   const stored = localStorage.getItem(KEY)
   if (stored === 'en' || stored === 'zh-CN') return stored
-  return navigator.languages.some((name) => name.toLowerCase().startsWith('zh')) ? 'zh-CN' : 'en'
+  return languageOf(navigator.languages)
+}
+
+/** The first of those that somebody reads, in their order, which the portal has; else English. */
+export function languageOf(names: readonly string[]): Language {
+  const first = names.map((name) => name.toLowerCase().split('-')[0]).find((name) => name === 'en' || name === 'zh')
+  return first === 'zh' ? 'zh-CN' : 'en'
 }
 
 export async function languageSet(next: Language, remember = true) {
