@@ -3,6 +3,7 @@
 #include "api/etag.h"
 #include "api/fields.h"
 #include "api/http_watch.h"
+#include "api/portal.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
@@ -178,6 +179,8 @@ static bool app_begin(void *context, struct exchange *exchange)
         route_find(ROUTES, ROUTE_COUNT, exchange, &match);
         if (!match.route && !match.is_path_known)
             route_find(PORTAL_ROUTES, PORTAL_ROUTE_COUNT, exchange, &match);
+        if (!match.route && !match.is_path_known)
+            match.route = portal_missing_page(call->api, exchange);
         call->route = match.route;
         memcpy(call->parameters, match.parameters, sizeof match.parameters);
         code = call_check(call, &match);

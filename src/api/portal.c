@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 static int handle_portal(struct call *call);
+static int handle_missing_page(struct call *call);
 
 /* Paths of pages, and those of OpenPAI's portal, which the page knows: links to them stand in mails
  * and notes. */
@@ -18,15 +19,12 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/jobs/*job", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/submit", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/cluster", ACCESS_ANYONE, handle_portal, false},
-    {HTTP_GET, "/cluster/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/admin", ACCESS_ANYONE, handle_portal, false},
-    {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/storages", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/storages/*storage", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/templates", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/transfer", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
-    {HTTP_GET, "/help", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/design", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/index.html", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/home.html", ACCESS_ANYONE, handle_portal, false},
@@ -51,6 +49,9 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/user-profile.html", ACCESS_ANYONE, handle_portal, false},
 };
 const size_t PORTAL_ROUTE_COUNT = COUNT_OF(PORTAL_ROUTES);
+
+static const struct route missing_page = {HTTP_GET, "/*page", ACCESS_ANYONE, handle_missing_page,
+                                          false};
 
 /* No script or style but our files, nobody's frame, no text that becomes code; frames only where
  * there are plugins. */
@@ -145,4 +146,23 @@ static int handle_portal(struct call *call)
 {
     return portal_reply(call,
                         call->api->config.plugins.count ? POLICY "; frame-src 'self'" : POLICY);
+}
+
+/* The page says by itself that there is none of this path. */
+static int handle_missing_page(struct call *call)
+{
+    const int code = handle_portal(call);
+    if (!code && call->exchange->reply.status == 200)
+        call->exchange->reply.status = 404;
+    return code;
+}
+
+const struct route *portal_missing_page(const struct api *api, const struct exchange *exchange)
+{
+    const struct text first =
+        exchange->segment_count > 0 ? exchange->segments[0] : (struct text){0};
+    const bool is_api = text_is(first, "api") || text_is(first, "v1") || text_is(first, "v2");
+    if (exchange->method != HTTP_GET || is_api || !list_has(exchange->accept, "text/html"))
+        return NULL;
+    return api->config.portal_folder || portal_is_built_in() ? &missing_page : NULL;
 }

@@ -59,6 +59,46 @@ static void pages_are_served_from_a_folder(void **state)
     exchange_release(&exchange);
 }
 
+static int open_in_browser(struct world *world, struct exchange *exchange, const char *target)
+{
+    struct http_app app = api_app(&world->api);
+    exchange_init(exchange);
+    exchange->method = HTTP_GET;
+    exchange->target = text_of(target);
+    exchange->accept = TEXT("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+    if (app.begin(app.context, exchange))
+        app.handle(app.context, exchange);
+    app.end(app.context, exchange);
+    return exchange->reply.status;
+}
+
+/* A person reads a page that says so; a program, and who looks at the API, reads JSON. */
+static void a_path_that_is_none_is_told_in_a_page(void **state)
+{
+    struct world *world = *state;
+    struct exchange exchange;
+    folder_put("index.html", "<!doctype html>");
+    world->api.config.portal_folder = in_folder("");
+    static const char *const none[] = {"/nothing", "/help", "/cluster/map", "/admin/users?tab=x"};
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        assert_int_equal(open_in_browser(world, &exchange, none[i]), 404);
+        assert_true(text_is(exchange.reply.fixed, "<!doctype html>"));
+        assert_non_null(strstr(header(&exchange, "Content-Security-Policy"), "script-src 'self'"));
+        exchange_release(&exchange);
+        assert_int_equal(ask(world, &exchange, none[i], NULL, NULL), 404);
+        assert_non_null(strstr(buf_cstr(&exchange.reply.body), "NoApiError"));
+        exchange_release(&exchange);
+    }
+    static const char *const apis[] = {"/api/v2/nothing", "/v1/inspect/nothing", "/v2/nothing"};
+    for (size_t i = 0; i < COUNT_OF(apis); i++) {
+        assert_int_equal(open_in_browser(world, &exchange, apis[i]), 404);
+        assert_null(exchange.reply.fixed.at);
+        exchange_release(&exchange);
+    }
+    assert_int_equal(open_in_browser(world, &exchange, "/jobs"), 200);
+    exchange_release(&exchange);
+}
+
 static void other_paths_stay_the_api(void **state)
 {
     struct world *world = *state;
@@ -118,6 +158,8 @@ static void what_the_browser_has_is_not_sent_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(pages_are_served_from_a_folder, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(a_path_that_is_none_is_told_in_a_page, world_setup,
+                                    world_teardown),
     cmocka_unit_test_setup_teardown(other_paths_stay_the_api, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(the_best_copy_is_sent, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(what_the_browser_has_is_not_sent_again, world_setup,
