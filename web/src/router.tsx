@@ -146,8 +146,11 @@ export function pathOfOldPortal(path: string, search: URLSearchParams, hash = ''
     case '/cluster-view/services.html':
       return '/admin?tab=services'
     case '/cluster-view/hardware.html':
-    case '/cluster-view/hardware/detail.html':
       return '/cluster?tab=nodes'
+    case '/cluster-view/hardware/detail.html': {
+      const node = (search.get('instance') ?? '').replace(/:\d+$/, '') // with the port of its exporter
+      return `/cluster?tab=nodes${node && `&node=${encodeURIComponent(node)}`}`
+    }
     case '/dashboard.html':
     case '/cluster-view/k8s.html':
       return '/cluster'

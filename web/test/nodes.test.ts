@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ClusterNode } from '../src/api/client'
-import { busyOfNode, nodeLine, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
+import { busyOfNode, nodeLine, nodeOf, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
 
 const line = (node: ClusterNode, more: Partial<NodeLine> = {}): NodeLine => ({ node, gpuUsed: 0, busy: null, jobs: [], owner: '', ...more })
 const job = (name: string, virtualCluster = 'red') => ({ name, virtualCluster, taskCount: 1 })
@@ -44,6 +44,12 @@ describe('the list of nodes', () => {
     const use = { gpuUsed: 3, gpuAvailable: 1, gpuTotal: 4, virtualCluster: 'red', jobs: [job('a~b')] }
     expect(nodeLine({ name: 'n' }, use)).toEqual({ node: { name: 'n' }, gpuUsed: 3, busy: null, jobs: [job('a~b')], owner: 'red' })
     expect(nodeLine({ name: 'n' }, undefined)).toEqual({ node: { name: 'n' }, gpuUsed: 0, busy: null, jobs: [], owner: '' })
+  })
+  it('has a node under its name and its address', () => {
+    const nodes = lines.map(({ node }) => node)
+    expect(nodeOf(nodes, 'gpu-2')).toBe('gpu-2')
+    expect(nodeOf(nodes, '10.0.0.10')).toBe('gpu-10')
+    expect(nodeOf(nodes, 'gpu-3')).toBe('gpu-3')
   })
   it('takes its order from the address', () => {
     expect(nodeOrderOf('-busy')).toEqual({ by: 'busy', isDown: true })

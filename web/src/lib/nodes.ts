@@ -30,6 +30,9 @@ export function busyOfNode(node: ClusterNode): number | null {
 /** A node with what is known of its use. */
 export const nodeLine = (node: ClusterNode, use: NodeUse | undefined): NodeLine => ({ node, gpuUsed: use?.gpuUsed ?? 0, busy: busyOfNode(node), jobs: use?.jobs ?? [], owner: use?.virtualCluster ?? '' })
 
+/** The name of the node that is called so, or has this address; else what was given. */
+export const nodeOf = (nodes: ClusterNode[], given: string): string => (nodes.find(({ name }) => name === given) ?? nodes.find(({ address }) => address === given))?.name ?? given
+
 const remarkOf = ({ cordonedBy, cordonReason, reason, blame, avoidedUntil }: ClusterNode) =>
   [cordonedBy, cordonReason, reason, (blame ?? 0) >= 0.5 ? String(blame) : '', avoidedUntil ? String(avoidedUntil) : ''].filter(Boolean).join(' ')
 

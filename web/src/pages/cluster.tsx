@@ -1,10 +1,11 @@
 // The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { enc, nameOf } from '../api/client'
-import { clustersQuery, jobPageQuery, jobQuery, pollMs } from '../api/queries'
+import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
 import { mebibytes } from '../lib/format'
+import { nodeOf } from '../lib/nodes'
 import { Link, useSearch } from '../router'
 import '../style/cluster.css'
 import { AskAccess } from '../ui/ask-access'
@@ -136,6 +137,24 @@ function Quotas() {
   )
 }
 
+/** `given`: the node's name, or its address, by which OpenPAI's portal knew machines. */
+function UseOfNode({ given, closed }: { given: string; closed: string }) {
+  const { data, error } = useQuery(nodesQuery)
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
+  const node = nodeOf(data.data, given)
+  return (
+    <section className="card" aria-label={t('Use of {node}', { node })}>
+      <div className="card-head">
+        <h2>{t('Use of {node}', { node })}</h2>
+        <Link className="push small" href={closed}>
+          {t('Close')}
+        </Link>
+      </div>
+      <UseOverTime path={`/api/v2/nodes/${enc(node)}/use`} isLive />
+    </section>
+  )
+}
+
 /** Which virtual cluster every view of the cluster is about; "": all of them. */
 function ClusterChoice({ vc, onChange }: { vc: string; onChange: (vc: string) => void }) {
   const { data } = useQuery(clustersQuery)
@@ -188,17 +207,7 @@ export default function Cluster() {
       />
       <ClusterChoice vc={vc} onChange={(next) => change({ vc: next })} />
       {tab === 'map' && <CellMap />}
-      {tab === 'nodes' && node && (
-        <section className="card" aria-label={t('Use of {node}', { node })}>
-          <div className="card-head">
-            <h2>{t('Use of {node}', { node })}</h2>
-            <Link className="push small" href={nodeAddress(search, null)}>
-              {t('Close')}
-            </Link>
-          </div>
-          <UseOverTime path={`/api/v2/nodes/${enc(node)}/use`} isLive />
-        </section>
-      )}
+      {tab === 'nodes' && node && <UseOfNode given={node} closed={nodeAddress(search, null)} />}
       {tab === 'nodes' && <Nodes />}
       {tab === 'queue' && <Queue />}
       {tab === 'quotas' && <Quotas />}
