@@ -271,10 +271,12 @@ static bool is_word(struct text name, const char *others)
 
 int account_user_name(struct call *call, struct text name)
 {
-    if (is_word(name, "_.-"))
+    const bool is_folder = text_is(name, ".") || text_is(name, ".."); /* of another one, to paths */
+    if (is_word(name, "_.-") && !is_folder)
         return 0;
     return call_fail(call, ERR_INVALID, NULL, "username",
-                     "username must have 1..%d letters, digits, or _ . -", STORE_USER_NAME_MAX);
+                     "username must have 1..%d letters, digits, or _ . -, and not be . or ..",
+                     STORE_USER_NAME_MAX);
 }
 
 int account_group_name(struct call *call, struct text name)

@@ -1,4 +1,5 @@
 #include "signon/identity.h"
+#include <string.h>
 
 static bool is_of_name(char c)
 {
@@ -20,5 +21,5 @@ bool identity_name(struct text given, char name[IDENTITY_NAME_MAX + 1])
     for (size_t i = 0; i < length; i++)
         name[i] = (char)(is_of_name(given.at[i]) ? given.at[i] : '_');
     name[length] = '\0';
-    return true;
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }

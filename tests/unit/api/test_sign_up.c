@@ -33,6 +33,8 @@ static void test_asked_decided_and_signed_in(void **state)
     static const char *const wrong[] = {
         "{}",
         "{\"username\":\"ca rol\"" REST "}",
+        "{\"username\":\".\"" REST "}",
+        "{\"username\":\"..\"" REST "}",
         "{\"username\":\"carol\",\"password\":\"carol-password\"}",
         "{\"username\":\"carol\",\"password\":\"carol-password\",\"email\":\"\"}",
         "{\"username\":\"carol\",\"password\":\"carol-password\",\"email\":\"carol\"}",

@@ -17,6 +17,9 @@ static void names(void **state)
         {"Ana María", "Ana_Mar__a"},
         {"a/b\nc", "a_b_c"},
         {"@example.org", NULL},
+        {".", NULL},
+        {"..@example.org", NULL},
+        {"...", "..."},
         {"", NULL},
     };
     char name[IDENTITY_NAME_MAX + 1], text[IDENTITY_NAME_MAX + 1];
