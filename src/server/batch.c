@@ -111,7 +111,7 @@ static void batch_answer(struct server *server)
         if (mail->kind == MAIL_CHANGE)
             mail_answer(mail, &(struct service_answer){
                                   .code = mail->change.code,
-                                  .path = "",
+                                  .path = mail->change.code < 0 ? mail->change_err.path : "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
         else if (mail->reply.done && mail->kind != MAIL_SNAPSHOT && mail->kind != MAIL_TRIAL)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");

@@ -106,6 +106,30 @@ class Requests(unittest.TestCase):
         self.ok("user", "remove", "alice")
         self.assertEqual(self.requests(), [])
 
+    def test_the_name_of_a_removed_user(self):
+        """Its folders in storages would become another one's: somebody has to say so."""
+        self.world.stop()
+        self.config.write_text(self.config.read_text() + "auth: {signUp: request}\n")
+        self.world.start()
+        self.ok("user", "remove", "alice")
+        self.ok("request", "account", "alice", "--email", "new@example.org", "--password-stdin", user="carol", stdin=PASSWORD + "\n")
+        self.restart()
+        request = self.requests("--status", "open")[0]
+        self.assertEqual((request["nameTaken"], request["nameUsedBefore"]), (False, True))
+        self.assertIn("the name was used before", self.ok("request", "list"))
+        status, refused = self.world.json("PUT", f"/api/v2/requests/{request['id']}/status", {"status": "accepted"})
+        self.assertEqual((status, refused["code"]), (409, "UsedNameError"))
+        self.assertIn("there was a user alice before", self.world.skep("request", "accept", request["id"]).stderr)
+        self.ok("request", "accept", "--reuse-name", request["id"])
+        self.world.login("alice", PASSWORD)
+        # likewise of a user whom an administrator makes
+        self.ok("user", "remove", "alice")
+        status, refused = self.world.json("POST", "/api/v2/users", {"username": "alice", "password": PASSWORD})
+        self.assertEqual((status, refused["code"]), (409, "UsedNameError"))
+        self.ok("user", "add", "alice", "--no-password", "--reuse-name")
+        denied = self.world.skep("login", "--username", "alice", "--password-stdin", user="carol", stdin=PASSWORD + "\n")
+        self.assertIn("Password is incorrect", denied.stderr)
+
     def test_a_visitor_asks_for_an_account(self):
         self.assertIn("takes no requests for accounts", self.world.skep(*ASKS, user="carol", stdin=PASSWORD + "\n").stderr)
         self.assertEqual(self.world.json("GET", "/api/v2/authn/info", token=False)[1]["signUp"], "off")
