@@ -63,6 +63,38 @@ test('a visitor asks for an account by the keyboard, an administrator accepts, a
   await visitor.context().close()
 })
 
+test('the name of a removed user is given again only on purpose', async ({ page }) => {
+  await signIn(page)
+  await page.addInitScript({ path: axePath })
+  for (const username of ['frank', 'grace']) {
+    expect(await ask(page, 'POST', '/api/v2/users', { username, password: 'some-password', email: '' })).toBe(201)
+    expect(await ask(page, 'DELETE', `/api/v2/users/${username}`)).toBe(200)
+  }
+  const asked = await page.request.post('/api/v2/requests/account', { data: { username: 'frank', password: 'other-password', email: 'frank@example.org' } })
+  expect(asked.status()).toBe(202)
+  await page.goto('/admin?tab=requests')
+  const row = page.getByRole('row').filter({ hasText: 'frank' })
+  await expect(row).toContainText('A user of this name was removed')
+  await row.getByRole('button', { name: /^Accept/ }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Accept', exact: true }).click()
+  await expect(dialog).toBeVisible() // the box must be ticked
+  await dialog.getByLabel(/^Use the name again/).check()
+  expect(await barriers(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Accept', exact: true }).click()
+  await expect(page.getByText('The request of frank is accepted.')).toBeVisible()
+  // as for a user whom an administrator makes, once the server has said so
+  await page.goto('/admin?tab=users')
+  await page.getByRole('button', { name: 'New user' }).click()
+  await dialog.getByLabel('User name').fill('grace')
+  await expect(dialog.getByLabel(/^Use the name again/)).toHaveCount(0)
+  await dialog.getByRole('button', { name: 'Make the user' }).click()
+  await dialog.getByLabel(/^Use the name again/).check()
+  expect(await barriers(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Make the user' }).click()
+  await expect(page.getByText('grace is made.')).toBeVisible()
+})
+
 test('a user asks for a virtual cluster, withdraws, asks again, and sees the answer', async ({ page, browser }) => {
   await signIn(page)
   await ask(page, 'POST', '/api/v2/users', { username: 'eve', password: 'eve-password', email: 'eve@example.org' })

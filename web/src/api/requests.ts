@@ -40,5 +40,6 @@ const decide = (id: string, json: Schema['RequestDecision']) => call<Request>('P
 
 export const requestWithdraw = (id: string) => decide(id, { status: 'withdrawn' })
 export const requestRefuse = (id: string, reason: string) => decide(id, { status: 'refused', reason })
-/** `group` empty: to the user alone. */
-export const requestAccept = (id: string, group: string, reason: string) => decide(id, { status: 'accepted', ...(group ? { group } : {}), ...(reason ? { reason } : {}) })
+/** `group` empty: to the user alone. `reuseName`: of an account, though a removed user had the name. */
+export const requestAccept = (id: string, group: string, reason: string, reuseName = false) =>
+  decide(id, { status: 'accepted', ...(group ? { group } : {}), ...(reason ? { reason } : {}), ...(reuseName ? { reuseName } : {}) })

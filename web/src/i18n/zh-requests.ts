@@ -2,6 +2,7 @@
 const requests: Record<string, string> = {
   'A decision is never changed. What is decided is kept for 30 days, and so is a request for an account that nobody decides.': '决定之后不再更改。已决定的申请保留 30 天，无人决定的账号申请也是如此。',
   'A group besides “default”': '除 “default” 之外的用户组',
+  'A user of this name was removed: it may be somebody else who asks.': '曾有同名用户被删除：申请者可能是另一个人。',
   'Accept': '批准',
   'Accept the request of {name}: {wish}': '批准 {name} 的申请：{wish}',
   'Accept the request of {name}?': '批准 {name} 的申请？',
@@ -34,6 +35,7 @@ const requests: Record<string, string> = {
   'The request of {name} is refused.': '{name} 的申请已拒绝。',
   'The visitor is not told: write to {email} if you want to say why.': '访客不会收到通知：如需说明原因，请写信至 {email}。',
   'There is a user of this name: it can only be refused.': '该用户名已存在：只能拒绝。',
+  'Use the name again: what the removed user left in storages becomes this one’s': '再次使用该用户名：被删除用户留在存储中的内容将归新用户所有',
   'Users ask for virtual clusters on the page of the cluster. Visitors ask for accounts where the configuration allows it:': '用户在集群页面申请虚拟集群。配置允许时，访客可以申请账号：',
   'Waits for a decision': '等待决定',
   'Who': '申请者',

@@ -7,7 +7,7 @@ import { t } from '../../i18n/i18n'
 import { groupsFor } from '../../lib/requests'
 import { useSearch } from '../../router'
 import { RequestState } from '../../ui/request-state'
-import { Ago, Button, Confirm, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast } from '../../ui/ui'
+import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast } from '../../ui/ui'
 
 const wishOf = (request: Request) => (request.kind === 'account' ? t('an account') : t('virtual cluster {vc}', { vc: request.virtualCluster ?? '' }))
 
@@ -26,12 +26,13 @@ function AcceptDialog({ request, onClose }: DecisionProps) {
   const { data: groups, error } = useQuery(groupsQuery)
   const [chosen, setChosen] = useState<string | null>(null) // until somebody chooses: the first that fits
   const [answer, setAnswer] = useState('')
+  const [reuses, setReuses] = useState(false)
   const fresh = useFresh()
   const toast = useToast()
   const fitting = groupsFor(request, groups ?? [])
   const group = chosen ?? (request.kind === 'account' ? '' : (fitting[0] ?? ''))
   const confirm = async () => {
-    await requestAccept(request.id, group, answer.trim()).finally(() => void fresh())
+    await requestAccept(request.id, group, answer.trim(), reuses).finally(() => void fresh())
     toast(t('The request of {name} is accepted.', { name: request.username }))
   }
   return (
@@ -40,6 +41,11 @@ function AcceptDialog({ request, onClose }: DecisionProps) {
         <p>{t('{name} becomes a user with the password that was typed in, and the mail address {email}. Nobody has checked that address: accept whom you know.', { name: request.username, email: request.email ?? '' })}</p>
       ) : (
         <p>{t('{name} may use the virtual cluster {vc} at once.', { name: request.username, vc: request.virtualCluster ?? '' })}</p>
+      )}
+      {request.nameUsedBefore && (
+        <Check required checked={reuses} onChange={(event) => setReuses(event.target.checked)}>
+          {t('Use the name again: what the removed user left in storages becomes this one’s')}
+        </Check>
       )}
       {error && <ErrorNote error={error} />}
       {!groups && !error && <Loading />}
@@ -94,6 +100,7 @@ function Row({ request, onAccept, onRefuse }: { request: Request; onAccept: () =
       <td>
         {wish}
         {request.nameTaken && request.status === 'open' && <div className="small error">{t('There is a user of this name: it can only be refused.')}</div>}
+        {request.nameUsedBefore && request.status === 'open' && <div className="small error">{t('A user of this name was removed: it may be somebody else who asks.')}</div>}
       </td>
       <td className="nowrap">
         <Ago ms={request.askedTime} />

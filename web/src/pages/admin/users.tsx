@@ -64,7 +64,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
         if (password) toast(t('{user} is changed.', { user: username }))
         else if (hasGroups || Object.keys(fields).length) undo(t('{user} is changed.', { user: username }), back)
       } else {
-        await call('POST', '/api/v2/users', { json: { username, password, email: all.email, admin: all.admin, ...(all.admin ? {} : { virtualCluster: all.virtualCluster }), grouplist } })
+        await call('POST', '/api/v2/users', { json: { username, password, email: all.email, admin: all.admin, ...(all.admin ? {} : { virtualCluster: all.virtualCluster }), grouplist, ...(form.has('reuseName') ? { reuseName: true } : {}) } })
         toast(t('{user} is made.', { user: username }))
       }
       await queries.invalidateQueries({ queryKey: ['users'] })
@@ -94,6 +94,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
         <Check name="admin" defaultChecked={user?.admin ?? false}>
           {t('Administrator: may use all virtual clusters and see all')}
         </Check>
+        {error instanceof ApiError && error.code === 'UsedNameError' && <Check name="reuseName">{t('Use the name again: what the removed user left in storages becomes this one’s')}</Check>}
         {user && (
           <Check name="active" defaultChecked={user.active ?? true}>
             {t('May sign in')}
