@@ -48,6 +48,22 @@ static void one_user_is_shown(void **state)
     assert_non_null(strstr(answers.requests[0], "GET /api/v2/users/ann HTTP"));
 }
 
+/* Who has no password logs in by the provider; a used name is given again only on purpose. */
+static void a_user_without_a_password_is_made(void **state)
+{
+    (void)state;
+    struct answers answers = {
+        .items = {{"503 Service Unavailable", ""}, {"201 Created", "{}"}, {"200 OK", ""}},
+        .count = 3};
+    char printed[PRINTED_MAX];
+    assert_int_equal(answers_command(&answers, "user add ann --no-password --reuse-name", printed,
+                                     sizeof printed),
+                     0);
+    assert_non_null(strstr(answers.requests[1], "POST /api/v2/users HTTP"));
+    assert_string_equal(body_of(&answers, 1),
+                        "{\"username\":\"ann\",\"passwordHash\":\"\",\"reuseName\":true}");
+}
+
 static void options_of_a_group_are_sent(void **state)
 {
     (void)state;
@@ -121,6 +137,7 @@ static void wide_records_tell_of_the_change(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_user_without_a_password_is_made),
     cmocka_unit_test(one_group_is_shown),
     cmocka_unit_test(one_user_is_shown),
     cmocka_unit_test(options_of_a_group_are_sent),
