@@ -380,6 +380,37 @@ api:
         finally:
             self.restart("createUsers: true")
 
+    def test_a_visitor_does_not_keep_the_account(self):
+        """Who asks for the name of somebody whom the provider knows has the account until that one logs in."""
+        try:
+            self.restart("adoptUsers: true\nauth: {signUp: request}")
+            self.provider.control(people=PEOPLE | {"dora": {"name": "dora", "groups": [], "email": "dora@example.org"}})
+            words = {"username": "dora", "password": "visitors-password"}
+            asked = self.world.json("POST", "/api/v2/requests/account", words | {"email": "dora@example.net"}, token=False)
+            self.assertEqual(asked[0], 202, asked)
+            request = self.world.json("GET", "/api/v2/requests?status=open")[1]["data"][0]
+            self.assertEqual(self.world.json("PUT", f"/api/v2/requests/{request['id']}/status", {"status": "accepted"})[0], 200)
+            token = self.world.json("POST", "/api/v2/authn/basic/login", words, token=False)[1]["token"]
+            self.assertEqual(self.world.json("GET", "/api/v2/tokens/check", token=token)[0], 200)
+            self.assertEqual(self.login("dora")["user"], "dora")
+            self.assertEqual(self.world.json("GET", "/api/v2/tokens/check", token=token)[0], 401)
+            self.assertEqual(self.world.json("POST", "/api/v2/authn/basic/login", words, token=False)[0], 400)
+            self.assertEqual(self.info("dora")["email"], "dora@example.org")
+        finally:
+            self.restart("createUsers: true")
+
+    def test_the_name_of_a_removed_user(self):
+        self.provider.control(people=PEOPLE | {"fay": {"name": "fay", "groups": []}})
+        self.assertEqual(self.login("fay")["user"], "fay")
+        self.assertEqual(self.world.skep("user", "remove", "fay").returncode, 0)
+        self.assertEqual(self.login("fay")["user"], "fay")  # the same one is back
+        self.assertEqual(self.world.skep("user", "remove", "fay").returncode, 0)
+        self.provider.control(people=PEOPLE | {"fay2": {"name": "fay", "groups": []}})
+        self.fails("fay2", "another user fay here before")
+        done = self.world.skep("user", "add", "fay", "--no-password", "--reuse-name")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.login("fay2")["user"], "fay")
+
     def test_a_provider_without_a_place_for_claims(self):
         """Then it puts all that it knows into the token."""
         try:
