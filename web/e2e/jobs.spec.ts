@@ -1,4 +1,4 @@
-import { ADMIN, expect, IMAGE, jobFile, signIn, submit, tabTo, test, type } from './portal'
+import { ADMIN, axePath, expect, IMAGE, jobFile, signIn, submit, tabTo, test, type, violations } from './portal'
 
 const COUNT = 'i=0; while true; do i=$((i+1)); echo line $i; sleep 0.2; done'
 
@@ -201,6 +201,7 @@ test('what a failure leaves for debugging is shown, and can be let go as long as
 })
 
 test('many jobs are selected by range, all that are shown, and all that the filters find', async ({ page }) => {
+  await page.addInitScript({ path: axePath })
   await signIn(page)
   const prefix = `bulk${Date.now()}-`
   for (let i = 0; i < 6; i++) await submit(page, jobFile(`${prefix}${i}`, ['true']).replace('cpu: 1,', 'cpu: 100000,'))
@@ -231,6 +232,7 @@ test('many jobs are selected by range, all that are shown, and all that the filt
   await tabTo(page, all)
   await page.keyboard.press('Space')
   await expect(page.getByText('6 selected')).toBeVisible()
+  expect(await violations(page)).toEqual([])
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Stop 6 jobs?' })
   await dialog.getByRole('button', { name: 'Stop', exact: true }).click()

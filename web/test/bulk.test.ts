@@ -60,6 +60,10 @@ describe('one action for many jobs', () => {
     expect((await bulkTry('stop', names(300))).done.length).toBe(300)
     expect(asked.map(({ path }) => path)).toEqual(['/api/v2/bulk/jobs?dryRun=true'])
   })
+  it('is not taken for refused when nobody could be asked', async () => {
+    server([])
+    await expect(bulkTry('stop', names(2))).rejects.toThrow('the server does not answer')
+  })
   it('names the first of many failures', () => {
     const failed = names(12).map((name): [string, unknown] => [name, new Error('no')])
     expect(errorOfAll(failed).message).toMatch(/^ann~0: no; .*; ann~9: no; and 2 more$/)

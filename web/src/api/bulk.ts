@@ -38,6 +38,7 @@ async function chunksAsk(action: BulkAction, tag: string | undefined, names: str
         else outcome.failed.push([name, new Error(message ?? word)])
       }
     } catch (failure) {
+      if (isTrial) throw failure // that nothing is known of them is no refusal
       const error = failure instanceof Error ? failure : new Error(String(failure))
       outcome.failed.push(...names.slice(at).map((name): [string, Error] => [name, error]))
       break
@@ -50,5 +51,5 @@ async function chunksAsk(action: BulkAction, tag: string | undefined, names: str
 /** `tell` after each request: how many jobs have had their answer. */
 export const bulkDo = (action: BulkAction, names: string[], tag?: string, tell: (count: number) => void = () => undefined) => chunksAsk(action, tag, names, false, tell)
 
-/** Which of them the person may do it to; nothing is done. */
+/** Which of them it can be done to by this person; nothing is done. Throws when the server could not be asked. */
 export const bulkTry = (action: BulkAction, names: string[], tag?: string) => chunksAsk(action, tag, names, true, () => undefined)

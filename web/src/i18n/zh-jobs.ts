@@ -1,5 +1,6 @@
 // The list of jobs, in Simplified Chinese.
 const jobs: Record<string, string> = {
+  Selected: '已选',
   'Among the actions of the job you let it go before.': '您可以在作业的操作中提前释放。',
   'For how long is decided when the job ends.': '保留多久在作业结束时决定。',
   'Kept for debugging': '为调试保留',
@@ -13,7 +14,7 @@ const jobs: Record<string, string> = {
   '{n} of {m} jobs': '{m} 个作业中的 {n} 个',
   '{n} selected job has ended, and is left out.|{n} selected jobs have ended, and are left out.': '所选的 {n} 个作业已结束，不包括在内。',
   '{n} selected job has not ended, and is left out.|{n} selected jobs have not ended, and are left out.': '所选的 {n} 个作业尚未结束，不包括在内。',
-  '{n} selected job is not yours to change, and is left out.|{n} selected jobs are not yours to change, and are left out.': '所选的 {n} 个作业您无权更改，不包括在内。',
+  '{n} selected job is not yours to change or is gone, and is left out.|{n} selected jobs are not yours to change or are gone, and are left out.': '所选的 {n} 个作业您无权更改或已不存在，不包括在内。',
   'Begin again with the copy': '重新从副本开始',
   'Begin again with the template': '重新从模板开始',
   'The archived ones are found by their tag: no other tag can be asked for beside it.': '已归档的作业按其标签查找：不能同时查找其他标签。',

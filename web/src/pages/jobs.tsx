@@ -197,7 +197,8 @@ function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bul
         {names.length > 12 && <li>{t('and {n} more', { n: names.length - 12 })}</li>}
       </ul>
       {left > 0 && <p>{kind === 'stop' ? t('{n} selected job has ended, and is left out.|{n} selected jobs have ended, and are left out.', { n: left }) : t('{n} selected job has not ended, and is left out.|{n} selected jobs have not ended, and are left out.', { n: left })}</p>}
-      {refused.size > 0 && <p>{t('{n} selected job is not yours to change, and is left out.|{n} selected jobs are not yours to change, and are left out.', { n: refused.size })}</p>}
+      {refused.size > 0 && <p>{t('{n} selected job is not yours to change or is gone, and is left out.|{n} selected jobs are not yours to change or are gone, and are left out.', { n: refused.size })}</p>}
+      {trial.error && <ErrorNote error={trial.error} />}
       {told > 0 && told < names.length && (
         <label className="stack-tight">
           <span role="status">{t('{n} of {m} jobs', { n: told, m: names.length })}</span>

@@ -165,6 +165,7 @@ export function Head({ columns, isAll, isSome, onAll, ...rest }: HeadProps & Sel
           }}
           onChange={onAll}
         />
+        <span className="hidden-text">{t('Selected')}</span>
       </div>
       {[NAME(), ...columns].map((column) => (
         <HeadCell key={column.id} column={column} {...rest} />
