@@ -4,6 +4,7 @@ import { ADMIN, axePath, barriers, expect, jobFile, signIn, submit, test } from 
 import { ask } from './stage'
 
 const TABS = 50
+const SHORTEST_S = 60 // that the server gives a token
 
 /** How many streams the server serves now. */
 const streamsOf = async (page: Page) => {
@@ -101,6 +102,25 @@ test('a session that ends asks for the password, and leaves the page with what w
   // what was asked for is done, and once
   await expect(rowOf(page, 'half-typed')).toHaveCount(1)
   await expect(page).toHaveURL(/\/admin$/)
+})
+
+test('a token that expires while one writes asks for the password, and nothing that was written is lost', async ({ page }) => {
+  await page.route('**/api/v2/authn/basic/login', (route) => route.continue({ postData: JSON.stringify({ ...(route.request().postDataJSON() as object), expiration: SHORTEST_S }) }))
+  await signIn(page, ADMIN, '/submit')
+  await page.unroute('**/api/v2/authn/basic/login') // the next one is as long as usual
+  const name = page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })
+  const typed = `expired-${Date.now()}`
+  await name.fill(typed)
+  const again = page.getByRole('dialog', { name: 'Your session has ended' })
+  await expect(again).toBeHidden()
+  // nobody does anything: the page learns of it by itself
+  await expect(again).toBeVisible({ timeout: (SHORTEST_S + 60) * 1000 })
+  await again.getByLabel('Password').fill(ADMIN.password)
+  await page.keyboard.press('Enter')
+  await expect(again).toBeHidden()
+  await expect(name).toHaveValue(typed)
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await expect(page.getByRole('heading', { name: `admin~${typed}` })).toBeVisible()
 })
 
 test('a session that ends in one tab is renewed in all, and somebody else sees nothing of it', async ({ page, context }) => {
