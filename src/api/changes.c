@@ -108,7 +108,8 @@ static void node_line(struct changes_reader *reader, const struct store_news_ite
             continue;
         line_begin(reader, &json, item->number, "node");
         json_key(&json, "node");
-        view_node(&json, &nodes->items[i], (int64_t)time(NULL) * 1000, rows->gpus, rows->gpu_count);
+        view_node(&json, &nodes->items[i], (int64_t)time(NULL) * 1000, rows->gpus, rows->gpu_count,
+                  NULL);
         line_end(reader, &json);
         return;
     }

@@ -23,8 +23,11 @@ int handle_node_list(struct call *call)
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
-    for (size_t i = 0; i < nodes.count; i++)
-        view_node(&json, &nodes.items[i], now_ms, gpus, gpu_count);
+    for (size_t i = 0; i < nodes.count; i++) {
+        uint64_t use[USE_FIELDS];
+        bool has_use = service->use_last(service->context, nodes.items[i].facts.name, use);
+        view_node(&json, &nodes.items[i], now_ms, gpus, gpu_count, has_use ? use : NULL);
+    }
     page_end(&page, &json);
     return 0;
 }

@@ -203,6 +203,8 @@ struct service {
      * known. */
     int (*use)(void *context, struct job_id job, struct attempt_id attempt, const char *node,
                enum use_resolution resolution, struct use_points *points, struct err *err);
+    /* What a machine uses now: its latest sample. False: there is none, or it is a minute old. */
+    bool (*use_last)(void *context, const char *node, uint64_t values[USE_FIELDS]);
     /* As engine_ops.exec; ERR_UNAVAILABLE, ERR_UNSUPPORTED as above. */
     int (*exec)(void *context, uint8_t engine, struct attempt_id attempt,
                 const struct engine_exec_request *request, struct engine_exec **exec,

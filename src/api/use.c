@@ -1,5 +1,6 @@
 /* use.c — what the tasks of a job, and a machine, used over time. */
 #include "api/handlers.h"
+#include "api/view.h"
 #include "core/plan.h"
 #include "model/use_series.h"
 #include "spec/spec.h"
@@ -35,7 +36,7 @@ static bool is_thousandths(size_t field)
     return field == USE_CPU || field == USE_GPU || field == USE_GPU_POWER;
 }
 
-static void value_write(struct json_writer *json, size_t field, uint64_t value)
+void view_use_value(struct json_writer *json, size_t field, uint64_t value)
 {
     if (value == USE_UNKNOWN)
         json_null(json);
@@ -76,13 +77,13 @@ static void fields_write(struct json_writer *json, const struct use_points *poin
         json_key(json, USE_FIELD_NAMES[k]);
         json_object(json);
         json_key(json, "mean");
-        value_write(json, k, mean);
+        view_use_value(json, k, mean);
         json_key(json, "most");
-        value_write(json, k, most);
+        view_use_value(json, k, most);
         json_key(json, "points");
         json_array(json);
         for (size_t i = 0; i < points->count; i++)
-            value_write(json, k, points->values[i][k]);
+            view_use_value(json, k, points->values[i][k]);
         json_array_end(json);
         json_object_end(json);
     }

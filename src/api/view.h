@@ -67,9 +67,12 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
 /* One event of the job `name` of `user`. */
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
-/* `gpus`: of all nodes, by node; its own are picked out. now_ms: Unix time. */
+/* `gpus`: of all nodes, by node; its own are picked out. `use`: its latest sample, of USE_FIELDS
+ * values; NULL: none is told. now_ms: Unix time. */
 void view_node(struct json_writer *json, const struct node_record *node, int64_t now_ms,
-               const struct engine_gpu *gpus, size_t gpu_count);
+               const struct engine_gpu *gpus, size_t gpu_count, const uint64_t *use);
+/* Of a field of use_series.h; null when it is USE_UNKNOWN. */
+void view_use_value(struct json_writer *json, size_t field, uint64_t value);
 
 /* The exit code as the program gave it, before the rules; null when it never ran or runs. */
 void view_own_code(struct json_writer *json, const char *key, enum life_state state,

@@ -1,6 +1,7 @@
 #include "api/view.h"
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "model/use_series.h"
 #include <stdio.h>
 
 static bool has_exit(enum life_state state)
@@ -275,8 +276,22 @@ static size_t gpus_begin(const struct engine_gpu *gpus, size_t count, const char
     return low;
 }
 
+/* Of what nothing is known there is no field. */
+static void view_use(struct json_writer *json, const uint64_t *use)
+{
+    json_key(json, "use");
+    json_object(json);
+    for (size_t i = 0; i < USE_FIELDS; i++) {
+        if (use[i] == USE_UNKNOWN)
+            continue;
+        json_key(json, USE_FIELD_NAMES[i]);
+        view_use_value(json, i, use[i]);
+    }
+    json_object_end(json);
+}
+
 void view_node(struct json_writer *json, const struct node_record *node, int64_t now_ms,
-               const struct engine_gpu *gpus, size_t gpu_count)
+               const struct engine_gpu *gpus, size_t gpu_count, const uint64_t *use)
 {
     json_object(json);
     json_key_string(json, "name", node->facts.name);
@@ -311,6 +326,8 @@ void view_node(struct json_writer *json, const struct node_record *node, int64_t
          i < gpu_count && strcmp(gpus[i].node, node->facts.name) == 0; i++)
         view_gpu(json, &gpus[i]);
     json_array_end(json);
+    if (use)
+        view_use(json, use);
     json_object_end(json);
 }
 

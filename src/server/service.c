@@ -635,6 +635,13 @@ static int service_use(void *context, struct job_id job, struct attempt_id attem
     return use_watch_points(server->use_watch, &key, resolution, points, err);
 }
 
+static bool service_use_last(void *context, const char *node, uint64_t values[USE_FIELDS])
+{
+    struct server *server = context;
+    struct use_key key = {.node = node};
+    return use_watch_last(server->use_watch, &key, values);
+}
+
 static int service_exec(void *context, uint8_t number, struct attempt_id attempt,
                         const struct engine_exec_request *request, struct engine_exec **exec,
                         struct err *err)
@@ -823,6 +830,7 @@ void server_service_init(struct server *server)
         .log_time = service_log_time,
         .log_watch = service_log_watch,
         .use = service_use,
+        .use_last = service_use_last,
         .storages = server_storages,
         .storage = server_storage,
         .exec = service_exec,

@@ -31,6 +31,8 @@ struct watched {
     bool is_on_disk;
     struct engine_stats counters; /* of the last sample, if there was one */
     int64_t sampled_us;           /* monotonic; 0: never */
+    struct use_point last;        /* the latest sample, under the watcher's lock like … */
+    int64_t last_us;              /* … its time, monotonic; 0: none */
     struct {
         struct use_sample *items;
         size_t count, room;
@@ -330,6 +332,8 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     sample->step = (uint32_t)(now_ms / USE_STEP_MS);
     for (size_t i = 0; i < USE_FIELDS; i++)
         sample->point.codes[i] = use_code(values[i]);
+    one->last = sample->point;
+    one->last_us = now_us;
     pthread_mutex_unlock(&watch->watcher.lock);
 }
 
@@ -447,6 +451,18 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
     samples_add(series, samples, count);
     use_series_points(series, resolution, points);
     return 0;
+}
+
+bool use_watch_last(struct use_watch *watch, const struct use_key *key, uint64_t values[USE_FIELDS])
+{
+    pthread_mutex_lock(&watch->watcher.lock);
+    const struct watched *one = watched_of(watch, key);
+    const int64_t last_us = one ? one->last_us : 0;
+    const bool is_known = last_us && clock_monotonic_us() - last_us <= (int64_t)USE_LAST_MS * 1000;
+    for (size_t i = 0; is_known && i < USE_FIELDS; i++)
+        values[i] = use_value(one->last.codes[i]);
+    pthread_mutex_unlock(&watch->watcher.lock);
+    return is_known;
 }
 
 /* ---- the thread ---- */

@@ -13,6 +13,7 @@
 #include "core/output.h"
 #include "model/use_series.h"
 #include "server/use_files.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ enum {
     USE_SAVE_MS = 60 * 1000,    /* between two writes of a series */
     USE_SWEEP_MS = 3600 * 1000, /* between two counts of the space in use */
     USE_SAMPLES_MAX = 360,      /* of one series, in memory: an hour */
+    USE_LAST_MS = 60 * 1000,    /* so long the latest sample tells what is used now */
 };
 
 /* Borrows the server's engines and store. start: ERR_UNAVAILABLE when no thread can be made. */
@@ -41,6 +43,11 @@ void use_watch_free(struct use_watch *watch);
 /* What is known of an attempt or of a machine. ERR_NOT_FOUND: nothing. Any thread. */
 int use_watch_points(struct use_watch *watch, const struct use_key *key,
                      enum use_resolution resolution, struct use_points *points, struct err *err);
+
+/* The latest sample of an attempt or of a machine. False: there is none of the last USE_LAST_MS.
+ * Any thread. */
+bool use_watch_last(struct use_watch *watch, const struct use_key *key,
+                    uint64_t values[USE_FIELDS]);
 
 /* One round as the thread makes it, at a time of the machine's clock. For tests: without thread. */
 void use_watch_round(struct use_watch *watch, int64_t now_ms);

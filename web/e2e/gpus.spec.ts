@@ -73,6 +73,12 @@ test.describe('GPUs that are sampled', () => {
     await expect(meter(row, 'Test-V100-16GB')).toContainText('2 / 4')
     await expect(row).toContainText('30 %') // 90, 0, 30 and 0
     await expect(row.getByRole('link', { name: JOB })).toBeVisible()
+    // what the machine uses now: a rate is known from the second sample on
+    await expect(row).toContainText(/[KMG]?i?B\/s \/ /)
+    await page.getByRole('columnheader', { name: 'RAM in use' }).getByRole('button').click()
+    await expect(page).toHaveURL(/order=taken/)
+    await expect(page.getByRole('columnheader', { name: 'CPU load' })).toBeVisible()
+    expect(await barriers(page)).toEqual([])
 
     await page.goto('/cluster?tab=quotas')
     await expect(meter(page.getByRole('region', { name: 'default', exact: true }), 'Busy, of the GPUs its jobs hold')).toContainText('0.9 of 2')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ClusterNode } from '../src/api/client'
-import { busyOfNode, nodeLine, nodeOf, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
+import { busyOfNode, loadOf, nodeLine, nodeOf, nodeOrderOf, nodesShown, type NodeFilter, type NodeLine } from '../src/lib/nodes'
 
 const line = (node: ClusterNode, more: Partial<NodeLine> = {}): NodeLine => ({ node, gpuUsed: 0, busy: null, jobs: [], owner: '', ...more })
 const job = (name: string, virtualCluster = 'red') => ({ name, virtualCluster, taskCount: 1 })
@@ -29,6 +29,16 @@ describe('the list of nodes', () => {
     expect(shown({ order: '-gpu' })).toEqual(['gpu-10', 'gpu-2', 'cpu-1'])
     expect(shown({ order: 'busy' })).toEqual(['gpu-2', 'gpu-10', 'cpu-1'])
     expect(shown({ order: '-busy' })).toEqual(['gpu-10', 'gpu-2', 'cpu-1'])
+  })
+  it('is ordered by what nodes use now, where they are sampled', () => {
+    const nodes: ClusterNode[] = [
+      { name: 'a', cpu: 8, use: { cpu: 4, memory: 10, read: 5, written: 1, sent: 9 } },
+      { name: 'b', cpu: 64, use: { cpu: 8, memory: 30, written: 7, received: 1, sent: 2 } },
+      { name: 'c', cpu: 8 },
+    ]
+    const by = (order: string) => nodesShown(nodes.map((node) => line(node)), { text: '', order, vc: '' }).map(({ node }) => node.name).join('')
+    expect([by('load'), by('-load'), by('-taken'), by('disk'), by('-network')]).toEqual(['bac', 'abc', 'bac', 'abc', 'abc'])
+    expect(nodes.map(loadOf)).toEqual([50, 13, null])
   })
   it('has only nodes of this name or address', () => {
     expect(shown({ text: ' GPU-1' })).toEqual(['gpu-10'])

@@ -96,6 +96,14 @@ static void test_virtual_clusters(void **state)
                        "\"virtualCluster\":\"default\",\"taskCount\":1}]");
 }
 
+/* What nothing is known of is left out; thousandths are cores. */
+static void test_use_of_nodes(void **state)
+{
+    struct world *plain = *state;
+    assert_int_equal(world_get(plain, "/api/v2/nodes", world_login(plain, "alice")), 200);
+    assert_body(plain, "\"use\":{\"cpu\":0.5,\"memory\":501,\"read\":502,\"written\":503}}");
+}
+
 /* A copy of the cluster is a little older than the jobs that the store knows. */
 static void test_job_deleted_since(void **state)
 {
@@ -116,6 +124,7 @@ static void test_job_deleted_since(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_virtual_clusters, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_use_of_nodes, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_job_deleted_since, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

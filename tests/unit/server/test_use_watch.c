@@ -244,17 +244,24 @@ static void a_task_is_sampled_while_it_runs(void **state)
     struct task_record task = tasks_of(world, job).items[0];
     struct use_watch *watch = use_watch_new(world->server);
     struct record record = {.kind = RECORD_TASK, .task = task};
+    struct use_key key = {.job = job, .attempt = task.attempt};
+    uint64_t last[USE_FIELDS];
     use_watch_take(watch, &record, 1);
     assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
+    assert_false(use_watch_last(watch, &key, last));
     for (int64_t i = 0; i < 4; i++)
         use_watch_round(watch, NOON_MS + i * USE_STEP_MS);
     assert_int_equal(points_of(world, watch, task.attempt, job, points), 4);
     assert_true(points->values[0][USE_CPU] == USE_UNKNOWN);
     assert_int_equal(points->values[3][USE_MEMORY], 1 << 20);
     assert_true(points->values[3][USE_GPU] == USE_UNKNOWN);
+    assert_true(use_watch_last(watch, &key, last));
+    assert_memory_equal(last, points->values[3], sizeof last);
     /* another server goes on with what is on disk */
     use_watch_stop(watch);
     use_watch_round(watch, NOON_MS + 60 * 1000 + 4 * USE_STEP_MS); /* saves */
+    assert_true(use_watch_last(watch, &key, last));                /* what is on disk stays known */
+    assert_int_equal(last[USE_MEMORY], 1 << 20);
     use_watch_free(watch);
     watch = use_watch_new(world->server);
     assert_int_equal(points_of(world, watch, task.attempt, job, points), 11);
@@ -267,6 +274,7 @@ static void a_task_is_sampled_while_it_runs(void **state)
     use_watch_round(watch, NOON_MS + 21 * USE_STEP_MS);
     use_watch_round(watch, NOON_MS + 22 * USE_STEP_MS);
     assert_int_equal(points_of(world, watch, task.attempt, job, points), 21);
+    assert_false(use_watch_last(watch, &key, last));
     record = (struct record){.kind = RECORD_JOB_DELETED, .deleted = job};
     use_watch_take(watch, &record, 1);
     use_watch_round(watch, NOON_MS + 23 * USE_STEP_MS);

@@ -2,7 +2,7 @@
 import type { ClusterNode, Schema } from '../api/client'
 import type { NodeUse } from '../api/queries'
 
-export const NODE_ORDERS = ['name', 'state', 'gpu', 'busy', 'cpu', 'memory', 'jobs', 'remarks'] as const
+export const NODE_ORDERS = ['name', 'state', 'gpu', 'busy', 'cpu', 'load', 'memory', 'taken', 'disk', 'network', 'jobs', 'remarks'] as const
 export type NodeOrder = (typeof NODE_ORDERS)[number]
 
 export interface NodeLine {
@@ -33,6 +33,12 @@ export const nodeLine = (node: ClusterNode, use: NodeUse | undefined): NodeLine 
 /** The name of the node that is called so, or has this address; else what was given. */
 export const nodeOf = (nodes: ClusterNode[], given: string): string => (nodes.find(({ name }) => name === given) ?? nodes.find(({ address }) => address === given))?.name ?? given
 
+/** Of its processors, in percent, what everything on the node takes; null: not sampled. */
+export const loadOf = ({ cpu, use }: ClusterNode): number | null => (cpu && use?.cpu !== undefined ? Math.round((100 * use.cpu) / cpu) : null)
+
+/** Of what is known; null: nothing is. */
+const sumOf = (one: number | undefined, other: number | undefined): number | null => (one === undefined && other === undefined ? null : (one ?? 0) + (other ?? 0))
+
 const remarkOf = ({ cordonedBy, cordonReason, reason, blame, avoidedUntil }: ClusterNode) =>
   [cordonedBy, cordonReason, reason, (blame ?? 0) >= 0.5 ? String(blame) : '', avoidedUntil ? String(avoidedUntil) : ''].filter(Boolean).join(' ')
 
@@ -49,8 +55,16 @@ function valueOf({ node, gpuUsed, busy, jobs }: NodeLine, order: NodeOrder): str
       return busy
     case 'cpu':
       return node.cpu ?? null
+    case 'load':
+      return loadOf(node)
     case 'memory':
       return node.memoryMB ?? null
+    case 'taken':
+      return node.use?.memory ?? null
+    case 'disk':
+      return sumOf(node.use?.read, node.use?.written)
+    case 'network':
+      return sumOf(node.use?.received, node.use?.sent)
     case 'jobs':
       return jobs.length
     case 'remarks':

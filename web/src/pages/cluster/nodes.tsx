@@ -5,8 +5,8 @@ import { nodeCordon, nodeDrain, nodePardon, nodeUncordon } from '../../api/actio
 import { sessionGet, type ClusterNode } from '../../api/client'
 import { nodesQuery, nodeTasksQuery, nodeUseQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
-import { mebibytes } from '../../lib/format'
-import { nodeLine, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
+import { bytes, mebibytes } from '../../lib/format'
+import { loadOf, nodeLine, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
 import { Link, queryText, useSearch } from '../../router'
 import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 
@@ -40,6 +40,7 @@ export function Nodes() {
   const isAdmin = sessionGet()?.admin ?? false
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
+  const isSampled = data.data.some((node) => node.use)
   const { by, isDown } = nodeOrderOf(order)
   const sorted = (title: string, column: NodeOrder) => ({
     sort: title,
@@ -70,14 +71,16 @@ export function Nodes() {
             sorted(t('GPUs'), 'gpu'),
             sorted(t('Used now'), 'busy'),
             sorted(t('CPUs'), 'cpu'),
+            ...(isSampled ? [sorted(t('CPU load'), 'load')] : []),
             sorted(t('Memory'), 'memory'),
+            ...(isSampled ? [sorted(t('RAM in use'), 'taken'), sorted(t('Disk, read / written'), 'disk'), sorted(t('Network, in / out'), 'network')] : []),
             sorted(t('Jobs'), 'jobs'),
             sorted(t('Remarks'), 'remarks'),
             ...(isAdmin ? [{ hidden: t('Actions') }] : []),
           ]}
         >
           {lines.map((line) => (
-            <NodeRow key={line.node.name} line={line} address={nodeAddress(search, line.node)}>
+            <NodeRow key={line.node.name} line={line} isSampled={isSampled} address={nodeAddress(search, line.node)}>
               {isAdmin && (
                 <td>
                   <NodeActions node={line.node} onClose={() => setClosing(line.node)} />
@@ -100,8 +103,12 @@ export function nodeAddress(search: URLSearchParams, node: ClusterNode | null) {
   return `/cluster?${queryText(next)}`
 }
 
-function NodeRow({ line, address, children }: { line: NodeLine; address: string; children: ReactNode }) {
+const rate = (value: number | undefined) => (value === undefined ? '–' : `${bytes(value)}/s`)
+const rates = (one: number | undefined, other: number | undefined) => (one === undefined && other === undefined ? <span className="quiet">–</span> : `${rate(one)} / ${rate(other)}`)
+
+function NodeRow({ line, isSampled, address, children }: { line: NodeLine; isSampled: boolean; address: string; children: ReactNode }) {
   const { node, gpuUsed, busy, jobs } = line
+  const load = loadOf(node)
   return (
     <tr>
       <th scope="row" className="nowrap">
@@ -114,7 +121,15 @@ function NodeRow({ line, address, children }: { line: NodeLine; address: string;
       <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={gpuUsed} total={node.gpu} /> : <span className="quiet">–</span>}</td>
       <td>{busy === null ? <span className="quiet">–</span> : `${busy} %`}</td>
       <td>{node.cpu}</td>
+      {isSampled && <td>{load === null ? <span className="quiet">–</span> : `${load} %`}</td>}
       <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
+      {isSampled && (
+        <>
+          <td className="nowrap">{node.use?.memory === undefined ? <span className="quiet">–</span> : bytes(node.use.memory)}</td>
+          <td className="nowrap">{rates(node.use?.read, node.use?.written)}</td>
+          <td className="nowrap">{rates(node.use?.received, node.use?.sent)}</td>
+        </>
+      )}
       <td>
         {jobs.slice(0, 6).map(({ name, taskCount }) => (
           <div key={name} className="line">
