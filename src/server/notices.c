@@ -101,7 +101,8 @@ static void given_up_log(struct notice_book *book)
 
 /* --- what is known of a job --- */
 
-/* A file that cannot be read any more asks for nothing: that is said, and hinders nobody else. */
+/* Of a job that was submitted to an older version, whose row does not say it. A file that cannot be
+ * read any more asks for nothing: that is said, and hinders nobody else. */
 static int asked_read(struct notice_book *book, struct job_id job, struct arena *arena,
                       unsigned *asked, struct err *err)
 {
@@ -128,7 +129,9 @@ static int job_read_known(struct notice_book *book, const struct job_record *rec
         return 0;
     }
     int code = store_job_read(book->reader, record->id, &arena, &row, err);
-    if (code == 0)
+    if (code == 0 && row.notices != STORE_NOTICES_UNKNOWN)
+        known->asked = (unsigned)row.notices;
+    else if (code == 0)
         code = asked_read(book, record->id, &arena, &known->asked, err);
     if (code == ERR_NOT_FOUND) /* made and changed in this batch, without a submission: not ours */
         return 0;

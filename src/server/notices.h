@@ -3,7 +3,7 @@
  *
  * The core thread's alone. It keeps of each live job what the last row said, so that the next one
  * shows what has changed, and what the job's file asks for; of a job that it does not know it reads
- * both from the store, which has the row of before until the commit.
+ * both from the store's row, which is the one of before until the commit.
  */
 #ifndef SERVER_NOTICES_H
 #define SERVER_NOTICES_H

@@ -339,6 +339,7 @@ static void row_show(const struct job_index *jobs, const struct job_index_row *r
             sizeof record->completion.phrase - 1);
     job->shown = (enum public_state)row->shown;
     job->has_priority = row->has_priority;
+    job->notices = STORE_NOTICES_UNKNOWN;
     for (size_t i = 0; i < row->tag_count; i++)
         tags[i] = arena_copy(arena, text_of(jobs->tags.items[row->tags[i]]));
     qsort(tags, row->tag_count, sizeof *tags, strings_compare);

@@ -7,7 +7,9 @@
 
 /* fixed at submission */
 #define FIXED_COLUMNS(C)                                                                           \
-    C(id) "," C(name) "," C(owner) "," C(virtual_cluster) "," C(submitted_ms) "," C(has_priority)
+    C(id)                                                                                          \
+    "," C(name) "," C(owner) "," C(virtual_cluster) "," C(submitted_ms) "," C(has_priority) "," C( \
+        notices)
 /* that change */
 #define STATE_COLUMNS(C)                                                                                                                                                                                                                                                                                 \
     C(priority)                                                                                                                                                                                                                                                                                          \
@@ -49,7 +51,7 @@ static const char select_attempts[] =
 
 /* --- rows --- */
 
-static void row_put_fixed(struct sql *sql, const struct job_record *job, bool has_priority)
+static void row_put_fixed(struct sql *sql, const struct job_record *job)
 {
     assert(job->id.v != 0);
     sql_put_int(sql, job->id.v);
@@ -57,7 +59,8 @@ static void row_put_fixed(struct sql *sql, const struct job_record *job, bool ha
     sql_put_string(sql, job->user);
     sql_put_string(sql, job->virtual_cluster);
     sql_put_int(sql, job->submitted_ms);
-    sql_put_int(sql, has_priority);
+    sql_put_int(sql, job->submission->has_priority);
+    sql_put_int(sql, job->submission->notices);
 }
 
 static void row_put_state(struct sql *sql, const struct job_record *job)
@@ -88,16 +91,17 @@ static void row_put_state(struct sql *sql, const struct job_record *job)
     sql_put_int(sql, (int64_t)job->reason_topic);
 }
 
-static void row_get(struct sql *sql, struct job_record *job, bool *has_priority,
-                    struct arena *arena)
+static void row_get(struct sql *sql, struct store_job *row, struct arena *arena)
 {
+    struct job_record *job = &row->record;
     assert(sql->statement);
     *job = (struct job_record){.id = {(uint32_t)sql_int(sql)}};
     job->name = sql_string(sql, arena);
     job->user = sql_string(sql, arena);
     job->virtual_cluster = sql_string(sql, arena);
     job->submitted_ms = sql_int(sql);
-    *has_priority = sql_bool(sql);
+    row->has_priority = sql_bool(sql);
+    row->notices = (int16_t)sql_int(sql);
     job->priority = (int32_t)sql_int(sql);
     job->state = (enum life_state)sql_int(sql);
     job->is_stop_requested = sql_bool(sql);
@@ -169,7 +173,7 @@ static int write_job_new(struct store *store, const struct job_record *first,
     const struct submission *submission = first->submission;
     struct sql sql = sql_of(&store->session, insert);
     assert(first->id.v == last->id.v && first->submission);
-    row_put_fixed(&sql, first, submission->has_priority);
+    row_put_fixed(&sql, first);
     row_put_state(&sql, last);
     int code = sql_run(&sql, NULL, err);
     if (code < 0)
@@ -241,11 +245,10 @@ int jobs_load(struct store *store, struct job_index *index, struct err *err)
     arena_init(&arena);
     int code;
     while ((code = sql_next(&sql, err)) > 0) {
-        struct job_record job;
-        bool has_priority;
-        row_get(&sql, &job, &has_priority, &arena);
-        job_index_put(index, &job, has_priority);
-        store->last_job = job.id.v;
+        struct store_job row;
+        row_get(&sql, &row, &arena);
+        job_index_put(index, &row.record, row.has_priority);
+        store->last_job = row.record.id.v;
         arena_clear(&arena);
     }
     return code;
@@ -258,11 +261,10 @@ int jobs_restore(struct store_reader *reader, const struct store_restore *restor
     assert(reader->session.db);
     int code;
     while ((code = sql_next(&sql, err)) > 0) {
-        struct job_record job;
-        bool has_priority;
+        struct store_job row;
         arena_clear(arena);
-        row_get(&sql, &job, &has_priority, arena);
-        code = restore->job(restore->context, &job, sql_text(&sql, arena), err);
+        row_get(&sql, &row, arena);
+        code = restore->job(restore->context, &row.record, sql_text(&sql, arena), err);
         if (code < 0) {
             sql_done(&sql);
             break;
@@ -355,7 +357,7 @@ int job_read(struct store_reader *reader, struct job_id job, struct arena *arena
     int code = row_of_job(reader, select_one, job, &sql, err);
     if (code < 0)
         return code;
-    row_get(&sql, &row->record, &row->has_priority, arena);
+    row_get(&sql, row, arena);
     sql_done(&sql);
     row->shown =
         life_public(row->record.state, row->record.completion.code, row->record.retry_at_ms != 0);

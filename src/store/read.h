@@ -13,13 +13,18 @@
 
 struct plan;
 
+enum { STORE_NOTICES_UNKNOWN = -1 };
+
 /* A job as lists show it. */
 struct store_job {
     /* `submission` is NULL. From lists, `reason`, `trigger`, `extra` and the completion's
      * diagnostics are empty. `extra` is given only by restore. */
     struct job_record record;
     enum public_state shown;
-    bool has_priority;       /* the job file named a class */
+    bool has_priority; /* the job file named a class */
+    /* what its user is told of, as its submission said (core/event.h); STORE_NOTICES_UNKNOWN: of a
+     * job that was submitted to an older version, and from lists */
+    int16_t notices;
     const char *const *tags; /* in alphabetical order */
     size_t tag_count;
 };

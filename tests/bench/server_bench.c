@@ -14,6 +14,8 @@
 #include "sys/clock.h"
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WINDOW = 1000 };
@@ -272,6 +274,56 @@ static void bench_detail(void)
     bench_server_stop(&bench);
 }
 
+/* Of all threads: what others on this machine do changes it little. */
+static int64_t processor_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* What is told of a job is not known after a restart: its first change must find that out. Each
+ * file has some kilobytes. */
+static void bench_first_change(size_t count)
+{
+    enum { PARAMETERS = 40, FILE_MAX = 8192 };
+    static const char targets[] = "engine: {kind: fake, fake: {nodes: 1, cpu: 1}}\n"
+                                  "notifications: {webhooks: [{name: none, url: "
+                                  "'http://127.0.0.1:9/', events: [retried]}]}\n";
+    struct flood submitted, stopped;
+    struct err err;
+    bench_data_remove(&bench);
+    bench_server_start(&bench, targets);
+    flood_init(&submitted, count, WINDOW);
+    for (size_t i = 0; i < count; i++) {
+        char text[FILE_MAX];
+        const struct bench_job job = {
+            .prefix = "f", .number = i, .instances = 1, .cpu = 2, .extras = "parameters:\n"};
+        bench_job_text(&job, text);
+        size_t length = strlen(text);
+        for (int k = 0; k < PARAMETERS; k++)
+            length += (size_t)snprintf(text + length, FILE_MAX - length, "  p%d: '%0100d'\n", k, k);
+        flood_submit(&submitted, i, bench.service, text);
+    }
+    flood_wait(&submitted);
+    bench_server_stop(&bench);
+    const int64_t begin_us = clock_monotonic_us(), cpu_us = processor_us();
+    bench_server_start(&bench, targets);
+    flood_init(&stopped, count, WINDOW);
+    for (size_t i = 0; i < count; i++)
+        if (bench.service->act(bench.service->context, SERVICE_STOP, "admin",
+                               submitted.requests[i].job, flood_reply(&stopped, i), &err) < 0)
+            bench_fail("stop", &err);
+    flood_wait(&stopped);
+    printf("%-44s %8.0f /s, %.0f us of processor time each\n",
+           "restart, all jobs stopped, messages go out",
+           (double)count / ((double)(clock_monotonic_us() - begin_us) / 1e6),
+           (double)(processor_us() - cpu_us) / (double)count);
+    flood_release(&stopped);
+    flood_release(&submitted);
+    bench_server_stop(&bench);
+}
+
 int main(int argc, char **argv)
 {
     static const char usage[] =
@@ -286,6 +338,7 @@ int main(int argc, char **argv)
     bench_throughput(jobs / 4);
     bench_detail();
     bench_queue(jobs);
+    bench_first_change(jobs / 10);
     bench_data_remove(&bench);
     return 0;
 }

@@ -206,6 +206,31 @@ static void a_restart_loses_nothing(void **state)
     waiting_await(world, 0);
 }
 
+/* Its row says what is told of it, so its file, which may be large, is not read again; only one
+ * that an older version has taken is. */
+static void after_a_restart_the_row_says_what_is_told(void **state)
+{
+    static const char *const changes[] = {"UPDATE job_sources SET spec = x'00'",
+                                          "UPDATE jobs SET notices = -1"};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        struct world *world = *state;
+        struct job_id job;
+        char text[60];
+        const char *name = arena_format(&world->arena, "train%zu", i);
+        assert_int_equal(submit(world, job_text(world, name, ASKS_ALL), &job), 0);
+        snprintf(text, sizeof text, "%s is running", name);
+        mails_await(text);
+        waiting_await(world, 0);
+        world_stop(world);
+        assert_int_equal(sql(world, changes[i]), 0);
+        world_start(world);
+        assert_int_equal(act(world, SERVICE_STOP, job), 0);
+        snprintf(text, sizeof text, "%s was stopped", name);
+        mails_await(text);
+        waiting_await(world, 0);
+    }
+}
+
 /* A job whose first mail is on its way to a server that does not answer before mails_release. */
 static struct job_id submit_held(struct world *world)
 {
@@ -422,6 +447,7 @@ static const struct CMUnitTest tests[] = {
     TOLD(a_retry_says_why, setup_failing),
     TOLD(a_failure_says_what_is_kept, setup_failing),
     TOLD(a_restart_loses_nothing, setup_long),
+    TOLD(after_a_restart_the_row_says_what_is_told, setup_long),
     TOLD(a_message_is_the_same_the_second_time, setup_long),
     TOLD(a_message_on_a_full_disk_is_sent_once, setup_long),
     TOLD(who_refuses_is_not_asked_again, setup_long),

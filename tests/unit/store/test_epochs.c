@@ -240,6 +240,7 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE task_attempts DROP COLUMN killed;"
                                       "ALTER TABLE task_attempts DROP COLUMN kill_by_ms;"
                                       "ALTER TABLE jobs DROP COLUMN reason_topic;"
+                                      "ALTER TABLE jobs DROP COLUMN notices;"
                                       "ALTER TABLE nodes DROP COLUMN is_reason_blame;"
                                       "ALTER TABLE jobs RENAME COLUMN owner TO user;"
                                       "ALTER TABLE tokens RENAME COLUMN owner TO user;"

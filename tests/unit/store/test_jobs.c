@@ -65,6 +65,7 @@ static void a_job_is_read_back_whole(void **state)
         assert_true(text_equal(row.record.extra, TEXT("extra\0bytes")));
         assert_int_equal(row.shown, PUBLIC_RUNNING);
         assert_true(row.has_priority);
+        assert_int_equal(row.notices, 0x85);
         assert_int_equal(store_job_source(world->reader, (struct job_id){1}, &world->arena, &source,
                                           &world->err),
                          0);

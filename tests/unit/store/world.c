@@ -199,7 +199,8 @@ struct submission *submission_of(struct world *world)
                                       .source = TEXT("name: train"),
                                       .sealed = TEXT("sealed\0"),
                                       .format = 1,
-                                      .has_priority = true};
+                                      .has_priority = true,
+                                      .notices = 0x85};
     return submission;
 }
 
