@@ -27,6 +27,7 @@ static const struct {
     const char *text;
 } LIMITS[FILE_COUNTS] = {
     [FILE_COUNT_TASKS] = {FILE_TASKS_OF_USER_MAX, UINT32_MAX, "requests for files of this storage"},
+    [FILE_COUNT_LISTS] = {FILE_LISTS_OF_USER_MAX, UINT32_MAX, "lists of folders of this storage"},
     [FILE_COUNT_DOWNLOADS] = {FILE_DOWNLOADS_OF_USER_MAX, FILE_DOWNLOADS_MAX, "downloads"},
     [FILE_COUNT_UPLOADS] = {FILE_UPLOADS_OF_USER_MAX, FILE_UPLOADS_MAX, "uploads"},
 };
@@ -197,7 +198,7 @@ static void task_done(struct worker_task *worker_task, bool is_run)
 static void task_release(struct call *call)
 {
     struct file_task *task = call->task;
-    file_count_remove(call->api->files, FILE_COUNT_TASKS, task->counted);
+    file_count_remove(call->api->files, task->count, task->counted);
     storage_thread_put(call->api->files->storages, task->thread);
     if (task->end)
         task->end(task);
@@ -220,11 +221,11 @@ int file_task_give(struct file_task *task)
 {
     struct call *call = task->call;
     struct file_threads *threads = call->api->files;
-    int code = file_count_add(threads, FILE_COUNT_TASKS, task->counted, &call->err);
+    int code = file_count_add(threads, task->count, task->counted, &call->err);
     if (!code) {
         code = storage_thread_take(threads->storages, task->storage, &task->thread, &call->err);
         if (code)
-            file_count_remove(threads, FILE_COUNT_TASKS, task->counted);
+            file_count_remove(threads, task->count, task->counted);
     }
     if (code) {
         if (task->end)

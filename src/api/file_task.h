@@ -15,8 +15,9 @@ struct file_threads;
 struct upload;
 
 enum {
-    FILE_TASKS_OF_USER_MAX = 4, /* of one storage, that wait or run */
-    FILE_DOWNLOADS_MAX = 64,    /* at one time */
+    FILE_TASKS_OF_USER_MAX = 16, /* of one storage, that wait or run … */
+    FILE_LISTS_OF_USER_MAX = 4,  /* … and lists of folders beside them, which may take long */
+    FILE_DOWNLOADS_MAX = 64,     /* at one time */
     FILE_DOWNLOADS_OF_USER_MAX = 8,
     FILE_UPLOADS_MAX = 256, /* begun and not ended */
     FILE_UPLOADS_OF_USER_MAX = 8,
@@ -35,11 +36,20 @@ void file_threads_free(struct file_threads *threads);
 /* The storage that the path names, if the caller may use it. NoStorageError, ERR_FORBIDDEN. */
 int storage_of_call(struct call *call, const struct storage **storage);
 
+enum file_count {
+    FILE_COUNT_TASKS,
+    FILE_COUNT_LISTS,
+    FILE_COUNT_DOWNLOADS,
+    FILE_COUNT_UPLOADS,
+    FILE_COUNTS
+};
+
 struct file_task {
     struct worker_task task; /* first */
     struct call *call;
     const struct storage *storage; /* in the arena of the call */
-    const char *counted;           /* under which name it is: the user's at the storage */
+    enum file_count count;         /* as what it is counted … */
+    const char *counted;           /* … and under which name: the user's at the storage */
     struct storage_thread *thread; /* held from file_task_give until all is over */
     struct files_path path, other;
     /* On the thread of the storage. `root` is the caller's folder. */
@@ -63,8 +73,8 @@ int file_task_path(struct file_task *task, struct text text);
 /* Suspends the call. Returns what a handler returns; `end` is called in any case. */
 int file_task_give(struct file_task *task);
 
-/* What one user has under way, of all that is counted; of tasks at one storage. ERR_BUSY. */
-enum file_count { FILE_COUNT_TASKS, FILE_COUNT_DOWNLOADS, FILE_COUNT_UPLOADS, FILE_COUNTS };
+/* What one user has under way, of all that is counted; of tasks and lists at one storage. ERR_BUSY.
+ */
 int file_count_add(struct file_threads *threads, enum file_count what, const char *user,
                    struct err *err);
 void file_count_remove(struct file_threads *threads, enum file_count what, const char *user);

@@ -78,6 +78,7 @@ int handle_file_list(struct call *call)
     if (code)
         return code;
     call->flow = ARENA_NEW(call->arena, struct file_list);
+    task->count = FILE_COUNT_LISTS;
     task->work = list_work;
     task->reply = list_reply;
     task->end = list_end;
