@@ -285,6 +285,17 @@ static bool attempt_ends(const struct barrier *barrier, const struct job_record 
     return row->attempt != barrier->attempt || row->state >= LIFE_DELETION_PENDING;
 }
 
+struct row_seer {
+    struct barriers *barriers;
+    struct barrier *barrier;
+};
+
+static void row_see(void *context, const struct task_record *row)
+{
+    const struct row_seer *seer = context;
+    barrier_row(seer->barriers, seer->barrier, row, NULL);
+}
+
 /* The entry as the rows and the records have it; NULL when its attempt ends. */
 static struct barrier *barrier_new(struct barriers *barriers, const struct barrier_rows *rows)
 {
@@ -298,8 +309,8 @@ static struct barrier *barrier_new(struct barriers *barriers, const struct barri
     barrier->takes_part =
         mem_copy_array(rows->takes_part, rows->role_count, sizeof *rows->takes_part);
     barrier->role_count = rows->role_count;
-    for (size_t i = 0; i < rows->task_count; i++)
-        barrier_row(barriers, barrier, &rows->tasks[i], NULL);
+    if (!rows->is_passed)
+        rows->show_tasks(rows->context, row_see, &(struct row_seer){barriers, barrier});
     for (size_t i = 0; i < rows->record_count && !is_over; i++) {
         const struct record *record = &rows->records[i];
         if (record->kind == RECORD_TASK && record->task.job.v == rows->job.v)

@@ -51,8 +51,11 @@ void barriers_free(struct barriers *barriers); /* requests that are held get no 
 /* Is there an entry for this barrier of the job? */
 bool barriers_has(const struct barriers *barriers, struct job_id job, enum barrier_kind kind);
 
-/* What the store holds of a barrier that has no entry yet, and the records that are not stored yet:
- * they are applied to the rows. An attempt that ends by them gets no entry. */
+/* A row lives for the call. */
+typedef void barrier_row_see(void *context, const struct task_record *row);
+
+/* What is known of a barrier that has no entry yet, and the records that are not stored yet: they
+ * are applied to the rows. An attempt that ends by them gets no entry. */
 struct barrier_rows {
     struct job_id job;
     uint32_t attempt; /* of the job */
@@ -60,8 +63,9 @@ struct barrier_rows {
     bool is_passed;         /* then the rest is not looked at */
     const bool *takes_part; /* by role */
     size_t role_count;
-    const struct task_record *tasks;
-    size_t task_count;
+    /* Shows each task of the attempt that has a row: `see` is called with `seer`. */
+    void (*show_tasks)(const void *context, barrier_row_see *see, void *seer);
+    const void *context;
     const struct record *records;
     size_t record_count;
 };

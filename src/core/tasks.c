@@ -316,6 +316,38 @@ const char *core_attempt_node(const struct core *core, struct attempt_id attempt
     return core_node_at(core, task->node)->facts.name;
 }
 
+uint16_t core_attempt_roles(struct core *core, struct job_id id, uint32_t attempt)
+{
+    const struct core_job *job = core_job_find(core, id);
+    const bool is_under_way =
+        job && job->life.attempt == attempt && job->life.state < LIFE_DELETION_PENDING;
+    return is_under_way ? job->plan->role_count : 0;
+}
+
+void core_tasks_show(struct core *core, struct job_id id,
+                     void (*see)(void *context, const struct task_record *row), void *context)
+{
+    const struct core_job *job = core_job_find(core, id);
+    assert(job && see);
+    struct task_record row = {.job = id}; /* cleared once: it is large, and tasks are many */
+    for (uint16_t i = 0; i < job->life.role_count; i++) {
+        row.role_name = job->plan->roles[i].name;
+        for (size_t j = 0; j < job->life.roles[i].count; j++) {
+            const struct job_task *life = &job->life.roles[i].items[j];
+            row.task = (struct task_ref){i, (uint16_t)j};
+            const struct core_task *task = core_task_find(core, core_job_slot(core, job), row.task);
+            if (!task)
+                continue;
+            row.state = life->state;
+            row.is_deletion_pending = life->is_deletion_pending;
+            row.attempt = task->attempt;
+            row.job_attempt = task->job_attempt;
+            row.completion.code = life->completion ? life->completion->code : 0;
+            see(context, &row);
+        }
+    }
+}
+
 /* --- all of them --- */
 
 /* Labels point into the plan of the job. */

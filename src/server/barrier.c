@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/barriers.h"
+#include "core/core.h"
 #include "spec/spec.h"
 #include "store/read.h"
 #include "sys/secret.h"
@@ -60,50 +61,55 @@ static void answer_give(struct barrier_table *table, const struct barrier_answer
 
 /* ---- the rows of a barrier that is not known yet ---- */
 
-static bool is_under_way(const struct job_record *job, uint32_t attempt)
-{
-    return job->attempt == attempt && job->state < LIFE_DELETION_PENDING;
-}
-
-/* Who takes part: all in the start barrier, those with ssh in the other. */
+/* Who takes part: all in the start barrier, those with ssh in the other, which the spec says. */
 static int roles_read(struct barrier_table *table, struct barrier_rows *rows, struct err *err)
 {
+    bool *takes_part = ARENA_ARRAY(&table->scratch, bool, rows->role_count);
+    rows->takes_part = takes_part;
+    for (size_t i = 0; i < rows->role_count; i++)
+        takes_part[i] = true;
+    if (rows->kind == BARRIER_START)
+        return 0;
     struct store_source source;
     int code = store_job_source(table->reader, rows->job, &table->scratch, &source, err);
     if (code < 0)
         return code;
     cleanup_spec struct spec *spec = spec_decode(source.spec_bytes, err);
-    if (!spec)
-        return ERR_CORRUPT;
-    bool *takes_part = ARENA_ARRAY(&table->scratch, bool, spec->role_count + 1);
+    if (!spec || spec->role_count != rows->role_count)
+        return spec ? err_fail(err, ERR_CORRUPT, "", "its spec has other roles") : ERR_CORRUPT;
     for (size_t i = 0; i < spec->role_count; i++)
-        takes_part[i] = rows->kind == BARRIER_START || spec->roles[i].is_ssh_enabled;
-    rows->takes_part = takes_part;
-    rows->role_count = spec->role_count;
+        takes_part[i] = spec->roles[i].is_ssh_enabled;
     return 0;
 }
 
-static int rows_read(struct barrier_table *table, struct barrier_rows *rows, struct err *err)
+struct barrier_shown {
+    struct core *core;
+    struct job_id job;
+};
+
+static void tasks_show(const void *context, barrier_row_see *see, void *seer)
 {
-    struct store_job job;
-    struct store_tasks tasks = {0};
+    const struct barrier_shown *shown = context;
+    core_tasks_show(shown->core, shown->job, see, seer);
+}
+
+/* The tasks themselves are the core's: thousands of rows would take the store's reader longer than
+ * an event may. */
+static int rows_read(struct barrier_table *table, struct core *core, struct barrier_rows *rows,
+                     struct err *err)
+{
     int64_t passed = -1;
-    int code = store_job_read(table->reader, rows->job, &table->scratch, &job, err);
-    if (code == 0 && !is_under_way(&job.record, rows->attempt))
-        code = err_fail(err, ERR_CONFLICT, "", "the job's attempt ends");
-    if (code == 0)
-        code = store_barrier_passed(table->reader, rows->job, rows->kind, &passed, err);
+    rows->role_count = core_attempt_roles(core, rows->job, rows->attempt);
+    if (rows->role_count == 0)
+        return err_fail(err, ERR_CONFLICT, "", "the job's attempt ends");
+    int code = store_barrier_passed(table->reader, rows->job, rows->kind, &passed, err);
     if (code)
         return code;
     rows->is_passed = passed == (int64_t)rows->attempt;
-    if (rows->is_passed)
-        return 0;
-    code = roles_read(table, rows, err);
-    if (code == 0)
-        code = store_tasks(table->reader, rows->job, -1, &table->scratch, &tasks, err);
-    rows->tasks = tasks.items;
-    rows->task_count = tasks.count;
-    return code;
+    if (!rows->is_passed)
+        return roles_read(table, rows, err);
+    rows->role_count = 0; /* nobody is waited for */
+    return 0;
 }
 
 /* The row of the try: as this round leaves it, or as it is stored. */
@@ -120,17 +126,21 @@ static int row_find(struct barrier_table *table, struct attempt_id attempt,
     return store_attempt(table->reader, attempt, &table->scratch, row, err);
 }
 
-static int barrier_known(struct barrier_table *table, const struct task_record *row,
-                         enum barrier_kind kind, const struct output *output, struct err *err)
+static int barrier_known(struct barrier_table *table, struct core *core,
+                         const struct task_record *row, enum barrier_kind kind,
+                         const struct output *output, struct err *err)
 {
+    const struct barrier_shown shown = {core, row->job};
     struct barrier_rows rows = {.job = row->job,
                                 .attempt = row->job_attempt,
                                 .kind = kind,
+                                .show_tasks = tasks_show,
+                                .context = &shown,
                                 .records = output->records.items,
                                 .record_count = output->records.count};
     if (barriers_has(table->barriers, row->job, kind))
         return 0;
-    int code = rows_read(table, &rows, err);
+    int code = rows_read(table, core, &rows, err);
     if (code < 0)
         return code;
     barriers_add(table->barriers, &rows);
@@ -150,8 +160,9 @@ void barrier_take(struct barrier_table *table, const struct record *records, siz
     held_count(table);
 }
 
-void barrier_report(struct barrier_table *table, const struct service_barrier *report,
-                    struct service_reply reply, const struct output *output)
+void barrier_report(struct barrier_table *table, struct core *core,
+                    const struct service_barrier *report, struct service_reply reply,
+                    const struct output *output)
 {
     struct task_record row;
     struct err err = {0};
@@ -160,7 +171,7 @@ void barrier_report(struct barrier_table *table, const struct service_barrier *r
     if (code == 0 && row.state >= LIFE_ATTEMPT_COMPLETED)
         code = err_fail(&err, ERR_CONFLICT, "", "this try has ended");
     if (code == 0)
-        code = barrier_known(table, &row, report->kind, output, &err);
+        code = barrier_known(table, core, &row, report->kind, output, &err);
     if (code == 0)
         barriers_report(table->barriers,
                         &(struct barrier_report){.request = request,

@@ -31,8 +31,9 @@ void barrier_take(struct barrier_table *table, const struct record *records, siz
  * the commit `reply` is called at once when it does not wait, has nothing to wait for or cannot;
  * else when the last task comes, or one is known not to come (ERR_CONFLICT). A newer report of the
  * same try takes the place of an older one, which gets ERR_UNAVAILABLE. */
-void barrier_report(struct barrier_table *table, const struct service_barrier *report,
-                    struct service_reply reply, const struct output *output);
+void barrier_report(struct barrier_table *table, struct core *core,
+                    const struct service_barrier *report, struct service_reply reply,
+                    const struct output *output);
 
 /* Barriers passed since the last answers, to be part of the commit: their number, and the changes.
  */

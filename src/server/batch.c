@@ -17,7 +17,7 @@ static void batch_barriers(struct server *server)
             continue;
         mail->reply.done = NULL;
         mail->is_done = true;
-        barrier_report(server->barriers, &mail->barrier, reply, &core->output);
+        barrier_report(server->barriers, core->core, &mail->barrier, reply, &core->output);
     }
 }
 

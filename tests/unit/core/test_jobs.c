@@ -415,6 +415,54 @@ static void a_scale_to_what_has_ended_ends_the_job(void **state)
     world_release(&world);
 }
 
+struct shown_rows {
+    size_t count, ended;
+    struct task_record last;
+};
+
+static void row_see(void *context, const struct task_record *row)
+{
+    struct shown_rows *seen = context;
+    seen->count++;
+    seen->ended += row->state == LIFE_COMPLETED;
+    seen->last = *row;
+}
+
+/* As their rows say, those that wait for a place as well; only while the attempt is under way. */
+static void tasks_are_shown(void **state)
+{
+    (void)state;
+    struct world world;
+    struct plan_role roles[] = {world_role("worker", 2, 1, 0), world_role("server", 3, 4, 0)};
+    struct plan plan = world_plan_of("loose", roles);
+    plan.role_count = 2;
+    plan.is_gang = false;
+    roles[0].min_failed = -1;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 6, 0); /* room for the workers and one server */
+    const struct job_id job = {world_submit(&world, &plan)};
+    assert_int_equal(core_attempt_roles(world.core, job, 0), 2);
+    assert_int_equal(core_attempt_roles(world.core, job, 1), 0);
+    assert_int_equal(core_attempt_roles(world.core, (struct job_id){job.v + 1}, 0), 0);
+    struct shown_rows seen = {0};
+    core_tasks_show(world.core, job, row_see, &seen);
+    assert_int_equal(seen.count, 5);
+    assert_int_equal(seen.ended, 0);
+    assert_string_equal(seen.last.role_name, "server");
+    assert_int_equal(seen.last.job.v, job.v);
+    assert_int_equal(seen.last.task.index, 2);
+    assert_int_equal(seen.last.attempt.v, 0); /* it waits */
+    world_run(&world, 1);
+    world_exit(&world, 1, 7, 0);
+    seen = (struct shown_rows){0};
+    core_tasks_show(world.core, job, row_see, &seen);
+    assert_int_equal(seen.count, 5);
+    assert_int_equal(seen.ended, 1);
+    assert_int_equal(world_ask(&world, EVENT_STOP, job.v), 0);
+    assert_int_equal(core_attempt_roles(world.core, job, 0), 0);
+    world_release(&world);
+}
+
 /* What a quota counts: instances that are added, each with its GPUs. */
 static void gpus_that_a_scaling_adds(void **state)
 {
@@ -437,6 +485,7 @@ static void gpus_that_a_scaling_adds(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_are_shown),
     cmocka_unit_test(gpus_that_a_scaling_adds),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_stop),
