@@ -57,10 +57,11 @@ static bool arrivals_add(struct http_loop *loop)
     pthread_mutex_unlock(&loop->lock);
     for (size_t i = 0; i < arrivals.count; i++) {
         const struct arrival *arrival = &arrivals.items[i];
-        MHD_add_connection(loop->daemon, arrival->fd,
-                           (const struct sockaddr *)(const void *)&arrival->from,
-                           arrival->length); /* closes it when it fails */
-        loop->ops.added(loop->ops.context, arrival->way);
+        const bool is_added =
+            MHD_add_connection(loop->daemon, arrival->fd,
+                               (const struct sockaddr *)(const void *)&arrival->from,
+                               arrival->length) == MHD_YES; /* closes it when it fails */
+        loop->ops.added(loop->ops.context, arrival->way, is_added);
     }
     return !is_stopping;
 }

@@ -9,6 +9,7 @@
 #ifndef API_HTTP_LOOP_H
 #define API_HTTP_LOOP_H
 #include "api/http.h"
+#include <stdbool.h>
 #include <sys/socket.h>
 
 struct MHD_Connection;
@@ -20,8 +21,8 @@ struct http_loop;
 struct http_loop_ops {
     void *context;
     /* By the loop's thread, once for each connection that it is given: it has been added to the
-     * daemon, or closed because it could not be. */
-    void (*added)(void *context, enum http_way way);
+     * daemon, which has told that it has started, or closed because it could not be. */
+    void (*added)(void *context, enum http_way way, bool is_added);
 };
 
 /* The daemon: MHD_USE_EPOLL, MHD_ALLOW_SUSPEND_RESUME, MHD_ALLOW_UPGRADE and

@@ -28,6 +28,7 @@ struct http_entry {
 struct seat {
     struct http_server *server;
     struct http_loop *loop; /* NULL: not started */
+    bool has_started;       /* what it is given just now; its thread's */
 };
 
 struct loops {
@@ -73,7 +74,8 @@ static bool entry_has_room(void *context)
 }
 
 /* A place is taken from the moment on at which a connection is given to one of the threads: they
- * may be busy, and must not find more than there are places. */
+ * may be busy, and must not find more than there are places. It is the same place to the end of the
+ * connection. */
 static void entry_take(void *context, int fd, const struct sockaddr *from, socklen_t length)
 {
     struct http_entry *entry = context;
@@ -89,10 +91,15 @@ static void entry_take(void *context, int fd, const struct sockaddr *from, sockl
                    is_network ? length : sizeof local);
 }
 
-/* Its own place is on_connection's now, or it could not be added. */
-static void entry_added(void *context, enum http_way way)
+/* What has started gives its place back at its end. */
+static void entry_added(void *context, enum http_way way, bool is_added)
 {
-    struct http_server *server = context;
+    struct seat *seat = context;
+    struct http_server *server = seat->server;
+    const bool has_place = is_added || seat->has_started;
+    seat->has_started = false;
+    if (has_place)
+        return;
     pthread_mutex_lock(&server->edge.lock);
     assert(server->entries[way].taken > 0);
     server->entries[way].taken--;
@@ -111,17 +118,17 @@ static int64_t peer_uid_of(int fd)
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
-    const struct seat *seat = context;
+    struct seat *seat = context;
     struct http_server *server = seat->server;
     pthread_mutex_lock(&server->edge.lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        seat->has_started = true;
         struct http_client *client = mem_zero(1, sizeof *client);
         client->loop = seat->loop;
         client->fd = http_client_fd(connection);
         client->idle_ms = clock_monotonic_ms();
         client->way = way_of(connection);
         client->peer_uid = client->way == HTTP_BY_SOCKET ? peer_uid_of(client->fd) : -1;
-        server->entries[client->way].taken++;
         client->next = server->clients.next;
         client->previous = &server->clients;
         client->next->previous = client;
@@ -198,7 +205,6 @@ static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
 static int loops_start(struct http_server *server, struct loops *loops, bool is_secure,
                        struct err *err)
 {
-    const struct http_loop_ops ops = {.context = server, .added = entry_added};
     loops->count = thread_count(server->edge.config.threads);
     loops->seats = mem_zero(loops->count, sizeof *loops->seats);
     for (size_t i = 0; i < loops->count; i++) {
@@ -207,6 +213,7 @@ static int loops_start(struct http_server *server, struct loops *loops, bool is_
         struct MHD_Daemon *daemon = daemon_start(seat, is_secure);
         if (!daemon)
             return err_errno(err, errno, "start the HTTP%s server", is_secure ? "S" : "");
+        const struct http_loop_ops ops = {.context = seat, .added = entry_added};
         int code = http_loop_start(daemon, &ops, &seat->loop, err);
         if (code)
             return code;
