@@ -28,11 +28,22 @@ struct postgres_database {
 };
 
 /* All of them, the large ones first. */
-static const char *const tables[] = {
-    "jobs",     "job_plans", "job_sources",  "job_attempts", "tasks",    "task_attempts",
-    "stories",  "event_log", "attempt_ends", "audit",        "barriers", "nodes",
-    "tags",     "users",     "groups",       "members",      "grants",   "tokens",
-    "settings", "counters",  "epochs",       "quotas",       "skep"};
+static const char *const tables[] = {"jobs",           "job_plans",
+                                     "job_sources",    "job_attempts",
+                                     "tasks",          "task_attempts",
+                                     "stories",        "event_log",
+                                     "attempt_ends",   "audit",
+                                     "barriers",       "nodes",
+                                     "tags",           "users",
+                                     "groups",         "members",
+                                     "grants",         "tokens",
+                                     "settings",       "counters",
+                                     "epochs",         "quotas",
+                                     "skep",           "submit_keys",
+                                     "gpu_use",        "templates",
+                                     "template_stars", "template_versions",
+                                     "notices",        "cluster_closings",
+                                     "requests",       "removed_users"};
 enum { LARGE_TABLES = 10, SAMPLE_ROWS = 1000, ROW_OVERHEAD = 32 };
 
 static struct postgres_database *self_of(struct database *database)
