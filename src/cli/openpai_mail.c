@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/json_writer.h"
+#include "base/mail_address.h"
 #include "base/memory.h"
 #include "cli/openpai.h"
 #include "doc/doc.h"
@@ -17,20 +18,6 @@ static struct text value_of(const struct doc *configs, const char *key, const ch
 {
     const struct text value = doc_get_text(configs, key, "");
     return value.length || !old_key ? value : doc_get_text(configs, old_key, "");
-}
-
-/* NAME@DOMAIN. */
-static bool is_address(struct text text)
-{
-    const char *at = memchr(text.at, '@', text.length);
-    const size_t before = at ? (size_t)(at - text.at) : 0;
-    bool is_plain = before > 0 && before + 1 < text.length;
-    for (size_t i = 0; i < text.length; i++) {
-        const unsigned char c = (unsigned char)text.at[i];
-        is_plain = is_plain && c > ' ' && c < 0x7f && !strchr("<>,;\"\\()", c) &&
-                   (c != '@' || i == before);
-    }
-    return is_plain;
 }
 
 static bool is_host(struct text text)
@@ -92,7 +79,7 @@ static const char *addresses_write(struct text list, const char *file, const cha
     json_array(&json);
     while (list.length > 0) {
         const struct text address = text_trim(text_cut(&list, ','));
-        if (is_address(address) && count < ADDRESSES_MAX) {
+        if (mail_address_is_good(address) && count < ADDRESSES_MAX) {
             json_text(&json, address);
             count++;
         } else if (address.length) {
@@ -114,7 +101,7 @@ bool openpai_mail(const struct doc *configs, const char *file, const char *path,
     struct text host;
     int64_t port;
     if (!server_of(configs, &host, &port) ||
-        !is_address(value_of(configs, "smtp-from", "smtp_from"))) {
+        !mail_address_is_good(value_of(configs, "smtp-from", "smtp_from"))) {
         openpai_note(output, NOTE_TO_DO, file, path,
                      "it has no mail server, or no address of a sender: write notifications.smtp "
                      "yourself");
