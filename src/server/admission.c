@@ -197,7 +197,9 @@ static bool admission_quarantine(struct server *server, struct server_mail *mail
     if (!why)
         return true;
     err_fail(&err, ERR_CONFLICT, "",
-             "the server leaves this job out: what follows of it cannot be stored: %.120s", why);
+             "the server could not store a change of this job and has set it aside; speak with an "
+             "administrator: %.120s",
+             why);
     mail_reject(mail, &err, 0);
     return false;
 }

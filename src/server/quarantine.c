@@ -223,7 +223,8 @@ int quarantine_load(struct server *server, struct err *err)
         if (end == at || job == 0 || job > UINT32_MAX)
             return err_fail(err, ERR_CORRUPT, "", "the setting %s is no list of jobs", SETTING);
         *ARRAY_ADD(quarantine) = (struct quarantined_job){
-            .job = {(uint32_t)job}, .why = "a server before had to leave it out"};
+            .job = {(uint32_t)job},
+            .why = "an earlier run of the server could not store its changes"};
         at = end + (*end == ' ');
     }
     return 0;

@@ -130,6 +130,7 @@ static int restore_rows(struct server *server, struct err *err)
     struct store_restore restore = {server,          restore_counters, restore_node,
                                     restore_cluster, restore_job,      restore_task};
     server->core.running.count = 0;
+    server->core.quarantine.containers.count = 0;
     return store_restore(server->core.reader, &restore, err);
 }
 

@@ -40,7 +40,11 @@ static int take_cluster(void *context, const struct cluster_record *cluster, str
 
 static bool is_asked_for(const struct rows_making *making, struct job_id job)
 {
-    return !making->ask->job || making->ask->job == job.v;
+    const struct rows_core_ask *ask = making->ask;
+    for (size_t i = 0; i < ask->left_out_count; i++)
+        if (ask->left_out[i].v == job.v)
+            return false;
+    return !ask->job || ask->job == job.v;
 }
 
 static int take_job(void *context, const struct job_record *job, struct text plan_bytes,

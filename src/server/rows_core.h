@@ -5,8 +5,10 @@
  */
 #ifndef SERVER_ROWS_CORE_H
 #define SERVER_ROWS_CORE_H
+#include "model/ids.h"
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct core;
@@ -19,6 +21,8 @@ struct rows_core_ask {
     int64_t now_ms;                /* its time; that of the last event that is stored, if later */
     const _Atomic bool *is_ending; /* when it becomes true that is the end; NULL: it never does */
     uint32_t job;                  /* of the jobs this one alone; 0: all */
+    const struct job_id *left_out; /* and not these; may be NULL when there are none */
+    size_t left_out_count;
 };
 
 /* Costs as much memory and time as a restart. The core is the caller's; NULL on errors.

@@ -16,17 +16,24 @@ struct trials {
     _Atomic bool is_ending;
 };
 
+struct job_ids {
+    struct job_id *items;
+    size_t count, room;
+};
+
 struct trial_task {
     struct worker_task task; /* first */
     struct trials *trials;
     struct server_mail *mail;
     struct core_config config; /* of when it was asked for; owned */
+    struct job_ids left_out;   /* by the core thread, likewise (quarantine.h) */
 };
 
 static void task_free(struct trial_task *task)
 {
     mail_free(task->mail);
     core_config_release(&task->config);
+    ARRAY_FREE(&task->left_out);
     mem_free(task);
 }
 
@@ -55,8 +62,11 @@ static int task_try(struct trial_task *task, struct err *err)
 {
     const struct trials *trials = task->trials;
     struct server_mail *mail = task->mail;
-    const struct rows_core_ask ask = {
-        .config = &task->config, .now_ms = mail->event.now_ms, .is_ending = &trials->is_ending};
+    const struct rows_core_ask ask = {.config = &task->config,
+                                      .now_ms = mail->event.now_ms,
+                                      .is_ending = &trials->is_ending,
+                                      .left_out = task->left_out.items,
+                                      .left_out_count = task->left_out.count};
     cleanup_store_reader struct store_reader *reader = NULL;
     cleanup_core struct core *core = NULL;
     int code = store_reader_open(trials->server->store, &reader, err);
@@ -97,9 +107,12 @@ void trials_take(struct trials *trials, struct server_mail *mail)
     mail->event.now_ms = core_thread_now(server);
     mail->event.random = core_thread_random();
     struct trial_task *task = mem_zero(1, sizeof *task);
-    task->task = (struct worker_task){.run = task_run, .done = task_done};
+    task->task =
+        (struct worker_task){.run = task_run, .done = task_done, .owner = mail->event.user};
     task->trials = trials;
     task->mail = mail;
+    for (size_t i = 0; i < server->core.quarantine.count; i++)
+        *ARRAY_ADD(&task->left_out) = server->core.quarantine.items[i].job;
     int code = core_config_copy(&task->config, &server->config->core, &err);
     assert(code == 0); /* it is in force */
     code = worker_give(trials->worker, &task->task, &err);

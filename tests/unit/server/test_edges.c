@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/trial.h"
 #include "engine/fake/fake.h"
 #include "server/state.h"
 #include "store/read.h"
@@ -288,6 +289,42 @@ static size_t stories_of_quarantine(struct world *world, struct job_id job)
                  strstr(stories.items[i].record.message, "could not be stored") != NULL;
     store_reader_close(reader);
     return count;
+}
+
+/* Would a job of the whole only node have its place? */
+static bool has_place(struct world *world)
+{
+    struct wait wait;
+    struct core_trial trial;
+    const struct service_reply reply = wait_init(&wait);
+    const struct service_submission submission = {
+        .source = TEXT("protocolVersion: 2\nname: whole\ntype: job\n"
+                       "prerequisites: [{protocolVersion: 2, name: i, type: dockerimage, uri: x}]\n"
+                       "taskRoles: {w: {dockerImage: i, commands: [run],\n"
+                       "  resourcePerInstance: {cpu: 2, memoryMB: 1, gpu: 0}}}\n"),
+        .user = world->user};
+    assert_int_equal(world->service->trial(world->service->context, &submission, &world->problems,
+                                           &world->arena, &trial, reply, &world->err),
+                     0);
+    assert_int_equal(wait_for(&wait), 0);
+    return trial.is_placed;
+}
+
+/* It holds nothing any more, though its rows say that it runs; what would become of others is said
+ * without it. */
+static void a_dry_run_knows_which_job_is_left_out(void **state)
+{
+    struct world *world = *state;
+    world_stop(world);
+    world->engine = "nodes: 1, cpu: 2, runMilliseconds: 600000";
+    world_start(world);
+    assert_true(has_place(world));
+    bad_job(world);
+    assert_false(has_place(world));
+    clock_pass(100000);
+    metric_await(world, "skep_jobs_quarantined", 1);
+    assert_true(has_place(world));
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
 /* Nobody has asked for anything: time alone makes the row that is refused. */
@@ -922,6 +959,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_fact_that_cannot_be_stored_is_set_aside),
     WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
     WORLD(what_becomes_due_and_cannot_be_stored_ends_one_job),
+    WORLD(a_dry_run_knows_which_job_is_left_out),
     WORLD(its_rows_say_the_end_when_they_can),
     WORLD(who_comes_with_it_has_an_answer),
     WORLD(a_disk_that_fails_in_between_keeps_facts),
