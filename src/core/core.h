@@ -98,7 +98,8 @@ const char *core_attempt_node(const struct core *core, struct attempt_id attempt
 /* The roles of a job whose attempt of this number has begun and does not end; 0: it is none. */
 uint16_t core_attempt_roles(struct core *core, struct job_id job, uint32_t attempt);
 /* Its tasks of the current attempt that have rows, as these are or will be: who they are (job,
- * role, index), attempts, state, code, and whether they are surplus. A row lives for the call. */
+ * role, index), attempts, state, code, and whether they are being deleted. A row lives for the
+ * call. */
 void core_tasks_show(struct core *core, struct job_id job,
                      void (*see)(void *context, const struct task_record *row), void *context);
 

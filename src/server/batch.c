@@ -194,7 +194,7 @@ static void batch_end(struct server *server)
 static const char *revoked_user(const struct store_change *change)
 {
     const bool is_set = change->kind == CHANGE_USER_SET;
-    const unsigned ending = USER_INACTIVE | USER_PASSWORD;
+    const unsigned ending = USER_INACTIVE | USER_PASSWORD | USER_IDENTITY;
     if (change->code)
         return NULL;
     if (change->kind == CHANGE_USER_REMOVE || (is_set && (change->fields & ending)) ||

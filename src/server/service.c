@@ -509,6 +509,9 @@ static int service_change(void *context, const struct store_change *change,
         return ERR_UNAVAILABLE;
     struct server_mail *mail = mail_new(MAIL_CHANGE);
     change_copy(mail, change);
+    /* without folders of users a removed user's name leads to nothing: clients that know of no
+     * such rule make the user anew as ever */
+    mail->change.reuses_name = change->reuses_name || !server_has_user_folders(context);
     mail->reply = reply;
     return service_post(context, mail, err);
 }

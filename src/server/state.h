@@ -201,6 +201,8 @@ void server_service_init(struct server *server);
 void server_settings_keep(struct server *server);
 /* storage_list.c: those of service.h, and what tells that the configuration has others. */
 struct storage_list server_storages(void *context, struct arena *arena);
+/* Whether a storage has folders by users' names: then a name is more than a name. */
+bool server_has_user_folders(struct server *server);
 const struct storage *server_storage(void *context, struct text name, struct arena *arena);
 void server_storages_keep(struct server *server);
 void reader_pool_release(struct reader_pool *pool);

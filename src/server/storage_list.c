@@ -10,6 +10,16 @@ struct storage_list server_storages(void *context, struct arena *arena)
     return copy;
 }
 
+bool server_has_user_folders(struct server *server)
+{
+    bool has_folders = false;
+    pthread_rwlock_rdlock(&server->rules_lock);
+    for (size_t i = 0; i < server->storages.list.count; i++)
+        has_folders = has_folders || !server->storages.list.items[i].is_shared;
+    pthread_rwlock_unlock(&server->rules_lock);
+    return has_folders;
+}
+
 const struct storage *server_storage(void *context, struct text name, struct arena *arena)
 {
     struct server *server = context;

@@ -18,7 +18,7 @@ enum { STORE_NOTICES_UNKNOWN = -1 };
 /* A job as lists show it. */
 struct store_job {
     /* `submission` is NULL. From lists, `reason`, `trigger`, `extra` and the completion's
-     * diagnostics are empty. `extra` is given only by restore. */
+     * diagnostics are empty. */
     struct job_record record;
     enum public_state shown;
     bool has_priority; /* the job file named a class */

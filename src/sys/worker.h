@@ -18,8 +18,9 @@ struct worker;
 struct worker_task {
     void (*run)(struct worker_task *task, void *context); /* not called when the worker stops */
     void (*done)(struct worker_task *task, bool is_run);
-    const char *owner;        /* who asked, and lives until `done` is called; NULL: nobody's turn */
-    uint64_t round;           /* the worker's, as is … */
+    const char *owner; /* who asked, and lives until `done` is called; NULL: it takes no turns, and
+                          waits in the order of arrival */
+    uint64_t round;    /* the worker's, as is … */
     struct worker_task *next; /* … this */
 };
 

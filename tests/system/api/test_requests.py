@@ -109,7 +109,7 @@ class Requests(unittest.TestCase):
     def test_the_name_of_a_removed_user(self):
         """Its folders in storages would become another one's: somebody has to say so."""
         self.world.stop()
-        self.config.write_text(self.config.read_text() + "auth: {signUp: request}\n")
+        self.config.write_text(self.config.read_text() + "auth: {signUp: request}\nstorages: [{name: home, directory: /srv, share: false}]\n")
         self.world.start()
         self.ok("user", "remove", "alice")
         self.ok("request", "account", "alice", "--email", "new@example.org", "--password-stdin", user="carol", stdin=PASSWORD + "\n")

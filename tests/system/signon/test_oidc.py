@@ -400,6 +400,9 @@ api:
             self.restart("createUsers: true")
 
     def test_the_name_of_a_removed_user(self):
+        """A storage has a folder of hers, which another one of her name would get."""
+        self.restart("createUsers: true\nstorages: [{name: home, directory: /srv, share: false}]")
+        self.addCleanup(self.restart)
         self.provider.control(people=PEOPLE | {"fay": {"name": "fay", "groups": []}})
         self.assertEqual(self.login("fay")["user"], "fay")
         self.assertEqual(self.world.skep("user", "remove", "fay").returncode, 0)

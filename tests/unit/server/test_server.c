@@ -239,6 +239,55 @@ static void who_watches_is_told_of_nodes_and_tags(void **state)
     commit_await(world, is_told, &what);
 }
 
+static _Atomic bool is_revoked;
+
+static void on_revoked(void *context, const char *user)
+{
+    (void)context;
+    assert_string_equal(user, "bob");
+    is_revoked = true;
+}
+
+/* An adoption ends the tokens of the account, so what was opened by one is told. */
+static void who_watches_is_told_when_an_identity_takes_an_account(void **state)
+{
+    struct world *world = *state;
+    struct service_watch watch = {.revoked = on_revoked};
+    struct store_user bob = {
+        .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
+    bob.identity = "idp bob";
+    is_revoked = false;
+    world->service->watch(world->service->context, &watch);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_SET,
+                                                         .user = bob,
+                                                         .fields = USER_IDENTITY}),
+                     0);
+    world->service->unwatch(world->service->context, &watch);
+    assert_true(is_revoked);
+}
+
+/* Only where folders bear users' names a removed user's name is more than a name. */
+static void a_removed_users_name_is_free_without_folders_of_users(void **state)
+{
+    struct world *world = *state;
+    const struct store_user bob = {
+        .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    const struct store_change add = {.kind = CHANGE_USER_ADD, .user = bob},
+                              gone = {.kind = CHANGE_USER_REMOVE, .user = bob};
+    assert_int_equal(change(world, add), 0);
+    assert_int_equal(change(world, gone), 0);
+    assert_int_equal(change(world, add), 0);
+    assert_int_equal(change(world, gone), 0);
+    world_stop(world);
+    world->extra = "storages: [{name: home, directory: /tmp, share: false}]\n";
+    world_start(world);
+    assert_int_equal(change(world, add), ERR_CONFLICT);
+    struct store_change again = add;
+    again.reuses_name = true;
+    assert_int_equal(change(world, again), 0);
+}
+
 static void a_second_server_is_refused(void **state)
 {
     struct world *world = *state;
@@ -563,6 +612,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(jobs_are_stopped_and_deleted),
     WORLD(tags_users_and_settings_change_durably),
     WORLD(who_watches_is_told_of_nodes_and_tags),
+    WORLD(who_watches_is_told_when_an_identity_takes_an_account),
+    WORLD(a_removed_users_name_is_free_without_folders_of_users),
     WORLD(what_is_asked_for_is_written_down),
     WORLD(quotas_hold_for_submissions_at_once),
     WORLD(quota_of_gpus),
