@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "bench_server.h"
+#include "core/trial.h"
+#include "doc/problem.h"
 #include "store/read.h"
 #include "sys/clock.h"
 #include <assert.h>
@@ -186,6 +188,51 @@ static void bench_lists(size_t count)
                (struct job_filter){.order = ORDER_GPUS, .keyword = TEXT("q")});
 }
 
+/* Of all threads: what others on this machine do changes it little. */
+static int64_t processor_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* What would become of one more job, asked again and again while jobs are submitted. */
+static void bench_trials(size_t queued)
+{
+    enum { TIMES = 5, BESIDE = 1000 };
+    struct flood asked, submitted;
+    struct core_trial trials[TIMES];
+    cleanup_problems struct problems problems;
+    struct arena arena;
+    struct err err;
+    char text[BENCH_JOB_MAX];
+    const struct bench_job job = {
+        .prefix = "trial", .number = 0, .instances = 1, .cpu = 1, .extras = ""};
+    bench_job_text(&job, text);
+    const struct service_submission submission = {.source = text_of(text), .user = "admin"};
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    flood_init(&asked, TIMES, TIMES);
+    flood_init(&submitted, BESIDE, 1);
+    const int64_t begin_us = clock_monotonic_us(), cpu_us = processor_us();
+    for (size_t i = 0; i < TIMES; i++)
+        if (bench.service->trial(bench.service->context, &submission, &problems, &arena, &trials[i],
+                                 flood_reply(&asked, i), &err) < 0)
+            bench_fail("try a job", &err);
+    for (size_t i = 0; i < BESIDE; i++)
+        submit(&submitted, i, "beside", 2);
+    flood_wait(&submitted);
+    flood_percentiles("submitted one by one beside dry runs", &submitted, BESIDE);
+    flood_wait(&asked);
+    printf("%-44s %8.0f ms, %.0f ms of processor time, with what is submitted\n",
+           "a dry run beside a long queue", (double)(clock_monotonic_us() - begin_us) / 1e3 / TIMES,
+           (double)(processor_us() - cpu_us) / 1e3 / TIMES);
+    printf("memory after dry runs with %zu queued jobs %16ld MiB\n", queued, memory_mib());
+    flood_release(&submitted);
+    flood_release(&asked);
+    arena_release(&arena);
+}
+
 /* Nothing can run: one node of one processor, jobs of two. */
 static void bench_queue(size_t count)
 {
@@ -206,6 +253,7 @@ static void bench_queue(size_t count)
     printf("memory with %zu queued jobs %27ld MiB\n", count, memory_mib());
     flood_release(&flood);
     bench_lists(count);
+    bench_trials(count);
     bench_server_stop(&bench);
     begin_us = clock_monotonic_us();
     start("nodes: 10, cpu: 1, runMilliseconds: 1");
@@ -272,14 +320,6 @@ static void bench_detail(void)
     arena_release(&arena);
     flood_release(&flood);
     bench_server_stop(&bench);
-}
-
-/* Of all threads: what others on this machine do changes it little. */
-static int64_t processor_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* What is told of a job is not known after a restart: its first change must find that out. Each
