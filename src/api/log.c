@@ -543,7 +543,7 @@ static const char *log_path(const struct call *call, const char *stream, bool is
 
 int handle_log_list(struct call *call)
 {
-    struct task_record attempt;
+    struct task_record attempt = {.node = ""};
     int code = path_attempt(call, &attempt);
     if (code)
         return code;
@@ -568,7 +568,7 @@ int handle_log_list(struct call *call)
 /* The log that a path of six names is of. */
 static int log_open(struct call *call, struct log_reader *log)
 {
-    struct task_record attempt;
+    struct task_record attempt = {.node = ""};
     int code = log_stream_parse(call, call->parameters[5], &log->which);
     if (!code)
         code = path_attempt(call, &attempt);

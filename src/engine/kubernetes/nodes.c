@@ -134,6 +134,7 @@ static void node_lose(struct kube *kube, struct kube_node *node, struct tells *t
 static struct kube_node *place_take(struct kube *kube)
 {
     struct kube_node *node = NULL;
+    assert(kube->nodes.items || kube->nodes.count == 0);
     for (size_t i = 0; i < kube->nodes.count && kube->nodes.free > 0 && !node; i++)
         if (is_free(&kube->nodes.items[i]))
             node = &kube->nodes.items[i];

@@ -132,17 +132,18 @@ static void test_killed_meanwhile(void **state)
 static void test_orphan(void **state)
 {
     (void)state;
-    const long seconds = 100000000 + (long)getpid(); /* others may run this test, too */
-    char command[60];
-    snprintf(command, sizeof command, "echo ready; sleep %ld", seconds);
+    const int number = getpid(); /* others may run this test, too */
+    char command[80];
+    /* who says that it is ready is the process that is looked for */
+    snprintf(command, sizeof command, "sh -c 'echo ready; sleep 10000; true' orphan-%d", number);
     world_create(&world, 75, command);
     await_log(75, "ready");
-    assert_string_not_equal(shell_output("pgrep -f '[s]leep %ld'", seconds), "");
+    assert_string_not_equal(shell_output("pgrep -f '[o]rphan-%d'", number), "");
     world_stop(&world);
     shell("rm -rf %s/data/containers/75", world.folder);
     world_start(&world);
     assert_false(world_is_listed(&world, 75));
-    assert_string_equal(shell_output("pgrep -f '[s]leep %ld'", seconds), "");
+    assert_string_equal(shell_output("pgrep -f '[o]rphan-%d'", number), "");
     assert_nothing_left(75);
 }
 

@@ -94,7 +94,8 @@ static void the_log_of_an_end_is_not_read_under_the_lock(void **state)
 {
     char nothing[] = "", node[] = "n1", path[LOG_STORE_PATH_MAX];
     size_t count = 0;
-    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER, .sink = {&count, tail_posted}};
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .sink = {.context = &count, .post = tail_posted}};
     struct kube_task task = {.attempt = {7},
                              .state = TASK_ENDED,
                              .node = node,
@@ -556,7 +557,7 @@ static void only_a_task_with_a_device_ends_a_row_of_refusals(void **state)
     for (size_t i = 0; i < COUNT_OF(BETWEEN); i++) {
         struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                             .settings = {.space = "default", .instance = "one"},
-                            .sink = {NULL, nothing_posted},
+                            .sink = {.post = nothing_posted},
                             .is_listed = true};
         struct tells tells;
         kube_enter(&kube, &tells);
@@ -596,7 +597,7 @@ static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **sta
         struct refusals refusals = {0, REASONS[i]};
         struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                             .settings = {.space = "default", .instance = "one"},
-                            .sink = {&refusals, refusal_posted},
+                            .sink = {.context = &refusals, .post = refusal_posted},
                             .is_listed = true};
         struct tells tells;
         kube.given_up = in_folder("given-up");
