@@ -222,6 +222,8 @@ static void delete_event(struct core *core, const struct event *event)
         return;
     if (job) { /* its containers are held for debugging */
         core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_RELEASE});
+        while (job_goes_on(&job->life)) /* it is gone when this is answered */
+            core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_GO_ON});
         job->is_deleted = true;
     } else {
         record_job_deleted(core, event->job);

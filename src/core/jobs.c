@@ -384,8 +384,8 @@ static void task_changed(struct core *core, struct core_job *job, const struct j
     struct core_task *task = core_task_get(core, core_job_slot(core, job), action->task);
     if (action->to == LIFE_CREATION_PENDING)
         core_task_attempt(core, task, (struct attempt_id){0});
-    if (action->to == LIFE_CREATION_PENDING && action->from == action->to)
-        core->ends_left -= core->ends_left > 0; /* it is new in the table */
+    if (action->from == action->to) /* it is new in the table, or something else of it is */
+        core->ends_left -= core->ends_left > 0;
     if (action->to == LIFE_CREATION_REQUESTED)
         core_task_attempt(core, task, action->attempt);
     if (action->to == LIFE_RUNNING && action->from != action->to) {
@@ -431,14 +431,15 @@ static void task_killed(struct core *core, struct core_job *job, const struct jo
     task_touched(core, job, action);
 }
 
-/* The action comes after all of the step is done: a task that is held by now is not forgotten. */
+/* The action comes after all of the step is done: a task that is held by now is not forgotten, and
+ * one that was is forgotten in its turn. */
 static void task_released(struct core *core, struct core_job *job, const struct job_action *action)
 {
     struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
     assert(task);
     const struct job_task *life = job_task_find(&job->life, action->task);
     core_task_release(core, task);
-    if (!life || life->attempt.v != action->attempt.v || !life->is_held)
+    if (!life || life->attempt.v != action->attempt.v || !(life->is_held || life->is_let_go))
         command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
 }
 
@@ -492,6 +493,7 @@ static void action_apply(struct core *core, struct core_job *job, const struct j
         task_touched(core, job, action);
         break;
     case JOB_ACTION_FORGET:
+        core->ends_left -= core->ends_left > 0;
         command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
         task_touched(core, job, action);
         break;
@@ -520,7 +522,8 @@ void core_job_apply(struct core *core, struct core_job *job)
         job->is_going_on = true;
         *ARRAY_ADD(&core->going_jobs) = job->id.v;
     }
-    if (job_is_final(&job->life) && job->life.held == 0 && !job->is_finished) {
+    if (job_is_final(&job->life) && job->life.held == 0 && !job_goes_on(&job->life) &&
+        !job->is_finished) {
         job->is_finished = true;
         *ARRAY_ADD(&core->finished_jobs) = core_job_slot(core, job);
     }

@@ -183,7 +183,7 @@ static void task_fill(struct core *core, const struct core_task *task, const str
         .role_name = keep(core, job->plan->roles[task->ref.role].name),
         .state = life->state,
         .is_deletion_pending = life->is_deletion_pending,
-        .is_held = life->is_held,
+        .is_held = life->is_held || life->is_let_go,
         .attempt = task->attempt,
         .job_attempt = task->job_attempt,
         .task_attempt = life->task_attempt,

@@ -305,7 +305,7 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
     if (core_task_is_old(core, task))
         return false;
     const struct job_task *life = job_task_find(&core_job_at(core, task->job)->life, task->ref);
-    return task->is_taken || (life && life->is_held);
+    return task->is_taken || (life && (life->is_held || life->is_let_go));
 }
 
 const char *core_attempt_node(const struct core *core, struct attempt_id attempt)

@@ -145,6 +145,73 @@ void step_judge(struct step *step)
     step_attempt_end(step, &end);
 }
 
+/* ---- containers that are held for debugging ---- */
+
+void job_task_unhold(struct job *job, struct job_task *task)
+{
+    assert(!task->is_held || !task->is_let_go);
+    job->held -= task->is_held;
+    job->let_go -= task->is_let_go;
+    task->is_held = task->is_let_go = false;
+}
+
+/* One that was killed and has not ended yet is let go by its end. */
+static void let_go_one(struct step *step, struct task_ref ref)
+{
+    struct job_task *task = step_task(step, ref);
+    job_task_unhold(step->job, task);
+    if (!task_is_live(task)) {
+        step_task_action(step, JOB_ACTION_FORGET, ref);
+        return;
+    }
+    struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
+    action->from = action->to = task->state;
+}
+
+static void let_go_some(struct step *step, uint32_t most)
+{
+    const uint32_t left = step->job->let_go > most ? step->job->let_go - most : 0;
+    for (uint16_t r = 0; step->job->let_go > left; r++) {
+        assert(r < step->job->role_count);
+        struct job_role *role = &step->job->roles[r];
+        for (; step->job->let_go > left && role->let_go < role->count; role->let_go++)
+            if (role->items[role->let_go].is_let_go)
+                let_go_one(step, (struct task_ref){r, (uint16_t)role->let_go});
+    }
+}
+
+static void let_go_next(struct step *step)
+{
+    let_go_some(step, step->event->slice ? step->event->slice : UINT32_MAX);
+}
+
+/* Which ones is decided here: what is held from now on stays. */
+void step_forget_held(struct step *step)
+{
+    struct job *job = step->job;
+    job->hold_until_ms = 0;
+    if (job->held == 0)
+        return;
+    for (uint16_t r = 0; r < job->role_count; r++) {
+        job->roles[r].let_go = 0;
+        for (size_t i = 0; i < job->roles[r].count; i++) {
+            struct job_task *task = &job->roles[r].items[i];
+            task->is_let_go |= task->is_held;
+            task->is_held = false;
+        }
+    }
+    job->let_go += job->held;
+    job->held = 0;
+    step_job_changed(step); /* its row names what is held */
+    let_go_next(step);
+}
+
+void step_forget_all(struct step *step)
+{
+    step_forget_held(step);
+    let_go_some(step, UINT32_MAX);
+}
+
 /* ---- the end of an attempt ---- */
 
 static struct retry_decision job_retry(const struct step *step)
@@ -227,31 +294,36 @@ static void creation_go_on(struct step *step)
 bool job_goes_on(const struct job *job)
 {
     return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0) || job->is_growing ||
-           job->is_shrinking;
+           job->is_shrinking || job->let_go > 0;
 }
 
 void step_go_on(struct step *step)
 {
     assert(step->event->kind == JOB_EVENT_GO_ON);
-    if (!job_goes_on(step->job))
+    struct job *job = step->job;
+    if (!job_goes_on(job))
         return;
-    if (step->job->is_growing) {
+    if (job->is_growing) {
         step_tasks_go_on(step);
         return;
     }
-    if (step->job->is_shrinking) {
+    if (job->is_shrinking) {
         step_shrink_on(step);
         return;
     }
-    if (step->job->ending == KILL_NONE) {
+    if (job->is_starting && job->waiting == 0) {
         creation_go_on(step);
         return;
     }
-    ending_tell(step);
-    if (job_goes_on(step->job))
-        return;
-    step_job_changed(step);
-    step_attempt_settle(step);
+    if (job->ending == KILL_NONE) {
+        let_go_next(step);
+    } else {
+        ending_tell(step);
+        if (job->ending == KILL_NONE)
+            step_job_changed(step);
+    }
+    if (job_is_completing(job) && !job_goes_on(job))
+        step_attempt_settle(step);
 }
 
 void step_attempt_end(struct step *step, const struct attempt_end *end)
@@ -353,18 +425,19 @@ void step_attempt_settle(struct step *step)
         return;
     if (job->ending != KILL_NONE && !next_find(job, task_is_unfinished))
         job->ending = KILL_NONE; /* those who had not been told have ended by themselves */
+    const struct retry_decision decision = job_retry(step);
+    if (job->ending == KILL_NONE && decision.is_retried)
+        step_forget_held(step); /* before its table goes */
     if (job_goes_on(job))
         return;
     if (job->has_tasks && job->state != LIFE_DELETING)
         step_job_state(step, LIFE_DELETING);
     step_job_state(step, LIFE_ATTEMPT_COMPLETED);
     step_action(step, JOB_ACTION_ATTEMPT_COMPLETED);
-    const struct retry_decision decision = job_retry(step);
     if (!decision.is_retried) {
         step_complete(step);
         return;
     }
-    step_forget_held(step);
     const uint64_t pause_ms = pause_after(step, decision);
     /* its next attempt ends at once: at the time limit, too, when that passed during the end */
     const bool is_over =
@@ -435,27 +508,4 @@ void step_deadline(struct step *step)
         .reason = KILL_TIME_LIMIT,
     };
     step_attempt_end(step, &end);
-}
-
-void step_forget_held(struct step *step)
-{
-    struct job *job = step->job;
-    for (uint16_t r = 0; job->held > 0 && r < job->role_count; r++)
-        for (uint16_t i = 0; i < job->roles[r].count; i++) {
-            struct job_task *task = &job->roles[r].items[i];
-            if (!task->is_held)
-                continue;
-            task->is_held = false;
-            job->held--;
-            if (!task_is_live(task)) {
-                step_task_action(step, JOB_ACTION_FORGET, (struct task_ref){r, i});
-                continue;
-            }
-            /* it was killed and has not ended yet: its end lets it go */
-            struct job_action *action =
-                step_task_action(step, JOB_ACTION_TASK_CHANGED, (struct task_ref){r, i});
-            action->from = action->to = task->state;
-        }
-    assert(job->held == 0);
-    job->hold_until_ms = 0;
 }

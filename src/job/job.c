@@ -164,7 +164,6 @@ static void step_timer(struct step *step)
     if (job_is_final(job)) {
         step_story(step, NULL, false, "Released", "the time for debugging has passed");
         step_forget_held(step);
-        step_job_changed(step);
     } else if (job->state == LIFE_ATTEMPT_COMPLETED) {
         step_retry_begin(step);
     } else if (job_deadline_ms(job, step->policy) <= step->now_ms) {
@@ -204,7 +203,7 @@ static void step_stop(struct step *step)
 static void step_restart(struct step *step)
 {
     struct job *job = step->job;
-    step_forget_held(step);
+    step_forget_all(step);
     job_tasks_drop(job, step->output);
     mem_free(job->completion);
     job->completion = NULL;
@@ -260,7 +259,6 @@ static void step_release(struct step *step)
         return;
     step_story(step, NULL, false, "Released", "the containers kept for debugging may go");
     step_forget_held(step);
-    step_job_changed(step);
 }
 
 /* ---- what the platform says ---- */

@@ -61,6 +61,7 @@ struct job_task {
     enum life_state state;
     bool is_deletion_pending;  /* scaled down; never counts, never used again */
     bool is_held;              /* its ended container is kept for debugging */
+    bool is_let_go;            /* it was kept until now, but FORGET is still to come */
     bool is_uncreated;         /* it has its place, but CREATE is still to come */
     bool is_killed;            /* a KILL was given for this attempt … */
     enum kill_reason killed;   /* … for this reason … */
@@ -83,6 +84,7 @@ struct job_role {
     struct job_task *items;
     size_t count, room; /* count > instances while surplus tasks are being ended */
     uint32_t marked;    /* surplus tasks from this index on are deletion pending; not stored */
+    uint32_t let_go;    /* none before this index is still to be let go; not stored */
 };
 
 /* Read only outside this module. */
@@ -117,6 +119,7 @@ struct job {
     int64_t retry_at_ms, hold_until_ms;  /* 0: no such delay runs */
     struct completion *completion;       /* of the attempt; owned; NULL until decided */
     int32_t trigger_role, trigger_index; /* the task that ended the attempt; -1 none */
+    uint32_t let_go; /* tasks whose container may go and has not been let go; not stored */
     /* The scheduler's, kept here because they are stored with the job: others were ended for it in
      * vain so often since it started last, and none may be before then. */
     uint32_t preempt_failures;
@@ -151,8 +154,8 @@ struct job_event {
     int64_t now_ms;
     uint64_t random;           /* for the back-off */
     uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
-    uint32_t slice;            /* so many tasks are told of an end, created, entered in the table
-                                  or removed from it; 0: all */
+    uint32_t slice;            /* so many tasks are told of an end, created, let go, entered in the
+                                  table or removed from it; 0: all */
     struct task_ref task;      /* TASK_* */
     struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
     const struct task_ref *tasks; /* PLACED; NULL: all */
@@ -248,8 +251,8 @@ uint32_t job_role_count(const struct job *job, const struct job_policy *policy, 
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
 /* An attempt ends, and not all of its tasks have been told; or a large gang has all its places, and
- * not all of its tasks have been created; or a job grows or shrinks: JOB_EVENT_GO_ON does it for
- * the next ones. */
+ * not all of its tasks have been created; or a job grows or shrinks; or containers that were held
+ * for debugging are let go: JOB_EVENT_GO_ON does it for the next ones. */
 bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);

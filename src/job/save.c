@@ -261,9 +261,12 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
         (unsigned)task->killed > KILL_OTHER)
         return err_fail(err, ERR_CORRUPT, "", "the stored task %u of role %u cannot be right",
                         ref.index, ref.role);
-    const bool is_held = slot->is_held;
+    const bool is_held = slot->is_held, was_kept = task->is_held || task->is_let_go;
     *slot = *task;
     slot->is_held = is_held;
+    slot->is_let_go =
+        was_kept && !is_held; /* the job's row names it no more: its turn is to come */
+    job->let_go += slot->is_let_go;
     slot->quick_ends = 0; /* rows have neither: it waits for a place at once */
     slot->retry_at_ms = 0;
     slot->completion = NULL;
@@ -387,7 +390,8 @@ void job_clone(struct job *to, const struct job *from)
 static void task_put(struct buf *out, const struct job_task *task)
 {
     buf_put_u8(out, (uint8_t)task->state);
-    buf_put_u8(out, (uint8_t)(task->is_deletion_pending | task->is_held << 1));
+    buf_put_u8(out,
+               (uint8_t)(task->is_deletion_pending | task->is_held << 1 | task->is_let_go << 2));
     buf_put_u8(out, (uint8_t)task->killed);
     buf_put_u64(out, (uint64_t)task->kill_by_ms);
     buf_put_u64(out, task->attempt.v);

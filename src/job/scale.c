@@ -120,9 +120,8 @@ void step_surplus_mark(struct step *step, struct task_ref ref)
     if (task->is_deletion_pending)
         return;
     task->is_deletion_pending = true;
-    if (task->is_held) {
-        task->is_held = false;
-        job->held--;
+    if (task->is_held || task->is_let_go) {
+        job_task_unhold(job, task);
         step_task_action(step, JOB_ACTION_FORGET, ref);
     }
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);

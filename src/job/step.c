@@ -204,7 +204,7 @@ void job_tasks_drop(struct job *job, struct job_output *output)
         role->succeeded = role->failed = 0;
     }
     job->has_tasks = false;
-    job->live = job->waiting = job->paused = job->held = 0;
+    job->live = job->waiting = job->paused = job->held = job->let_go = 0;
 }
 
 void step_task_add(struct step *step, uint16_t role)

@@ -755,6 +755,42 @@ static void bench_room(struct bench *bench, const struct shape *shape)
     core_free(bench->core);
 }
 
+/* All tasks of a large job have failed, and their containers, kept for debugging, may go: in one
+ * step, and in many. */
+static void bench_held(struct bench *bench, bool is_cut)
+{
+    struct cost exit = {0}, release = {0}, steps = {0};
+    bench_begin(bench, false);
+    struct plan_role role = role_of(1);
+    role.instances = one_group.tasks;
+    role.min_failed = (int32_t)role.instances; /* the last of them decides */
+    struct plan plan = plan_of(&role, 1);
+    plan.is_gang = false;
+    plan.is_debug = true;
+    bench->starts = 0;
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    for (uint64_t i = 1; i <= bench->starts; i++) {
+        struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {i}}};
+        event.task.completion = completion_of(1, "%s", "");
+        step(bench, &event, &exit);
+        settle(bench, NULL);
+    }
+    if (!is_cut)
+        core_slice_set(bench->core, UINT32_MAX);
+    heap_cool();
+    step(bench, &(struct event){.kind = EVENT_RELEASE, .job = {(uint32_t)bench->submitted}},
+         &release);
+    settle(bench, &steps);
+    printf("\n%" PRIu64 " containers kept for debugging are let go, %s\n", exit.count,
+           is_cut ? "in pieces" : "in one step");
+    cost_print("failures of its tasks", &exit);
+    cost_print("its containers are released", &release);
+    cost_print("steps after that", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void starving_run(struct bench *bench)
 {
     bench_starving(bench, NULL);
@@ -776,6 +812,8 @@ static void lives_run(struct bench *bench)
     }
     bench_give_up(bench);
     bench_node_change(bench);
+    bench_held(bench, false);
+    bench_held(bench, true);
 }
 
 static void waits_run(struct bench *bench)

@@ -126,6 +126,80 @@ static void a_copy_goes_on_alike(void **state)
     world_release(&world);
 }
 
+/* All of a job's tasks have failed, and their containers are kept. */
+static uint32_t held_begin(struct world *world)
+{
+    world_init(world, "first-fit");
+    world_keep(world);
+    world_node(world, "n1", 16, TASKS);
+    const struct plan_role role = world_role("worker", TASKS, 1, 1);
+    struct plan plan = world_plan_of("kept", &role);
+    plan.is_debug = true;
+    const uint32_t job = world_submit(world, &plan);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        world_run(world, i);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        world_exit(world, i, 3, 0);
+    assert_int_equal(core_job_find(world->core, (struct job_id){job})->life.held, TASKS);
+    core_slice_set(world->core, 1);
+    return job;
+}
+
+enum let_go_change { CHANGE_NONE, CHANGE_COPY, CHANGE_RESTART, CHANGE_LAST };
+
+/* One FORGET in each step, whatever happens between any two of them; the job is forgotten after the
+ * last. */
+static void held_containers_go_one_by_one(void **state)
+{
+    (void)state;
+    for (int change = 0; change < CHANGE_LAST; change++)
+        for (uint16_t at = 1; at < TASKS; at++) {
+            struct world world;
+            const uint32_t job = held_begin(&world);
+            assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
+            for (uint16_t i = 0; i < TASKS; i++) {
+                assert_int_equal(world_command_count(&world, COMMAND_FORGET), 1);
+                assert_int_equal(world_command(&world, COMMAND_FORGET, 0)->attempt.v, i + 1u);
+                assert_false(world_task(&world, job, 0, i)->is_held);
+                assert_int_equal(goes_on(&world), i + 1 < TASKS);
+                assert_int_equal(world_command_count(&world, COMMAND_WAKE), i + 1 < TASKS);
+                assert_int_equal(core_attempt_is_live(world.core, (struct attempt_id){TASKS}),
+                                 i + 1 < TASKS);
+                if (change == CHANGE_COPY && i + 1 == at) {
+                    struct core *copy = core_copy(world.core);
+                    core_free(world.core);
+                    world.core = copy;
+                } else if (change == CHANGE_RESTART && i + 1 == at) {
+                    world_restart(&world);
+                    core_slice_set(world.core, 1);
+                    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
+                }
+                world_timer(&world, 0);
+            }
+            assert_null(core_job_find(world.core, (struct job_id){job}));
+            world_release(&world);
+        }
+}
+
+/* Nothing of a job that is deleted is left when that is answered. */
+static void a_deletion_lets_all_go(void **state)
+{
+    (void)state;
+    for (int is_released = 0; is_released < 2; is_released++) {
+        struct world world;
+        const uint32_t job = held_begin(&world);
+        if (is_released)
+            assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
+        assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
+        /* one of them was let go by the release, and the next with the step of the deletion */
+        assert_int_equal(world_command_count(&world, COMMAND_FORGET), TASKS - is_released);
+        assert_null(core_job_find(world.core, (struct job_id){job}));
+        world_timer(&world, 0);
+        assert_false(goes_on(&world));
+        world_release(&world);
+    }
+}
+
 /* The next attempt has a table of its own, while that of the last one is dropped task by task; its
  * attempts are known to nobody any more. */
 static void an_old_table_is_dropped_in_steps(void **state)
@@ -161,6 +235,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lost_node_ends_those_that_were_not_told),
     cmocka_unit_test(a_restart_goes_on),
     cmocka_unit_test(a_copy_goes_on_alike),
+    cmocka_unit_test(held_containers_go_one_by_one),
+    cmocka_unit_test(a_deletion_lets_all_go),
     cmocka_unit_test(an_old_table_is_dropped_in_steps),
 };
 UNIT_FILE(tests, NULL, NULL);

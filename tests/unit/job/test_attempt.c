@@ -158,6 +158,129 @@ static void an_end_is_told_in_steps(void **state)
     world_release(&world);
 }
 
+/* A job of three tasks that has failed, and whose containers are kept. */
+static void failed_begin(struct job_world *world)
+{
+    world_init(world, ROLES(3));
+    world->policy.debug_hold_s = 10;
+    world_begin(world);
+    world_run_all(world);
+    for (uint16_t i = 0; i < 3; i++)
+        world_exit(world, 0, i, 3, 0);
+    assert_int_equal(world->job.held, 3);
+}
+
+/* Which containers is decided at once, and the row names them no more; FORGET follows for so many
+ * in each step. */
+static void held_containers_go_in_steps(void **state)
+{
+    (void)state;
+    for (int end = 0; end < 2; end++) {
+        struct job_world world;
+        failed_begin(&world);
+        world.now_ms += end == 1 ? 10000 : 0;
+        told(&world, end == 0 ? JOB_EVENT_RELEASE : JOB_EVENT_TIMER, 2);
+        assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 2);
+        assert_int_equal(world.job.held, 0);
+        assert_int_equal(world.job.let_go, 1);
+        assert_true(job_goes_on(&world.job));
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+        told(&world, JOB_EVENT_RELEASE, 1);
+        assert_int_equal(world.out.count, 0);
+        told(&world, JOB_EVENT_GO_ON, 1);
+        assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+        assert_int_equal(world_find(&world, JOB_ACTION_FORGET)->task.index, 2);
+        assert_false(job_goes_on(&world.job));
+        world_release(&world);
+    }
+}
+
+/* While some are let go, what a task leaves that fails then is kept. */
+static void a_later_failure_is_held(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(4));
+    world.policy.debug_hold_s = 10;
+    world.policy.is_gang = false;
+    world.roles[0].min_failed = -1;
+    world_begin(&world);
+    world_run_all(&world);
+    for (uint16_t i = 0; i < 2; i++)
+        world_exit(&world, 0, i, 3, 0);
+    told(&world, JOB_EVENT_RELEASE, 1);
+    assert_int_equal(world_find(&world, JOB_ACTION_FORGET)->task.index, 0);
+    world_exit(&world, 0, 2, 3, 0);
+    assert_int_equal(world.job.held, 1);
+    told(&world, JOB_EVENT_GO_ON, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world_find(&world, JOB_ACTION_FORGET)->task.index, 1);
+    assert_false(job_goes_on(&world.job));
+    assert_true(world_task(&world, 0, 2)->is_held);
+    told(&world, JOB_EVENT_RELEASE, 1);
+    assert_int_equal(world_find(&world, JOB_ACTION_FORGET)->task.index, 2);
+    world_release(&world);
+}
+
+/* The table of an attempt that is retried goes when all of them have been let go. */
+static void a_retry_waits_until_all_are_let_go(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2));
+    world.policy.debug_hold_s = 10;
+    world.policy.retry.max = 1;
+    world.roles[0].min_failed = 2;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 3, 0);
+    const struct completion failed = completion_of(3, "%s", "");
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                          .task = {0, 1},
+                                          .completion = &failed,
+                                          .slice = 1});
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_ATTEMPT_COMPLETED), 0);
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+    world_simple(&world, JOB_EVENT_STOP); /* the next attempt is stopped */
+    assert_int_equal(world.job.attempt, 0);
+    told(&world, JOB_EVENT_GO_ON, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_ATTEMPT_COMPLETED), 2);
+    assert_int_equal(world.job.attempt, 1);
+    assert_int_equal(world.job.completion->code, CODE_STOP_REQUESTED);
+    world_release(&world);
+}
+
+/* A stopped job that begins anew has a table of its own: what is left goes at once. */
+static void a_new_start_lets_all_go(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.debug_hold_s = 10;
+    world.policy.is_gang = false;
+    world.roles[0].min_failed = -1;
+    world_begin(&world);
+    world_run_all(&world);
+    for (uint16_t i = 0; i < 2; i++)
+        world_exit(&world, 0, i, 3, 0);
+    world_simple(&world, JOB_EVENT_STOP);
+    const struct completion killed = completion_of(143, "%s", "");
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                          .task = {0, 2},
+                                          .completion = &killed,
+                                          .slice = 1});
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world.job.let_go, 1);
+    told(&world, JOB_EVENT_START, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world.job.let_go, 0);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    world_release(&world);
+}
+
 /* A large table is not freed in the step that drops it. */
 static void a_large_table_is_left_to_the_caller(void **state)
 {
@@ -188,6 +311,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gang_timeout_backs_off),
     cmocka_unit_test(held_after_failure),
     cmocka_unit_test(an_end_is_told_in_steps),
+    cmocka_unit_test(held_containers_go_in_steps),
+    cmocka_unit_test(a_later_failure_is_held),
+    cmocka_unit_test(a_retry_waits_until_all_are_let_go),
+    cmocka_unit_test(a_new_start_lets_all_go),
     cmocka_unit_test(a_large_table_is_left_to_the_caller),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -132,7 +132,7 @@ static void check_task(const struct job_task *task)
 static void check_job(void)
 {
     const struct job *job = &walk.world.job;
-    uint32_t live = 0, waiting = 0, paused = 0, held = 0, uncreated = 0;
+    uint32_t live = 0, waiting = 0, paused = 0, held = 0, let_go = 0, uncreated = 0;
     bool missing = false, surplus = false;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         uint32_t succeeded = 0, failed = 0;
@@ -148,6 +148,8 @@ static void check_job(void)
             waiting += task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0 && is_wanted;
             paused += task->retry_at_ms > 0 && is_wanted;
             held += task->is_held;
+            let_go += task->is_let_go;
+            CHECK(!task->is_held || !task->is_let_go);
             if (task->state == LIFE_COMPLETED && !task->is_deletion_pending && is_wanted) {
                 succeeded += task->completion->is_success;
                 failed += !task->completion->is_success;
@@ -163,14 +165,14 @@ static void check_job(void)
         missing |= !is_whole;
     }
     CHECK(job->live == live && job->waiting == waiting && job->paused == paused &&
-          job->held == held);
+          job->held == held && job->let_go == let_go);
     CHECK(walk.containers == live - uncreated);
     CHECK(uncreated == 0 || job->is_starting || job->ending);
     CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
     CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
     CHECK(!life_is_completing(job->state) || live > 0 || job_goes_on(job));
     CHECK(!job_goes_on(job) || life_is_completing(job->state) || job->is_starting ||
-          job->is_growing || job->is_shrinking);
+          job->is_growing || job->is_shrinking || let_go > 0);
     CHECK(!job->is_shrinking || (surplus && !walk.world.policy.is_gang));
     CHECK(!job->is_growing || (missing && !walk.world.policy.is_gang));
     CHECK(job->is_growing || job->is_starting || !missing || life_is_completing(job->state) ||
