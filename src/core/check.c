@@ -69,6 +69,7 @@ static void check_node(const struct core *core, uint32_t at)
 
 static void check_groups(const struct core *core)
 {
+    uint32_t given_up = 0;
     for (uint32_t i = 0; i < core_group_slots(core); i++) {
         const struct core_group *group = core_group_at(core, i);
         if (!group->name)
@@ -85,7 +86,10 @@ static void check_groups(const struct core *core)
             holder ? hold_find((struct core_job *)(uintptr_t)holder, group->name) : NULL;
         const uint32_t awaited = hold ? hold->slot_count - hold->started : 0;
         CHECK(taken + awaited == group->taken_count && group->taken_count > 0);
+        CHECK(!group->given_up || (!hold && group->given_up < group->slot_count));
+        given_up += group->given_up > 0;
     }
+    CHECK(given_up == core->groups_given_up);
 }
 
 /* The sums by which a search is spared are those of the nodes and groups: whoever could start or

@@ -18,6 +18,13 @@ struct places {
     bool is_waiting;   /* it waits there */
 };
 
+/* Its gang has ended before it became a task: it is given back with the last task of its part. */
+static bool is_given_up(struct core *core, const char *group, size_t slot)
+{
+    const struct core_group *known = core_group_find(core, group);
+    return known && known->given_up && slot >= known->given_up && slot < known->slot_count;
+}
+
 /* Of a task that runs, or of a part of a gang that is kept while others end for the rest. */
 static uint32_t place_node(struct core *core, const char *group, size_t slot)
 {
@@ -40,6 +47,9 @@ static void place_see(void *context, const char *group, size_t slot, struct node
         is_right = true;
     } else if (slot == PLACEMENT_WAITING) {
         is_right = hold_holder(places->core, group) || shadow_defers(places->core, group);
+    } else if (is_given_up(places->core, group, slot)) {
+        is_right = true;
+        places->held++;
     } else {
         uint32_t known = place_node(places->core, group, slot);
         is_right = (known != NONE && (known == node.v || node.v == NODE_NONE.v)) ||

@@ -42,6 +42,7 @@ struct core *core_copy(const struct core *from)
     to->placing = from->placing;
     to->is_searching = from->is_searching;
     to->creating = from->creating;
+    to->groups_given_up = from->groups_given_up;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;
     to->nodes_ms = from->nodes_ms;

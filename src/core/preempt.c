@@ -173,7 +173,7 @@ static void hold_release(struct core *core, struct hold *hold)
     mem_free(hold->slots);
     if (hold->started) { /* the placer knows its tasks, too */
         if (hold->started < hold->slot_count)
-            core_group_release_rest(core, hold->group, hold->started);
+            core_group_give_up(core, hold->group, hold->started);
         hold_ports_free(core, hold);
         mem_free(hold->group);
         return;

@@ -289,8 +289,9 @@ bool placer_is_untidy(const struct core *core)
  */
 static bool pass_is_held(const struct core *core)
 {
-    return core->placing.job || holdovers_are_left(core) || gang_is_creating(core) ||
-           shadow_is_made(core) || room_is_asked(core) || placer_is_untidy(core);
+    return core->placing.job || holdovers_are_left(core) || core->groups_given_up ||
+           gang_is_creating(core) || shadow_is_made(core) || room_is_asked(core) ||
+           placer_is_untidy(core);
 }
 
 static void review_continue(struct core *core)
@@ -350,7 +351,7 @@ static void pass_go_on(struct core *core)
     const struct placer_ops *ops = core->placer->ops;
     const enum placing_stage stage = core->placing.stage;
     const bool is_starting =
-        gang_is_creating(core) ||
+        gang_is_creating(core) || core->groups_given_up ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
     const bool is_at_once =
         is_starting || placer_is_renewing(core) || shadow_is_made(core) || room_is_asked(core) ||

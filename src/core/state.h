@@ -80,6 +80,8 @@ struct core_group {
     uint32_t taken_count; /* slots taken */
     uint32_t *tasks;      /* by slot */
     uint32_t slot_count;
+    uint32_t given_up; /* slots from here on will have no tasks: they are given back with the group;
+                          0: none are */
     uint64_t sequence; /* order in which groups were placed */
     uint64_t number;   /* never given twice, as places in the table and names are */
     int64_t placed_ms; /* a restart counts anew */
@@ -464,6 +466,7 @@ struct core {
     bool is_searching; /* the placer has been asked for a part, and goes on with that search */
     uint32_t creating; /* id of the large gang that got its places last: others wait until all of
                           its tasks are created */
+    uint32_t groups_given_up; /* so many have slots that nobody wants: others wait for their end */
     struct placer *placer;
     struct renewal renewal;
     struct shadow_making shadow_making;

@@ -158,6 +158,7 @@ static void core_group_drop(struct core *core, uint32_t at)
     renewal_release_group(core, group->name);
     reserve_release_group(core, group->name);
     capacity_group(core, group, false);
+    core->groups_given_up -= group->given_up > 0;
     text_map_remove(&core->group_names, text_of(group->name));
     mem_free(group->name);
     mem_free(group->tasks);
@@ -165,17 +166,14 @@ static void core_group_drop(struct core *core, uint32_t at)
     *ARRAY_ADD(&core->free_groups) = at;
 }
 
-void core_group_release_rest(struct core *core, const char *name, uint32_t first_slot)
+void core_group_give_up(struct core *core, const char *name, uint32_t first_slot)
 {
     struct core_group *group = core_group_find(core, name);
-    assert(group && first_slot < group->slot_count);
-    for (uint32_t slot = first_slot; slot < group->slot_count; slot++) {
-        assert(group->tasks[slot] == NONE && group->taken_count > 0);
-        placer_release_slot(core, group->name, slot);
-        renewal_release_slot(core, group->name, slot);
-        reserve_release_slot(core, group->name, slot);
-        group->taken_count--;
-    }
+    assert(group && first_slot > 0 && first_slot < group->slot_count && !group->given_up);
+    assert(group->taken_count >= group->slot_count - first_slot);
+    group->given_up = first_slot;
+    core->groups_given_up++;
+    group->taken_count -= group->slot_count - first_slot;
     if (group->taken_count == 0)
         core_group_drop(core, core_group_index(core, group));
 }

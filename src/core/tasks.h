@@ -56,8 +56,9 @@ bool core_old_tables_drop(struct core *core);
 uint32_t core_group_add(struct core *core, struct core_job *job, const char *name,
                         uint16_t first_role, bool is_task, uint32_t slot_count);
 struct core_group *core_group_find(struct core *core, const char *name);
-/* Its slots from this one on will have no tasks: their places are given back. */
-void core_group_release_rest(struct core *core, const char *name, uint32_t first_slot);
+/* Its slots from this one on will have no tasks: their places are given back with the group, when
+ * the last of its tasks has ended. */
+void core_group_give_up(struct core *core, const char *name, uint32_t first_slot);
 void core_tasks_copy(struct core *to, const struct core *from); /* and groups; `to` has none */
 void core_tasks_release(struct core *core);
 

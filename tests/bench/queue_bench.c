@@ -755,6 +755,33 @@ static void bench_room(struct bench *bench, const struct shape *shape)
     core_free(bench->core);
 }
 
+static bool has_tasks(const struct bench *bench)
+{
+    for (size_t i = 0; i < bench->output.records.count; i++)
+        if (bench->output.records.items[i].kind == RECORD_TASK)
+            return true;
+    return false;
+}
+
+/* A large group is stopped when some of its tasks have their places. */
+static void bench_start_stop(struct bench *bench)
+{
+    struct cost stop = {0}, steps = {0};
+    bench_begin(bench, false);
+    const struct plan plan = shape_plan(&one_group, 1);
+    submit(bench, &plan, NULL);
+    for (uint32_t k = 0; k < TIMERS_MAX && goes_on(bench) && !has_tasks(bench); k++)
+        step(bench, &(struct event){.kind = EVENT_TIMER}, NULL);
+    heap_cool();
+    step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}}, &stop);
+    settle(bench, &steps);
+    printf("\n%s is stopped while it starts\n", one_group.name);
+    cost_print("its end is asked for", &stop);
+    cost_print("steps after that", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 /* All tasks of a large job have failed, and their containers, kept for debugging, may go: in one
  * step, and in many. */
 static void bench_held(struct bench *bench, bool is_cut)
@@ -812,6 +839,7 @@ static void lives_run(struct bench *bench)
     }
     bench_give_up(bench);
     bench_node_change(bench);
+    bench_start_stop(bench);
     bench_held(bench, false);
     bench_held(bench, true);
 }

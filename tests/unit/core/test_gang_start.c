@@ -9,6 +9,7 @@
 #include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 enum { NODES = 3, GPUS = 4, TASKS = 4 };
 
@@ -144,6 +145,51 @@ static void it_is_stopped_while_it_starts(void **state)
     }
 }
 
+/* A group whose other slots nobody wants, or NULL. */
+static const struct core_group *given_up(const struct world *world)
+{
+    for (uint32_t i = 0; i < core_group_slots(world->core); i++)
+        if (core_group_at(world->core, i)->given_up)
+            return core_group_at(world->core, i);
+    return NULL;
+}
+
+/* One task of a part has its place, and the end of the gang is told to one in each step: what the
+ * part holds beside it goes back with it. Nobody is tried before that, whatever happens. */
+static void the_rest_of_a_part_goes_with_its_last_task(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        for (int is_copied = 0; is_copied < 2; is_copied++) {
+            struct world world;
+            const uint32_t gang = begin(&world, policies[i]);
+            until_starting(&world, gang);
+            const uint32_t other = world_submit_for(&world, "other", 500, GPUS, 0);
+            world_pass_step(&world); /* both tasks of the first part, and one of the second */
+            assert_int_equal(world.core->tasks_live, 3);
+            assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+            if (is_copied) {
+                struct core *copy = core_copy(world.core);
+                assert_int_equal(copy->groups_given_up, world.core->groups_given_up);
+                core_free(world.core);
+                world.core = copy;
+            }
+            uint32_t steps = 0;
+            for (; given_up(&world); steps++) {
+                check_places(&world);
+                assert_int_equal(given_up(&world)->given_up, 1);
+                assert_int_equal(given_up(&world)->taken_count, 1);
+                assert_int_equal(state_of(&world, other), WAITING_QUEUED);
+                assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+                assert_true(world_pass_step(&world));
+            }
+            assert_in_range(steps, 1, TASKS);
+            assert_int_equal(commands_to_end(&world, COMMAND_CREATE), 1);
+            assert_int_equal(state_of(&world, other), WAITING_NOT);
+            world_release(&world);
+        }
+}
+
 static void it_is_stopped_while_it_is_created(void **state)
 {
     (void)state;
@@ -276,6 +322,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_step_without_bounds_takes_little_memory),
     cmocka_unit_test(nobody_else_is_tried_meanwhile),
     cmocka_unit_test(it_is_stopped_while_it_starts),
+    cmocka_unit_test(the_rest_of_a_part_goes_with_its_last_task),
     cmocka_unit_test(it_is_stopped_while_it_is_created),
     cmocka_unit_test(a_node_fails_while_it_starts),
     cmocka_unit_test(a_restart_while_it_starts_begins_anew),
