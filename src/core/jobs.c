@@ -495,6 +495,8 @@ static void action_apply(struct core *core, struct core_job *job, const struct j
     case JOB_ACTION_FORGET:
         core->ends_left -= core->ends_left > 0;
         command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
+        if (action->task_then)
+            record_task_then(core, core_task_find(core, slot, action->task), action->task_then);
         task_touched(core, job, action);
         break;
     case JOB_ACTION_RELEASE:

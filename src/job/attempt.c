@@ -161,7 +161,9 @@ static void let_go_one(struct step *step, struct task_ref ref)
     struct job_task *task = step_task(step, ref);
     job_task_unhold(step->job, task);
     if (!task_is_live(task)) {
-        step_task_action(step, JOB_ACTION_FORGET, ref);
+        struct job_action *forget = step_task_action(step, JOB_ACTION_FORGET, ref);
+        if (job_is_completing(step->job)) /* its table may go in this step */
+            forget->task_then = step_task_then(step, task);
         return;
     }
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);

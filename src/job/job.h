@@ -191,9 +191,9 @@ struct job_action {
     struct task_ref task;
     struct attempt_id attempt; /* CREATE, KILL, HOLD, FORGET, RELEASE, STORY of a task */
     enum life_state from, to;  /* *_CHANGED */
-    /* TASK_CHANGED to ATTEMPT_COMPLETED or COMPLETED, JOB_CHANGED to ATTEMPT_COMPLETED: as it was
-     * at that moment, in the output's arena, for the history; a retry in the same step changes it.
-     */
+    /* TASK_CHANGED to ATTEMPT_COMPLETED or COMPLETED, JOB_CHANGED to ATTEMPT_COMPLETED, FORGET
+     * while the attempt ends: as it was at that moment, in the output's arena, for the history; a
+     * retry in the same step changes it. */
     const struct job_task *task_then;
     const struct job *job_then; /* without its roles */
     uint32_t grace_ms;

@@ -87,8 +87,9 @@ static const struct job *job_then(struct arena *arena, const struct job *job)
     return copy;
 }
 
-static const struct job_task *task_then(struct arena *arena, const struct job_task *task)
+const struct job_task *step_task_then(struct step *step, const struct job_task *task)
 {
+    struct arena *arena = step->output->arena;
     struct job_task *copy = ARENA_NEW(arena, struct job_task);
     *copy = *task;
     copy->completion = completion_then(arena, task->completion);
@@ -145,7 +146,7 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
         task->completed_ms = step->now_ms;
     }
     if (to >= LIFE_ATTEMPT_COMPLETED)
-        action->task_then = task_then(step->output->arena, task);
+        action->task_then = step_task_then(step, task);
 }
 
 void completion_set(struct completion **slot, const struct completion *completion)

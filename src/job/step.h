@@ -28,6 +28,8 @@ struct job_task *step_task(struct step *step, struct task_ref ref);
 void step_job_state(struct step *step, enum life_state to);
 void step_job_changed(struct step *step);
 void step_task_state(struct step *step, struct task_ref ref, enum life_state to);
+/* As it is now, in the output's arena. */
+const struct job_task *step_task_then(struct step *step, const struct job_task *task);
 
 void completion_set(struct completion **slot, const struct completion *completion);
 void step_tasks_make(struct step *step); /* the table of a new attempt */

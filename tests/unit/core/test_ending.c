@@ -181,6 +181,34 @@ static void held_containers_go_one_by_one(void **state)
         }
 }
 
+/* The attempt is retried in the step in which the last one is let go: the rows that it leaves say
+ * that nothing is held, so a restart does not look for it. */
+static void rows_of_a_retried_attempt_hold_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, TASKS);
+    struct plan_role role = world_role("worker", 2, 1, 1);
+    role.min_failed = 2;
+    struct plan plan = world_plan_of("kept", &role);
+    plan.is_debug = true;
+    plan.retry_max = 1;
+    const uint32_t job = world_submit(&world, &plan);
+    world_run(&world, 1);
+    world_run(&world, 2);
+    world_exit(&world, 1, 3, 0);
+    assert_true(world_task(&world, job, 0, 0)->is_held);
+    world_node_event(&world, EVENT_NODE_LOST, "n1"); /* nobody has a place for the next attempt */
+    assert_int_equal(core_job_find(world.core, (struct job_id){job})->life.attempt, 1);
+    for (uint16_t i = 0; i < 2; i++) {
+        assert_int_equal(world_task(&world, job, 0, i)->job_attempt, 0);
+        assert_int_equal(world_task(&world, job, 0, i)->state, LIFE_COMPLETED);
+        assert_false(world_task(&world, job, 0, i)->is_held);
+    }
+    world_release(&world);
+}
+
 /* Nothing of a job that is deleted is left when that is answered. */
 static void a_deletion_lets_all_go(void **state)
 {
@@ -236,6 +264,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_restart_goes_on),
     cmocka_unit_test(a_copy_goes_on_alike),
     cmocka_unit_test(held_containers_go_one_by_one),
+    cmocka_unit_test(rows_of_a_retried_attempt_hold_nothing),
     cmocka_unit_test(a_deletion_lets_all_go),
     cmocka_unit_test(an_old_table_is_dropped_in_steps),
 };
