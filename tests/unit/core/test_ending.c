@@ -181,6 +181,53 @@ static void held_containers_go_one_by_one(void **state)
         }
 }
 
+static void forgotten_count(const struct world *world, uint32_t *counts)
+{
+    for (size_t i = 0; i < world_command_count(world, COMMAND_FORGET); i++)
+        counts[world_command(world, COMMAND_FORGET, i)->attempt.v]++;
+}
+
+/* Released while they are being killed: each is forgotten once, whether it ends before its turn or
+ * after it. */
+static void killed_containers_go_once(void **state)
+{
+    (void)state;
+    for (uint64_t early = 2; early <= TASKS; early++) {
+        struct world world;
+        uint32_t counts[TASKS + 1] = {0};
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 16, TASKS);
+        const struct plan_role role = world_role("worker", TASKS, 1, 1);
+        struct plan plan = world_plan_of("kept", &role);
+        plan.is_debug = true;
+        const uint32_t job = world_submit(&world, &plan);
+        for (uint64_t i = 1; i <= TASKS; i++)
+            world_run(&world, i);
+        world_exit(&world, 1, 3, 0);
+        assert_int_equal(core_job_find(world.core, (struct job_id){job})->life.held, TASKS);
+        core_slice_set(world.core, 1);
+        assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
+        forgotten_count(&world, counts);
+        world_exit(&world, early, 143, 0);
+        forgotten_count(&world, counts);
+        while (goes_on(&world)) {
+            world_timer(&world, 0);
+            forgotten_count(&world, counts);
+        }
+        for (uint64_t i = 2; i <= TASKS; i++) {
+            assert_int_equal(counts[i], i == early);
+            if (i == early)
+                continue;
+            world_exit(&world, i, 143, 0);
+            forgotten_count(&world, counts);
+        }
+        for (uint64_t i = 1; i <= TASKS; i++)
+            assert_int_equal(counts[i], 1);
+        assert_null(core_job_find(world.core, (struct job_id){job}));
+        world_release(&world);
+    }
+}
+
 /* The attempt is retried in the step in which the last one is let go: the rows that it leaves say
  * that nothing is held, so a restart does not look for it. */
 static void rows_of_a_retried_attempt_hold_nothing(void **state)
@@ -264,6 +311,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_restart_goes_on),
     cmocka_unit_test(a_copy_goes_on_alike),
     cmocka_unit_test(held_containers_go_one_by_one),
+    cmocka_unit_test(killed_containers_go_once),
     cmocka_unit_test(rows_of_a_retried_attempt_hold_nothing),
     cmocka_unit_test(a_deletion_lets_all_go),
     cmocka_unit_test(an_old_table_is_dropped_in_steps),
