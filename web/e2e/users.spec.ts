@@ -91,3 +91,21 @@ test('more users than a page are gone through by pages', async ({ page }) => {
   await expect(page.getByRole('button', { name: 'After' })).toBeDisabled()
   await expect(page.getByRole('rowheader').last()).toHaveText('made-1199')
 })
+
+test('a list that is refused once takes no open dialog away, nor what was typed there', async ({ page }) => {
+  await signIn(page)
+  await page.goto('/admin')
+  await page.getByRole('button', { name: 'New user' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('User name').fill('half-typed')
+  await page.route('**/api/v2/users?cursor=', (route) => route.fulfill({ status: 429, json: { code: 'QuotaError', message: 'too many requests' } }))
+  const refused = page.getByRole('alert').filter({ hasText: 'too many requests' })
+  await expect(async () => {
+    await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange'))) // who comes back to the page has it read again
+    expect(await page.getByText('too many requests').count()).toBe(1)
+  }).toPass()
+  await expect(dialog.getByLabel('User name')).toHaveValue('half-typed')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await expect(refused).toBeVisible()
+  await expect(page.getByRole('rowheader', { name: /^admin/ }).first()).toBeVisible()
+})

@@ -25,10 +25,10 @@ const Settings = later(() => import('./admin/settings'))
 function AdminNodes() {
   const { data, error } = useQuery(nodesQuery)
   const [closing, setClosing] = useState<ClusterNode | null>(null)
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   return (
     <>
+      {error && <ErrorNote error={error} />}
       <TableCard label={t('Nodes')} heads={[t('Node'), t('State'), { number: t('Failures counted') }, { number: t('Refusals') }, t('Remarks'), { hidden: t('Actions') }]}>
         {data.data.map((node) => (
           <tr key={node.name}>
@@ -58,8 +58,7 @@ function MyGroups() {
   const { data: groups, error: groupsError } = useQuery(groupsQuery)
   const error = meError ?? groupsError
   const [asked, ask] = useState<{ kind: 'members' | 'quota'; name: string } | null>(null)
-  if (error) return <ErrorNote error={error} />
-  if (!me || !groups) return <Loading />
+  if (!me || !groups) return error ? <ErrorNote error={error} /> : <Loading />
   if (!me.adminOfGroups?.length)
     return (
       <div className="card">
@@ -70,6 +69,7 @@ function MyGroups() {
     )
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <p className="quiet">{t('You say who is in these groups. What a group grants, and its quotas, are set by administrators of the platform.')}</p>
       <TableCard label={t('Groups')} heads={[t('Group'), t('Description'), t('Virtual clusters'), { hidden: t('Actions') }]}>
         {me.adminOfGroups.map((name) => {

@@ -385,8 +385,11 @@ export default function Jobs() {
           </LinkButton>
         </div>
       </div>
-      <Filters filter={filter} change={change} />
-      {rows.error ? (
+      <div className="stack">
+        <Filters filter={filter} change={change} />
+        {rows.error !== null && rows.shown.length > 0 && <ErrorNote error={rows.error} />}
+      </div>
+      {rows.error && rows.shown.length === 0 ? (
         <ErrorNote error={rows.error} />
       ) : rows.total === 0 ? (
         <RowsMissing query={query} filter={filter} clear={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })} />

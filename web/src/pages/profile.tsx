@@ -272,10 +272,9 @@ export default function Profile() {
   return (
     <div className="page in-order">
       <h1>{t('Profile')}</h1>
-      {error ? (
-        <ErrorNote error={error} />
-      ) : !user ? (
-        <Loading />
+      {error && <ErrorNote error={error} />}
+      {!user ? (
+        !error && <Loading />
       ) : (
         <>
           <div className="grid-cards in-order">

@@ -51,12 +51,12 @@ export default function ExitCodes() {
   const { data, error } = useQuery(exitSpecsQuery)
   const [text, setText] = useState('')
   const [isOwn, setOwn] = useState(false)
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   const wanted = text.toLowerCase()
   const shown = data.filter((row) => (!isOwn || row.operator) && isIn(row, wanted))
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <div className="row">
         <input type="search" className="input" aria-label={t('Code, name or reason')} placeholder={t('Code, name or reason')} value={text} onChange={(event) => setText(event.target.value)} />
         <Check checked={isOwn} onChange={(event) => setOwn(event.target.checked)}>

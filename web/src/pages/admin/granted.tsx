@@ -85,11 +85,11 @@ export default function Granted() {
   const { data: users, error: usersError } = useQuery(usersQuery)
   const [closing, setClosing] = useState('')
   const error = clustersError ?? groupsError ?? usersError
-  if (error) return <ErrorNote error={error} />
-  if (!clusters || !groups || !users) return <Loading />
+  if (!clusters || !groups || !users) return error ? <ErrorNote error={error} /> : <Loading />
   const asked = clusters[closing]
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <p className="quiet">{t('What a virtual cluster owns stands in the operator’s file of cells. Who may use it is granted to users and groups; “default” is everybody’s.')}</p>
       <TableCard
         label={t('Virtual clusters')}

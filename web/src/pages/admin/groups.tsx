@@ -111,8 +111,8 @@ export function Groups() {
   const queries = useQueryClient()
   const undo = useUndo()
   const fresh = useFresh()
-  if (error) return <ErrorNote error={error} />
-  if (!data || areUsersAwaited) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
+  if (areUsersAwaited) return <Loading />
   const members = (group: Group) => (users ?? []).filter((user) => user.grouplist?.includes(group.groupname ?? ''))
   const remove = async (name: string) => {
     const back = await groupRemove(name, await queries.fetchQuery({ ...templatesQuery(''), staleTime: 0 }))
@@ -121,6 +121,7 @@ export function Groups() {
   }
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <div className="row">
         <span className="quiet">{t('{n} group|{n} groups', { n: data.length })}</span>
         <div className="push">

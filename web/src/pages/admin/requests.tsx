@@ -132,11 +132,11 @@ export default function Requests() {
   const isAll = search.get('show') === 'all'
   const { data, error } = useQuery(requestsQuery(isAll ? '' : 'status=open'))
   const [asked, setAsked] = useState<{ act: 'accept' | 'refuse'; request: Request } | null>(null)
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   const close = () => setAsked(null)
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <p className="quiet">{t('A decision is never changed. What is decided is kept for 30 days, and so is a request for an account that nobody decides.')}</p>
       <div className="row">
         <SelectField label={t('Show')} value={isAll ? 'all' : 'open'} onChange={(event) => change({ show: event.target.value === 'all' ? 'all' : null })}>

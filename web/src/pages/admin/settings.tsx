@@ -60,12 +60,12 @@ export default function Settings() {
   const { data, error } = useQuery(settingsQuery)
   const [text, setText] = useState('')
   const [isChanged, setChanged] = useState(false)
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   const part = text.toLowerCase()
   const shown = data.settings.filter((one) => (!isChanged || one.source !== 'default') && `${one.key} ${textOf(one.value)} ${one.help}`.toLowerCase().includes(part))
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <p className="quiet">
         {data.file ? (
           <>

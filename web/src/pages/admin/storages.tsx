@@ -152,8 +152,7 @@ export default function Storages() {
   const { data: groups, error: groupsError } = useQuery(groupsQuery)
   const [asked, ask] = useState<string | null>(null)
   const error = unread ?? groupsError
-  if (error) return <ErrorNote error={error} />
-  if (!data || !groups) return <Loading />
+  if (!data || !groups) return error ? <ErrorNote error={error} /> : <Loading />
   if (!data.storages.length)
     return (
       <div className="card">
@@ -164,6 +163,7 @@ export default function Storages() {
     )
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <p className="quiet">{t('What a storage is stands in the configuration of the server, which a reload reads again. Which groups may use it is said here.')}</p>
       <TableCard label={t('Storages')} heads={[t('Name'), t('State'), t('Kind'), t('Where it is'), t('What a job sees'), t('Disk'), t('Groups'), { number: t('Jobs that run with it') }, { hidden: t('Actions') }]}>
         {data.storages.map((storage) => (

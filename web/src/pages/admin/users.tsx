@@ -210,8 +210,8 @@ export function Users() {
   const filter = { text: search.get('q') ?? '', group: search.get('group') ?? '', vc: search.get('vc') ?? '', rights: search.get('rights') ?? '', order: search.get('order') ?? 'username' }
   const key = JSON.stringify(filter)
   const shown = useMemo(() => usersShown(data ?? [], filter), [data, key])
-  if (error) return <ErrorNote error={error} />
-  if (!data || isAwaited) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
+  if (isAwaited) return <Loading />
   const last = Math.max(0, Math.ceil(shown.length / PAGE) - 1)
   const page = Math.min(last, Math.max(0, Number(search.get('page') ?? 1) - 1 || 0))
   const rows = shown.slice(page * PAGE, (page + 1) * PAGE)
@@ -250,6 +250,7 @@ export function Users() {
   }
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <div className="row row-foot" role="search">
         <TextField label={t('Name, mail address or group')} type="search" value={filter.text} onChange={(event) => set({ q: event.target.value || null })} />
         <SelectField label={t('Group')} value={filter.group} onChange={(event) => set({ group: event.target.value || null })}>

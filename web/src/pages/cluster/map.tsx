@@ -296,7 +296,7 @@ export function CellMap() {
   const lamps = useMemo(() => new Map(nodes?.data.map((node) => [node.name ?? '', lampOf(node)])), [nodes])
   const onMark = useMemo(() => (key: string) => change({ mark: key }), [change])
   const onClear = useMemo(() => () => change({ vc: null }), [change])
-  if (error) return <ErrorNote error={error} />
+  if (error && !data) return <ErrorNote error={error} />
   if (data?.refusal)
     return (
       <div className="note">
@@ -309,6 +309,7 @@ export function CellMap() {
   }
   return (
     <div className="stack" onFocus={tell} onMouseOver={tell}>
+      {error && <ErrorNote error={error} />}
       {nodesError && <ErrorNote error={nodesError} />}
       {typesError && <ErrorNote error={typesError} />}
       <div className="row">

@@ -38,8 +38,7 @@ export function Nodes() {
     return nodesShown(all, { text, order, vc })
   }, [data, use, vc, text, order])
   const isAdmin = sessionGet()?.admin ?? false
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   const isSampled = data.data.some((node) => node.use)
   const { by, isDown } = nodeOrderOf(order)
   const sorted = (title: string, column: NodeOrder) => ({
@@ -49,6 +48,7 @@ export function Nodes() {
   })
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       <div className="row row-foot" role="search">
         <TextField label={t('Name or address')} type="search" value={text} onChange={(event) => change({ q: event.target.value })} />
         <span className="quiet" role="status">

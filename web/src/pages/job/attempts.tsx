@@ -12,10 +12,10 @@ import { Advice, ExitType } from './exit'
 /** Every attempt of the job, the newest first, with how it ended. */
 export function Attempts({ name, roles, mayReadLogs }: { name: string; roles: string[]; mayReadLogs: boolean }) {
   const { data, error } = useQuery(attemptsQuery(name))
-  if (error) return <ErrorNote error={error} />
-  if (!data) return <Loading />
+  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
   return (
     <div className="stack">
+      {error && <ErrorNote error={error} />}
       {data.map((attempt) => (
         <section key={attempt.attemptIndex} className="card" aria-label={t('Attempt {n}', { n: attempt.attemptIndex ?? 0 })}>
           <div className="card-head">
