@@ -5,6 +5,7 @@ import { isTold } from '../lib/changes'
 import type { Cell, CellGroup } from '../lib/cells'
 import { partsOf } from '../lib/parts'
 import { ApiError, enc, get, getText, type ClusterNode, type JobAttempt, type JobDetail, type JobSummary, type Schema, type StoryEvent, type Task, type VirtualCluster } from './client'
+import { pagesAll } from './pages'
 
 export interface JobPage {
   totalCount: number
@@ -184,15 +185,7 @@ export const skusQuery = (vc: string) =>
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],
-  queryFn: async ({ signal }) => {
-    const users: Schema['Users'] = []
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const page: { data: Schema['Users']; cursor: string | null } = await get(`/api/v2/users?cursor=${enc(cursor)}`, signal)
-      users.push(...page.data)
-      cursor = page.cursor
-    }
-    return users
-  },
+  queryFn: ({ signal }) => pagesAll<Schema['User']>((cursor) => get(`/api/v2/users?cursor=${enc(cursor)}`, signal)),
   refetchInterval: SELDOM_MS,
 })
 

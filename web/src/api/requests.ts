@@ -1,26 +1,22 @@
 // What users and visitors ask administrators for.
 import { queryOptions } from '@tanstack/react-query'
 import { call, enc, get, type Schema } from './client'
+import { pagesAll } from './pages'
+import { SELDOM_MS } from './queries'
 
 export type Request = Schema['Request']
 
 const PATH = '/api/v2/requests'
-const POLL_MS = 30_000
 
 /** All that fit: `filter` is a query string of GET /api/v2/requests without limit and cursor. */
 export const requestsQuery = (filter: string) =>
   queryOptions({
     queryKey: ['requests', filter],
     queryFn: async ({ signal }) => {
-      const all: Request[] = []
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const page: Schema['Requests'] = await get(`${PATH}?limit=1000&cursor=${enc(cursor)}${filter ? '&' : ''}${filter}`, signal)
-        all.push(...page.data)
-        cursor = page.cursor ?? null
-      }
+      const all = await pagesAll<Request>((cursor) => get(`${PATH}?limit=1000&cursor=${enc(cursor)}${filter ? '&' : ''}${filter}`, signal))
       return { totalCount: all.length, data: all }
     },
-    refetchInterval: POLL_MS,
+    refetchInterval: SELDOM_MS,
   })
 
 export const requestsOf = (user: string) => requestsQuery(`username=${enc(user)}`)
@@ -29,7 +25,7 @@ export const requestsOf = (user: string) => requestsQuery(`username=${enc(user)}
 export const requestCountQuery = queryOptions({
   queryKey: ['requests', 'count'],
   queryFn: async ({ signal }) => (await get<Schema['Requests']>(`${PATH}?status=open&limit=1`, signal)).totalCount,
-  refetchInterval: POLL_MS,
+  refetchInterval: SELDOM_MS,
 })
 
 export const clusterAsk = (virtualCluster: string, reason: string) => call<Request>('POST', PATH, { json: { virtualCluster, ...(reason ? { reason } : {}) } })

@@ -1,6 +1,7 @@
 // Templates, which the server keeps: job files to begin others from, private or shared.
 import { queryOptions } from '@tanstack/react-query'
 import { call, enc, get, type Schema } from './client'
+import { pagesAll } from './pages'
 import { SELDOM_MS } from './queries'
 
 export type Template = Schema['Template']
@@ -11,24 +12,11 @@ const ITEMS = '/marketplace/api/items'
 /** Without what is long. */
 const HEAD = 'id,name,author,summary,categories,tags,isPublic,isPrivate,groupList,status,reason,reviewer,useNumber,starNumber,starred,official,usedAt,createdAt,updatedAt'
 
-export interface TemplatePage {
-  data: Template[]
-  cursor: string | null
-}
-
 /** All that fit: `filter` is a query string of GET /marketplace/api/items. */
 export const templatesQuery = (filter: string) =>
   queryOptions({
     queryKey: ['templates', filter],
-    queryFn: async ({ signal }) => {
-      const all: Template[] = []
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const page: TemplatePage = await get<TemplatePage>(`${ITEMS}?${filter}${filter ? '&' : ''}limit=200&fields=${HEAD}&cursor=${enc(cursor)}`, signal)
-        all.push(...page.data)
-        cursor = page.cursor
-      }
-      return all
-    },
+    queryFn: ({ signal }) => pagesAll<Template>((cursor) => get(`${ITEMS}?${filter}${filter ? '&' : ''}limit=200&fields=${HEAD}&cursor=${enc(cursor)}`, signal)),
     refetchInterval: SELDOM_MS,
   })
 

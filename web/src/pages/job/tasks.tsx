@@ -3,6 +3,7 @@ import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useEffect, useMemo, useReducer, useRef, useState } from 'react'
 import { enc, get, type JobDetail, type Task } from '../../api/client'
+import { pagesAll } from '../../api/pages'
 import { pollMs, TASK_FIELDS, taskPageQuery, tasksQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
@@ -202,14 +203,10 @@ function useSettled(value: string) {
 
 /** Those that are shown, by role and index; in another order they are sorted by the server, page by page. */
 async function tasksAll(name: string, filter: Record<string, string>): Promise<Task[]> {
-  const tasks: Task[] = []
   const most = 5000
-  for (let cursor: string | null = ''; cursor !== null && !filter['order']; ) {
-    const page: { data: Task[]; cursor: string | null } = await get(`/api/v2/jobs/${enc(name)}/tasks?${taskFilterQuery(filter)}&limit=${most}&fields=${TASK_FIELDS}&cursor=${enc(cursor)}`)
-    tasks.push(...page.data)
-    cursor = page.cursor
-  }
-  for (let isMore = !!filter['order']; isMore; ) {
+  if (!filter['order']) return pagesAll<Task>((cursor) => get(`/api/v2/jobs/${enc(name)}/tasks?${taskFilterQuery(filter)}&limit=${most}&fields=${TASK_FIELDS}&cursor=${enc(cursor)}`))
+  const tasks: Task[] = []
+  for (let isMore = true; isMore; ) {
     const page = await get<Task[]>(`/api/v2/jobs/${enc(name)}/tasks?${taskFilterQuery(filter)}&offset=${tasks.length}&limit=${most}&fields=${TASK_FIELDS}`)
     tasks.push(...page)
     isMore = page.length === most
