@@ -252,6 +252,32 @@ test('many jobs are selected by range, all that are shown, and all that the filt
   await expect(page.getByText('6 jobs are deleted.')).toBeVisible()
 })
 
+test('what was found for another filter is not selected when it comes late', async ({ page }) => {
+  await signIn(page)
+  const prefix = `late${Date.now()}-`
+  for (const end of ['a', 'b']) await submit(page, jobFile(`${prefix}${end}`, ['true']).replace('cpu: 1,', 'cpu: 100000,'))
+  await page.goto(`/jobs?keyword=${prefix}`)
+  await page.getByLabel(`Select admin~${prefix}a`).check()
+  let answer = () => undefined as unknown
+  const isHeld = new Promise((resolve) => (answer = () => resolve(undefined)))
+  const isAsked = page.waitForRequest(/jobs\?.*cursor=/)
+  await page.route(/jobs\?.*cursor=/, async (route) => {
+    await isHeld
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Select all 2' }).click()
+  await isAsked
+  await page.getByLabel('Part of a name').fill(`${prefix}b`)
+  await expect(page.getByRole('row').filter({ hasText: prefix })).toHaveCount(1)
+  const isAnswered = page.waitForResponse(/jobs\?.*cursor=/)
+  answer()
+  await (await isAnswered).finished()
+  await page.waitForTimeout(300)
+  await expect(page.getByText(/^\d+ selected$/)).toHaveCount(0)
+  await page.getByLabel(`Select admin~${prefix}b`).check()
+  await expect(page.getByText('1 selected')).toBeVisible()
+})
+
 test('what the server finds wrong is shown while one types, asked for seldom', async ({ page }) => {
   await signIn(page, ADMIN, '/submit')
   let checks = 0

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import './browser'
-import { jobsAll, jobsCsv } from '../src/lib/job-csv'
+import { jobsAll, jobsBetween, jobsCsv } from '../src/lib/job-csv'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -24,5 +24,28 @@ describe('jobs as a file', () => {
     })
     expect((await jobsAll('state=FAILED')).map(({ name }) => name)).toEqual(['a', 'b'])
     expect(asked).toEqual(['/api/v2/jobs?state=FAILED&limit=5000&cursor=', '/api/v2/jobs?state=FAILED&limit=5000&cursor=x%20y'])
+  })
+})
+
+describe('jobs of a range of rows', () => {
+  const server = (pages: unknown[]) => {
+    const asked: string[] = []
+    vi.stubGlobal('fetch', (url: string) => {
+      asked.push(url)
+      return Promise.resolve(new Response(JSON.stringify(pages[asked.length - 1])))
+    })
+    return asked
+  }
+  it('are asked for at once while they are few', async () => {
+    const asked = server([[{ name: 'a' }]])
+    expect(await jobsBetween('', 7, 5006)).toEqual([{ name: 'a' }])
+    expect(asked).toEqual(['/api/v2/jobs?offset=7&limit=5000'])
+  })
+  it('are read page by page where they are more than the server gives at once, and no further than to the last', async () => {
+    const page = (first: number) => ({ data: Array.from({ length: 5000 }, (_, i) => ({ name: String(first + i) })), cursor: `${first + 5000}` })
+    const asked = server([page(0), page(5000)])
+    const found = await jobsBetween('state=FAILED', 3, 5003)
+    expect([found.length, found[0]?.name, found.at(-1)?.name]).toEqual([5001, '3', '5003'])
+    expect(asked).toEqual(['/api/v2/jobs?state=FAILED&limit=5000&cursor=', '/api/v2/jobs?state=FAILED&limit=5000&cursor=5000'])
   })
 })

@@ -1,5 +1,6 @@
 // The jobs that the filters of the list find, as a file for a spreadsheet.
-import { get, type JobSummary } from '../api/client'
+import { enc, get, type JobSummary } from '../api/client'
+import { pagesAll } from '../api/pages'
 import { csvOf } from './csv'
 
 const PAGE = 5000
@@ -29,12 +30,11 @@ export function jobsCsv(jobs: JobSummary[]): string {
 }
 
 /** `filter` as jobPageQuery takes it. */
-export async function jobsAll(filter: string): Promise<JobSummary[]> {
-  const jobs: JobSummary[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: { data: JobSummary[]; cursor: string | null } = await get(`/api/v2/jobs?${filter}${filter && '&'}limit=${PAGE}&cursor=${encodeURIComponent(cursor)}`)
-    jobs.push(...page.data)
-    cursor = page.cursor
-  }
-  return jobs
+export const jobsAll = (filter: string, most?: number): Promise<JobSummary[]> =>
+  pagesAll((cursor) => get(`/api/v2/jobs?${filter}${filter && '&'}limit=${PAGE}&cursor=${enc(cursor)}`), most)
+
+/** Those in the rows from `from` to `to`, the first row being 0. The server gives only so many at once. */
+export async function jobsBetween(filter: string, from: number, to: number): Promise<JobSummary[]> {
+  if (to - from < PAGE) return get<JobSummary[]>(`/api/v2/jobs?${filter}${filter && '&'}offset=${from}&limit=${to - from + 1}`)
+  return (await jobsAll(filter, to + 1)).slice(from, to + 1)
 }

@@ -4,12 +4,12 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent } from 'react'
 import { ARCHIVED, errorOfAll, jobHasBegun } from '../api/actions'
 import { bulkDo, bulkTry } from '../api/bulk'
-import { get, nameOf, sessionGet, type JobSummary } from '../api/client'
+import { nameOf, sessionGet, type JobSummary } from '../api/client'
 import { clustersQuery, jobPageQuery, membersQuery, userQuery, usersQuery, type JobPage } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { layoutOf } from '../lib/columns'
 import { fileSave } from '../lib/csv'
-import { jobsAll, jobsCsv } from '../lib/job-csv'
+import { jobsAll, jobsBetween, jobsCsv } from '../lib/job-csv'
 import { filterCommand, filterOf, filterQuery, filtersKept, isFiltered, ME, type JobFilter } from '../lib/filter'
 import { isLive } from '../lib/job-state'
 import { settingsChange, useSettings } from '../lib/settings'
@@ -278,8 +278,14 @@ export default function Jobs() {
     const timer = setTimeout(() => setRange({ first, last }), 60) // a fast scroll asks for nothing on its way
     return () => clearTimeout(timer)
   }, [first, last])
-  useEffect(() => {
+  const turn = useRef(0) // of the selection: what was asked for an earlier one selects nothing any more
+  const selectNone = () => {
+    turn.current++
+    setFinding(false)
     setSelected(new Map())
+  }
+  useEffect(() => {
+    selectNone()
     anchor.current = 0
     setAt(0)
     box.current?.scrollTo(0, 0)
@@ -294,7 +300,17 @@ export default function Jobs() {
   const isAllShown = rows.shown.length > 0 && rows.shown.every((job) => selected.has(nameOf(job)))
 
   const add = (more: JobSummary[]) => setSelected((before) => new Map([...before, ...more.map((job): [string, JobSummary] => [nameOf(job), job])]))
-  const failed = (failure: unknown) => toast(failure instanceof Error ? failure.message : String(failure), 'error')
+  const addLater = async (found: Promise<JobSummary[]>, done: () => void = () => undefined) => {
+    const asked = turn.current
+    const isCurrent = () => turn.current === asked
+    try {
+      const more = await found
+      if (isCurrent()) add(more)
+    } catch (failure) {
+      if (isCurrent()) toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
+    if (isCurrent()) done()
+  }
   const select = (index: number) => {
     const job = rows.at(index)
     anchor.current = index
@@ -308,7 +324,7 @@ export default function Jobs() {
     const [from, to] = [Math.min(anchor.current, index), Math.max(anchor.current, index)]
     const between = Array.from({ length: to - from + 1 }, (_, step) => rows.at(from + step))
     if (between.every((job) => job !== undefined)) return add(between)
-    get<JobPage>(`/api/v2/jobs?${query}${query && '&'}offset=${from}&limit=${to - from + 1}&withTotalCount=true`).then((page) => add(page.data), failed)
+    void addLater(jobsBetween(query, from, to))
   }
   const selectShown = () => {
     if (!isAllShown) return add(rows.shown)
@@ -318,9 +334,7 @@ export default function Jobs() {
   }
   const selectFound = () => {
     setFinding(true)
-    jobsAll(query)
-      .then(add, failed)
-      .finally(() => setFinding(false))
+    void addLater(jobsAll(query), () => setFinding(false))
   }
   const focus = (index: number) => {
     const to = Math.max(0, Math.min(rows.total - 1, index))
@@ -365,7 +379,7 @@ export default function Jobs() {
                   {t('Select all {n}', { n: rows.total })}
                 </Button>
               )}
-              <Button onClick={() => setSelected(new Map())}>{t('Select none')}</Button>
+              <Button onClick={selectNone}>{t('Select none')}</Button>
               <Button kind="danger" disabled={!live.length} onClick={() => setBulk({ kind: 'stop', jobs: live, left: ended.length })}>
                 {t('Stop')}
               </Button>
