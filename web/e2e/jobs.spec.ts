@@ -252,6 +252,27 @@ test('many jobs are selected by range, all that are shown, and all that the filt
   await expect(page.getByText('6 jobs are deleted.')).toBeVisible()
 })
 
+test('who closes the question while the server is busy stops what was asked for', async ({ page }) => {
+  await signIn(page)
+  const prefix = `spared${Date.now()}-`
+  for (const end of ['a', 'b']) await submit(page, jobFile(`${prefix}${end}`, ['true']).replace('cpu: 1,', 'cpu: 100000,'))
+  let tries = 0
+  await page.route('**/api/v2/bulk/jobs', async (route) => {
+    tries++
+    await route.fulfill({ status: 429, headers: { 'Retry-After': '2' }, json: { code: 'QuotaError', message: 'too many requests' } })
+  })
+  await page.goto(`/jobs?keyword=${prefix}`)
+  await page.getByRole('checkbox', { name: 'Select all shown' }).check()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Stop 2 jobs?' }).getByRole('button', { name: 'Stop', exact: true }).click()
+  await expect.poll(() => tries).toBe(1)
+  await page.keyboard.press('Escape')
+  await expect(page.getByText('2 jobs are left as they were.')).toBeVisible()
+  await page.waitForTimeout(3000)
+  expect(tries).toBe(1)
+  await expect(page.getByRole('row').filter({ hasText: prefix }).getByText('Waiting')).toHaveCount(2)
+})
+
 test('what was found for another filter is not selected when it comes late', async ({ page }) => {
   await signIn(page)
   const prefix = `late${Date.now()}-`

@@ -45,6 +45,27 @@ describe('one action for many jobs', () => {
     await vi.advanceTimersByTimeAsync(200)
     expect((await outcome).done).toEqual(names(2))
   })
+  it('asks for nothing more when it is stopped, and says what is left', async () => {
+    const stop = new AbortController()
+    const asked = server([
+      (jobs) => {
+        stop.abort()
+        return all('done')(jobs)
+      },
+    ])
+    const outcome = await bulkDo('delete', names(CHUNK + 2), undefined, undefined, stop.signal)
+    expect(asked.length).toBe(1)
+    expect(outcome).toEqual({ done: names(CHUNK), failed: [], left: [`ann~${CHUNK}`, `ann~${CHUNK + 1}`] })
+  })
+  it('is stopped while the server wants it to wait', async () => {
+    const stop = new AbortController()
+    const asked = server([() => new Response('{"code":"QuotaError","message":"later"}', { status: 429, headers: { 'Retry-After': '7' } }), all('done')])
+    const outcome = bulkDo('stop', names(2), undefined, undefined, stop.signal)
+    await vi.advanceTimersByTimeAsync(1000)
+    stop.abort()
+    expect(await outcome).toEqual({ done: [], failed: [], left: names(2) })
+    expect(asked.length).toBe(1)
+  })
   it('says what was refused, and what was not asked for after a failure', async () => {
     server([(jobs) => Response.json({ results: jobs.map((name, at) => (at ? { name, outcome: 'done' } : { name, outcome: 'forbidden', message: 'not yours' })) })])
     const { done, failed } = await bulkDo('delete', names(CHUNK + 2))

@@ -681,6 +681,7 @@ const zh: Record<string, string> = {
   '{n} job is archived.|{n} jobs are archived.': '已归档 {n} 个作业。',
   '{n} job is being stopped.|{n} jobs are being stopped.': '正在停止 {n} 个作业。',
   '{n} job is deleted.|{n} jobs are deleted.': '已删除 {n} 个作业。',
+  '{n} job is left as it was.|{n} jobs are left as they were.': '{n} 个作业保持原样。',
   '{n} job|{n} jobs': '{n} 个作业',
   '{n} line|{n} lines': '{n} 行',
   '{n} problem|{n} problems': '{n} 个问题',

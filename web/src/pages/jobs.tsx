@@ -156,7 +156,10 @@ function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bul
   const [told, setTold] = useState(0)
   const all = jobs.map(nameOf)
   const [action, tag, back] = BULK_ACTIONS[kind]
-  const trial = useQuery({ queryKey: ['bulk', kind, all], queryFn: () => bulkTry(action, all, tag), gcTime: 0, retry: false, refetchOnWindowFocus: false })
+  // asked once: what is changed by the action itself must not change what one has confirmed
+  const trial = useQuery({ queryKey: ['bulk', kind, all], queryFn: ({ signal }) => bulkTry(action, all, tag, signal), enabled: ({ state }) => !state.data, gcTime: 0, retry: false, refetchOnWindowFocus: false })
+  const stop = useRef<AbortController | null>(null)
+  useEffect(() => () => stop.current?.abort(), []) // who closes the dialog wants it to go no further
   const refused = new Set(trial.data?.failed.map(([name]) => name))
   const names = all.filter((name) => !refused.has(name))
   const wordsOf = (n: number) => ({
@@ -164,11 +167,13 @@ function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bul
     delete: { title: t('Delete {n} job?|Delete {n} jobs?', { n }), action: t('Delete'), done: t('{n} job is deleted.|{n} jobs are deleted.', { n }) },
     archive: { title: t('Archive {n} job?|Archive {n} jobs?', { n }), action: t('Archive'), done: t('{n} job is archived.|{n} jobs are archived.', { n }) },
   })[kind]
-  const words = wordsOf(names.length)
+  const words = wordsOf(names.length || all.length)
   const fresh = () => queries.invalidateQueries({ queryKey: ['jobs'] })
   const confirm = async () => {
+    stop.current = new AbortController()
+    const { signal } = stop.current
     const mayWaitAgain = kind === 'stop' && (await allWait(jobs))
-    const { done, failed } = await bulkDo(action, names, tag, setTold)
+    const { done, failed, left: untouched } = await bulkDo(action, names, tag, setTold, signal)
     await fresh()
     onDone(done)
     const text = wordsOf(done.length).done
@@ -182,10 +187,11 @@ function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bul
         if (failed.length) throw errorOfAll(failed)
       })
     else if (done.length) toast(text)
+    if (untouched.length) toast(t('{n} job is left as it was.|{n} jobs are left as they were.', { n: untouched.length }))
     if (failed.length) throw errorOfAll(failed)
   }
   return (
-    <Confirm title={words.title} action={words.action} danger={kind !== 'archive'} onClose={onClose} onConfirm={confirm}>
+    <Confirm title={words.title} action={words.action} danger={kind !== 'archive'} disabled={trial.isPending || !names.length} onClose={onClose} onConfirm={confirm}>
       {kind === 'delete' && <p>{t('Their history and their logs are removed for ever.')}</p>}
       {kind === 'archive' && <p>{t('They get the tag “archived” and leave the list until one asks for it. Nothing is removed.')}</p>}
       <ul className="mono small stack-tight">
@@ -198,6 +204,7 @@ function BulkDialog({ bulk: { kind, jobs, left }, onClose, onDone }: { bulk: Bul
       </ul>
       {left > 0 && <p>{kind === 'stop' ? t('{n} selected job has ended, and is left out.|{n} selected jobs have ended, and are left out.', { n: left }) : t('{n} selected job has not ended, and is left out.|{n} selected jobs have not ended, and are left out.', { n: left })}</p>}
       {refused.size > 0 && <p>{t('{n} selected job is not yours to change or is gone, and is left out.|{n} selected jobs are not yours to change or are gone, and are left out.', { n: refused.size })}</p>}
+      {trial.isPending && <Loading />}
       {trial.error && <ErrorNote error={trial.error} />}
       {told > 0 && told < names.length && (
         <label className="stack-tight">

@@ -160,19 +160,26 @@ export function Dialog({ title, onClose, wide, children }: { title: string; onCl
   )
 }
 
-/** Asks before something is done that cannot be undone; `children` name what it is done to. */
-export function Confirm({ title, action, danger, onClose, onConfirm, children }: { title: string; action: string; danger?: boolean; onClose: () => void; onConfirm: () => Promise<void>; children: ReactNode }) {
+/** Asks before something is done that cannot be undone; `children` name what it is done to. `disabled`: it cannot be done, or not yet. */
+export function Confirm({ title, action, danger, disabled = false, onClose, onConfirm, children }: { title: string; action: string; danger?: boolean; disabled?: boolean; onClose: () => void; onConfirm: () => Promise<void>; children: ReactNode }) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
+  const toast = useToast()
+  const isOpen = useRef(false) // no more when somebody has closed it meanwhile
+  useEffect(() => {
+    isOpen.current = true
+    return () => void (isOpen.current = false)
+  }, [])
   const confirm = async (event: FormEvent) => {
     event.preventDefault()
     setBusy(true)
     try {
       await onConfirm()
-      onClose()
+      if (isOpen.current) onClose()
     } catch (failure) {
       setError(failure)
       setBusy(false)
+      if (!isOpen.current) toast(failure instanceof Error ? failure.message : String(failure), 'error')
     }
   }
   return (
@@ -182,7 +189,7 @@ export function Confirm({ title, action, danger, onClose, onConfirm, children }:
         {error !== null && <ErrorNote error={error} />}
         <div className="dialog-foot">
           <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind={danger ? 'danger' : 'main'} disabled={isBusy}>
+          <Button type="submit" kind={danger ? 'danger' : 'main'} disabled={isBusy || disabled}>
             {action}
           </Button>
         </div>
