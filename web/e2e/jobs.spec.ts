@@ -315,8 +315,20 @@ test('what the server finds wrong is shown while one types, asked for seldom', a
   await expect(page.getByRole('button', { name: 'line 10' })).toBeVisible()
   await expect(editor).toBeFocused()
   expect(checks).toBeLessThanOrEqual(3)
+  // it stays while one types on, and moves nothing
+  const top = async () => (await page.getByRole('region', { name: 'Job file', exact: true }).boundingBox())?.y
+  const before = await top()
+  await page.keyboard.type(' and more')
+  expect(await page.getByRole('button', { name: 'line 10' }).count()).toBe(1)
+  expect(await top()).toBe(before)
   await page.getByLabel('Instances').fill('1')
   await expect(page.getByRole('button', { name: 'line 10' })).toBeHidden()
+  // what was tried is not asked for again
+  await page.getByRole('button', { name: 'Try' }).click()
+  await expect(page.getByText('It would start now')).toBeVisible()
+  const asked = checks
+  await page.waitForTimeout(1500)
+  expect(checks).toBe(asked)
 })
 
 test('a changed copy is kept until it is submitted or dropped', async ({ page }) => {

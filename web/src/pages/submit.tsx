@@ -98,9 +98,11 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
   }
 
   // nothing is wrong in what nobody has written yet; and what was submitted or tried has its answer
-  const found = useCheck(syntax.length || isBusy || checked === text || (draft === null && text === begun) ? null : text, jobsPath({ dryRun: 'true', placement: 'false' }))
+  const found = useCheck(syntax.length || isBusy || checked === text || trial?.text === text || (draft === null && text === begun) ? null : text, jobsPath({ dryRun: 'true', placement: 'false' }))
   const isAsked = !syntax.length && checked === text && problems.length > 0
   const shown = syntax.length ? syntax : isAsked ? problems : found?.text === text ? found.problems : []
+  // the list of a moment ago stays until the server has answered about what was typed since
+  const listed = syntax.length || isAsked || text === begun || trial?.text === text ? shown : (found?.problems ?? [])
 
   // nobody has written anything yet
   useEffect(() => {
@@ -185,15 +187,19 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
         </div>
       )}
       {secrets && <Secrets names={secrets} from={secretsOf} />}
-      <Problems problems={shown} isAsked={isAsked} onGo={(line) => code.current?.goTo(line)} />
+      {isAsked && <Problems problems={listed} isAsked onGo={(line) => code.current?.goTo(line)} />}
       {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
         <form className="stack in-order" onSubmit={(event) => event.preventDefault()}>
           {form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} notices={noticesOfUser(me)} isTemplate={source === 'template'} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}
         </form>
-        <section className="submit-code" aria-label={t('Job file')}>
-          <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
-        </section>
+        <div className="submit-side stack">
+          <section className="submit-code" aria-label={t('Job file')}>
+            <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
+          </section>
+          {/* what nobody asked for stands where it moves neither the form nor the editor */}
+          {!isAsked && <Problems problems={listed} isAsked={false} onGo={(line) => code.current?.goTo(line)} />}
+        </div>
       </div>
       <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>
       <Cli command={`skep submit ${secretsOf ? `--secrets-of ${shellWord(secretsOf)} ` : ''}--follow ${shellWord(`${form?.name || 'job'}.yaml`)}`} />
