@@ -1,5 +1,5 @@
 // The form of a new job and its text are one: what is chosen by keyboard stands in the text, comments stay, and nothing is left of what is taken back.
-import { ADMIN, axePath, barriers, expect, jobFile, signIn, tabTo, test, type } from './portal'
+import { ADMIN, axePath, barriers, expect, jobFile, signIn, submit, tabTo, test, type } from './portal'
 import type { Page } from '@playwright/test'
 
 const FILE = `${jobFile('formed', ['echo one'])}# the end\n`
@@ -216,4 +216,37 @@ test('a prepared image is chosen by its name', async ({ page }) => {
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.getByLabel('Image', { exact: true }).fill('example.org/mine')
   await expect(image).toHaveValue('')
+})
+
+test('a template is made of what ran, and not of a draft of its copy', async ({ page }) => {
+  await signIn(page)
+  const name = `ran-${Date.now()}`
+  await submit(page, jobFile(name, ['true']))
+  const field = page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })
+  await page.goto(`/submit?clone=admin~${name}`)
+  await field.fill('my-own-name')
+  await expect(editorOf(page)).toContainText('my-own-name')
+  await page.goto(`/submit?clone=admin~${name}&keep=1`)
+  await expect(page.getByRole('dialog')).toBeVisible()
+  await page.keyboard.press('Escape')
+  await expect(field).toHaveValue(`${name}_2`)
+  await page.goto(`/submit?clone=admin~${name}`)
+  await expect(field).toHaveValue('my-own-name')
+})
+
+test('a notebook that was changed can be begun anew', async ({ page }) => {
+  await signIn(page, ADMIN, '/submit?begin=notebook')
+  const field = page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name', { exact: true })
+  await expect(field).not.toHaveValue('')
+  await page.reload()
+  await expect(field).not.toHaveValue('')
+  await expect(page.getByText('This is what you wrote here before')).toHaveCount(0) // nobody has written anything
+  await field.fill('spoilt')
+  await expect(editorOf(page)).toContainText('spoilt')
+  await page.reload()
+  await expect(field).toHaveValue('spoilt')
+  await page.getByRole('button', { name: 'Begin again with the notebook' }).click()
+  await expect(field).not.toHaveValue('spoilt')
+  await expect(page.locator('body')).not.toBeFocused()
+  await expect(page.getByText('This is what you wrote here before')).toHaveCount(0)
 })

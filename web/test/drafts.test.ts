@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { sessionSet } from '../src/api/client'
-import { draftDrop, draftGet, draftKeep, sourceOf } from '../src/lib/draft'
+import { draftDrop, draftGet, draftKeep, hasBeginning, sourceOf } from '../src/lib/draft'
 
 const sessionOf = (user: string) => ({ user, token: 't', admin: false })
 
@@ -15,6 +15,9 @@ describe('drafts', () => {
     expect(sources.map((source) => draftGet(source) !== null)).toEqual([true, false, true, true])
     sessionSet(sessionOf('bob'))
     expect(sources.map(draftGet)).toEqual([null, null, null, null])
+  })
+  it('have a beginning to go back to, but for an empty form', () => {
+    expect([sourceOf(null, null), sourceOf(null, null, true), sourceOf('ann~a', null), sourceOf(null, 'ann~a')].map(hasBeginning)).toEqual([false, true, true, true])
   })
   it('say when there is no room for them', () => {
     vi.spyOn(sessionStorage, 'setItem').mockImplementation(() => {

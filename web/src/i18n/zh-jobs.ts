@@ -16,6 +16,7 @@ const jobs: Record<string, string> = {
   '{n} selected job has not ended, and is left out.|{n} selected jobs have not ended, and are left out.': '所选的 {n} 个作业尚未结束，不包括在内。',
   '{n} selected job is not yours to change or is gone, and is left out.|{n} selected jobs are not yours to change or are gone, and are left out.': '所选的 {n} 个作业您无权更改或已不存在，不包括在内。',
   'Begin again with the copy': '重新从副本开始',
+  'Begin again with the notebook': '重新从笔记本开始',
   'Begin again with the template': '重新从模板开始',
   'The archived ones are found by their tag: no other tag can be asked for beside it.': '已归档的作业按其标签查找：不能同时查找其他标签。',
   'The browser has no room for the draft: submit it, or save it as a file, before you leave.': '浏览器没有空间保存草稿：请在离开前提交，或保存为文件。',

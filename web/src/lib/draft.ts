@@ -7,6 +7,9 @@ const head = () => `skep.draft.${sessionGet()?.user ?? ''}`
 /** What a draft began with: the job that is cloned or the template, by name, a notebook, and "" for a new file. */
 export const sourceOf = (clone: string | null, template: string | null, isNotebook = false) => (template ? `template ${template}` : clone ? `clone ${clone}` : isNotebook ? 'notebook' : '')
 
+/** Did it begin with something to which one may want to go back? */
+export const hasBeginning = (source: string) => source !== ''
+
 const keyOf = (source: string) => head() + (source && ` ${source}`)
 
 export const draftGet = (source: string) => sessionStorage.getItem(keyOf(source))

@@ -13,7 +13,7 @@ import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
 import { noticesOfUser } from '../lib/notices'
 import { withoutSecrets } from '../lib/templates'
-import { draftDrop, draftGet, draftKeep, sourceOf } from '../lib/draft'
+import { draftDrop, draftGet, draftKeep, hasBeginning, sourceOf } from '../lib/draft'
 import { shellWord } from '../lib/filter'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
@@ -67,16 +67,29 @@ export default function Submit() {
     )
   const clone = search.get('clone')
   const draftOf = sourceOf(clone, template, isNotebook)
-  return <Sheet key={draftOf} draftOf={draftOf} start={start.text} source={clone !== null ? 'clone' : template ? 'template' : 'new'} clone={clone} template={template} isKept={search.has('keep')} />
+  const isKept = search.has('keep')
+  return <Sheet key={`${isKept} ${draftOf}`} draftOf={draftOf} start={start.text} source={clone !== null ? 'clone' : template ? 'template' : 'new'} clone={clone} template={template} isKept={isKept} />
 }
 
+/** What `source` is called where one begins with it again. */
+function againName(source: 'new' | 'clone' | 'template') {
+  switch (source) {
+    case 'clone':
+      return t('Begin again with the copy')
+    case 'template':
+      return t('Begin again with the template')
+    case 'new':
+      return t('Begin again with the notebook')
+  }
+}
+
+/** `isKept`: of a job as it ran a template is made; a draft of a copy of it is something else, and stays as it is. */
 function Sheet({ start, draftOf, source, clone, template, isKept }: { start: string; draftOf: string; source: 'new' | 'clone' | 'template'; clone: string | null; template: string | null; isKept: boolean }) {
   const isClone = source === 'clone'
-  const [draft] = useState(() => draftGet(draftOf))
-  const [begun] = useState(start) // of a new job it has another name whenever it is asked for
+  const [draft] = useState(() => (isKept ? null : draftGet(draftOf)))
+  const [begun, setBegun] = useState(start) // of a new job it has another name whenever it is asked for
   const [text, setText] = useState(draft ?? begun)
   const [isDraftLost, setDraftLost] = useState(false)
-  const isFresh = source === 'new' && draft === null
   const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
   const [checked, setChecked] = useState('')
   const [error, setError] = useState<unknown>(null)
@@ -104,16 +117,20 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
   // the list of a moment ago stays until the server has answered about what was typed since
   const listed = syntax.length || isAsked || text === begun || trial?.text === text ? shown : (found?.problems ?? [])
 
-  // nobody has written anything yet
+  // a new job begins with the messages that its user wants to have
   useEffect(() => {
-    if (isFresh && me) setText((now) => (now === begun ? noticesSet(now, noticesOfUser(me)) : now))
-  }, [isFresh, me, begun])
+    if (source !== 'new' || !me) return
+    const next = noticesSet(begun, noticesOfUser(me))
+    setBegun(next)
+    setText((now) => (now === begun ? next : now)) // nobody has written anything yet
+  }, [source, me])
 
   useEffect(() => {
+    if (isKept) return
     // of a copy nothing is kept before somebody has changed it
-    if (source !== 'new' && text === begun) draftDrop(draftOf)
+    if (hasBeginning(draftOf) && text === begun) draftDrop(draftOf)
     else setDraftLost(!draftKeep(draftOf, text))
-  }, [text, source, begun, draftOf])
+  }, [text, isKept, begun, draftOf])
 
   const refused = (failure: unknown) => {
     if (failure instanceof ApiError && failure.problems.length) {
@@ -127,7 +144,7 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
     setError(null)
     try {
       const reply = await call<Schema['Submitted']>('POST', jobsPath({}), { text: { type: 'text/yaml', body: text } })
-      draftDrop(draftOf)
+      if (!isKept) draftDrop(draftOf)
       toast(t('{name} is submitted.', { name: reply.name ?? '' }))
       if (template) // the job is there: that it was not counted is no failure of it
         await templateUsed(template).catch((failure: unknown) => toast(t('The use of the template was not counted: {why}', { why: failure instanceof Error ? failure.message : String(failure) }), 'error'))
@@ -178,11 +195,17 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
           {t('The browser has no room for the draft: submit it, or save it as a file, before you leave.')}
         </p>
       )}
-      {draft !== null && source !== 'new' && text !== begun && (
+      {draft !== null && hasBeginning(draftOf) && text !== begun && (
         <div className="note row">
           <span>{t('This is what you wrote here before, and did not submit.')}</span>
-          <Button small onClick={() => setText(begun)}>
-            {isClone ? t('Begin again with the copy') : t('Begin again with the template')}
+          <Button
+            small
+            onClick={() => {
+              document.getElementById('main')?.focus() // the button goes
+              setText(begun)
+            }}
+          >
+            {againName(source)}
           </Button>
         </div>
       )}
