@@ -205,7 +205,7 @@ export default function Cluster() {
           { id: 'quotas', title: t('Virtual clusters') },
         ]}
       />
-      <ClusterChoice vc={vc} onChange={(next) => change({ vc: next })} />
+      <ClusterChoice vc={vc} onChange={(next) => change({ vc: next, mark: null })} />
       {tab === 'map' && <CellMap />}
       {tab === 'nodes' && node && <UseOfNode given={node} closed={nodeAddress(search, null)} />}
       {tab === 'nodes' && <Nodes />}

@@ -295,7 +295,7 @@ export function CellMap() {
   const busyGpus = useMemo(() => busyOf(nodes?.data ?? []), [nodes])
   const lamps = useMemo(() => new Map(nodes?.data.map((node) => [node.name ?? '', lampOf(node)])), [nodes])
   const onMark = useMemo(() => (key: string) => change({ mark: key }), [change])
-  const onClear = useMemo(() => () => change({ vc: null }), [change])
+  const onClear = useMemo(() => () => change({ vc: null, mark: null }), [change])
   if (error && !data) return <ErrorNote error={error} />
   if (data?.refusal)
     return (

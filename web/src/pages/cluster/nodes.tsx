@@ -26,8 +26,9 @@ export function NodeState({ node }: { node: ClusterNode }) {
 }
 
 export function Nodes() {
-  const { data, error } = useQuery(nodesQuery)
-  const { data: use } = useQuery(nodeUseQuery)
+  const { data, error: nodesError } = useQuery(nodesQuery)
+  const { data: use, error: useError } = useQuery(nodeUseQuery)
+  const error = nodesError ?? useError
   const [closing, setClosing] = useState<ClusterNode | null>(null)
   const [search, change] = useSearch()
   const vc = search.get('vc') ?? ''
@@ -38,7 +39,7 @@ export function Nodes() {
     return nodesShown(all, { text, order, vc })
   }, [data, use, vc, text, order])
   const isAdmin = sessionGet()?.admin ?? false
-  if (!data) return error ? <ErrorNote error={error} /> : <Loading />
+  if (!data || (vc && !use)) return error ? <ErrorNote error={error} /> : <Loading /> // which nodes are of a virtual cluster, their use says
   const isSampled = data.data.some((node) => node.use)
   const { by, isDown } = nodeOrderOf(order)
   const sorted = (title: string, column: NodeOrder) => ({
