@@ -216,6 +216,12 @@ test('many jobs are selected by range, all that are shown, and all that the filt
   await expect(selected).toHaveCount(4)
   await page.getByRole('button', { name: 'Select none' }).click()
   await expect(selected).toHaveCount(0)
+  await expect(page.locator('body')).not.toBeFocused() // the button is gone, and the focus is not lost with it
+  await box(1).click()
+  await page.getByRole('button', { name: 'Select all 6' }).click()
+  await expect(selected).toHaveCount(6)
+  await expect(page.locator('body')).not.toBeFocused()
+  await page.getByRole('button', { name: 'Select none' }).click()
   // by keyboard
   await rows.nth(2).focus()
   await page.keyboard.press('Shift+ArrowDown')

@@ -28,6 +28,7 @@ test('several users are put into a group and locked out, and the undo gives it a
   await expect(page.locator('body')).not.toBeFocused() // the button is gone, and the focus is not lost with it
   await expect(page.getByText('No user fits these filters')).toBeVisible()
   await page.getByRole('button', { name: 'Clear filters' }).click()
+  await expect(page.locator('body')).not.toBeFocused()
   await expect(row).not.toContainText('batch, default')
   await expect(row).not.toContainText('may not sign in')
 })

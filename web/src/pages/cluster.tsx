@@ -12,7 +12,7 @@ import { AskAccess } from '../ui/ask-access'
 import { Closed, isClosed } from '../ui/closed'
 import { useAwaited } from '../ui/in-order'
 import { later } from '../ui/later'
-import { Button, Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Fact, Loading, Meter, OnceButton, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 import { BusyLine } from './cluster/busy'
 import { CellMap } from './cluster/map'
 import { nodeAddress, Nodes } from './cluster/nodes'
@@ -160,14 +160,14 @@ function ClusterChoice({ vc, onChange }: { vc: string; onChange: (vc: string) =>
   const { data } = useQuery(clustersQuery)
   const names = Object.keys(data ?? {})
   return (
-    <div className="row row-foot">
+    <div className="row row-foot" tabIndex={-1}>
       <SelectField label={t('Virtual cluster')} value={vc} onChange={(event) => onChange(event.target.value)}>
         <option value="">{t('All')}</option>
         {(vc && !names.includes(vc) ? [...names, vc] : names).map((name) => (
           <option key={name}>{name}</option>
         ))}
       </SelectField>
-      {vc && <Button onClick={() => onChange('')}>{t('Clear filters')}</Button>}
+      {vc && <OnceButton onClick={() => onChange('')}>{t('Clear filters')}</OnceButton>}
     </div>
   )
 }

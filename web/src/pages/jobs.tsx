@@ -17,7 +17,7 @@ import { jobPath, Link, navigate, useSearch } from '../router'
 import { ChoiceMenu, type Values } from '../ui/choices'
 import { GO_TO_FROM, GoTo } from '../ui/go-to'
 import { useNarrow } from '../ui/narrow'
-import { Ago, Button, Check, Cli, Confirm, Empty, ErrorNote, LinkButton, Loading, Menu, STATES, stateName, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
+import { Ago, Button, Check, Cli, Confirm, Empty, ErrorNote, LinkButton, Loading, Menu, OnceButton, stateName, STATES, TextField, usePageTitle, useToast, useUndo } from '../ui/ui'
 import { ColumnMenu, columnsAll, Head, layoutStyle } from './jobs/columns'
 
 const PAGE = 200
@@ -65,7 +65,7 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
   const isMine = filter.users.includes('@me')
   const isMyRunning = filter.users.join() === '@me' && filter.states.join() === 'RUNNING'
   return (
-    <div className="row" role="search">
+    <div className="row" role="search" tabIndex={-1}>
       <SearchField label={t('Part of a name')} value={filter.keyword} onValue={(keyword) => change({ keyword })} />
       <Button aria-pressed={isMine} onClick={() => change({ user: isMine ? null : '@me' })}>
         {t('Mine')}
@@ -103,9 +103,9 @@ function Filters({ filter, change }: { filter: JobFilter; change: (changes: Reco
         )}
       </Menu>
       {(isFiltered(filter) || filter.isArchived) && (
-        <Button kind="plain" onClick={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })}>
+        <OnceButton kind="plain" onClick={() => change({ keyword: null, user: null, vc: null, state: null, priority: null, tag: null, since: null, until: null, archived: null })}>
           {t('Clear filters')}
-        </Button>
+        </OnceButton>
       )}
     </div>
   )
@@ -377,16 +377,16 @@ export default function Jobs() {
         <span className="quiet" role="status">
           {rows.isFirst ? '' : t('{n} job|{n} jobs', { n: rows.total })}
         </span>
-        <div className="row push">
+        <div className="row push" tabIndex={-1}>
           {jobs.length > 0 && (
             <>
               <span role="status">{t('{n} selected', { n: jobs.length })}</span>
               {jobs.length < rows.total && (
-                <Button disabled={isFinding} onClick={selectFound}>
+                <OnceButton disabled={isFinding} onClick={selectFound}>
                   {t('Select all {n}', { n: rows.total })}
-                </Button>
+                </OnceButton>
               )}
-              <Button onClick={selectNone}>{t('Select none')}</Button>
+              <OnceButton onClick={selectNone}>{t('Select none')}</OnceButton>
               <Button kind="danger" disabled={!live.length} onClick={() => setBulk({ kind: 'stop', jobs: live, left: ended.length })}>
                 {t('Stop')}
               </Button>
@@ -498,7 +498,7 @@ function RowsMissing({ query, filter, clear }: { query: string; filter: JobFilte
     <div className="card">
       {isFiltered(filter) ? (
         <Empty title={t('No job fits these filters')}>
-          <Button onClick={clear}>{t('Clear filters')}</Button>
+          <OnceButton onClick={clear}>{t('Clear filters')}</OnceButton>
         </Empty>
       ) : (
         <Empty title={t('There are no jobs yet')}>

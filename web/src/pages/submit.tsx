@@ -18,7 +18,7 @@ import { shellWord } from '../lib/filter'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
 import { later } from '../ui/later'
-import { Button, Cli, ErrorNote, LinkButton, Loading, Reason, Said, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, ErrorNote, LinkButton, Loading, OnceButton, Reason, Said, usePageTitle, useToast } from '../ui/ui'
 import { useCheck } from './submit/check'
 import { JobFormView } from './submit/form'
 import { Templates } from './submit/templates'
@@ -198,15 +198,9 @@ function Sheet({ start, draftOf, source, clone, template, isKept }: { start: str
       {draft !== null && hasBeginning(draftOf) && text !== begun && (
         <div className="note row">
           <span>{t('This is what you wrote here before, and did not submit.')}</span>
-          <Button
-            small
-            onClick={() => {
-              document.getElementById('main')?.focus() // the button goes
-              setText(begun)
-            }}
-          >
+          <OnceButton small onClick={() => setText(begun)}>
             {againName(source)}
-          </Button>
+          </OnceButton>
         </div>
       )}
       {secrets && <Secrets names={secrets} from={secretsOf} />}

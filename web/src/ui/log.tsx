@@ -326,6 +326,7 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
     setPlace(({ turn }) => ({ at: from, turn: turn + 1, isMarked: false }))
   }
   const goBegin = () => {
+    box.current?.focus() // its button goes
     setFollowing(false)
     if (buffer && buffer.begin <= buffer.floor) virtual.scrollToOffset(0)
     else openAt(0)
@@ -359,8 +360,10 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
       const wasFollowing = isFollowing // then one leaves the end for what has come
       setFollowing(false)
       const isLet = await readEarlier(from, part, MORE_BYTES, () => hold(from.first, wasFollowing))
+      if (from.begin <= from.floor && earlierRow.current?.contains(document.activeElement)) box.current?.focus() // its button goes
       if (isLet && current.current === from) follow.current(false)
     })
+  const earlierRow = useRef<HTMLDivElement>(null)
   const laterRow = useRef<HTMLDivElement>(null)
   const later = () =>
     more(async (from) => {
@@ -453,7 +456,7 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
       {error !== null && <ErrorNote error={error} />}
       {isLastLines && <p className="note">{t('The log itself has been removed. These are the last lines that the history kept.')}</p>}
       {buffer && buffer.begin > buffer.floor && (
-        <div className="row small quiet">
+        <div className="row small quiet" ref={earlierRow}>
           <Button small onClick={() => void earlier()}>
             {t('Show earlier lines')}
           </Button>

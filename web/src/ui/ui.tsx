@@ -30,6 +30,17 @@ export function Button({ kind, small, ...rest }: ButtonHTMLAttributes<HTMLButton
   return <button type="button" className="button" data-kind={kind} data-small={small || undefined} {...rest} />
 }
 
+type ButtonProps = Parameters<typeof Button>[0]
+
+/** A button that is gone, or disabled, once it is pressed: what it stands in (tabIndex -1; at last the page) has the focus then. */
+export function OnceButton({ onClick, ...rest }: ButtonProps) {
+  const press: ButtonProps['onClick'] = (event) => {
+    event.currentTarget.parentElement?.closest<HTMLElement>('[tabindex="-1"]')?.focus({ preventScroll: true })
+    onClick?.(event)
+  }
+  return <Button onClick={press} {...rest} />
+}
+
 export function LinkButton({ href, kind, small, children }: { href: string; kind?: Kind; small?: boolean; children: ReactNode }) {
   return (
     <Link className="button" data-kind={kind} data-small={small || undefined} href={href}>

@@ -10,7 +10,7 @@ import { passwordNew } from '../../lib/password'
 import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
 import { useAwaited } from '../../ui/in-order'
-import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { Button, Check, Confirm, Dialog, Empty, ErrorNote, Loading, OnceButton, SelectField, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 import { GoTo } from '../../ui/go-to'
 import { Choices, namesOf } from './choices'
 import { PasswordsDialog } from './passwords'
@@ -297,7 +297,7 @@ export function Users() {
       {!rows.length ? (
         <div className="card">
           <Empty title={t('No user fits these filters')}>
-            <Button onClick={() => set({ q: null, group: null, vc: null, rights: null })}>{t('Clear filters')}</Button>
+            <OnceButton onClick={() => set({ q: null, group: null, vc: null, rights: null })}>{t('Clear filters')}</OnceButton>
           </Empty>
         </div>
       ) : (

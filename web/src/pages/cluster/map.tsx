@@ -8,7 +8,7 @@ import { bandOf, BANDS, busyOf, chainsOf, colourIndex, groupsOf, hasGpus, nodesO
 import { isStray, lampOf, LAMPS, type LampState } from '../../lib/lamps'
 import { STEP, stepOf } from '../../lib/map-steps'
 import { Link, useSearch } from '../../router'
-import { Button, Empty, ErrorNote, Loading, SelectField } from '../../ui/ui'
+import { Button, Empty, ErrorNote, Loading, OnceButton, SelectField } from '../../ui/ui'
 import { Lamp, lampName } from './lamp'
 import { Shares } from './shares'
 
@@ -255,7 +255,7 @@ const ChainCard = memo(function ChainCard({ chain, hint, lamps, onMark, onClear,
   const free = leaves.filter((leaf) => !leaf.isUsed && leaf.isHealthy).length
   const names = [...new Set(chain.nodes.map((node) => node.name))]
   return (
-    <section className="card" aria-label={chain.leafType}>
+    <section className="card" tabIndex={-1} aria-label={chain.leafType}>
       <div className="card-head">
         <h2>{chain.leafType}</h2>
         <span className="quiet">{t('{free} of {total} free', { free, total: leaves.length })}</span>
@@ -274,7 +274,7 @@ const ChainCard = memo(function ChainCard({ chain, hint, lamps, onMark, onClear,
       ) : (
         <Empty title={t('{vc} has no cell of this type now', { vc })}>
           <p>{t('Cells are chosen when its jobs start: until then its guarantee is somewhere among those that are free.')}</p>
-          <Button onClick={onClear}>{t('Show all virtual clusters')}</Button>
+          <OnceButton onClick={onClear}>{t('Show all virtual clusters')}</OnceButton>
         </Empty>
       )}
     </section>

@@ -8,7 +8,7 @@ import { t } from '../../i18n/i18n'
 import { bytes, mebibytes } from '../../lib/format'
 import { loadOf, nodeLine, nodeOrderOf, nodesShown, type NodeLine, type NodeOrder } from '../../lib/nodes'
 import { Link, queryText, useSearch } from '../../router'
-import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, Meter, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
+import { Ago, Button, Check, Confirm, Empty, ErrorNote, Loading, Meter, OnceButton, Said, TableCard, TextField, useToast, useUndo } from '../../ui/ui'
 
 export function NodeState({ node }: { node: ClusterNode }) {
   const words: Record<string, [string, string]> = {
@@ -59,7 +59,7 @@ export function Nodes() {
       {!lines.length ? (
         <div className="card">
           <Empty title={text ? t('No node has this in its name or address') : vc ? t('No node has jobs of {vc}, or is its own', { vc }) : t('There are no nodes yet')}>
-            {text && <Button onClick={() => change({ q: null })}>{t('Clear filters')}</Button>}
+            {text && <OnceButton onClick={() => change({ q: null })}>{t('Clear filters')}</OnceButton>}
           </Empty>
         </div>
       ) : (

@@ -4,7 +4,7 @@ import { pollMs, taskValuesQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { TASK_FILTERS_NONE, type TaskFilter } from '../../lib/task-filter'
 import { ChoiceMenu, type Values } from '../../ui/choices'
-import { Button } from '../../ui/ui'
+import { OnceButton } from '../../ui/ui'
 
 interface TaskFiltersProps {
   name: string
@@ -24,14 +24,14 @@ export function TaskFilters({ name, isJobLive, filter, change }: TaskFiltersProp
   }
   const isFiltered = !!filter.state || [filter.exitTypes, filter.exitCodes, filter.nodes].some((part) => part.length > 0)
   return (
-    <div className="row task-filters" role="group" aria-label={t('Filters')}>
+    <div className="row task-filters" role="group" tabIndex={-1} aria-label={t('Filters')}>
       <ChoiceMenu label={t('Exit type')} chosen={filter.exitTypes} useValues={useOf('exitTypes')} onToggle={toggle('exitType', filter.exitTypes)} />
       <ChoiceMenu label={t('Exit code')} chosen={filter.exitCodes} useValues={useOf('exitCodes')} onToggle={toggle('exitCode', filter.exitCodes)} />
       <ChoiceMenu label={t('Node')} chosen={filter.nodes} useValues={useOf('nodes')} onToggle={toggle('node', filter.nodes)} />
       {isFiltered && (
-        <Button kind="plain" onClick={() => change(TASK_FILTERS_NONE)}>
+        <OnceButton kind="plain" onClick={() => change(TASK_FILTERS_NONE)}>
           {t('Clear filters')}
-        </Button>
+        </OnceButton>
       )}
     </div>
   )
