@@ -86,6 +86,8 @@ describe('a row of the file', () => {
     expect(of({ email: 'a@' })).toEqual(['email'])
     expect(of({ email: `a@${'b'.repeat(253)}` })).toEqual(['email'])
     expect(of({ username: 'x'.repeat(65) })).toEqual(['name'])
+    for (const username of ['.', '..']) expect(of({ username })).toEqual(['name'])
+    for (const username of ['...', '.a', 'a.']) expect(of({ username })).toEqual([])
   })
   it('is tried anew after a change', () => {
     const failed = { ...twin, state: 'refused' }

@@ -576,7 +576,8 @@ const zh: Record<string, string> = {
   'The token is revoked.': '令牌已撤销。',
   'The two job files are the same.': '两个作业文件相同。',
   'Their history and their logs are removed for ever.': '其历史和日志将被永久移除。',
-  'Their tokens end at once. Their jobs stay; a later user of the same name would own them. To only lock somebody out, take “May sign in” away.': '其令牌立即失效。其作业会保留；以后同名的用户将拥有这些作业。若只想禁止登录，请取消“允许登录”。',
+  'Their tokens end at once. Their jobs stay. As long as they are there, nobody else can have the name; afterwards an administrator may give it again, and with it what they left in storages. To only lock somebody out, take “May sign in” away.':
+    '其令牌立即失效。其作业会保留；只要作业还在，其他人就不能使用该用户名；此后管理员可以再次分配该用户名，其留在存储中的内容也随之归新用户所有。若只想禁止登录，请取消“允许登录”。',
   'Theme': '主题',
   'There are no jobs yet': '还没有作业',
   'There is no key yet': '还没有密钥',

@@ -1,5 +1,6 @@
 // A file of users, as OpenPAI's portal and `skep user import` read it.
 import { csvRead } from './csv'
+import { isUserName } from './user-name'
 
 export interface UserOfFile {
   username: string
@@ -50,7 +51,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text).length
 export function problemsOf({ line, user }: UserRow, rows: UserRow[]): UserProblem[] {
   const isMail = !user.email || (/^[^@]+@[^@]+$/.test(user.email) && /^[!-~]{3,254}$/.test(user.email) && !/["(),:;<>[\\\]]/.test(user.email))
   return [
-    ...(/^[A-Za-z0-9_.-]{1,64}$/.test(user.username) ? [] : ['name' as const]),
+    ...(isUserName(user.username) ? [] : ['name' as const]),
     ...(user.username && rows.some((other) => other.line !== line && other.user.username === user.username) ? ['taken' as const] : []),
     ...(bytesOf(user.password) >= 6 && bytesOf(user.password) <= 1024 ? [] : ['password' as const]),
     ...(isMail ? [] : ['email' as const]),

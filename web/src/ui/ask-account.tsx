@@ -2,6 +2,7 @@
 import { useState, type FormEvent } from 'react'
 import { accountAsk } from '../api/requests'
 import { t } from '../i18n/i18n'
+import { USER_NAME } from '../lib/user-name'
 import { Button, Dialog, ErrorNote, TextField } from './ui'
 
 export function AskAccount({ onClose }: { onClose: () => void }) {
@@ -44,7 +45,7 @@ export function AskAccount({ onClose }: { onClose: () => void }) {
       <form className="stack" onChange={(event) => isDifferent && setDifferent(!compare(new FormData(event.currentTarget)))} onSubmit={(event) => void submit(event)}>
         <p>{t('An administrator sees this, and decides. There is no account before that.')}</p>
         {error !== null && <ErrorNote error={error} />}
-        <TextField label={t('User name')} name="username" autoComplete="username" autoCapitalize="none" spellCheck={false} required maxLength={64} pattern="[A-Za-z0-9_.\-]+" hint={t('Letters, digits, _ . -')} autoFocus />
+        <TextField label={t('User name')} name="username" autoComplete="username" autoCapitalize="none" spellCheck={false} required maxLength={64} pattern={USER_NAME} hint={t('Letters, digits, _ . -')} autoFocus />
         <TextField label={t('Mail address')} name="email" type="email" autoComplete="email" required maxLength={254} />
         <TextField label={t('Password')} name="password" type="password" autoComplete="new-password" minLength={6} maxLength={1024} required hint={t('At least 6 characters.')} />
         <TextField label={t('The password, again')} name="again" type="password" autoComplete="new-password" required error={isDifferent ? t('It is not the same as above.') : null} />

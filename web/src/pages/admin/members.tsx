@@ -4,6 +4,7 @@ import { useState, type FormEvent } from 'react'
 import { call, enc } from '../../api/client'
 import { membersQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
+import { USER_NAME } from '../../lib/user-name'
 import { Button, Dialog, Empty, ErrorNote, Loading, TableCard, TextField, useUndo } from '../../ui/ui'
 
 export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string; canMakeAdmins?: boolean; onClose: () => void }) {
@@ -41,7 +42,7 @@ export function MembersDialog({ group, canMakeAdmins, onClose }: { group: string
       {unread !== null && <ErrorNote error={unread} />}
       {error !== null && <ErrorNote error={error} />}
       <form className="row row-foot" onSubmit={(event) => void add(event)}>
-        <TextField label={t('User name')} name="user" required pattern="[A-Za-z0-9_.\-]{1,64}" />
+        <TextField label={t('User name')} name="user" required pattern={USER_NAME} />
         <Button type="submit">{t('Add to the group')}</Button>
       </form>
       {!data ? (

@@ -7,6 +7,7 @@ import { clustersQuery, groupsQuery, usersQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
 import { passwordNew } from '../../lib/password'
+import { USER_NAME } from '../../lib/user-name'
 import { clustersOwn, fieldsBefore, fieldsChanged, userChanged, usersShown, type UserChange, type UserFields } from '../../lib/users'
 import { useSearch } from '../../router'
 import { useAwaited } from '../../ui/in-order'
@@ -43,6 +44,8 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   const toast = useToast()
   const undo = useUndo()
   const [error, setError] = useState<unknown>(null)
+  const [name, setName] = useState(user?.username ?? '')
+  const [usedName, setUsedName] = useState<string | null>(null) // which was refused, because a removed user had it
   const [password, setPassword] = useState(user ? '' : passwordNew())
   const had = user?.grouplist ?? ['default'] // what one has can be chosen also before the rest is read, or it would be taken away
   const own = user ? clustersOwn(user) : []
@@ -51,7 +54,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
-    const username = user?.username ?? String(form.get('username'))
+    const username = name
     const all = { email: String(form.get('email')), admin: form.has('admin'), active: form.has('active'), virtualCluster: namesOf(form, 'vc') }
     const grouplist = namesOf(form, 'group')
     try {
@@ -71,6 +74,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
       onClose()
     } catch (failure) {
       setError(failure)
+      if (failure instanceof ApiError && failure.code === 'UsedNameError') setUsedName(username)
       void queries.invalidateQueries({ queryKey: ['users'] }) // its groups may be what failed
     }
   }
@@ -78,7 +82,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
     <Dialog title={user ? t('Change {user}', { user: user.username ?? '' }) : t('New user')} onClose={onClose}>
       <form className="stack" onSubmit={(event) => void submit(event)}>
         {error !== null && <ErrorNote error={error} />}
-        {!user && <TextField label={t('User name')} name="username" required pattern="[A-Za-z0-9_.\-]{1,64}" hint={t('Letters, digits, _ . -')} />}
+        {!user && <TextField label={t('User name')} value={name} required pattern={USER_NAME} onChange={(event) => setName(event.target.value)} hint={t('Letters, digits, _ . -')} />}
         <TextField label={t('Mail address')} name="email" type="email" defaultValue={user?.email} />
         <TextField
           label={user ? t('New password; empty: as it was') : t('Password')}
@@ -94,7 +98,7 @@ function UserDialog({ user, onClose }: { user: User | null; onClose: () => void 
         <Check name="admin" defaultChecked={user?.admin ?? false}>
           {t('Administrator: may use all virtual clusters and see all')}
         </Check>
-        {error instanceof ApiError && error.code === 'UsedNameError' && <Check name="reuseName">{t('Use the name again: what the removed user left in storages becomes this one’s')}</Check>}
+        {usedName === name && <Check name="reuseName">{t('Use the name again: what the removed user left in storages becomes this one’s')}</Check>}
         {user && (
           <Check name="active" defaultChecked={user.active ?? true}>
             {t('May sign in')}
@@ -359,7 +363,7 @@ export function Users() {
       {asked?.kind === 'remove' && (
         <Confirm title={t('Remove {n} user?|Remove {n} users?', { n: asked.users.length })} action={t('Remove')} danger onClose={() => ask(null)} onConfirm={() => remove(asked.users)}>
           <p>{asked.users.map((user) => user.username).join(', ')}</p>
-          <p>{t('Their tokens end at once. Their jobs stay; a later user of the same name would own them. To only lock somebody out, take “May sign in” away.')}</p>
+          <p>{t('Their tokens end at once. Their jobs stay. As long as they are there, nobody else can have the name; afterwards an administrator may give it again, and with it what they left in storages. To only lock somebody out, take “May sign in” away.')}</p>
         </Confirm>
       )}
     </div>
