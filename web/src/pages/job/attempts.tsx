@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Task } from '../../api/client'
 import { attemptQuery, attemptsQuery, taskPageQuery } from '../../api/queries'
@@ -6,6 +6,7 @@ import { t } from '../../i18n/i18n'
 import { keyOfPlace, logHref } from '../../lib/task-facts'
 import { taskFilterQuery } from '../../lib/task-filter'
 import { Link, useSearch } from '../../router'
+import { useSettled } from '../../ui/settled'
 import { Ago, Duration, Empty, ErrorNote, Fact, Loading, Said, SelectField, StateBadge, TableCard, TextField } from '../../ui/ui'
 import { Advice, ExitType } from './exit'
 
@@ -111,10 +112,15 @@ function Tasks(props: TasksProps) {
 function TaskRows({ name, roles, attempt, isLatest, mayReadLogs }: TasksProps) {
   const [role, setRole] = useState(roles.length === 1 ? roles[0]! : '')
   const [from, setFrom] = useState('')
-  const pageOf = (filter: { role?: string }, offset: number) => ({ ...taskPageQuery(name, taskFilterQuery({ attempt, ...filter }), offset, SHOWN_MAX), placeholderData: keepPreviousData })
-  const { data: all, error: failure } = useQuery(pageOf({}, 0))
+  const settled = useSettled(from)
+  const { data: all, error: failure } = useQuery(taskPageQuery(name, taskFilterQuery({ attempt }), 0, SHOWN_MAX))
   const isLarge = (all?.totalCount ?? 0) > SHOWN_MAX
-  const { data: some, error } = useQuery({ ...pageOf({ role }, Number(from)), enabled: isLarge && role !== '' })
+  const filter = taskFilterQuery({ attempt, role })
+  const { data: some, error } = useQuery({
+    ...taskPageQuery(name, filter, Number(settled), SHOWN_MAX),
+    enabled: isLarge && role !== '',
+    placeholderData: (before, query) => (query?.queryKey[3] === filter ? before : undefined), // those of another role are not these
+  })
   if (failure) return <ErrorNote error={failure} />
   if (!all) return <Loading />
   if (!all.data.length) return <Empty title={t('No task of this attempt was made')} />

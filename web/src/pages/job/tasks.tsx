@@ -16,6 +16,7 @@ import { Link, useSearch } from '../../router'
 import { Filtered } from '../../ui/choices'
 import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
 import { GO_TO_FROM, GoTo } from '../../ui/go-to'
+import { useSettled } from '../../ui/settled'
 import { TaskFilters } from './task-filters'
 
 // ---- strip ----
@@ -189,16 +190,6 @@ function useFound(name: string, isJobLive: boolean, states: TaskStates, text: st
   const named = text ? states.named(text).filter((number) => (!state || states.state(number) === state) && (!role || states.place(number)?.role === role)) : []
   const found = tasks.map((task) => states.number({ role: task.taskRoleName ?? '', index: task.taskIndex ?? -1 })).filter((number) => number >= 0)
   return { numbers: [...new Set([...named, ...found])], tasks, isCut: tasks.length >= FOUND_MAX, error }
-}
-
-/** `value` when it has not changed for a moment. */
-function useSettled(value: string) {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), 200)
-    return () => clearTimeout(timer)
-  }, [value])
-  return value ? settled : value
 }
 
 /** Those that are shown, by role and index; in another order they are sorted by the server, page by page. */

@@ -1,7 +1,7 @@
 // Attempts of a job on one axis of time: how long each waited, how long it ran, how it ended. And the tasks of the latest one.
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { JobAttempt, JobDetail, Task } from '../../api/client'
 import { attemptsQuery, pollMs, tasksQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
@@ -102,7 +102,14 @@ function TaskBars({ name, detail, attempt, now }: TasksProps) {
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({ count: states.count, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 8 })
   const items = virtual.getVirtualItems()
-  const { tasks, error } = useTasks(name, states, isLive(detail.jobStatus?.state), items[0]?.index ?? 0, items.at(-1)?.index ?? 0)
+  const first = items[0]?.index ?? 0
+  const last = items.at(-1)?.index ?? 0
+  const [range, setRange] = useState({ first, last })
+  useEffect(() => {
+    const timer = setTimeout(() => setRange({ first, last }), 60) // a fast scroll asks for nothing on its way
+    return () => clearTimeout(timer)
+  }, [first, last])
+  const { tasks, error } = useTasks(name, states, isLive(detail.jobStatus?.state), range.first, range.last)
   const axis = axisOf(attempt.attemptStartedTime ?? now, attempt.attemptCompletedTime ?? now)
   const counts = [...states.counts()].map(([state, count]) => `${count.toLocaleString(languageGet())} ${stateName(state)}`)
   return (
