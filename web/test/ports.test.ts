@@ -33,6 +33,7 @@ describe('a port of a label', () => {
 })
 
 describe('ports that can be opened', () => {
+  it('begin with what has a name, however its label is written', () => expect(placesOf({ http: '1', TensorBoard: '2' }).map(({ label }) => portName(label))).toEqual(['TensorBoard', 'http']))
   it('begin with a notebook', () => expect(placesOf({ http: '1', jupyter: '2' }).map(({ label }) => portName(label))).toEqual(['Jupyter', 'http']))
   it('begin with TensorBoard, and leave ssh out', () => {
     expect(placesOf({ http: '15001', ssh: '15002', tensorboard: '15003,15004' })).toEqual([

@@ -12,4 +12,4 @@ const NAMES = new Map([
 
 export const portName = (label: string) => NAMES.get(label.toLowerCase()) ?? label
 /** Does a program for people listen there, as far as the label tells? */
-export const isNamed = (label: string) => NAMES.has(label)
+export const isNamed = (label: string) => NAMES.has(label.toLowerCase())
