@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { errorOfAll } from '../src/api/actions'
 import { bulkDo, bulkTry, CHUNK } from '../src/api/bulk'
+import { languageSet } from '../src/i18n/i18n'
 
 interface Asked {
   path: string
@@ -84,6 +85,14 @@ describe('one action for many jobs', () => {
   it('is not taken for refused when nobody could be asked', async () => {
     server([])
     await expect(bulkTry('stop', names(2))).rejects.toThrow('the server does not answer')
+  })
+  it('says in the language of the page how many more have failed', async () => {
+    vi.stubGlobal('document', { documentElement: {} })
+    await languageSet('zh-CN', false)
+    const { message } = errorOfAll(names(12).map((name): [string, unknown] => [name, new Error('no')]))
+    expect(message).toMatch(/ann~9: no; .*2/)
+    expect(message).not.toContain('more')
+    await languageSet('en', false)
   })
   it('names the first of many failures', () => {
     const failed = names(12).map((name): [string, unknown] => [name, new Error('no')])

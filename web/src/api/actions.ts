@@ -1,4 +1,5 @@
 // What people do to jobs.
+import { t } from '../i18n/i18n'
 import { call, enc, get, type JobDetail } from './client'
 
 const job = (name: string) => `/api/v2/jobs/${enc(name)}`
@@ -35,7 +36,7 @@ const SAID_MAX = 10
 /** What forEachJob could not do, as one error; of many, the first ones by name. */
 export function errorOfAll(failed: [string, unknown][]) {
   const said = failed.slice(0, SAID_MAX).map(([name, error]) => `${name}: ${error instanceof Error ? error.message : String(error)}`)
-  if (failed.length > SAID_MAX) said.push(`and ${failed.length - SAID_MAX} more`)
+  if (failed.length > SAID_MAX) said.push(t('and {n} more', { n: failed.length - SAID_MAX }))
   return new Error(said.join('; '))
 }
 

@@ -4,6 +4,7 @@ const task: Record<string, string> = {
   'Attempt {n} of the task': '任务的第 {n} 次尝试',
   'Container': '容器',
   'Copy the settings': '复制设置',
+  'The server gives no address for this log.': '服务器没有给出此日志的地址。',
   'Debug ID': '调试 ID',
   'Details of {task}': '{task} 的详情',
   'Details': '详情',
