@@ -5,7 +5,7 @@ import { expect, signIn, test } from './portal'
 import { pagesOf, settled, stageSet } from './stage'
 
 // Names, which are the same in all languages; what programs, people and the server say is marked with lang="en" or lang="", or stands in code.
-const NAMES = /^(Skep|https|[Ee]d|RSA|AAAA|read|submit|usual|archived|OpenPAI|SKUs?|docker|io|YAML|CSV|JSON|GPUs?|CPUs?|SIM|MB|GB|GiB|MiB|KiB|kB|TensorBoard|notebook|RE2|ssh|SSH|API|Tab|Ctrl|Escape|Esc|Enter|Shift|Space|Home|End|PageUp|PageDown|English|HTTP|URL|IP|ID|id|shell|admin|ann|greta|lab|default|resnet|example|org|rate|image|main|local|crit|prod|test|oppo|dockerimage|sweep|vc|admingroup|vm|UTC|nvidia|smi|http|stdout|stderr|none|SIGHUP|export|USER|JOB|UserCommandExitWithError)$/
+const NAMES = /^(Skep|https|[Ee]d|RSA|AAAA|read|submit|usual|archived|OpenPAI|SKUs?|docker|io|YAML|CSV|JSON|GPUs?|CPUs?|SIM|MB|GB|GiB|MiB|KiB|kB|TensorBoard|Jupyter|notebook|RE2|ssh|SSH|API|Tab|Ctrl|Escape|Esc|Enter|Shift|Space|Home|End|PageUp|PageDown|English|HTTP|URL|IP|ID|id|shell|admin|ann|greta|lab|default|resnet|example|org|rate|image|main|local|crit|prod|test|oppo|dockerimage|sweep|vc|admingroup|vm|UTC|nvidia|smi|http|stdout|stderr|none|SIGHUP|export|USER|JOB|UserCommandExitWithError)$/
 
 /** The names that people have given: what the tests before have left, also in the history. */
 const given = (page: Page) =>

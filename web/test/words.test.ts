@@ -24,6 +24,14 @@ describe('catalogues', () => {
   it('have no text that nothing shows', () => {
     expect(Object.keys(zh).filter((text) => !texts.has(text))).toEqual([])
   })
+  it('have each text once: of two, one would never be shown', () => {
+    const folder = join(__dirname, '../src/i18n')
+    const keys = readdirSync(folder)
+      .filter((name) => name.startsWith('zh'))
+      .flatMap((name) => [...readFileSync(join(folder, name), 'utf8').matchAll(/^  (?:'((?:[^'\\]|\\.)*)'|(\w+)):/gm)].map(([, quoted, bare]) => quoted ?? bare))
+    expect(keys.length).toBe(Object.keys(zh).length)
+    expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([])
+  })
   it('fill in what the text fills in', () => {
     for (const [text, other] of Object.entries(zh)) expect(places(other), text).toEqual(places(text))
   })

@@ -67,7 +67,6 @@ const files: Record<string, string> = {
   'waits for others': '等待其他文件',
   '{done} of {n} file is uploaded.|{done} of {n} files are uploaded.': '已上传 {done} / {n} 个文件。',
   '{name} could not be downloaded: {why}': '无法下载 {name}：{why}',
-  '{name} is deleted.': '已删除 {name}。',
   '{name} is {other} now.': '{name} 现为 {other}。',
   '{name} on this computer was changed, moved or removed since it was chosen, or may not be read: choose it again.': '本机上的 {name} 在选择之后被修改、移动或删除，或者无法读取：请重新选择。',
   '{n} entry|{n} entries': '{n} 项',

@@ -1,6 +1,6 @@
 // Simplified Chinese for versions and details of templates: a part of zh.ts.
 const templates: Record<string, string> = {
-  'A notebook (Jupyter)': '笔记本',
+  'A notebook (Jupyter)': '笔记本（Jupyter）',
   'An administrator vouches for it': '由管理员认可',
   'By': '保存者',
   'Code': '代码',

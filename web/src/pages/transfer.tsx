@@ -12,7 +12,7 @@ export default function Arrived() {
   usePageTitle(t('A job from another cluster'))
   const take = () => {
     if (!draftKeep('', arrived?.file ?? '')) {
-      toast(t('The browser has no room for the draft: submit it, or save it as a file, before you leave.'), 'error')
+      toast(t('The browser has no room for the draft. Copy the text, drop it here, and put it into a new job.'), 'error')
       return
     }
     carriedDrop()

@@ -17,7 +17,7 @@ function levelName(level: LogLevel): string {
     case 'info':
       return t('Information')
     case 'debug':
-      return t('Detail')
+      return t('Debugging')
   }
 }
 

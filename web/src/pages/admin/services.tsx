@@ -24,7 +24,7 @@ function partName(name: string): string {
     case 'network':
       return t('Network between tasks')
     case 'running':
-      return t('Requests')
+      return t('Requests to the server')
     default:
       return name.startsWith('engine ') ? t('Engine {name}', { name: name.slice('engine '.length) }) : name
   }
