@@ -89,7 +89,7 @@ class Attack:
 
 # Two tasks that talk to each other all the time, some twenty times a second: as fast as they can, they would take two processors. They end
 # when each has had its say and the first one has read a line.
-INNER = 12345
+INNER = 23456  # neither of the ports that tests give to tasks (task_ports.py) nor of those that the kernel gives to clients
 NEIGHBOUR = f"INNER = {INNER}" + '''
 import os, socket, sys, threading, time
 me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
