@@ -86,7 +86,7 @@ class Api(unittest.TestCase):
             return [node["name"] for node in self.skepd.call("GET", "/api/v2/nodes")["data"] if node["state"] == "READY"]
         self.cluster.processes["etcd"].send_signal(signal.SIGSTOP)
         try:
-            name = self.submit("late")
+            name = self.submit("kept-waiting")
             waits.until(lambda: not ready(), lambda: f"{ready()} are ready\n{self.skepd.tail()}", 240)
         finally:
             self.cluster.processes["etcd"].send_signal(signal.SIGCONT)
