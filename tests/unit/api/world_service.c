@@ -162,6 +162,8 @@ static int on_check(void *context, const struct service_submission *submission,
     struct reading reading;
     world->secrets_job = submission->secrets_job;
     int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
+    if (!failed)
+        plan_free(reading.event.submit.plan); /* no core takes it */
     reading_end(&reading);
     return failed;
 }
