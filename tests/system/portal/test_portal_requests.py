@@ -32,7 +32,9 @@ def main():
     cells = world.folder / "cells.yaml"
     cells.write_text(CELLS)
     config = world.folder / "skepd.yaml"
-    config.write_text(config.read_text() + f"\nscheduling: {{policy: hived, cellsFile: {cells}}}\nauth: {{signUp: request}}\n")
+    config.write_text(config.read_text() + f"\nscheduling: {{policy: hived, cellsFile: {cells}}}\nauth: {{signUp: request}}\n"
+                      # with folders of users: a removed user's name leads to one
+                      "storages: [{name: home, directory: /srv, share: false}]\n")
     with world:
         return playwright(world, "requests.spec.ts", *sys.argv[1:], PORTAL_REQUESTS="1")
 
