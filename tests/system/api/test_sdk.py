@@ -174,8 +174,8 @@ class OwnTests(unittest.TestCase):
 
     def test_all(self):
         self.prepare()
-        done = self.node("node_modules/mocha/bin/mocha.js", "--timeout", "60000", "--reporter", "json", "--reporter-option", "output=results.json",
-                         "lib/tests/api_tests/v2/api.v2.spec.js")
+        done = self.node("node_modules/mocha/bin/mocha.js", "--timeout", "60000", "--require", HERE / "after_stop.js", "--reporter", "json",
+                         "--reporter-option", "output=results.json", "lib/tests/api_tests/v2/api.v2.spec.js")
         self.assertTrue((self.copy / "results.json").is_file(), done.stderr)
         results = json.loads((self.copy / "results.json").read_text())
         failed = {test["fullTitle"]: test["err"].get("message", "") for test in results["failures"]}

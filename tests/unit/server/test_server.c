@@ -241,6 +241,11 @@ static void who_watches_is_told_of_nodes_and_tags(void **state)
 
 static _Atomic bool is_revoked;
 
+static void on_commit(void *context)
+{
+    (void)context;
+}
+
 static void on_revoked(void *context, const char *user)
 {
     (void)context;
@@ -252,7 +257,7 @@ static void on_revoked(void *context, const char *user)
 static void who_watches_is_told_when_an_identity_takes_an_account(void **state)
 {
     struct world *world = *state;
-    struct service_watch watch = {.revoked = on_revoked};
+    struct service_watch watch = {.notify = on_commit, .revoked = on_revoked};
     struct store_user bob = {
         .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
