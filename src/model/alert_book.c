@@ -120,19 +120,19 @@ static size_t surplus_of(const struct alert_book *book)
     return ended > ALERTS_KEPT ? ended - ALERTS_KEPT : 0;
 }
 
-static bool is_past(const struct alert_entry *entry, int64_t now_ms)
+static bool is_past(const struct alert_entry *entry, int64_t trusted_ms)
 {
     const int64_t ended_ms = entry->copy.alert.ended_ms;
-    return ended_ms && (is_brief(entry, ended_ms) || now_ms - ended_ms > ALERT_KEEP_MS);
+    return ended_ms && (is_brief(entry, ended_ms) || trusted_ms - ended_ms > ALERT_KEEP_MS);
 }
 
-static void past_drop(struct alert_book *book, int64_t now_ms)
+static void past_drop(struct alert_book *book, int64_t trusted_ms)
 {
     size_t kept = 0, surplus = surplus_of(book);
     for (size_t i = 0; i < book->entries.count; i++) {
         struct alert_entry *entry = &book->entries.items[i];
         const bool is_surplus = surplus > 0 && entry->copy.alert.ended_ms;
-        if (is_surplus || is_past(entry, now_ms)) {
+        if (is_surplus || is_past(entry, trusted_ms)) {
             surplus -= is_surplus;
             alert_copy_release(&entry->copy);
         } else {
@@ -146,9 +146,10 @@ static void past_drop(struct alert_book *book, int64_t now_ms)
 }
 
 bool alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
-                     int64_t now_ms, bool (*stays)(void *context, const struct alert *alert),
-                     void *context)
+                     struct alert_time time,
+                     bool (*stays)(void *context, const struct alert *alert), void *context)
 {
+    const int64_t now_ms = time.now_ms;
     bool has_changed = false;
     for (size_t i = 0; i < book->entries.count; i++)
         book->entries.items[i].is_found = false;
@@ -162,7 +163,7 @@ bool alert_book_take(struct alert_book *book, const struct alert *found, size_t 
         alert->ended_ms = now_ms > alert->since_ms ? now_ms : alert->since_ms;
         has_changed = true;
     }
-    past_drop(book, now_ms);
+    past_drop(book, time.trusted_ms);
     return has_changed;
 }
 

@@ -32,12 +32,19 @@ struct alert_book;
 struct alert_book *alert_book_new(void);
 void alert_book_free(struct alert_book *book);
 
+/* The time of what begins and ends, and the time by which is forgotten what ended long ago: the
+ * latter believes no jump of the clock (server/clock.h), as what it takes does not come back. */
+struct alert_time {
+    int64_t now_ms;
+    int64_t trusted_ms;
+};
+
 /* What is wrong now, each thing once. `stays`, which may be NULL, is asked of what stands and was
  * not found: true when it cannot be known yet whether it has ended. True: an alert has begun, ended
  * or changed its severity. */
 bool alert_book_take(struct alert_book *book, const struct alert *found, size_t count,
-                     int64_t now_ms, bool (*stays)(void *context, const struct alert *alert),
-                     void *context);
+                     struct alert_time time,
+                     bool (*stays)(void *context, const struct alert *alert), void *context);
 
 /* A copy in the arena: what stands, then what has ended; the newest first. */
 void alert_book_list(const struct alert_book *book, struct arena *arena, struct alert **list,

@@ -152,6 +152,16 @@ static void server_find(struct server *server, struct arena *arena, struct alert
                                                .severity = checks[i].is_ok ? "warn" : "error",
                                                .labels = {{"name", checks[i].name}},
                                                .summary = checks[i].text};
+    /* only an operator can mend their rows (quarantine.h) */
+    const uint64_t left_out = atomic_load(&server->metrics.quarantined);
+    if (left_out > 0)
+        *ARRAY_ADD(found) = (struct alert){
+            .name = "JobsQuarantined",
+            .severity = "error",
+            .summary = arena_format(arena,
+                                    "the store refuses what follows of %" PRIu64
+                                    " job%s, which neither run nor end: see the server's log",
+                                    left_out, left_out == 1 ? "" : "s")};
 }
 
 static int request_compare(const void *a, const void *b)
@@ -311,7 +321,8 @@ static int round_make(struct alert_watch *watch, int64_t now_ms, struct err *err
         return code;
     doubts.jobs = hang_watch_jobs(watch->server->hang_watch, &arena, &doubts.job_count);
     jobs_find(watch, &arena, doubts.jobs, doubts.job_count, now_ms, &found);
-    if (alert_book_take(watch->book, found.items, found.count, now_ms, stays, &doubts) || is_first)
+    const struct alert_time time = {now_ms, atomic_load(&watch->server->trusted_ms)};
+    if (alert_book_take(watch->book, found.items, found.count, time, stays, &doubts) || is_first)
         notify_watch_wake(watch->server->notify_watch);
     return 0;
 }

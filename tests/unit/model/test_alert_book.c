@@ -52,7 +52,7 @@ static void list(struct state *own)
 
 static void take(struct state *own, const struct alert *found, size_t count, int64_t now_ms)
 {
-    alert_book_take(own->book, found, count, now_ms, NULL, NULL);
+    alert_book_take(own->book, found, count, (struct alert_time){now_ms, now_ms}, NULL, NULL);
     list(own);
 }
 
@@ -94,15 +94,21 @@ static void what_has_changed_is_said(void **state)
     struct state *own = *state;
     struct alert a = of_node("a", "lost");
 
-    assert_true(alert_book_take(own->book, &a, 1, T, NULL, NULL));
-    assert_false(alert_book_take(own->book, &a, 1, T + 20000, NULL, NULL));
+    assert_true(alert_book_take(own->book, &a, 1, (struct alert_time){T, T}, NULL, NULL));
+    assert_false(
+        alert_book_take(own->book, &a, 1, (struct alert_time){T + 20000, T + 20000}, NULL, NULL));
     a.summary = "lost: its disk is full";
-    assert_false(alert_book_take(own->book, &a, 1, T + 20001, NULL, NULL));
+    assert_false(
+        alert_book_take(own->book, &a, 1, (struct alert_time){T + 20001, T + 20001}, NULL, NULL));
     a.severity = "warn";
-    assert_true(alert_book_take(own->book, &a, 1, T + 20002, NULL, NULL));
-    assert_true(alert_book_take(own->book, NULL, 0, T + 20003, NULL, NULL));
-    assert_false(alert_book_take(own->book, NULL, 0, T + 20004, NULL, NULL));
-    assert_true(alert_book_take(own->book, &a, 1, T + 20005, NULL, NULL)); /* it goes on */
+    assert_true(
+        alert_book_take(own->book, &a, 1, (struct alert_time){T + 20002, T + 20002}, NULL, NULL));
+    assert_true(
+        alert_book_take(own->book, NULL, 0, (struct alert_time){T + 20003, T + 20003}, NULL, NULL));
+    assert_false(
+        alert_book_take(own->book, NULL, 0, (struct alert_time){T + 20004, T + 20004}, NULL, NULL));
+    assert_true(alert_book_take(own->book, &a, 1, (struct alert_time){T + 20005, T + 20005}, NULL,
+                                NULL)); /* it goes on */
 }
 
 static void what_comes_again_at_once_goes_on(void **state)
@@ -161,9 +167,9 @@ static void what_cannot_be_known_stays(void **state)
     int asked = 0;
 
     take(own, both, 2, T);
-    alert_book_take(own->book, both, 1, T + 20000, says_b, &asked);
+    alert_book_take(own->book, both, 1, (struct alert_time){T + 20000, T + 20000}, says_b, &asked);
     assert_int_equal(asked, 1); /* only of what was not found */
-    alert_book_take(own->book, NULL, 0, T + 40000, says_b, &asked);
+    alert_book_take(own->book, NULL, 0, (struct alert_time){T + 40000, T + 40000}, says_b, &asked);
     list(own);
     expect(&own->list[0], "b", T, 0);
     expect(&own->list[1], "a", T, T + 40000);
@@ -191,6 +197,23 @@ static void old_ones_go(void **state)
     assert_int_equal(own->count, 2);
     expect(&own->list[0], "n1", T + 20001 + (int64_t)ALERT_KEEP_MS, 0);
     expect(&own->list[1], "n0", T, 0);
+}
+
+/* A clock that is a year ahead for a while takes no history. */
+static void a_jump_of_the_clock_forgets_nothing(void **state)
+{
+    const int64_t year_ms = 365 * INT64_C(86400) * 1000;
+    struct state *own = *state;
+    const struct alert both[] = {of_node("a", "lost"), of_node("b", "lost")};
+    take(own, both, 2, T);
+    take(own, both, 1, T + 20000);
+    alert_book_take(own->book, both, 1, (struct alert_time){T + year_ms, T + 40000}, NULL, NULL);
+    list(own);
+    assert_int_equal(own->count, 2);
+    expect(&own->list[1], "b", T, T + 20000);
+    alert_book_take(own->book, both, 1, (struct alert_time){T + year_ms, T + year_ms}, NULL, NULL);
+    list(own);
+    assert_int_equal(own->count, 1);
 }
 
 static void what_is_written_is_read_again(void **state)
@@ -282,9 +305,14 @@ static void damage_is_found(void **state)
 
 #define BOOK(test) cmocka_unit_test_setup_teardown(test, begin, end)
 static const struct CMUnitTest tests[] = {
-    BOOK(one_begins_stands_and_ends),       BOOK(what_has_changed_is_said),
-    BOOK(what_comes_again_at_once_goes_on), BOOK(a_short_one_is_kept_only_when_its_time_is_known),
-    BOOK(what_cannot_be_known_stays),       BOOK(old_ones_go),
-    BOOK(what_is_written_is_read_again),    BOOK(damage_is_found),
+    BOOK(one_begins_stands_and_ends),
+    BOOK(what_has_changed_is_said),
+    BOOK(what_comes_again_at_once_goes_on),
+    BOOK(a_short_one_is_kept_only_when_its_time_is_known),
+    BOOK(what_cannot_be_known_stays),
+    BOOK(old_ones_go),
+    BOOK(a_jump_of_the_clock_forgets_nothing),
+    BOOK(what_is_written_is_read_again),
+    BOOK(damage_is_found),
 };
 UNIT_FILE(tests, NULL, NULL);

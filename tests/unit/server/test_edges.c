@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "core/trial.h"
 #include "engine/fake/fake.h"
+#include "model/alert.h"
 #include "server/state.h"
 #include "store/read.h"
 #include "sys/clock.h"
@@ -327,6 +328,20 @@ static void a_dry_run_knows_which_job_is_left_out(void **state)
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
+/* Whether an alert of this name stands. */
+static bool is_alerted(struct world *world, const char *name)
+{
+    struct alert *alerts;
+    size_t count;
+    assert_int_equal(world->service->alerts(world->service->context, &world->arena, &alerts, &count,
+                                            &world->err),
+                     0);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(alerts[i].name, name) == 0 && !alerts[i].ended_ms)
+            return true;
+    return false;
+}
+
 /* Nobody has asked for anything: time alone makes the row that is refused. */
 static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
 {
@@ -349,11 +364,13 @@ static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
     world_stop(world);
     world_start(world); /* what has taken its place is no contradiction */
     assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
+    assert_true(is_alerted(world, "JobsQuarantined"));
     /* once its rows are mended, the next start ends it */
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
     world_stop(world);
     world_start(world);
     assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    assert_false(is_alerted(world, "JobsQuarantined"));
     assert_int_equal(stories_of_quarantine(world, bad), 1);
     assert_int_equal(shown(world, bad), PUBLIC_FAILED);   /* its limit had passed */
     assert_int_equal(act(world, SERVICE_DELETE, bad), 0); /* as any other */
