@@ -17,7 +17,7 @@ import unittest
 
 import ending
 from readiness import Readiness
-from task_ports import server_port, task_ports
+from task_ports import published, server_port, task_ports
 
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
@@ -108,6 +108,8 @@ class World:
         log = (self.folder / "skepd.log").read_text(errors="replace")
         shutil.rmtree(self.folder, ignore_errors=True)
         assert status in (0, None), f"skepd ended with {status}:\n{log[-4000:]}"
+        left = published(*task_ports()) if self.local else []
+        assert not left, f"the ports {left} are still published: of tasks that the test has left, or of containers held\n{log[-4000:]}"
 
     # ---- the server ----
 
@@ -151,10 +153,17 @@ class World:
         return ending.end(process, self.folder / "skepd.log", how)
 
     def end_jobs(self):
-        names = self.skep("list", "--quiet", "--state", "WAITING,RUNNING,STOPPING").stdout.split()
+        """All of them; and those that have failed go, with what is held of them for debugging."""
+        names = self.names_of("WAITING,RUNNING,STOPPING")
         if names:
             self.skep("stop", *names)
-            self.skep("wait", "--quiet", "--timeout", "30", *names)
+            self.skep("wait", "--quiet", "--timeout", "60", *names)
+        failed = self.names_of("FAILED")
+        if failed:
+            self.skep("delete", *failed)
+
+    def names_of(self, states):
+        return self.skep("list", "--quiet", "--limit", "10000", "--state", states).stdout.split()
 
     # ---- the command line ----
 
