@@ -159,6 +159,54 @@ int netlink_send(struct netlink *netlink, struct netlink_batch *batch, struct er
     return failure;
 }
 
+/* A packet of a list. True: it was the last one, by its end or by a failure. */
+static bool list_read(const char *bytes, size_t length,
+                      void (*each)(void *context, struct text message), void *context, int *failure)
+{
+    struct nlmsghdr header;
+    for (size_t at = 0; at + sizeof header <= length;) {
+        memcpy(&header, bytes + at, sizeof header);
+        if (header.nlmsg_len < sizeof header || header.nlmsg_len > length - at)
+            break;
+        const char *rest = bytes + at + sizeof header;
+        const size_t size = header.nlmsg_len - sizeof header;
+        const bool is_end = header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR;
+        int error = 0;
+        if (is_end && size >= sizeof error)
+            memcpy(&error, rest, sizeof error);
+        if (is_end) {
+            *failure = error < 0 ? -error : 0;
+            return true;
+        }
+        each(context, (struct text){rest, size});
+        at += NLMSG_ALIGN(header.nlmsg_len);
+    }
+    return false;
+}
+
+int netlink_list(struct netlink *netlink, struct netlink_batch *batch,
+                 void (*each)(void *context, struct text message), void *context, struct err *err)
+{
+    char answer[ANSWER_BYTES];
+    int failure = 0;
+    message_end(batch);
+    sequences_put(netlink, batch);
+    const ssize_t sent = send(netlink->fd, batch->bytes.at, batch->bytes.length, MSG_NOSIGNAL);
+    buf_clear(&batch->bytes);
+    batch->count = 0;
+    if (sent < 0)
+        return err_errno(err, errno, "ask the kernel by netlink");
+    for (bool is_over = false; !is_over;) {
+        const ssize_t got = recv(netlink->fd, answer, sizeof answer, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return err_errno(err, errno, "hear the kernel by netlink");
+        is_over = list_read(answer, (size_t)got, each, context, &failure);
+    }
+    return failure;
+}
+
 void netlink_batch_release(struct netlink_batch *batch)
 {
     buf_release(&batch->bytes);

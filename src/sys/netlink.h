@@ -7,6 +7,7 @@
 #ifndef SYS_NETLINK_H
 #define SYS_NETLINK_H
 #include "base/buf.h"
+#include "base/text.h"
 
 struct err;
 
@@ -40,6 +41,12 @@ void netlink_nest_end(struct netlink_batch *batch, size_t nest);
  * their order and goes on behind one that fails. 0, or the errno of the first that failed; ERR_*
  * (negative) when the kernel cannot be spoken to. */
 int netlink_send(struct netlink *netlink, struct netlink_batch *batch, struct err *err);
+
+/* Send the batch, one question that has a list for its answer (NLM_F_DUMP), and show `each` what
+ * follows the header of every message of that list. The batch is empty afterwards. Errors as
+ * netlink_send. */
+int netlink_list(struct netlink *netlink, struct netlink_batch *batch,
+                 void (*each)(void *context, struct text message), void *context, struct err *err);
 
 void netlink_batch_release(struct netlink_batch *batch);
 #define cleanup_netlink_batch __attribute__((cleanup(netlink_batch_release)))

@@ -143,7 +143,7 @@ int networks_new(const struct network_config *config, struct networks **out, str
     networks->rules.is_closed = config->is_closed;
     networks->rules.group = networks->space.group = config->id & INT32_MAX;
     networks->space.subnet = networks->rules.subnet;
-    snprintf(networks->rules.table, sizeof networks->rules.table, "skep_%08x", config->id);
+    network_table_name(config->id, networks->rules.table);
     pthread_mutex_init(&networks->lock, NULL);
     int code = subnet_read(config->subnet, networks, err);
     /* beside another engine: elsewhere */
@@ -322,6 +322,20 @@ static int ports_check(const struct engine_port *ports, size_t count, struct err
     return 0;
 }
 
+/* Published first: of two engines that take one at the same time, both see the other. */
+static int ports_take(struct networks *networks, const struct engine_port *ports, size_t count,
+                      uint32_t address, struct err *err)
+{
+    int code =
+        network_ports_publish(&networks->rules, &networks->filter, ports, count, address, err);
+    if (code < 0)
+        return code;
+    code = network_ports_check_others(networks->rules.table, &networks->filter, ports, count, err);
+    if (code < 0)
+        network_ports_withdraw(&networks->rules, &networks->filter, ports, count, NULL);
+    return code;
+}
+
 static void member_add(struct networks *networks, struct network *network,
                        struct attempt_id attempt, const struct engine_port *ports, size_t count)
 {
@@ -349,8 +363,7 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
         code = network_get(networks, job, &network, err);
     assert(code != 0 || network);
     if (code == 0)
-        code = network_ports_publish(&networks->rules, &networks->filter, ports, count,
-                                     network->address, err);
+        code = ports_take(networks, ports, count, network->address, err);
     if (code == 0) {
         const struct in_addr address = {htonl(network->address)};
         member_add(networks, network, attempt, ports, count);

@@ -173,6 +173,96 @@ static int elements_send(const struct network_rules *rules, struct netlink *sock
     return code;
 }
 
+/* --- other engines --- */
+
+static const char table_prefix[] = "skep_";
+
+void network_table_name(uint32_t id, char table[NETWORK_TABLE_BYTES])
+{
+    snprintf(table, NETWORK_TABLE_BYTES, "%s%08x", table_prefix, id);
+}
+
+struct table_names {
+    const char *own;
+    struct table_name {
+        char text[NETWORK_TABLE_BYTES];
+    } * items;
+    size_t count, room;
+};
+
+static void table_note(void *context, struct text message)
+{
+    struct table_names *names = context;
+    struct nlattr attribute;
+    for (size_t at = NLMSG_ALIGN(sizeof(struct nfgenmsg));
+         at + sizeof attribute <= message.length;) {
+        memcpy(&attribute, message.at + at, sizeof attribute);
+        if (attribute.nla_len < sizeof attribute || attribute.nla_len > message.length - at)
+            return;
+        const char *name = message.at + at + sizeof attribute;
+        const size_t size = attribute.nla_len - sizeof attribute; /* with its zero */
+        if (attribute.nla_type == NFTA_TABLE_NAME && size > sizeof table_prefix &&
+            size <= NETWORK_TABLE_BYTES && strncmp(name, table_prefix, strlen(table_prefix)) == 0 &&
+            strcmp(name, names->own) != 0)
+            memcpy(ARRAY_ADD(names)->text, name, size);
+        at += (size_t)NLA_ALIGN(attribute.nla_len);
+    }
+}
+
+static int tables_find(struct netlink *socket, struct table_names *names, struct err *err)
+{
+    const struct nfgenmsg header = {.nfgen_family = AF_INET};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
+    netlink_message(&batch, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE, NLM_F_DUMP, &header,
+                    sizeof header);
+    return netlink_list(socket, &batch, table_note, names, err);
+}
+
+/* 0: yes; ENOENT: no. */
+static int element_find(const char *table, struct netlink *socket, uint16_t port, struct err *err)
+{
+    const struct nfgenmsg header = {.nfgen_family = AF_INET};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
+    netlink_message(&batch, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETSETELEM, NLM_F_ACK, &header,
+                    sizeof header);
+    netlink_put_string(&batch, NFTA_SET_ELEM_LIST_TABLE, table);
+    netlink_put_string(&batch, NFTA_SET_ELEM_LIST_SET, published);
+    size_t list = netlink_nest(&batch, NFTA_SET_ELEM_LIST_ELEMENTS);
+    element_put(&batch, port, NULL);
+    netlink_nest_end(&batch, list);
+    return netlink_send(socket, &batch, err);
+}
+
+static int ports_check(const char *table, struct netlink *socket, const struct engine_port *port,
+                       struct err *err)
+{
+    for (unsigned i = 0; i < port->count; i++) {
+        const int code = element_find(table, socket, (uint16_t)(port->first + i), err);
+        if (code == 0)
+            return err_fail(err, ERR_CONFLICT, "",
+                            "port conflict: port %u leads to a task of another Skep of this "
+                            "machine (its rules: nft list table ip %s)",
+                            port->first + i, table);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+int network_ports_check_others(const char *own, struct netlink *socket,
+                               const struct engine_port *ports, size_t count, struct err *err)
+{
+    struct table_names names = {.own = own};
+    /* a kernel that does not know tables has none */
+    int code = count > 0 ? tables_find(socket, &names, err) : 0;
+    code = code > 0 ? 0 : code;
+    for (size_t i = 0; i < names.count; i++)
+        for (size_t k = 0; code == 0 && k < count; k++)
+            code = ports_check(names.items[i].text, socket, &ports[k], err);
+    ARRAY_FREE(&names);
+    return code;
+}
+
 int network_ports_publish(const struct network_rules *rules, struct netlink *socket,
                           const struct engine_port *ports, size_t count, uint32_t address,
                           struct err *err)

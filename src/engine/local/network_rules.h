@@ -10,8 +10,10 @@
 #include "engine/engine.h"
 #include "sys/netlink.h"
 
+enum { NETWORK_TABLE_BYTES = 24 };
+
 struct network_rules {
-    char table[24];
+    char table[NETWORK_TABLE_BYTES];
     char subnet[24]; /* 10.213.0.0/16 */
     uint32_t group;
     bool is_closed; /* nothing leads to other machines */
@@ -28,5 +30,14 @@ int network_ports_publish(const struct network_rules *rules, struct netlink *soc
 /* Those that are there. */
 int network_ports_withdraw(const struct network_rules *rules, struct netlink *socket,
                            const struct engine_port *ports, size_t count, struct err *err);
+
+/* The name of an engine's table. */
+void network_table_name(uint32_t id, char table[NETWORK_TABLE_BYTES]);
+
+/* Does the table of another engine of this machine lead one of the ports to a task of its own? Then
+ * nobody else is reached at it, whatever listens there: ERR_CONFLICT. `own`: this engine's table.
+ */
+int network_ports_check_others(const char *own, struct netlink *socket,
+                               const struct engine_port *ports, size_t count, struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/network.h"
+#include "engine/local/network_rules.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
@@ -12,6 +13,8 @@
 #include "sys/log.h"
 #include "sys/machine.h"
 #include "sys/mailbox.h"
+#include "sys/netlink.h"
+#include <linux/netlink.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,13 +83,33 @@ static bool is_in_machines(const struct local_engine *local, const struct contai
            (config->is_network_by_job && wanted->may_have_host_network);
 }
 
+/* In the machine's network a task sees by itself whether others listen at its ports, and not where
+ * another engine's rules lead them. A machine that cannot tell has no such rules. */
+static int machine_ports_check(const struct local_engine *local, struct task *task,
+                               const struct container *wanted)
+{
+    struct err err = {0};
+    struct netlink socket;
+    char own[NETWORK_TABLE_BYTES];
+    if (wanted->port_count == 0 || netlink_open(&socket, NETLINK_NETFILTER, &err) < 0)
+        return 0;
+    network_table_name(local->id, own);
+    const int code =
+        network_ports_check_others(own, &socket, wanted->ports, wanted->port_count, &err);
+    netlink_close(&socket);
+    if (code != ERR_CONFLICT)
+        return 0;
+    task_fail(task, "PortConflict", "%s", err.text);
+    return code;
+}
+
 int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
                       unsigned rights, struct network_place *place)
 {
     struct err err = {0};
     place->address[0] = '\0';
     if (is_in_machines(local, wanted, rights))
-        return 0;
+        return machine_ports_check(local, task, wanted);
     int code = networks_open_late(local, &err);
     if (code < 0) {
         log_warning("engine", "attempt %s: the task is in the machine's network: %s", task->id,

@@ -80,6 +80,34 @@ static void a_port_is_reached_and_goes_with_its_task(void **state)
     end(3);
 }
 
+/* Of another server, on the same machine: its rules come first, whatever listens here. */
+static void a_port_of_another_engine_is_a_conflict(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    assert_int_equal(shell("nft 'add table ip skep_other0; add map ip skep_other0 published { type "
+                           "inet_service : ipv4_addr; elements = { %u : 10.213.255.1 }; }'",
+                           (unsigned)PORT),
+                     0);
+    for (unsigned i = 0; i < 2; i++) {
+        world_stop(&world);
+        world.config.has_private_network = i > 0;
+        world_start(&world);
+        create(60 + i, "alice~one", "echo never", PORT);
+        const struct seen *refused = world_wait(&world, ENGINE_EXITED, 60 + i, 0, PATIENCE_MS);
+        assert_non_null(refused);
+        assert_string_equal(refused->reason, "PortConflict");
+        assert_non_null(strstr(refused->message, "another Skep"));
+        create(70 + i, "alice~one", "echo runs", PORT + 1);
+        const struct seen *other = world_wait(&world, ENGINE_EXITED, 70 + i, 0, PATIENCE_MS);
+        assert_non_null(other);
+        assert_string_equal(other->log, "runs\n");
+    }
+    assert_string_equal(published(), ""); /* nothing of a task that was refused */
+    assert_int_equal(shell("nft delete table ip skep_other0"), 0);
+}
+
 static const char *address_of(uint64_t attempt, const char *job)
 {
     create(attempt, job, "echo $PAI_CURRENT_CONTAINER_IP", 0);
@@ -221,6 +249,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_are_ready),
         cmocka_unit_test(a_port_is_reached_and_goes_with_its_task),
+        cmocka_unit_test(a_port_of_another_engine_is_a_conflict),
         cmocka_unit_test(the_machine_calls_itself_under_its_own_name),
         cmocka_unit_test(a_user_gets_the_last_one_again),
         cmocka_unit_test(it_outlives_the_engine),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/netlink.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -175,10 +176,87 @@ static void test_gone(void **state)
     assert_non_null(strstr(err.text, "netlink"));
 }
 
+/* --- lists --- */
+
+struct note {
+    char text[64];
+};
+
+static void note(void *context, struct text message)
+{
+    struct note *own = context;
+    snprintf(own->text + strlen(own->text), sizeof own->text - strlen(own->text), "%.*s;",
+             TEXT_ARG(message));
+}
+
+static void packet_give(const struct kernel *kernel, const struct buf *packet)
+{
+    assert_int_equal(send(kernel->fd, packet->at, packet->length, 0), packet->length);
+}
+
+static void item_put(struct buf *packet, uint16_t type, const void *rest, size_t size)
+{
+    const struct nlmsghdr header = {.nlmsg_len = (uint32_t)(sizeof header + size),
+                                    .nlmsg_type = type};
+    buf_add(packet, &header, sizeof header);
+    buf_add(packet, rest, size);
+    buf_add(packet, "\0\0\0", NLMSG_ALIGN(packet->length) - packet->length);
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    const int fine = 0, failure = -EPERM;
+    struct kernel kernel;
+    struct netlink_batch batch = {0};
+    struct buf packet = BUF_INIT;
+    struct note own = {0};
+    struct err err = {0};
+    kernel_open(&kernel);
+    /* in two packets, with an end */
+    item_put(&packet, 20, "one", 3);
+    item_put(&packet, 20, "three", 5);
+    packet_give(&kernel, &packet);
+    buf_clear(&packet);
+    item_put(&packet, 20, "two", 3);
+    item_put(&packet, NLMSG_DONE, &fine, sizeof fine);
+    packet_give(&kernel, &packet);
+    netlink_message(&batch, 16, NLM_F_DUMP, "hd", 2);
+    assert_int_equal(netlink_list(&kernel.netlink, &batch, note, &own, &err), 0);
+    assert_string_equal(own.text, "one;three;two;");
+    char got[64];
+    assert_true(recv(kernel.fd, got, sizeof got, 0) > 0);
+    assert_int_equal(header_of(got).nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
+    assert_int_equal(header_of(got).nlmsg_len, sizeof(struct nlmsghdr) + 4);
+    /* a refusal, and one behind a message that is longer than its packet */
+    buf_clear(&packet);
+    item_put(&packet, NLMSG_ERROR, &failure, sizeof failure);
+    packet_give(&kernel, &packet);
+    netlink_message(&batch, 16, NLM_F_DUMP, "hd", 2);
+    assert_int_equal(netlink_list(&kernel.netlink, &batch, note, &own, &err), EPERM);
+    buf_clear(&packet);
+    const struct nlmsghdr longer = {.nlmsg_len = 100, .nlmsg_type = 20};
+    buf_add(&packet, &longer, sizeof longer);
+    packet_give(&kernel, &packet);
+    buf_clear(&packet);
+    item_put(&packet, NLMSG_DONE, &failure, sizeof failure);
+    packet_give(&kernel, &packet);
+    netlink_message(&batch, 16, NLM_F_DUMP, "hd", 2);
+    assert_int_equal(netlink_list(&kernel.netlink, &batch, note, &own, &err), EPERM);
+    assert_string_equal(own.text, "one;three;two;");
+    /* nobody answers */
+    close(kernel.fd);
+    kernel.fd = -1;
+    netlink_message(&batch, 16, NLM_F_DUMP, "hd", 2);
+    assert_true(netlink_list(&kernel.netlink, &batch, note, &own, &err) < 0);
+    netlink_batch_release(&batch);
+    buf_release(&packet);
+    kernel_close(&kernel);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_layout),
-    cmocka_unit_test(test_answers),
-    cmocka_unit_test(test_broken_answers),
-    cmocka_unit_test(test_gone),
+    cmocka_unit_test(test_layout),         cmocka_unit_test(test_answers),
+    cmocka_unit_test(test_broken_answers), cmocka_unit_test(test_gone),
+    cmocka_unit_test(test_list),
 };
 UNIT_FILE(tests, NULL, NULL);
