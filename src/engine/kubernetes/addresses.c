@@ -54,14 +54,22 @@ void task_addresses_drop(struct kube_task *task)
     task->addresses.list = NULL;
 }
 
+static void text_take(char **text, const char *from)
+{
+    if (*text && strcmp(*text, from) == 0)
+        return;
+    mem_free(*text);
+    *text = mem_copy(from);
+}
+
 bool task_address_take(const struct kube *kube, struct kube_task *task, const char *address)
 {
     struct in6_addr parsed;
     if (kube->settings.network.mode == KUBE_NETWORK_HOST)
         return true;
     if (inet_pton(AF_INET, address, &parsed) == 1 || inet_pton(AF_INET6, address, &parsed) == 1)
-        snprintf(task->address, sizeof task->address, "%s", address);
-    return task->address[0] != '\0';
+        text_take(&task->address, address);
+    return task->address != NULL;
 }
 
 /* --- notes --- */

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/kubernetes/state.h"
 #include "init/layout.h"
 #include "sys/log.h"
@@ -153,7 +154,8 @@ bool task_reason_tell(struct kube *kube, struct kube_task *task, const char *rea
     if (task->reason_state != REASON_NONE || task->state != TASK_RUNS || !reason[0])
         return task->reason_state == REASON_WAITS || task->reason_state == REASON_TOLD;
     const struct kube_call call = {.context = kube, .key = task->attempt.v, .done = reason_late};
-    snprintf(task->reason, sizeof task->reason, "%s", reason);
+    mem_free(task->reason);
+    task->reason = mem_copy(reason);
     task->reason_state = REASON_WAITS;
     kube->has_reasons = true;
     reasons_start(kube);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/pool.h"
 #include "engine/engine.h"
 #include "engine/kubernetes/client.h"
 #include "engine/kubernetes/devices.h"
@@ -26,8 +27,7 @@
 #include <pthread.h>
 
 enum {
-    KUBE_UID_SIZE = 64,
-    KUBE_ADDRESS_SIZE = 64,
+    KUBE_UID_SIZE = 40, /* a UUID, as the API server gives each object */
     KUBE_PATH_SIZE = 400,
     KUBE_UNREACHABLE_MS = 10 * 1000,
     KUBE_LOG_STREAMS_MAX = 2000,      /* at a time; the other logs wait for one to end */
@@ -114,36 +114,45 @@ enum task_state {
 /* Why it is ended: reason.c. */
 enum reason_state { REASON_NONE, REASON_WAITS, REASON_TOLD, REASON_OVER };
 
+/* How a task has ended. */
+struct kube_end {
+    bool is_refused;
+    struct exit_report exit; /* its strings are these two */
+    char *reason, *text;
+};
+
+enum { TASK_POOLS = 4 };
+
+/* There are tens of thousands, and most of them run: what only few tasks have, or have only at
+ * their end, stands elsewhere. */
 struct kube_task {
     struct attempt_id attempt;
     enum task_state state;
     char uid[KUBE_UID_SIZE]; /* of its pod; "" not known yet, or none was made */
-    char *node;
-    struct pod_order *order;         /* until its pod has been taken; NULL */
-    char *devices;                   /* as devices.h writes them; NULL: it has no claim */
-    bool has_own_users;              /* its pod is asked for with user ids of its own */
-    char address[KUBE_ADDRESS_SIZE]; /* of its pod, with KUBE_NETWORK_POD; "": not known yet */
+    uint32_t mark;           /* the list that it was in, or that was being made when it came */
+    char *node;              /* stands behind it */
+    struct pod_order *order; /* until its pod has been taken; NULL */
+    char *devices;           /* as devices.h writes them; NULL: it has no claim */
+    char *address;           /* of its pod, with KUBE_NETWORK_POD; NULL: not known yet */
+    bool has_own_users;      /* its pod is asked for with user ids of its own */
     struct kube_claim claim;
     bool is_kill_wanted; /* Skep has asked, or gives it up: the end is ours */
     uint32_t grace_ms;
     enum reason_state reason_state;
-    char reason[KUBE_REASON_SIZE]; /* WAITS, TOLD */
+    char *reason; /* WAITS, TOLD, OVER; NULL */
     bool is_preparing_told, is_started_told;
-    uint32_t mark;               /* the list that it was in, or that was being made when it came */
-    char *waits_for;             /* the reason that was told last; NULL: none */
-    bool is_wait_short;          /* POD_WAIT_SHORTLY */
-    bool is_timed;               /* its patience ends some time */
-    int64_t short_ms;            /* is_wait_short: it has waited for this reason since then */
-    uint32_t patience_ms;        /* likewise: so long is it waited for */
-    bool is_word_awaited;        /* ENDED: whether its memory had run out; not told before */
-    bool is_gone;                /* so is its pod: nothing is to be deleted */
-    bool is_lost;                /* ENDED, FORGOTTEN: its pod may still run; its node is held */
-    char *gives_up, *gives_why;  /* it could not be started: the reason, and for people; NULL */
-    bool is_secret_unsure;       /* its secret was asked for, without an answer */
-    bool is_refused;             /* ENDED */
-    struct exit_report exit;     /* ENDED; its strings are the two below */
-    char *end_reason, *end_text; /* ENDED */
-    unsigned deletes;            /* FORGOTTEN: not answered yet; with is_lost its pod, too */
+    char *waits_for;            /* the reason that was told last; NULL: none */
+    bool is_wait_short;         /* POD_WAIT_SHORTLY */
+    bool is_timed;              /* its patience ends some time */
+    uint32_t patience_ms;       /* is_wait_short: so long is it waited for */
+    int64_t short_ms;           /* is_wait_short: it has waited for this reason since then */
+    bool is_word_awaited;       /* ENDED: whether its memory had run out; not told before */
+    bool is_gone;               /* so is its pod: nothing is to be deleted */
+    bool is_lost;               /* ENDED, FORGOTTEN: its pod may still run; its node is held */
+    bool is_secret_unsure;      /* its secret was asked for, without an answer */
+    unsigned deletes;           /* FORGOTTEN: not answered yet; with is_lost its pod, too */
+    char *gives_up, *gives_why; /* it could not be started: the reason, and for people; NULL */
+    struct kube_end *end;       /* ENDED, and FORGOTTEN if it had ended; NULL */
     struct kube_task_addresses addresses;
     struct kube_log log;
     struct pod_gpus *gpus; /* since its container runs, where GPUs are asked for figures; NULL */
@@ -289,6 +298,7 @@ struct kube {
     struct {
         struct kube_task **items;
         size_t count, room;
+        struct pool pools[TASK_POOLS]; /* where they stand, by the length of their node's name */
     } tasks;
     struct text_map node_names;
     struct {

@@ -33,12 +33,26 @@ struct kube_task *kube_task_find(struct kube *kube, struct attempt_id attempt)
     return at == MAP_NONE ? NULL : kube->tasks.items[at];
 }
 
+/* Tasks are made while thousands of orders and calls wait, which stand around them and are freed
+ * before them: so they stand apart, each with the name of its node. */
+static struct pool *pool_of(struct kube *kube, size_t name_size)
+{
+    static const size_t NAME_SIZES[TASK_POOLS] = {16, 32, 64, NODE_NAME_MAX + 1};
+    size_t i = 0;
+    while (NAME_SIZES[i] < name_size)
+        i++;
+    assert(i < TASK_POOLS);
+    kube->tasks.pools[i].size = sizeof(struct kube_task) + NAME_SIZES[i];
+    return &kube->tasks.pools[i];
+}
+
 struct kube_task *kube_task_add(struct kube *kube, struct attempt_id attempt, const char *node)
 {
     assert(!kube_task_find(kube, attempt));
-    struct kube_task *task = mem_zero(1, sizeof *task);
+    const size_t length = strnlen(node, NODE_NAME_MAX); /* no node has a longer one */
+    struct kube_task *task = pool_take(pool_of(kube, length + 1));
     task->attempt = attempt;
-    task->node = mem_copy(node);
+    task->node = memcpy(task + 1, node, length);
     id_map_set(&kube->attempts, attempt.v, (uint32_t)kube->tasks.count);
     *ARRAY_ADD(&kube->tasks) = task;
     return task;
@@ -51,20 +65,29 @@ static void order_drop(struct kube *kube, struct kube_task *task)
     task->order = NULL;
 }
 
+static void end_free(struct kube_end *end)
+{
+    if (!end)
+        return;
+    mem_free(end->reason);
+    mem_free(end->text);
+    mem_free(end);
+}
+
 static void task_free(struct kube *kube, struct kube_task *task)
 {
     order_drop(kube, task);
     task_addresses_drop(task);
-    mem_free(task->node);
     mem_free(task->devices);
     mem_free(task->waits_for);
     mem_free(task->gives_up);
     mem_free(task->gives_why);
-    mem_free(task->end_reason);
-    mem_free(task->end_text);
+    mem_free(task->address);
+    mem_free(task->reason);
+    end_free(task->end);
     log_store_task_free(task->log.store);
     pod_gpus_free(task->gpus);
-    mem_free(task);
+    pool_give(pool_of(kube, strlen(task->node) + 1), task);
 }
 
 static void task_drop(struct kube *kube, struct kube_task *task)
@@ -83,6 +106,8 @@ void tasks_free(struct kube *kube)
     for (size_t i = 0; i < kube->tasks.count; i++)
         task_free(kube, kube->tasks.items[i]);
     ARRAY_FREE(&kube->tasks);
+    for (size_t i = 0; i < TASK_POOLS; i++)
+        pool_release(&kube->tasks.pools[i]);
     pod_shares_release(&kube->shares);
     id_map_release(&kube->attempts);
 }
@@ -92,16 +117,17 @@ void tasks_free(struct kube *kube)
 /* What its log has of it is read by kube_leave. */
 static void end_tell(const struct kube_task *task, struct tells *tells)
 {
-    struct exit_report exit = task->exit;
+    const struct kube_end *end = task->end;
+    struct exit_report exit = end->exit;
     exit.name = "";
-    exit.reason = task->end_reason;
-    exit.message = task->end_text;
+    exit.reason = end->reason;
+    exit.message = end->text;
     tells_add(tells, &(struct engine_event){
-                         .kind = task->is_refused ? ENGINE_REFUSED : ENGINE_EXITED,
+                         .kind = end->is_refused ? ENGINE_REFUSED : ENGINE_EXITED,
                          .attempt = task->attempt,
-                         .exit = task->is_refused ? NULL : &exit,
-                         .reason = task->end_reason,
-                         .message = task->end_text,
+                         .exit = end->is_refused ? NULL : &exit,
+                         .reason = end->reason,
+                         .message = end->text,
                      });
 }
 
@@ -110,7 +136,7 @@ static void started_tell(const struct kube_task *task, struct tells *tells)
     tells_add(tells, &(struct engine_event){.kind = ENGINE_STARTED,
                                             .attempt = task->attempt,
                                             .runs_on = task->node[0] ? task->node : NULL,
-                                            .address = task->address[0] ? task->address : NULL});
+                                            .address = task->address});
 }
 
 void kube_task_tell(const struct kube_task *task, struct tells *tells)
@@ -130,6 +156,8 @@ static void started(struct kube *kube, struct kube_task *task, const struct pod_
                     struct tells *tells)
 {
     task->state = TASK_RUNS;
+    mem_free(task->waits_for);
+    task->waits_for = NULL;
     task->claim.is_ours = task->devices != NULL; /* its kubelet has seen that */
     task_log_want(kube, task);
     if (task->is_started_told)
@@ -151,17 +179,24 @@ static void preparing(struct kube *kube, struct kube_task *task, struct tells *t
                   &(struct engine_event){.kind = ENGINE_PREPARING, .attempt = task->attempt});
 }
 
+static struct kube_end *end_new(bool is_refused, const struct exit_report *exit)
+{
+    struct kube_end *end = mem_zero(1, sizeof *end);
+    end->is_refused = is_refused;
+    end->exit = *exit;
+    end->exit.log_tail = end->exit.platform_tail = TEXT("");
+    end->reason = mem_copy(exit->reason ? exit->reason : "");
+    end->text = mem_copy(exit->message ? exit->message : "");
+    return end;
+}
+
 static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
                   const struct exit_report *exit, struct tells *tells)
 {
     assert(task->state < TASK_ENDED);
     task->state = TASK_ENDED;
-    task->is_refused = is_refused;
     pthread_cond_broadcast(&kube->synced);
-    task->exit = *exit;
-    task->exit.log_tail = task->exit.platform_tail = TEXT("");
-    task->end_reason = mem_copy(exit->reason ? exit->reason : "");
-    task->end_text = mem_copy(exit->message ? exit->message : "");
+    task->end = end_new(is_refused, exit);
     order_drop(kube, task);
     if (!task_log_hold(kube, task) && !task->is_word_awaited && kube->is_listed)
         end_tell(task, tells);
@@ -639,9 +674,9 @@ static void word_await(struct kube *kube, struct kube_task *task)
 
 static void word_came(struct kube *kube, struct kube_task *task, struct tells *tells)
 {
-    task->exit.is_oom_killed = true;
-    mem_free(task->end_reason);
-    task->end_reason = mem_copy("OOMKilled");
+    task->end->exit.is_oom_killed = true;
+    mem_free(task->end->reason);
+    task->end->reason = mem_copy("OOMKilled");
     word_end(kube, task, tells);
 }
 

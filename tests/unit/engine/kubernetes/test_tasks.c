@@ -66,19 +66,19 @@ static void a_task_on_its_way_is_told_as_far_as_it_was(void **state)
 static void an_end_is_told_with_its_log(void **state)
 {
     char node[] = "n1", nothing[] = "";
+    struct kube_end end = {.reason = nothing, .text = nothing};
     struct kube_task task = {.attempt = {7},
                              .state = TASK_ENDED,
                              .node = node,
                              .is_preparing_told = true,
                              .is_started_told = true,
-                             .end_reason = nothing,
-                             .end_text = nothing};
+                             .end = &end};
     (void)state;
     task.log.is_held = true;
     assert_int_equal(told(&task), ENGINE_STARTED);
     task.log.is_held = false;
     assert_int_equal(told(&task), ENGINE_EXITED);
-    task.is_refused = true;
+    end.is_refused = true;
     assert_int_equal(told(&task), ENGINE_REFUSED);
 }
 
@@ -96,11 +96,8 @@ static void the_log_of_an_end_is_not_read_under_the_lock(void **state)
     size_t count = 0;
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .sink = {.context = &count, .post = tail_posted}};
-    struct kube_task task = {.attempt = {7},
-                             .state = TASK_ENDED,
-                             .node = node,
-                             .end_reason = nothing,
-                             .end_text = nothing};
+    struct kube_end end = {.reason = nothing, .text = nothing};
+    struct kube_task task = {.attempt = {7}, .state = TASK_ENDED, .node = node, .end = &end};
     struct log_store_task store = {0};
     struct tells tells;
     (void)state;
@@ -124,7 +121,7 @@ static void an_address_is_taken_that_is_one(void **state)
     struct kube_task task = {0};
     (void)state;
     assert_true(task_address_take(&kube, &task, "10.0.0.1"));
-    assert_string_equal(task.address, "");
+    assert_null(task.address);
     kube.settings.network.mode = KUBE_NETWORK_POD;
     assert_false(task_address_take(&kube, &task, ""));
     assert_false(task_address_take(&kube, &task, "no address"));
@@ -133,6 +130,7 @@ static void an_address_is_taken_that_is_one(void **state)
     assert_string_equal(task.address, "10.1.0.7");
     assert_true(task_address_take(&kube, &task, "fd00::7"));
     assert_string_equal(task.address, "fd00::7");
+    mem_free(task.address);
 }
 
 static void nothing_is_told_of_a_forgotten_one(void **state)
@@ -368,7 +366,7 @@ static void what_is_to_end_is_not_created_again(void **state)
             state_await(&kube, task, TASK_ENDED);
         pthread_mutex_lock(&kube.lock);
         assert_int_equal(task->state, ALL[i].is_there ? TASK_WAITS : TASK_ENDED);
-        assert_false(task->exit.is_missing);
+        assert_true(ALL[i].is_there || !task->end->exit.is_missing);
         assert_int_equal(task->is_secret_unsure, !ALL[i].has_secret);
         pthread_mutex_unlock(&kube.lock);
         kube_client_free(kube.client);
@@ -493,8 +491,9 @@ static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
     for (uint64_t i = 1; i <= 2; i++) {
         struct kube_task *task = kube_task_add(&kube, (struct attempt_id){i}, "n1");
         task->state = TASK_ENDED;
-        task->end_reason = mem_copy("");
-        task->end_text = mem_copy("");
+        task->end = mem_zero(1, sizeof *task->end);
+        task->end->reason = mem_copy("");
+        task->end->text = mem_copy("");
         task->log.is_held = i == 1;
         task->is_word_awaited = i == 2;
     }
@@ -615,6 +614,34 @@ static void what_the_operator_must_mend_is_no_failure_whoever_sees_it(void **sta
     }
 }
 
+/* --- where tasks stand --- */
+
+/* Each with the name of its node, and in blocks, which go when their tasks have gone. */
+static void tasks_stand_apart(void **state)
+{
+    enum { TASKS = 3000 };
+    char longest[NODE_NAME_MAX + 2], name[NODE_NAME_MAX + 2];
+    struct kube kube = {0};
+    size_t blocks = 0;
+    (void)state;
+    memset(longest, 'n', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    for (uint64_t i = 0; i < TASKS; i++) {
+        const size_t length = i % sizeof name;
+        snprintf(name, sizeof name, "%.*s", (int)length, longest);
+        struct kube_task *task = kube_task_add(&kube, (struct attempt_id){i + 1}, name);
+        memset(name, 'x', sizeof name); /* the task has its own */
+        assert_int_equal(strlen(task->node), length < NODE_NAME_MAX ? length : NODE_NAME_MAX);
+        assert_int_equal(strspn(task->node, "n"), strlen(task->node));
+    }
+    for (size_t i = 0; i < TASK_POOLS; i++)
+        blocks += kube.tasks.pools[i].blocks;
+    assert_true(blocks < TASKS / 20);
+    tasks_free(&kube);
+    for (size_t i = 0; i < TASK_POOLS; i++)
+        assert_int_equal(kube.tasks.pools[i].blocks, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_a_task_with_a_device_ends_a_row_of_refusals),
     cmocka_unit_test_setup_teardown(an_adopted_pod_has_a_note_of_its_secret, folder_setup,
@@ -635,5 +662,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_a_task_that_runs_is_reached),
     cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
     cmocka_unit_test(what_is_to_end_is_not_created_again),
+    cmocka_unit_test(tasks_stand_apart),
 };
 UNIT_FILE(tests, NULL, NULL);
