@@ -4,6 +4,7 @@
 #include "api/handlers.h"
 #include "api/snapshot.h"
 #include "api/view.h"
+#include "model/reason.h"
 
 int closed_clusters_read(struct call *call, struct store_clusters *clusters)
 {
@@ -49,9 +50,7 @@ int cluster_waiting_reason(struct call *call, const struct job_record *job, cons
     if (closed)
         *reason = cluster_closed_text(closed, call->arena);
     else if (was_closed)
-        *reason = arena_format(call->arena,
-                               "virtual cluster %s has been opened again; it waits for its turn",
-                               job->virtual_cluster);
+        *reason = arena_format(call->arena, REASON_OPENED, job->virtual_cluster);
     return 0;
 }
 

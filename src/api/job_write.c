@@ -1,6 +1,7 @@
 #include "api/audit.h"
 #include "api/form.h"
 #include "api/handlers.h"
+#include "api/view.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "spec/spec.h"
@@ -169,7 +170,9 @@ static int trial_answered(struct call *call)
     call_json(call, 200, &json);
     json_object(&json);
     json_key_bool(&json, "placed", trial->is_placed);
-    json_key_string(&json, "reason", trial->is_placed ? NULL : trial->reason);
+    const char *reason = trial->is_placed ? NULL : trial->reason;
+    json_key_string(&json, "reason", reason);
+    view_reason_parts(&json, "reasonParts", reason);
     trial_tasks(&json, trial);
     trial_victims(call, &json, trial);
     if (warnings.length)

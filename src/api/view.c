@@ -236,6 +236,41 @@ static void view_held(struct json_writer *json, const struct view_detail *detail
     json_object_end(json);
 }
 
+static void view_reason_part(struct json_writer *json, const struct reason_part *part,
+                             const struct reason_value *values)
+{
+    json_object(json);
+    json_key_string(json, "code", part->code);
+    json_key(json, "values");
+    json_object(json);
+    for (unsigned i = 0; i < part->value_count; i++) {
+        const struct reason_value *value = &values[i];
+        json_key(json, value->name);
+        if (value->is_number)
+            json_raw(json, value->text);
+        else
+            json_text(json, value->text);
+    }
+    json_object_end(json);
+    json_object_end(json);
+}
+
+void view_reason_parts(struct json_writer *json, const char *key, const char *reason)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    const struct reason_parts *parts = reason_read(text_of(reason), &arena);
+    json_key(json, key);
+    if (!parts) {
+        json_null(json);
+        return;
+    }
+    json_array(json);
+    for (unsigned i = 0; i < parts->count; i++)
+        view_reason_part(json, &parts->items[i], &parts->values[parts->items[i].first]);
+    json_array_end(json);
+}
+
 static void view_job_status(struct json_writer *json, const struct view_detail *detail)
 {
     const struct store_job *job = detail->job;
@@ -249,6 +284,8 @@ static void view_job_status(struct json_writer *json, const struct view_detail *
     view_time(json, "completedTime", record->completed_ms);
     json_key_string(json, "waitingReason",
                     record->reason && record->reason[0] ? record->reason : NULL);
+    if (!detail->is_v1)
+        view_reason_parts(json, "waitingReasonParts", record->reason);
     view_app(json, detail);
     if (!detail->is_v1)
         view_held(json, detail);

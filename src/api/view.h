@@ -6,6 +6,7 @@
 #define API_VIEW_H
 #include "base/json_writer.h"
 #include "exits/rules.h"
+#include "model/reason.h"
 #include "store/read.h"
 
 enum { DEBUG_ID_SIZE = 33 };
@@ -73,6 +74,10 @@ void view_node(struct json_writer *json, const struct node_record *node, int64_t
                const struct engine_gpu *gpus, size_t gpu_count, const uint64_t *use);
 /* Of a field of use_series.h; null when it is USE_UNKNOWN. */
 void view_use_value(struct json_writer *json, size_t field, uint64_t value);
+
+/* ReasonPart[]: the reason of a job that waits, taken apart; null when that cannot be. `reason` may
+ * be NULL. */
+void view_reason_parts(struct json_writer *json, const char *key, const char *reason);
 
 /* The exit code as the program gave it, before the rules; null when it never ran or runs. */
 void view_own_code(struct json_writer *json, const char *key, enum life_state state,

@@ -8,6 +8,7 @@
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/request.h"
+#include "model/reason.h"
 
 /* --- the engines of the nodes --- */
 
@@ -181,16 +182,18 @@ static void said_tell(struct core *core, const struct engine_try *try,
     cleanup_buf struct buf text = BUF_INIT;
     assert(try->said_count > 0);
     outcome->topic = 0;
-    buf_string(&text, "no engine has room for all of its tasks: ");
+    buf_string(&text, REASON_NO_ENGINE);
     for (uint16_t i = 0; i < try->said_count; i++) {
         const struct engine_said *said = &try->said[i];
         const char *name = core_engine_name(core, said->engine);
-        buf_format(&text, "%son %s (%s)", i ? "; " : "",
-                   *name ? name : "an engine that is not known", said->reason);
+        buf_string(&text, i ? REASON_NEXT_ENGINE : "");
+        buf_format(&text, REASON_ENGINE, *name ? name : "an engine that is not known");
+        buf_string(&text, said->reason);
+        buf_string(&text, REASON_ENGINE_END);
         outcome->topic = text_words_hash(text_of(name), outcome->topic * 31 + said->topic);
     }
     if (try->unsaid_count)
-        buf_format(&text, "; nor on %u other%s", try->unsaid_count,
+        buf_format(&text, REASON_OTHER_ENGINES, try->unsaid_count,
                    try->unsaid_count == 1 ? "" : "s");
     outcome->reason = arena_copy(&core->scratch, buf_as_text(&text));
 }

@@ -7,6 +7,7 @@
 #include "core/request.h"
 #include "core/state.h"
 #include "core/tasks.h"
+#include "model/reason.h"
 
 static bool ports_fixed_take(struct core_node *node, const struct plan_role *role,
                              struct port_range *ranges)
@@ -50,11 +51,9 @@ const char *task_ports_take(struct core *core, const struct plan_role *role, uin
     for (size_t i = 0; i < role->port_count; i++)
         ranges[i] = (struct port_range){role->ports[i].label, 0, 0};
     if (!ports_fixed_take(node, role, ranges))
-        return arena_format(&core->scratch, "a fixed port of role %s is taken on node %s",
-                            role->name, node->facts.name);
+        return arena_format(&core->scratch, REASON_PORT_TAKEN, role->name, node->facts.name);
     if (!ports_any_take(core, node, role, ranges))
-        return arena_format(&core->scratch, "too few free ports for role %s on node %s", role->name,
-                            node->facts.name);
+        return arena_format(&core->scratch, REASON_PORTS_FEW, role->name, node->facts.name);
     return NULL;
 }
 
@@ -153,10 +152,7 @@ static const char *port_hopeless(struct core *core, const struct core_job *job,
         able += node_can_give(core, job, i, port);
     if (able >= needed)
         return "";
-    return arena_format(&core->scratch,
-                        "%u of its tasks need the fixed port %u, each on a node of its own: "
-                        "%u nodes could give it",
-                        needed, port->begin_at, able);
+    return arena_format(&core->scratch, REASON_PORT_NODES, needed, port->begin_at, able);
 }
 
 const char *fixed_ports_hopeless(struct core *core, const struct core_job *job)

@@ -14,6 +14,7 @@
 #include "core/shadow.h"
 #include "core/state.h"
 #include "core/tasks.h"
+#include "model/reason.h"
 
 static struct blame_policy blame_policy_of(const struct core *core)
 {
@@ -231,24 +232,44 @@ static void level_told(struct core *core, uint32_t at, const char *what)
     } else if (what) {
         cleanup_buf struct buf reason = BUF_INIT;
         char since[UTC_SIZE];
-        buf_format(&reason,
-                   "%s by the platform since %s: %.1f failures of the platform were counted there, "
-                   "the last: %s",
-                   is_cordoned ? "cordoned" : "taken last", utc_text(core->now_ms, since),
-                   node->blame.value, what);
+        buf_format(&reason, "%s" REASON_BLAME, is_cordoned ? "cordoned" : "taken last",
+                   utc_text(core->now_ms, since), node->blame.value, what);
         string_set(&node->cordon, buf_cstr(&reason));
     }
     node_changed(core, at);
 }
 
-/* "cordoned by alice since 2026-11-21 10:04:12 UTC: a disk is replaced" */
-static const char *closing_told(const struct core_node *node, struct arena *arena)
+/* "n1 (cordoned by alice since 2026-11-21 10:04:12 UTC: a disk is replaced)" */
+static void closing_tell(const struct core_node *node, struct buf *out)
 {
     char since[UTC_SIZE];
     const struct node_closing *closing = &node->closing;
     assert(closing->is_closed);
-    return arena_format(arena, "cordoned by %s since %s%s%s", closing->by,
-                        utc_text(closing->at_ms, since), *closing->why ? ": " : "", closing->why);
+    utc_text(closing->at_ms, since);
+    if (*closing->why)
+        buf_format(out, REASON_CORDONED_WHY, node->facts.name, closing->by, since, closing->why);
+    else
+        buf_format(out, REASON_CORDONED, node->facts.name, closing->by, since);
+}
+
+/* One that is not used, and why. */
+static void unused_tell(const struct core_node *node, bool is_good, struct buf *out)
+{
+    const char *name = node->facts.name, *why = node->facts.reason;
+    if (is_good)
+        buf_format(out, REASON_UNUSED, name, node->refusal);
+    else if (node->is_lost && *why && strcmp(why, "lost") != 0)
+        buf_format(out, REASON_LOST_WHY, name, why);
+    else if (node->is_lost)
+        buf_format(out, REASON_LOST, name);
+    else if (!node->facts.is_healthy && *why && strcmp(why, "not healthy") != 0)
+        buf_format(out, REASON_UNHEALTHY_WHY, name, why);
+    else if (!node->facts.is_healthy)
+        buf_format(out, REASON_UNHEALTHY, name);
+    else if (node->closing.is_closed)
+        closing_tell(node, out);
+    else
+        buf_format(out, REASON_UNUSED, name, node->cordon);
 }
 
 const char *nodes_not_used(const struct core *core, struct arena *arena)
@@ -264,17 +285,11 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
             continue;
         if (count++ >= NAMED_MAX)
             continue;
-        const char *what = node->is_lost ? "lost" : node->facts.is_healthy ? "" : "not healthy";
-        const char *why = is_good                   ? node->refusal
-                          : *what                   ? node->facts.reason
-                          : node->closing.is_closed ? closing_told(node, arena)
-                                                    : node->cordon;
-        const bool is_told = *why && strcmp(why, what) != 0;
-        buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->facts.name,
-                   what, *what && is_told ? ": " : "", is_told ? why : "");
+        buf_string(&out, count == 1 ? REASON_NOT_USED : REASON_NEXT);
+        unused_tell(node, is_good, &out);
     }
     if (count > NAMED_MAX)
-        buf_format(&out, " and %u more", count - NAMED_MAX);
+        buf_format(&out, REASON_MORE_NODES, count - NAMED_MAX);
     return arena_copy(arena, buf_as_text(&out));
 }
 

@@ -9,6 +9,7 @@
 #include "core/preempt.h"
 #include "core/reserve.h"
 #include "core/tasks.h"
+#include "model/reason.h"
 
 enum {
     PIECES_MAX = 256, /* of the search for one part, beside one for each slice of groups that may be
@@ -115,14 +116,13 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     }
     part->is_held_back = starving != NULL;
     if (starving)
-        *why_not = arena_format(&core->scratch, "room is held back for %s", starving->full_name);
+        *why_not = arena_format(&core->scratch, REASON_BUT_HELD_BACK, starving->full_name);
     else if (is_paused)
-        *why_not = arena_format(
-            &core->scratch,
-            "others have been ended for it before and it could not start; it tries again in %lld s",
-            (long long)((job->life.preempt_after_ms - core->now_ms + 999) / 1000));
+        *why_not =
+            arena_format(&core->scratch, REASON_BUT_PAUSED,
+                         (long long)((job->life.preempt_after_ms - core->now_ms + 999) / 1000));
     else
-        *why_not = "another task of the job does so first";
+        *why_not = REASON_BUT_ANOTHER;
     return 0;
 }
 
@@ -158,7 +158,7 @@ static struct start_outcome part_take_hold(struct core *core, struct core_job *j
     if (!part->is_held && placing && placing->is_fresh)
         hold_reopen(core, hold);
     else if (!part->is_held)
-        return start_waits_alone(core, "a node that was held back for it has failed");
+        return start_waits_alone(core, REASON_NODE_FAILED);
     part->result.slots = hold->slots;
     part->result.slot_count = hold->slot_count;
     return outcome_bind;
@@ -214,7 +214,7 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
         if (part->is_preempting)
             victims_add(core, job);
         struct start_outcome outcome =
-            preempt_outcome(core, result, is_own ? "they are of the same job" : why_not);
+            preempt_outcome(core, result, is_own ? REASON_BUT_OWN : why_not);
         if (is_own)
             core->placer->ops->cancel(core->placer, request->group);
         outcome.is_of_job = is_own || core->now_ms < job->life.preempt_after_ms;

@@ -15,6 +15,7 @@
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
+#include "model/reason.h"
 
 enum { /* in units of core->pass.work */
        WORK_OF_RELEASE = 8,
@@ -420,11 +421,13 @@ static struct start_outcome outcome_of(struct core *core, struct buf *text, cons
     struct start_outcome outcome = {.kind = PLACEMENT_PREEMPT,
                                     .topic = text_words_hash(buf_as_text(text), 0)};
     if (count)
-        buf_format(text, "; %s ", before);
-    for (size_t i = 0; i < count && i < NAMES_MAX; i++)
-        buf_format(text, "%s%s", i ? ", " : "", holders[i]);
+        buf_string(text, before);
+    for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
+        buf_string(text, i ? REASON_NEXT : "");
+        buf_format(text, REASON_HOLDER, holders[i]);
+    }
     if (count > NAMES_MAX)
-        buf_format(text, " and %zu more", count - NAMES_MAX);
+        buf_format(text, REASON_MORE, count - NAMES_MAX);
     outcome.reason = arena_copy(&core->scratch, buf_as_text(text));
     buf_release(text);
     return outcome;
@@ -435,18 +438,17 @@ struct start_outcome preempt_outcome(struct core *core, const struct placement_r
 {
     assert(result->kind == PLACEMENT_PREEMPT && why_not);
     struct buf text = BUF_INIT;
-    buf_string(&text, "others of lower priority would have to be preempted");
-    if (*why_not)
-        buf_format(&text, ", but %s", why_not);
-    return outcome_of(core, &text, "held by", result->victims, result->victim_count);
+    buf_string(&text, REASON_WOULD_PREEMPT);
+    buf_string(&text, why_not);
+    return outcome_of(core, &text, REASON_HELD_BY, result->victims, result->victim_count);
 }
 
 struct start_outcome victims_wait_for(struct core *core, const char *const *victims, size_t count)
 {
     assert(count == 0 || victims);
     struct buf text = BUF_INIT;
-    buf_string(&text, "preempts others of lower priority");
-    return outcome_of(core, &text, "not ended yet:", victims, count);
+    buf_string(&text, REASON_PREEMPTS);
+    return outcome_of(core, &text, REASON_NOT_ENDED, victims, count);
 }
 
 void victims_clear(struct core *core, struct core_job *job)

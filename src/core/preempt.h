@@ -49,7 +49,8 @@ void holds_close(struct core *core, struct core_job *job);
 void preemption_failed(struct core *core, struct core_job *job);
 /* It is tried again when its pause is over; also after a restart. */
 void pause_watch(struct core *core, const struct core_job *job);
-/* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
+/* A job waits that would have to end others; `why_not`: what keeps it from that, as a REASON_BUT_…
+ * says it, or "". */
 struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                      const char *why_not);
 /* A job waits for the end of these, which it has told. */

@@ -9,6 +9,7 @@
 #include "core/records.h"
 #include "core/state.h"
 #include "core/tasks.h"
+#include "model/reason.h"
 
 static const char *keep(struct core *core, const char *string)
 {
@@ -50,9 +51,8 @@ static void reason_fill(struct core *core, const struct core_job *job, const str
     } else if (life->retry_at_ms && life->completion) {
         char at[UTC_SIZE];
         record->reason =
-            arena_format(&core->output->arena, "it is retried at %s: attempt %u ended with %d (%s)",
-                         utc_text(life->retry_at_ms, at), life->attempt, life->completion->code,
-                         life->completion->phrase);
+            arena_format(&core->output->arena, REASON_RETRIED, utc_text(life->retry_at_ms, at),
+                         life->attempt, life->completion->code, life->completion->phrase);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
+#include "model/reason.h"
 
 /* How a reservation works: the shadow is a copy of the placer in which every group that ran when
  * the reservation was made has ended. What starts later, behind the starving job, is committed to
@@ -312,8 +313,7 @@ const char *reserve_check(struct core *core, const struct core_job *job,
         return NULL;
     if (!starving)
         return "";
-    return arena_format(arena, "room is held back for %s, which has waited %lld s",
-                        starving->full_name,
+    return arena_format(arena, REASON_HELD_BACK, starving->full_name,
                         (long long)((core->now_ms - starving->life.attempt_created_ms) / 1000));
 }
 

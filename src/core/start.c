@@ -17,6 +17,7 @@
 #include "core/start.h"
 #include "core/state.h"
 #include "core/tasks.h"
+#include "model/reason.h"
 
 enum {
     ROUNDS_MAX = 4,      /* others are ended for one job, before it has to pause */
@@ -158,8 +159,7 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
         if (placing)
             placing->is_fresh = false; /* others have ended for it before */
         parts_undo(core, job, parts);
-        return start_waits_alone(core,
-                                 "others were ended for it several times, but it could not start");
+        return start_waits_alone(core, REASON_ENDED_OFTEN);
     }
     if (placing) { /* whom the steps have found is named when all are told */
         parts_keep(core, job, parts);

@@ -1,4 +1,5 @@
 /* reason.c — why a gang waits: which cells it needs, what its quota has, who holds them. */
+#include "model/reason.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "hived/state.h"
@@ -6,6 +7,20 @@
 #include <string.h>
 
 enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 }; /* nodes looked at, the fullest first */
+
+/* `within`: all of it in one cell of this type; or NULL. */
+static void type_write(struct buf *out, const struct hived *h, uint32_t chain, const char *within)
+{
+    if (chain == NONE && within)
+        buf_format(out, REASON_LEAVES_WITHIN, within);
+    else if (chain == NONE)
+        buf_string(out, REASON_LEAVES);
+    else if (within)
+        buf_format(out, REASON_TYPE_WITHIN, h->config->types[h->chains[chain].leaf_type].name,
+                   within);
+    else
+        buf_format(out, REASON_TYPE, h->config->types[h->chains[chain].leaf_type].name);
+}
 
 static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait)
 {
@@ -17,18 +32,17 @@ static void demand_write(struct buf *out, const struct hived *h, const struct wa
         while (i + same < wait->item_count && items[i + same].leaves == items[i].leaves &&
                items[i + same].within == items[i].within)
             same++;
-        buf_format(out, "%s%u x %u", i ? " + " : "", same, items[i].leaves);
+        buf_string(out, i ? REASON_PLUS : "");
+        buf_format(out, REASON_CELLS, same, items[i].leaves);
         if (same == wait->item_count)
             within = items[i].within;
         else if (items[i].within)
-            buf_format(out, " (within one %s)", items[i].within);
+            buf_format(out, REASON_CELLS_WITHIN, items[i].within);
         i += same;
     }
-    const char *type =
-        wait->chain == NONE ? "leaves" : h->config->types[h->chains[wait->chain].leaf_type].name;
-    buf_format(out, within ? " %s within one %s" : " %s", type, within);
+    type_write(out, h, wait->chain, within);
     if (wait->request->within_one_cell && *wait->request->within_one_cell)
-        buf_format(out, ", all within one %s,", wait->request->within_one_cell);
+        buf_format(out, REASON_ALL_WITHIN, wait->request->within_one_cell);
 }
 
 struct holders {
@@ -80,11 +94,13 @@ static void holders_write(struct buf *out, const struct hived *h, const struct v
              n != NONE && seen < HOLDER_NODES_MAX && !holders.has_others;
              n = h->view_nodes[n].next, seen++)
             holders_find(h, h->view_nodes[n].cell, &holders);
-    for (uint32_t i = 0; i < holders.count; i++)
-        buf_format(out, "%s%s (%u)", i ? ", " : "; held by ", h->groups[holders.groups[i]]->name,
-                   h->groups[holders.groups[i]]->leaf_count);
+    for (uint32_t i = 0; i < holders.count; i++) {
+        const struct group *group = h->groups[holders.groups[i]];
+        buf_string(out, i ? REASON_NEXT : REASON_HELD_BY);
+        buf_format(out, REASON_HOLDER_COUNT, group->name, group->leaf_count);
+    }
     if (holders.has_others || (holders.count && seen == HOLDER_NODES_MAX))
-        buf_string(out, " and others");
+        buf_string(out, REASON_OTHERS);
 }
 
 struct view_room {
@@ -233,19 +249,18 @@ static void room_write(struct buf *out, struct hived *h, const struct wait *wait
                        const struct view *view)
 {
     struct view_room room = room_of(h, view);
-    bool is_oppo = wait->request->priority < HIVED_PRIORITY_MIN;
+    const unsigned long long free = room.free, total = room.total;
     const char *chain = h->chains[wait->chain].name;
-    const char *where = is_oppo ? "the cluster's cells of" : "its cells of";
-    if (wait->pin != NONE) {
-        where = "its pinned cell";
-        chain = h->pins[wait->pin].id;
-    }
-    buf_format(out, " in %s %s: %llu of %llu leaves are free", where, chain,
-               (unsigned long long)room.free, (unsigned long long)room.total);
+    if (wait->pin != NONE)
+        buf_format(out, REASON_ROOM_PINNED, h->pins[wait->pin].id, free, total);
+    else if (wait->request->priority < HIVED_PRIORITY_MIN)
+        buf_format(out, REASON_ROOM_CLUSTER, chain, free, total);
+    else
+        buf_format(out, REASON_ROOM_OWN, chain, free, total);
     if (room.free)
-        buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
+        buf_format(out, REASON_ROOM_LARGEST, room.largest, room.node_max);
     if (room.bad)
-        buf_format(out, ", %llu more on bad nodes", (unsigned long long)room.bad);
+        buf_format(out, REASON_ROOM_BAD, (unsigned long long)room.bad);
 }
 
 /* What else stands in the way, and who holds the rest. */
@@ -253,13 +268,13 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
                         const struct view *view)
 {
     if (wait->is_mapping)
-        buf_string(out, "; its virtual cells are free, but to map them would need a bad node or "
-                        "one that may not be used");
+        buf_string(out, REASON_MAPPING);
+    else if (wait->bad_node != NONE && wait->is_bad_excluded)
+        buf_format(out, REASON_NODE_EXCLUDED, h->nodes[wait->bad_node].name);
     else if (wait->bad_node != NONE)
-        buf_format(out, "; it would have to use node %s, which %s", h->nodes[wait->bad_node].name,
-                   wait->is_bad_excluded ? "may not be used" : "is bad");
+        buf_format(out, REASON_NODE_BAD, h->nodes[wait->bad_node].name);
     if (wait->is_search_cut)
-        buf_string(out, "; the search for a mixed placement was cut at its limit");
+        buf_string(out, REASON_SEARCH_CUT);
     holders_write(out, h, view);
 }
 
@@ -271,15 +286,14 @@ void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
     cleanup_buf struct buf out = BUF_INIT;
     bool never = is_never(h, wait);
     const struct view *view = view_of(h, wait);
-    buf_string(&out, "it needs "); /* no name: many of one shape wait for the same */
+    buf_string(&out, REASON_NEEDS); /* no name: many of one shape wait for the same */
     demand_write(&out, h, wait);
     if (!view)
-        buf_format(&out, ", but the virtual cluster %s owns none outside its pinned cells",
-                   h->vcs[wait->vc].name);
+        buf_format(&out, REASON_OWNS_NONE, h->vcs[wait->vc].name);
+    else if (request->priority < HIVED_PRIORITY_MIN)
+        buf_format(&out, REASON_FOR_BORROWED, h->vcs[wait->vc].name, request->priority);
     else
-        buf_format(&out, " for %s%s at priority %d",
-                   request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by " : "",
-                   h->vcs[wait->vc].name, request->priority);
+        buf_format(&out, REASON_FOR, h->vcs[wait->vc].name, request->priority);
     if (view)
         room_write(&out, h, wait, view);
     result->topic = text_words_hash(buf_as_text(&out), 0); /* what follows comes and goes */
@@ -287,11 +301,9 @@ void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
         cause_write(&out, h, wait, view);
     const char *lacking = never && view ? within_lacking(h, wait, wait->chain) : NULL;
     if (lacking)
-        buf_format(&out,
-                   "; none of these cells is a whole %s that is large enough, it can never start",
-                   lacking);
+        buf_format(&out, REASON_NEVER_CELL, lacking);
     else if (never && view)
-        buf_string(&out, "; this is more than there is, it can never start");
+        buf_string(&out, REASON_NEVER_ROOM);
     result->kind = HIVED_WAIT;
     result->reason = arena_copy(arena, buf_as_text(&out));
     result->is_never = never;

@@ -1,6 +1,7 @@
 /* request.c — what of a request can be checked without placing it. */
 #include "base/err.h"
 #include "hived/state.h"
+#include "model/reason.h"
 #include <string.h>
 
 static int check_members(const struct hived_request *request, struct err *err)
@@ -48,7 +49,7 @@ int request_type(const struct hived *h, struct text name, uint32_t *type, struct
         if (text_is(name, h->config->types[h->chains[i].leaf_type].name))
             *type = h->chains[i].leaf_type;
     if (*type == NONE)
-        return err_fail(err, ERR_INVALID, "leafCellType", "the cluster has no %.*s",
+        return err_fail(err, ERR_INVALID, "leafCellType", REASON_NO_LEAF_TYPE,
                         (int)(name.length > 100 ? 100 : name.length), name.at);
     return 0;
 }
@@ -65,5 +66,5 @@ int request_within(const struct hived *h, const char *type, struct err *err)
 {
     if (!type || !*type || hived_config_type(h->config, type) != HIVED_NONE)
         return 0;
-    return err_fail(err, ERR_INVALID, "withinOneCell", "the cluster has no cell type %.100s", type);
+    return err_fail(err, ERR_INVALID, "withinOneCell", REASON_NO_CELL_TYPE, type);
 }

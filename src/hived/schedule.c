@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "hived/state.h"
+#include "model/reason.h"
 #include <assert.h>
 #include <string.h>
 
@@ -526,8 +527,7 @@ static int types_try(struct scheduling *plan, int32_t priority, bool *is_found, 
         *is_found = chains_try(plan, type, priority, &is_offered);
     }
     if (!is_offered)
-        return err_fail(err, ERR_INVALID, "leafCellType",
-                        "the virtual cluster %s has no %s outside its pinned cells",
+        return err_fail(err, ERR_INVALID, "leafCellType", REASON_NO_LEAF_TYPE_OF,
                         plan->request->virtual_cluster, plan->request->leaf_type);
     return 0;
 }
@@ -550,7 +550,7 @@ static int new_check(struct scheduling *plan, struct err *err)
     plan->vc = text_map_get(&h->vc_index, text_of(request->virtual_cluster));
     plan->pin = NONE;
     if (plan->vc == MAP_NONE)
-        return err_fail(err, ERR_INVALID, "virtualCluster", "there is no virtual cluster %s",
+        return err_fail(err, ERR_INVALID, "virtualCluster", REASON_NO_CLUSTER,
                         request->virtual_cluster);
     int code = request_within(h, request->within_one_cell, err);
     for (uint32_t i = 0; !code && i < request->member_count; i++)
@@ -559,11 +559,10 @@ static int new_check(struct scheduling *plan, struct err *err)
         return code;
     plan->pin = request_pin(h, request->pinned_cell);
     if (plan->pin == NONE || h->pins[plan->pin].vc != plan->vc)
-        return err_fail(err, ERR_INVALID, "pinnedCellId", "%s has no pinned cell %s",
+        return err_fail(err, ERR_INVALID, "pinnedCellId", REASON_NO_PIN_OF,
                         request->virtual_cluster, request->pinned_cell);
     if (request->priority < HIVED_PRIORITY_MIN)
-        return err_fail(err, ERR_INVALID, "pinnedCellId",
-                        "an opportunistic gang cannot use a pinned cell");
+        return err_fail(err, ERR_INVALID, "pinnedCellId", REASON_PIN_BORROWED);
     return 0;
 }
 

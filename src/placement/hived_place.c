@@ -1,6 +1,7 @@
 /* Placing a request: see hived_parts.h. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "model/reason.h"
 #include "placement/hived_parts.h"
 #include <assert.h>
 #include <string.h>
@@ -444,9 +445,7 @@ static int combos_try(struct attempt *attempt, struct split *split, struct combo
     if (is_any_good)
         return 0;
     return last.code ? err_fail(err, last.code, last.path, "%s", last.text)
-                     : err_fail(err, ERR_INVALID, "",
-                                "no leaf type can serve the demand; a task has at most %d GPUs",
-                                PLACEMENT_GPUS_MAX);
+                     : err_fail(err, ERR_INVALID, "", REASON_TOO_MANY_GPUS, PLACEMENT_GPUS_MAX);
 }
 
 static bool is_to_avoid(const struct placement_request *request, uint32_t id)
@@ -503,12 +502,9 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
     if (outcome->has_bind)
         return result_bind(attempt, &outcome->bind, result, err);
     if (!outcome->has_preempt) {
-        const char *reason = outcome->reason ? outcome->reason : "no cells";
+        const char *reason = outcome->reason ? outcome->reason : REASON_NO_CELLS;
         if (outcome->lacks_cpus)
-            reason = arena_format(attempt->arena,
-                                  "%s; it would take the CPUs of GPU cells only if its skuType "
-                                  "named them",
-                                  reason);
+            reason = arena_format(attempt->arena, "%s" REASON_CPUS, reason);
         result_wait(attempt, reason, outcome->topic, outcome->is_never, result);
         return 0;
     }
@@ -583,7 +579,7 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
         return err_fail(err, code, first.path, "%s", first.text);
     }
     if (code == ERR_INVALID && !is_cluster_known(p->hived, request->virtual_cluster))
-        return err_fail(err, ERR_NOT_FOUND, "virtualCluster", "there is no virtual cluster %.100s",
+        return err_fail(err, ERR_NOT_FOUND, "virtualCluster", REASON_NO_CLUSTER,
                         request->virtual_cluster);
     return code || request->is_check ? code : outcome_conclude(attempt, &outcome, result, err);
 }
@@ -599,8 +595,7 @@ static int request_judge(struct attempt *attempt, struct placement_result *resul
         return 0;
     if (!p->is_stale || !is_cluster_known(p->hived, attempt->request->virtual_cluster))
         return err_fail(err, code, why.path, "%s", why.text);
-    result_wait(attempt, "the cells of some nodes are still to be made", TOPIC_NO_CELLS, false,
-                result);
+    result_wait(attempt, REASON_CELLS_TO_MAKE, TOPIC_NO_CELLS, false, result);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* Demands become leaves, and a request parts: see hived_parts.h. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "model/reason.h"
 #include "placement/hived.h"
 #include "placement/hived_parts.h"
 #include <assert.h>
@@ -63,7 +64,7 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
         if (!list->own_count)
             list->own_count = list->count;
         if (!list->count)
-            return err_fail(err, ERR_NOT_FOUND, "gpu", "the cluster has no cells with GPUs");
+            return err_fail(err, ERR_NOT_FOUND, "gpu", REASON_NO_GPU_CELLS);
         return 0;
     }
     while (rest.at) {
@@ -75,8 +76,7 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
         }
     }
     if (!list->count)
-        return err_fail(err, ERR_NOT_FOUND, "skuType", "the cluster has no %.100s",
-                        member->sku_type);
+        return err_fail(err, ERR_NOT_FOUND, "skuType", REASON_NO_LEAF_TYPE, 100, member->sku_type);
     list->own_count = list->count;
     return 0;
 }

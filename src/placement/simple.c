@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "model/reason.h"
 #include "placement/simple_parts.h"
 
 static struct simple *simple_of(struct placer *placer)
@@ -285,10 +286,11 @@ static void holders_write(const struct simple *simple, struct buf *out)
         const struct simple_group *group = &simple->groups.items[i];
         if (!group->name || group->is_waiting)
             continue;
-        buf_format(out, "%s%s", named++ ? ", " : "; held by ", group->name);
+        buf_string(out, named++ ? REASON_NEXT : REASON_HELD_BY);
+        buf_format(out, REASON_HOLDER, group->name);
     }
     if (holders > named)
-        buf_format(out, " and %zu more", holders - named);
+        buf_format(out, REASON_MORE, holders - named);
 }
 
 /* "2 x (1 GPU, 4 CPU, 512 MiB) of V100 + 1 x (0 GPU, …)" */
@@ -297,15 +299,16 @@ static void demand_write(const struct placement_request *request, struct buf *ou
     const char *within = request->within_one_cell;
     for (size_t i = 0; i < request->member_count; i++) {
         const struct placement_member *member = &request->members[i];
-        buf_format(out, "%s%u x (%u GPU, %u CPU, %llu MiB)", i ? " + " : "", member->count,
-                   member->gpu, member->cpu, (unsigned long long)member->memory_mib);
+        buf_string(out, i ? REASON_PLUS : "");
+        buf_format(out, REASON_TASKS, member->count, member->gpu, member->cpu,
+                   (unsigned long long)member->memory_mib);
         if (*member->sku_type)
-            buf_format(out, " of %s", member->sku_type);
+            buf_format(out, REASON_TASKS_OF, member->sku_type);
         if (*member->within_one_cell)
-            buf_string(out, " on one node");
+            buf_string(out, REASON_TASKS_ON_ONE);
     }
     if (within && *within)
-        buf_string(out, ", all on one node");
+        buf_string(out, REASON_TASKS_ALL_ONE);
 }
 
 static bool kind_suits(const struct simple_kind *kind, const struct placement_request *request)
@@ -379,25 +382,21 @@ static uint64_t reason_write(const struct simple *simple, const struct placement
 {
     uint64_t topic;
     struct free_room room = room_of(simple, request, arena);
-    buf_string(out, "it needs ");
+    buf_string(out, REASON_NEEDS);
     demand_write(request, out);
     if (room.suitable) {
-        buf_format(out,
-                   ": free on %zu healthy node%s are %llu of %llu GPU (at most %u on one), %llu of "
-                   "%llu CPU, %llu of %llu MiB",
-                   room.healthy, room.healthy == 1 ? "" : "s", (unsigned long long)room.gpu,
-                   (unsigned long long)room.all_gpu, room.largest, (unsigned long long)room.cpu,
-                   (unsigned long long)room.all_cpu, (unsigned long long)room.mib,
-                   (unsigned long long)room.all_mib);
+        buf_format(out, REASON_ROOM_NODES, room.healthy, room.healthy == 1 ? "" : "s",
+                   (unsigned long long)room.gpu, (unsigned long long)room.all_gpu, room.largest,
+                   (unsigned long long)room.cpu, (unsigned long long)room.all_cpu,
+                   (unsigned long long)room.mib, (unsigned long long)room.all_mib);
         topic = text_words_hash(buf_as_text(out), 0);
         holders_write(simple, out);
     } else {
-        buf_string(out, ": no node has that type");
+        buf_string(out, REASON_NO_TYPE);
         topic = text_words_hash(buf_as_text(out), 0);
     }
     if (is_never)
-        buf_format(out, "; %sit can never start",
-                   room.suitable ? "this is more than there is, " : "");
+        buf_string(out, room.suitable ? REASON_NEVER_ROOM : REASON_NEVER);
     return topic;
 }
 
@@ -596,8 +595,8 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     struct simple *simple = simple_of(placer);
     *result = (struct placement_result){0};
     if (*request->pinned_cell_id)
-        return err_fail(err, ERR_NOT_FOUND, "pinnedCellId", "there is no pinned cell %s: policy %s",
-                        request->pinned_cell_id, placer->ops->name);
+        return err_fail(err, ERR_NOT_FOUND, "pinnedCellId", REASON_NO_PIN, request->pinned_cell_id,
+                        placer->ops->name);
     for (size_t i = 0; i < request->member_count; i++)
         if (request->members[i].gpu > PLACEMENT_GPUS_MAX)
             return err_fail(err, ERR_INVALID, "gpu", "must be at most %d, got %u",

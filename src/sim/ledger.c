@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/core.h"
 #include "core/output.h"
 #include "core/plan.h"
+#include "model/reason.h"
 
 enum { PORTS_MAX = 4, PORT_WORDS = 65536 / 64 };
 
@@ -223,6 +225,14 @@ static int task_enter(struct ledger *ledger, const struct task_record *record, s
     return 0;
 }
 
+/* Clients say in other languages why a job waits. */
+static bool reason_has_codes(const char *reason)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    return !*reason || reason_read(text_of(reason), &arena);
+}
+
 static int job_enter(struct ledger *ledger, const struct job_record *record, struct err *err)
 {
     const struct plan *plan = plan_find(ledger, record->id.v);
@@ -232,6 +242,9 @@ static int job_enter(struct ledger *ledger, const struct job_record *record, str
     if (plan->retry_max >= 0 && record->retries_user > (uint32_t)plan->retry_max)
         return err_fail(err, ERR_INTERNAL, "job", "%u was retried %u times of %d", record->id.v,
                         record->retries_user, plan->retry_max);
+    if (!reason_has_codes(record->reason))
+        return err_fail(err, ERR_INTERNAL, "job", "%u waits for a reason without codes: %s",
+                        record->id.v, record->reason);
     return 0;
 }
 

@@ -31,9 +31,14 @@ static void what_waits_says_why(void **state)
         assert_int_equal(world_get(world, jobs[i], alice), 200);
         assert_body(world, "\"waitingReason\":\"virtual cluster default is closed by admin since ");
         assert_body(world, "UTC: a course\"");
+        if (i < 2)
+            assert_body(world, "\"waitingReasonParts\":[{\"code\":\"closedWhy\",\"values\":{"
+                               "\"cluster\":\"default\",\"user\":\"admin\",\"since\":");
+        else
+            assert_no_body(world, "waitingReasonParts"); /* early PAI had none */
     }
     assert_int_equal(world_get(world, "/api/v2/jobs/alice~full", alice), 200);
-    assert_body(world, "\"waitingReason\":null");
+    assert_body(world, "\"waitingReason\":null,\"waitingReasonParts\":null");
     assert_int_equal(world_send(world, HTTP_PUT, STATUS, admin, OPEN), 201);
     assert_body(world, "virtual cluster default is running");
     for (int i = 0; i < 3; i++) {

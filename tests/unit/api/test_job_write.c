@@ -211,13 +211,15 @@ static void test_dry_run(void **state)
     struct world *world = *state;
     const char *alice = world_login(world, "alice"), *path = "/api/v2/jobs?dryRun=true";
     assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("2")), 200);
-    assert_string_equal(buf_cstr(&world->body),
-                        "{\"placed\":true,\"reason\":null,\"tasks\":[{\"taskRoleName\":\"w\","
-                        "\"taskIndex\":0,\"containerNodeName\":\"n1\",\"gpus\":[0,1]}],"
-                        "\"preempts\":[]}");
+    assert_string_equal(
+        buf_cstr(&world->body),
+        "{\"placed\":true,\"reason\":null,\"reasonParts\":null,\"tasks\":[{\"taskRoleName\":\"w\","
+        "\"taskIndex\":0,\"containerNodeName\":\"n1\",\"gpus\":[0,1]}],"
+        "\"preempts\":[]}");
     assert_int_equal(world_get(world, "/api/v2/jobs/alice~dry", alice), 404);
     assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("5")), 200);
     assert_body(world, "\"placed\":false,\"reason\":\"");
+    assert_body(world, "\"reasonParts\":[{\"code\":\"needs\",\"values\":{}},{\"code\":\"tasks\",");
     assert_body(world, "\"tasks\":[]");
     assert_int_equal(world_send(world, HTTP_POST, path, alice, "name: x\n"), 400);
     assert_body(world, "InvalidProtocolError");

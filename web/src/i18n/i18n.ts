@@ -14,6 +14,7 @@ const KEY = 'skep.language'
 const watchers = new Set<() => void>()
 let language: Language = 'en'
 let catalogue: Catalogue | null = null
+let server: { reasons: Catalogue; exits: Catalogue } | null = null // what the server says in English
 
 export const languageGet = () => language
 
@@ -30,7 +31,9 @@ export function languageOf(names: readonly string[]): Language {
 }
 
 export async function languageSet(next: Language, remember = true) {
-  catalogue = next === 'zh-CN' ? (await import('./zh')).default : null
+  const words = next === 'zh-CN' ? await import('./zh') : null
+  catalogue = words?.default ?? null
+  server = words
   language = next
   document.documentElement.lang = next
   if (remember) localStorage.setItem(KEY, next)
@@ -57,6 +60,11 @@ export function fill(text: string, values: Values = {}): string {
     return value === undefined ? whole : typeof value === 'number' ? value.toLocaleString(language) : value
   })
 }
+
+/** What the part of a reason with this code says in the language of the reader; null: the server's text is all there is. */
+export const reasonWords = (code: string) => server?.reasons[code] ?? null
+/** A text of the exit table, likewise. */
+export const exitWords = (text: string) => server?.exits[text] ?? null
 
 export function t(text: string, values?: Values): string {
   return fill(catalogue?.[text] ?? text, values)

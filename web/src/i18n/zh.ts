@@ -766,4 +766,6 @@ const zh: Record<string, string> = {
   'Reject': '拒绝',
 }
 
+export { default as reasons } from './reasons-zh'
+export { default as exits } from './exits-zh'
 export default zh

@@ -35,7 +35,7 @@ function QueueRow({ name, place }: { name: string; place: number }) {
         <Duration from={status?.submissionTime} to={null} />
       </td>
       <td className="anywhere small">
-        <Reason text={status?.waitingReason} />
+        <Reason text={status?.waitingReason} parts={status?.waitingReasonParts} />
       </td>
     </tr>
   )

@@ -90,7 +90,7 @@ function Waiting({ job }: { job: JobSummary }) {
         </span>
       </div>
       <p className="small quiet anywhere home-reason">
-        <Reason text={data?.jobStatus?.waitingReason} />
+        <Reason text={data?.jobStatus?.waitingReason} parts={data?.jobStatus?.waitingReasonParts} />
       </p>
     </>
   )

@@ -257,7 +257,7 @@ function TrialNote({ trial }: { trial: Schema['Trial'] }) {
       )}
       {!trial.placed && (
         <p className="anywhere">
-          <Reason text={trial.reason} />
+          <Reason text={trial.reason} parts={trial.reasonParts} />
         </p>
       )}
       {!!trial.preempts?.length && (

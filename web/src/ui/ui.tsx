@@ -3,6 +3,7 @@
 import {
   Component,
   createContext,
+  Fragment,
   useCallback,
   useContext,
   useEffect,
@@ -18,8 +19,9 @@ import {
 } from 'react'
 import { createPortal } from 'react-dom'
 import { ApiError, type JobState } from '../api/client'
-import { languageGet, t } from '../i18n/i18n'
+import { exitWords, languageGet, reasonWords, t } from '../i18n/i18n'
 import { ago, clock, duration } from '../lib/format'
+import { reasonPieces, type ReasonPart } from '../lib/reasons'
 import { jobPath, Link, useSearch, useCurrentInSight } from '../router'
 
 // ---- buttons and fields ----
@@ -489,13 +491,13 @@ export function Duration({ from, to }: { from: number | null | undefined; to: nu
 
 const HOLDER = /([\w.-]+~[\w.-]+)(\/\d+)?/g
 
-/** Why a job waits; the jobs that it names are links, so that one sees who holds what. */
-export function Reason({ text }: { text: string | null | undefined }) {
+/** The jobs that a text names are links. */
+function linked(text: string): ReactNode[] {
   const parts: ReactNode[] = []
   let at = 0
-  for (const match of (text ?? '').matchAll(HOLDER)) {
+  for (const match of text.matchAll(HOLDER)) {
     const [user = '', name = ''] = match[1]!.split('~')
-    parts.push((text ?? '').slice(at, match.index))
+    parts.push(text.slice(at, match.index))
     parts.push(
       <Link key={match.index} href={jobPath(user, name)}>
         {match[1]}
@@ -503,8 +505,29 @@ export function Reason({ text }: { text: string | null | undefined }) {
     )
     at = match.index + match[0].length
   }
-  parts.push((text ?? '').slice(at))
-  return <Said>{parts}</Said>
+  parts.push(text.slice(at))
+  return parts
+}
+
+/** In words of another script, the names of programs and settings are marked as English, so that they are read aloud as such. */
+const spoken = (words: string): ReactNode[] =>
+  words.split(/([A-Za-z][\w.*=/-]*(?: [\w.*=/-]+)*)/).map((part, index) => (index % 2 ? <Said key={index}>{part}</Said> : part))
+
+/** Why a job waits, in the reader's language where its parts have words in it; the jobs that it names are links, so that one sees who holds what. */
+export function Reason({ text, parts }: { text: string | null | undefined; parts?: ReasonPart[] | null | undefined }) {
+  const pieces = reasonPieces(parts, reasonWords)
+  if (!pieces) return <Said>{linked(text ?? '')}</Said>
+  return (
+    <>
+      {pieces.map((piece, index) => ('words' in piece ? <Fragment key={index}>{spoken(piece.words)}</Fragment> : typeof piece.value === 'number' ? String(piece.value) : <span key={index} lang="">{linked(piece.value)}</span>))}
+    </>
+  )
+}
+
+/** A text of the exit table. */
+export function ExitText({ text }: { text: string }) {
+  const words = exitWords(text)
+  return words === null ? <Said>{text}</Said> : <>{spoken(words)}</>
 }
 
 // ---- small parts ----

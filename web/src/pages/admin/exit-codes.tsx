@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Schema } from '../../api/client'
 import { exitSpecsQuery } from '../../api/queries'
-import { t } from '../../i18n/i18n'
-import { Check, Empty, ErrorNote, Loading, Said, TableCard } from '../../ui/ui'
+import { exitWords, t } from '../../i18n/i18n'
+import { Check, Empty, ErrorNote, ExitText, Loading, Said, TableCard } from '../../ui/ui'
 
 function behaviour(name: string | undefined): string {
   switch (name) {
@@ -45,7 +45,7 @@ function Conditions({ all }: { all: Record<string, unknown>[] }) {
 }
 
 const isIn = (row: Schema['ExitRow'], wanted: string) =>
-  [String(row.code), row.phrase, row.type, row.reason, ...(row.conditions ?? []).map((one) => JSON.stringify(one))].some((part) => part?.toLowerCase().includes(wanted))
+  [String(row.code), row.phrase, row.type, row.reason, exitWords(row.reason ?? ''), ...(row.conditions ?? []).map((one) => JSON.stringify(one))].some((part) => part?.toLowerCase().includes(wanted))
 
 export default function ExitCodes() {
   const { data, error } = useQuery(exitSpecsQuery)
@@ -86,11 +86,11 @@ export default function ExitCodes() {
                 <Conditions all={row.conditions ?? []} />
               </td>
               <td className="anywhere">
-                <Said>{row.reason}</Said>
+                <ExitText text={row.reason ?? ''} />
                 <ul className="small quiet">
                   {(row.solution ?? []).map((line) => (
-                    <li key={line} lang="en">
-                      {line}
+                    <li key={line}>
+                      <ExitText text={line} />
                     </li>
                   ))}
                 </ul>

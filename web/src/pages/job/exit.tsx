@@ -5,7 +5,7 @@ import { taskQuery } from '../../api/queries'
 import { t } from '../../i18n/i18n'
 import { plainOf } from '../../lib/ansi'
 import { useAwaited } from '../../ui/in-order'
-import { LinkButton, Said } from '../../ui/ui'
+import { ExitText, LinkButton, Said } from '../../ui/ui'
 
 /** Behind the exit: whose doing it was, in the words of the exit table. */
 export function ExitType({ type }: { type: string | null | undefined }) {
@@ -21,12 +21,16 @@ export function Advice({ spec }: { spec: ExitSpec | null | undefined }) {
   if (!spec) return null
   return (
     <>
-      {spec.reason && <p lang="en">{spec.reason}</p>}
+      {spec.reason && (
+        <p>
+          <ExitText text={spec.reason} />
+        </p>
+      )}
       {!!spec.solution?.length && (
         <ul className="bullets">
           {spec.solution.map((line) => (
-            <li key={line} lang="en">
-              {line}
+            <li key={line}>
+              <ExitText text={line} />
             </li>
           ))}
         </ul>

@@ -8,7 +8,7 @@ import { TaskStates } from '../../lib/task-states'
 import { useSearch } from '../../router'
 import '../../style/log.css'
 import { Log } from '../../ui/log'
-import { Button, Empty, ErrorNote, Loading, SelectField, StateBadge, stateName } from '../../ui/ui'
+import { Button, Empty, ErrorNote, Loading, Reason, SelectField, StateBadge, stateName } from '../../ui/ui'
 import { LogSearch } from './log-search'
 
 const BESIDE_MAX = 3 // a browser has six connections to a server, and each log that is followed takes one
@@ -112,7 +112,7 @@ export function Logs({ name, detail }: { name: string; detail: JobDetail }) {
         ) : (
           <div className="card">
             <Empty title={t('There is no log yet')}>
-              <p>{detail.jobStatus?.waitingReason ?? t('The log begins when the task has been started.')}</p>
+              <p>{detail.jobStatus?.waitingReason ? <Reason text={detail.jobStatus.waitingReason} parts={detail.jobStatus.waitingReasonParts} /> : t('The log begins when the task has been started.')}</p>
             </Empty>
           </div>
         )}

@@ -137,7 +137,7 @@ export function Overview({ name, detail, onDetails, onSsh }: { name: string; det
         <section className="note" data-kind="wait" aria-label={t('Why it waits')}>
           <strong>{t('Why it waits')}</strong>
           <p className="anywhere">
-            <Reason text={status.waitingReason} />
+            <Reason text={status.waitingReason} parts={status.waitingReasonParts} />
           </p>
         </section>
       )}

@@ -5,7 +5,7 @@ import { memo, useEffect, useMemo, useReducer, useRef, useState } from 'react'
 import { enc, get, type JobDetail, type Task } from '../../api/client'
 import { pagesAll } from '../../api/pages'
 import { pollMs, TASK_FIELDS, taskPageQuery, tasksQuery } from '../../api/queries'
-import { t } from '../../i18n/i18n'
+import { exitWords, t } from '../../i18n/i18n'
 import { csvOf, fileSave } from '../../lib/csv'
 import { orderNext } from '../../lib/filter'
 import { isLive } from '../../lib/job-state'
@@ -14,7 +14,7 @@ import { isListed, taskFilterOf, taskFilterQuery, taskFilterWords, type TaskFilt
 import { runsOf, stateOfLetter, stretchesOf, TaskStates, type TaskPlace } from '../../lib/task-states'
 import { Link, useSearch } from '../../router'
 import { Filtered } from '../../ui/choices'
-import { Ago, Button, Duration, ErrorNote, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
+import { Ago, Button, Duration, ErrorNote, Said, StateBadge, STATES, stateName, useToast } from '../../ui/ui'
 import { GO_TO_FROM, GoTo } from '../../ui/go-to'
 import { useSettled } from '../../ui/settled'
 import { TaskFilters } from './task-filters'
@@ -263,8 +263,8 @@ function RowCells({ name, state, row, href, onDetails, onSsh }: { name: string; 
       <div role="cell" lang="en" title={row?.containerExitSpec?.type ?? undefined}>
         {row?.containerExitSpec?.type ?? '–'}
       </div>
-      <div role="cell" lang="en" title={row?.containerExitSpec?.reason ?? undefined}>
-        {exit === null || exit === undefined ? '–' : `${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}
+      <div role="cell" title={exitWords(row?.containerExitSpec?.reason ?? '') ?? row?.containerExitSpec?.reason ?? undefined}>
+        {exit === null || exit === undefined ? '–' : <Said>{`${row?.containerOriginalExitCode ?? exit} ${row?.containerExitSpec?.phrase ?? ''}`}</Said>}
       </div>
       <div role="cell">
         <Button small aria-label={t('Details of {task}', { task: name })} onClick={onDetails}>
