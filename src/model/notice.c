@@ -5,23 +5,31 @@
 
 static const struct {
     const char *name, *state, *says;
-} kinds[NOTICE_KINDS] = {
+} kinds[NOTICE_KINDS_ALL] = {
     [NOTICE_RUNNING] = {"running", "RUNNING", "is running"},
     [NOTICE_SUCCEEDED] = {"succeeded", "SUCCEEDED", "succeeded"},
     [NOTICE_STOPPED] = {"stopped", "STOPPED", "was stopped"},
     [NOTICE_FAILED] = {"failed", "FAILED", "failed"},
     [NOTICE_RETRIED] = {"retried", "RETRIED", "is tried again"},
+    [NOTICE_ACCEPTED] = {"accepted", "ACCEPTED", "was accepted"},
+    [NOTICE_REFUSED] = {"refused", "REFUSED", "was refused"},
 };
+
+bool notice_is_of_request(enum notice_kind kind)
+{
+    assert((unsigned)kind < NOTICE_KINDS_ALL);
+    return kind == NOTICE_ACCEPTED || kind == NOTICE_REFUSED;
+}
 
 const char *notice_kind_name(enum notice_kind kind)
 {
-    assert((unsigned)kind < NOTICE_KINDS);
+    assert((unsigned)kind < NOTICE_KINDS_ALL);
     return kinds[kind].name;
 }
 
 const char *notice_state_name(enum notice_kind kind)
 {
-    assert((unsigned)kind < NOTICE_KINDS);
+    assert((unsigned)kind < NOTICE_KINDS_ALL);
     return kinds[kind].state;
 }
 
@@ -74,6 +82,13 @@ unsigned notice_changes(const struct notice_row *before, const struct notice_row
 
 void notice_title(const struct notice *notice, struct buf *out)
 {
-    assert((unsigned)notice->kind < NOTICE_KINDS);
-    buf_format(out, "%s~%s %s", notice->user, notice->job_name, kinds[notice->kind].says);
+    assert((unsigned)notice->kind < NOTICE_KINDS_ALL);
+    const char *says = kinds[notice->kind].says;
+    if (!notice_is_of_request(notice->kind))
+        buf_format(out, "%s~%s %s", notice->user, notice->job_name, says);
+    else if (notice->virtual_cluster[0])
+        buf_format(out, "your request for the virtual cluster %s %s", notice->virtual_cluster,
+                   says);
+    else
+        buf_format(out, "your request for an account %s", says);
 }

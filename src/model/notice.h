@@ -1,7 +1,7 @@
-/* notice.h — a change of a job that somebody is told of, and which changes there are.
+/* notice.h — what somebody is told of: a change of a job, or the decision on a request.
  *
- * Pure. The table of docs/rfc/0021-notifications.md. A notice's identity is its job, the job's
- * attempt and its kind: each happens once.
+ * Pure. The table of docs/rfc/0021-notifications.md. The identity of a change is its job, the job's
+ * attempt and its kind, that of a decision its request: each happens once.
  */
 #ifndef MODEL_NOTICE_H
 #define MODEL_NOTICE_H
@@ -19,14 +19,22 @@ enum notice_kind {
     NOTICE_STOPPED = 2,
     NOTICE_FAILED = 3,
     NOTICE_RETRIED = 4,
+    /* of a request (model/request.h): no job file and no webhook asks for them */
+    NOTICE_ACCEPTED = 5,
+    NOTICE_REFUSED = 6,
 };
-enum { NOTICE_KINDS = NOTICE_RETRIED + 1 };
+enum { NOTICE_KINDS = NOTICE_RETRIED + 1, NOTICE_KINDS_ALL = NOTICE_REFUSED + 1 };
 #define NOTICE_BIT(kind) (1u << (kind))
 
+/* The target of mails, as stored. */
+#define NOTICE_MAIL "mail"
+
+bool notice_is_of_request(enum notice_kind kind);
 /* "running", …: as the job file and the configuration name them. */
 const char *notice_kind_name(enum notice_kind kind);
 /* "RUNNING", … "RETRIED": as OpenPAI's alerts name the state. */
 const char *notice_state_name(enum notice_kind kind);
+/* Of a job's change. */
 bool notice_kind_find(struct text name, enum notice_kind *kind);
 
 /* What counts of a job's row. */
@@ -49,9 +57,12 @@ struct notice {
     /* how the job ended, or (RETRIED) the attempt before; of RUNNING 0 and "" */
     int32_t code;
     const char *phrase, *why;
+    /* Of a request: `job`, `attempt` and `code` are 0, `job_name` is its id, `virtual_cluster` ""
+     * when it is for an account, `phrase` the group that grants it or "", `why` the answer. */
 };
 
-/* "alice~train failed": in a line of a list, or as the subject of a mail. */
+/* "alice~train failed", "your request for the virtual cluster vc1 was refused": in a line of a
+ * list, or as the subject of a mail. */
 struct buf;
 void notice_title(const struct notice *notice, struct buf *out);
 

@@ -12,6 +12,10 @@
 
 static void identity_write(struct buf *out, const struct notice *notice)
 {
+    if (notice_is_of_request(notice->kind)) {
+        buf_format(out, "request.%s", notice->job_name);
+        return;
+    }
     buf_format(out, "%" PRIu32 ".%" PRIu32 ".%s.%" PRId64, notice->job.v, notice->attempt,
                notice_kind_name(notice->kind), notice->at_ms);
 }
@@ -75,25 +79,67 @@ static void notice_write(const struct notify_letter *letter, const struct notice
     }
 }
 
+static void decision_write(const struct notify_letter *letter, const struct notice *notice,
+                           struct buf *body)
+{
+    char at[UTC_SIZE];
+    if (notice->virtual_cluster[0])
+        buf_format(body, "Request:          for the virtual cluster %s\n", notice->virtual_cluster);
+    else
+        buf_format(body, "Request:          for the account %s\n", notice->user);
+    buf_format(body, "Decision:         %s\n", notice_kind_name(notice->kind));
+    buf_format(body, "When:             %s\n", utc_text(notice->at_ms, at));
+    if (notice->phrase[0])
+        buf_format(body, "Group:            %s, of which you are a member now\n", notice->phrase);
+    if (notice->why[0])
+        buf_format(body, "Answer:           %s\n", notice->why);
+    if (letter->portal_url)
+        buf_format(body, "Page:             %s/profile\n", letter->portal_url);
+}
+
+/* Why it has come, and how to have none any more. */
+static void cause_write(const struct notify_letter *letter, struct buf *body)
+{
+    bool has_job = false, has_request = false;
+    for (size_t i = 0; i < letter->count; i++) {
+        const bool is_request = notice_is_of_request(letter->notices[i]->kind);
+        has_request = has_request || is_request;
+        has_job = has_job || !is_request;
+    }
+    if (has_job)
+        buf_string(body, "You get this mail because the job's file asks for it "
+                         "(extras.jobStatusChangeNotification).\n");
+    if (has_request)
+        buf_string(body,
+                   "You are told of decisions on your requests. The profile in the portal turns "
+                   "that off (requestDecisionNotification).\n");
+}
+
 void notify_letter_write(const struct notify_letter *letter, struct buf *out)
 {
     cleanup_buf struct buf subject = BUF_INIT, body = BUF_INIT;
+    bool is_of_jobs = true;
     assert(letter->count > 0);
+    for (size_t i = 0; i < letter->count; i++)
+        is_of_jobs = is_of_jobs && !notice_is_of_request(letter->notices[i]->kind);
     buf_string(&subject, "[Skep] ");
     if (letter->count == 1)
         notice_title(letter->notices[0], &subject);
     else
-        buf_format(&subject, "%zu changes of your jobs", letter->count);
+        buf_format(&subject, "%zu changes of your jobs%s", letter->count,
+                   is_of_jobs ? "" : " and requests");
     for (size_t i = 0; i < letter->count; i++) {
         if (letter->count > 1) {
             notice_title(letter->notices[i], &body);
             buf_string(&body, "\n\n");
         }
-        notice_write(letter, letter->notices[i], &body);
+        if (notice_is_of_request(letter->notices[i]->kind))
+            decision_write(letter, letter->notices[i], &body);
+        else
+            notice_write(letter, letter->notices[i], &body);
         buf_char(&body, '\n');
     }
-    buf_string(&body, "You get this mail because the job's file asks for it "
-                      "(extras.jobStatusChangeNotification).\n");
+    cause_write(letter, &body);
     head_write(letter, buf_as_text(&subject), out);
     notify_mail_body_write(buf_as_text(&body), out);
 }

@@ -1,4 +1,5 @@
-/* message.h — what is sent about changes of jobs: a mail, and the body of a webhook.
+/* message.h — what is sent about changes of jobs: a mail, and the body of a webhook; and a mail
+ * about decisions on requests.
  *
  * Pure. Formats: docs/rfc/0021-notifications.md; RFC 5322, 2045 and 2047 of a mail; version 4 of
  * Alertmanager's webhook.

@@ -45,6 +45,8 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
         struct server_mail *mail = core->batch[i];
         if (!mail->has_change)
             continue;
+        if (mail->change.kind == CHANGE_REQUEST_ACT)
+            mail->change.request.is_told = server->config->notify.has_smtp;
         changes[*count] = mail->change;
         changes[*count].audit = mail->audit;
         changes[(*count)++].err = &mail->change_err;
@@ -60,6 +62,18 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
             changes[(*count)++] = (struct store_change){.kind = CHANGE_AUDIT, .audit = mail->audit};
     }
     return changes;
+}
+
+/* Somebody is told of a request. */
+static bool has_decision(const struct core_thread *core)
+{
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const struct server_mail *mail = core->batch[i];
+        if (mail->has_change && mail->change.kind == CHANGE_REQUEST_ACT &&
+            mail->change.request.is_told && mail->change.code == 0)
+            return true;
+    }
+    return false;
 }
 
 int batch_commit(struct server *server, struct err *err)
@@ -86,7 +100,7 @@ int batch_commit(struct server *server, struct err *err)
     for (size_t i = 0, c = 0; i < core->batch_count; i++)
         if (core->batch[i]->has_change)
             core->batch[i]->change.code = batch.changes[c++].code;
-    if (notices_committed(server->notices))
+    if (notices_committed(server->notices) || has_decision(core))
         notify_watch_wake(server->notify_watch);
     atomic_fetch_add(&server->metrics.batches, 1);
     atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);

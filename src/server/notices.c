@@ -257,6 +257,9 @@ static int notice_make(struct notice_book *book, enum notice_kind kind,
         notice->phrase = arena_copy(&book->texts, text_of(record->completion.phrase));
         notice->why = record->trigger ? record->trigger : "";
         return 0;
+    case NOTICE_ACCEPTED: /* store/requests.c makes these */
+    case NOTICE_REFUSED:
+        break;
     }
     assert(false && "a kind of notice");
     return err_fail(err, ERR_INTERNAL, "", "no kind of message has the number %d", (int)kind);

@@ -17,8 +17,7 @@ struct notify_config;
 struct spec;
 struct store_reader;
 
-/* The target of mails, as stored; of a webhook it is "webhook:NAME". */
-#define NOTICE_MAIL "mail"
+/* The target of a webhook is "webhook:NAME", as stored. */
 #define NOTICE_HOOK "webhook:"
 
 /* NOTICE_BIT of what the job's file asks for. */

@@ -4,6 +4,7 @@
 #include "base/mail_address.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "doc/doc.h"
 #include "doc/problem.h"
 #include "model/notice.h"
 #include "notify/message.h"
@@ -186,16 +187,27 @@ static void pile_remove(struct notify_watch *watch, const struct pile *pile, boo
     atomic_fetch_add(is_sent ? &watch->sent : &watch->dropped, pile->count);
 }
 
+/* "alice~train", "the request 8f2c…": what the first of them is about, for the log. */
+static const char *pile_subject(const struct pile *pile, struct arena *arena)
+{
+    assert(pile->count > 0);
+    const struct notice *first = pile->notices[0];
+    if (notice_is_of_request(first->kind))
+        return arena_format(arena, "the request %s", first->job_name);
+    return arena_format(arena, "%s~%s", first->user, first->job_name);
+}
+
 /* What has come of a pile that was sent to `target`; `to` is what may be at fault instead
  * (notify_sender_settle). True: the target may be asked for more. */
 static bool pile_settle(struct notify_watch *watch, const struct pile *pile, const char *target,
                         const char *to, enum notify_result result, const char *why)
 {
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
     const bool goes_on = notify_sender_settle(&watch->sender, target, to, result, why);
     if (result == NOTIFY_REFUSED)
-        log_warning("notify", "%s: a message about %s~%s%s is refused: %s", target,
-                    pile->notices[0]->user, pile->notices[0]->job_name,
-                    pile->count > 1 ? " and others" : "", why);
+        log_warning("notify", "%s: a message about %s%s is refused: %s", target,
+                    pile_subject(pile, &arena), pile->count > 1 ? " and others" : "", why);
     if (result == NOTIFY_TAKEN || result == NOTIFY_REFUSED)
         pile_remove(watch, pile, result == NOTIFY_TAKEN);
     return goes_on;
@@ -203,9 +215,24 @@ static bool pile_settle(struct notify_watch *watch, const struct pile *pile, con
 
 /* --- mail --- */
 
+struct addressee {
+    const char *address;
+    bool hears_decisions; /* on their requests */
+};
+
+/* Unless the user's extension says otherwise. */
+static bool hears_decisions(const struct store_user *row, struct arena *arena)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, arena);
+    const struct doc *doc = doc_parse(text_of(row->extension_json), DOC_JSON, arena, &problems);
+    const struct doc *said = doc_get(doc, "requestDecisionNotification");
+    return !said || said->kind != DOC_BOOL || said->as.boolean;
+}
+
 /* 1: there is an address; 0: there is none, nor may there be a user; < 0: that is not known. */
-static int address_find(struct notify_watch *watch, const char *user, struct arena *arena,
-                        const char **address, struct err *err)
+static int addressee_find(struct notify_watch *watch, const char *user, struct arena *arena,
+                          struct addressee *found, struct err *err)
 {
     struct store_user row;
     int code = store_user(watch->reader, text_of(user), arena, &row, err);
@@ -213,7 +240,8 @@ static int address_find(struct notify_watch *watch, const char *user, struct are
         return 0;
     if (code < 0)
         return code;
-    *address = row.email;
+    found->address = row.email;
+    found->hears_decisions = hears_decisions(&row, arena);
     return !row.is_inactive && mail_address_is_good(text_of(row.email));
 }
 
@@ -234,6 +262,16 @@ static void mail_pile(const struct notify_watch *watch, const struct store_notic
     }
 }
 
+/* Takes decisions on requests out of it, of which the user does not want to hear. */
+static void decisions_drop(struct notify_watch *watch, struct pile *pile)
+{
+    struct pile kept = {.count = 0}, dropped = {.count = 0};
+    for (size_t i = 0; i < pile->count; i++)
+        pile_add(notice_is_of_request(pile->notices[i]->kind) ? &dropped : &kept, pile->rows[i]);
+    pile_remove(watch, &dropped, false);
+    *pile = kept;
+}
+
 /* One mail to a user at most, with what waits for them. False: the mail server is away. */
 static bool user_mail(struct notify_watch *watch, const struct store_notices *all, const char *user,
                       struct arena *arena)
@@ -241,9 +279,9 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
     const struct notify_config *config = &watch->settings->config;
     struct pile pile;
     struct err err;
-    const char *address = NULL;
+    struct addressee found = {.address = NULL};
     mail_pile(watch, all, user, &pile);
-    int code = pile.count > 0 ? address_find(watch, user, arena, &address, &err) : 0;
+    int code = pile.count > 0 ? addressee_find(watch, user, arena, &found, &err) : 0;
     if (code < 0) {
         log_error("notify", "the mail address of %s is not known now: %s", user, err.text);
         notify_sender_due(&watch->sender, clock_monotonic_ms() + NOTIFY_PAUSE_FIRST_MS);
@@ -252,25 +290,29 @@ static bool user_mail(struct notify_watch *watch, const struct store_notices *al
     if (code == 0) {
         if (pile.count > 0)
             log_info("notify",
-                     "%s has no mail address that can be used: nothing is sent about %s~%s%s", user,
-                     user, pile.notices[0]->job_name, pile.count > 1 ? " and others" : "");
+                     "%s has no mail address that can be used: nothing is sent about %s%s", user,
+                     pile_subject(&pile, arena), pile.count > 1 ? " and others" : "");
         pile_remove(watch, &pile, false);
         return true;
     }
+    if (!found.hears_decisions)
+        decisions_drop(watch, &pile);
+    if (pile.count == 0)
+        return true;
     const char *to = mail_name(user, arena);
     if (notify_sender_is_paused(&watch->sender, to) || notify_sender_is_enough(&watch->sender, to))
         return true;
     cleanup_buf struct buf message = BUF_INIT;
     char why[NOTIFY_WHY_SIZE] = "";
     const struct notify_letter letter = {.from = config->smtp.from,
-                                         .to = address,
+                                         .to = found.address,
                                          .notices = pile.notices,
                                          .count = pile.count,
                                          .portal_url = config->portal_url,
                                          .now_ms = clock_unix_ms()};
     notify_letter_write(&letter, &message);
     const enum notify_result result =
-        notify_sender_mail(&watch->sender, to, address, buf_as_text(&message), why);
+        notify_sender_mail(&watch->sender, to, found.address, buf_as_text(&message), why);
     if (pile.count == NOTIFY_TOGETHER_MAX) /* the next round may have more for them */
         notify_sender_due(&watch->sender, clock_monotonic_ms() + NOTIFY_ROUND_MS);
     return pile_settle(watch, &pile, NOTICE_MAIL, to, result, why);

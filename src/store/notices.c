@@ -17,7 +17,8 @@ int notice_add(struct store *store, const struct store_change *change, struct er
 {
     const struct notice *notice = &change->notice.row;
     struct sql sql = sql_of(&store->session, insert);
-    assert(change->kind == CHANGE_NOTICE_ADD && notice->job.v != 0);
+    assert(change->kind == CHANGE_NOTICE_ADD &&
+           (notice->job.v != 0 || notice_is_of_request(notice->kind)));
     sql_put_string(&sql, change->notice.target);
     sql_put_int(&sql, notice->job.v);
     sql_put_int(&sql, notice->attempt);
@@ -52,7 +53,8 @@ static void row_get(struct sql *sql, struct store_notice *row, struct arena *are
     row->notice.job.v = (uint32_t)sql_int(sql);
     row->notice.attempt = (uint32_t)sql_int(sql);
     const int64_t kind = sql_int(sql);
-    row->notice.kind = (enum notice_kind)(kind >= 0 && kind < NOTICE_KINDS ? kind : NOTICE_FAILED);
+    row->notice.kind =
+        (enum notice_kind)(kind >= 0 && kind < NOTICE_KINDS_ALL ? kind : NOTICE_FAILED);
     row->notice.at_ms = sql_int(sql);
     row->notice.user = sql_string(sql, arena);
     row->notice.job_name = sql_string(sql, arena);

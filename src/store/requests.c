@@ -313,6 +313,30 @@ static int row_decide(struct store *store, const struct store_request *given,
     return sql_run_one(&sql, err);
 }
 
+/* In the transaction of the decision. Who has asked for an account that is refused is no user, and
+ * the address is a stranger's word: nothing is sent there. */
+static int decision_tell(struct store *store, const struct store_change *change,
+                         const struct store_request *row, enum request_state state, struct err *err)
+{
+    const struct store_request *given = &change->request.row;
+    const bool is_accepted = state == REQUEST_ACCEPTED;
+    assert(state != REQUEST_OPEN);
+    if (!change->request.is_told || state == REQUEST_WITHDRAWN ||
+        (row->kind == REQUEST_ACCOUNT && !is_accepted))
+        return 0;
+    const struct store_change told = {
+        .kind = CHANGE_NOTICE_ADD,
+        .notice = {NOTICE_MAIL,
+                   {.kind = is_accepted ? NOTICE_ACCEPTED : NOTICE_REFUSED,
+                    .at_ms = given->decided_ms,
+                    .user = row->user,
+                    .job_name = row->id,
+                    .virtual_cluster = row->kind == REQUEST_CLUSTER ? row->virtual_cluster : "",
+                    .phrase = given->group ? given->group : "",
+                    .why = given->answer ? given->answer : ""}}};
+    return notice_add(store, &told, err);
+}
+
 static int row_act(struct store *store, struct store_change *change, struct arena *arena,
                    struct err *err)
 {
@@ -335,7 +359,8 @@ static int row_act(struct store *store, struct store_change *change, struct aren
                                            : cluster_grant(store, change, &row, err);
     if (code < 0 || change->code < 0)
         return code;
-    return row_decide(store, &change->request.row, next, err);
+    code = row_decide(store, &change->request.row, next, err);
+    return code < 0 ? code : decision_tell(store, change, &row, next, err);
 }
 
 int request_act(struct store *store, struct store_change *change, struct err *err)

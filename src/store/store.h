@@ -355,6 +355,7 @@ struct store_change {
         struct {
             struct store_request row; /* ACT: id, decided_ms, decider, answer and group */
             enum request_act act;
+            bool is_told; /* ACT: a decision becomes a mail to who has asked */
         } request;
         struct {
             const char *target;

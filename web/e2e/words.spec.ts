@@ -64,7 +64,7 @@ test('in Chinese the portal says why a job waits, and what to do after a failure
   await page.evaluate(() => localStorage.setItem('skep.language', 'zh-CN'))
   await page.goto('/jobs/admin~resnet-51')
   const waits = page.getByRole('region', { name: '为什么等待' })
-  await expect(waits).toContainText('需要 1 ×（0 GPU、8 CPU、')
+  await expect(waits).toContainText('需要 1 × 8 个 ')
   await expect(waits).toContainText('；占用者：')
   await expect(waits.getByRole('link', { name: 'admin~resnet-50' })).toHaveAttribute('href', '/jobs/admin~resnet-50')
   await expect(waits).not.toContainText('it needs')
@@ -74,7 +74,7 @@ test('in Chinese the portal says why a job waits, and what to do after a failure
   await expect(failed).toContainText('请确认程序在镜像中且位于 PATH 内')
   await page.evaluate(() => localStorage.setItem('skep.language', 'en'))
   await page.goto('/jobs/admin~resnet-51')
-  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('it needs 1 x (0 GPU, 8 CPU, ')
+  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('it needs 1 x 8 ')
 })
 
 test('in Chinese no dialog and no menu has a word of English left', async ({ page }) => {

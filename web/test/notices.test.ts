@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { noticesExtension, noticesOfUser } from '../src/lib/notices'
+import { decisionsExtension, hearsDecisions, noticesExtension, noticesOfUser } from '../src/lib/notices'
 
 const kept = (extension: object) => ({ extension: extension as Record<string, never> }) // of which the API says nothing
 
@@ -11,5 +11,11 @@ describe('of what somebody wants to be told', () => {
   it('is nothing of those who have said nothing, or something else', () => {
     expect(noticesOfUser(undefined)).toEqual([])
     for (const extension of [{}, { jobStatusChangeNotification: null }, { jobStatusChangeNotification: 'failed' }, { jobStatusChangeNotification: { failed: 'yes' } }]) expect(noticesOfUser(kept(extension))).toEqual([])
+  })
+  it('is the decision on each request, unless the account says otherwise', () => {
+    expect(hearsDecisions(undefined)).toBe(true)
+    expect(hearsDecisions(kept({ requestDecisionNotification: 'no' }))).toBe(true)
+    expect(hearsDecisions(kept(decisionsExtension(true)))).toBe(true)
+    expect(hearsDecisions(kept(decisionsExtension(false)))).toBe(false)
   })
 })

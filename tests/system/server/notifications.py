@@ -32,6 +32,15 @@ ALERTS = {"mail": [OPERATOR], "afterSeconds": 0}
 CORDONED = re.compile(r"NodeCordoned\nSeverity: +warn\nnode_name: +fake0\nWhat: +no task is started on node fake0: cordoned by admin: a disk\nSince: .*\nPage:")
 PARDONED = re.compile(r"NodeCordoned\nSeverity: +warn\nnode_name: +fake0\n.*\nSince: .*\nEnded:")
 NO_END = "0001-01-01T00:00:00Z"
+CELLS = """\
+physicalCluster:
+  cellTypes:
+    NODE: {childCellType: FAKE, childCellNumber: 4, isNodeLevel: true}
+  physicalCells: [{cellType: NODE, cellAddress: fake0}, {cellType: NODE, cellAddress: fake1}]
+virtualClusters:
+  default: {virtualCells: [{cellType: NODE, cellNumber: 1}]}
+  red: {virtualCells: [{cellType: NODE, cellNumber: 1}]}
+"""
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
 
 
@@ -86,14 +95,18 @@ class Hook:
 
 
 class World:
-    def __init__(self, program, has_mail=True, alerts=None, **fake):
-        self.mail, self.hook, self.fake, self.alerts = mail_server.MailServer(), Hook(), fake, alerts
+    def __init__(self, program, has_mail=True, alerts=None, has_cells=False, **fake):
+        self.more, self.mail, self.hook, self.fake, self.alerts = {}, mail_server.MailServer(), Hook(), fake, alerts
         self.server = Skepd(program, {})
         self.smtp = self.mail.section()
         token = self.server.directory / "token"
         token.write_text("hook-token\n")
         token.chmod(0o600)
         self.hooks = [{"name": "ops", "url": self.hook.url, "tokenFile": str(token), "events": ["failed"], "alerts": bool(alerts)}]
+        if has_cells:  # with a virtual cluster for which users ask
+            cells = self.server.directory / "cells.yaml"
+            cells.write_text(CELLS)
+            self.more = {"scheduling": {"policy": "hived", "cellsFile": str(cells)}}
         self.configure()
         if has_mail:
             self.mail.start()
@@ -101,7 +114,7 @@ class World:
     def configure(self):
         fake = {"nodes": 1, "cpu": 64, "runMilliseconds": 100} | self.fake
         self.server.write_config({"engine": {"kind": "fake", "fake": fake},
-                                  "notifications": {"portalUrl": "https://skep.example.org", "smtp": self.smtp, "webhooks": self.hooks} | ({"alerts": self.alerts} if self.alerts else {})})
+                                  "notifications": {"portalUrl": "https://skep.example.org", "smtp": self.smtp, "webhooks": self.hooks} | ({"alerts": self.alerts} if self.alerts else {})} | self.more)
 
     def reload(self):
         self.configure()
@@ -186,6 +199,34 @@ def a_job_is_told_of(program):
         said = subprocess.run([program, "--config", world.server.config_path, "--notify-test", "root@example.org"], capture_output=True, text=True)
         assert said.returncode == 0, said
         world.mail.wait_mails(lambda mails: any(mail["Envelope-to"] == "root@example.org" for mail in mails))
+
+
+def who_has_asked_is_told_of_the_decision(program):
+    """At once, over a kill before the delivery, and not who has turned it off."""
+    with World(program, has_mail=False, has_cells=True, nodes=2, gpus=4) as world:
+        call, tokens = world.server.call, world.tokens
+
+        def ask(user):
+            return call("POST", "/api/v2/requests", json.dumps({"virtualCluster": "red", "reason": "a course"}), token=tokens[user])["id"]
+
+        def decide(request, **how):
+            call("PUT", f"/api/v2/requests/{request}/status", json.dumps(how))
+
+        call("PUT", "/api/v2/users/bob/extension", json.dumps({"extension": {"requestDecisionNotification": False}}))
+        decide(ask("bob"), status="refused", reason="not for bob")
+        decide(ask("alice"), status="refused", reason="it is full")
+        world.server.kill()  # the mail server is not there yet: rows wait
+        world.mail.start()
+        world.server.start()
+        decide(ask("alice"), status="accepted")
+        world.mail.wait_mails(lambda mails: "Decision:         accepted" in "".join(mail.get_content() for mail in mails))
+        mails = world.mail.mails()
+        said = "\n".join(mail.get_content() for mail in mails)
+        assert {mail["Envelope-to"] for mail in mails} == {"alice@example.org"}, mails
+        assert said.count("Request:          for the virtual cluster red") == 2 and "Answer:           it is full" in said, said
+        assert "https://skep.example.org/profile" in said and "not for bob" not in said, said
+        world.wait_metric("skep_notices_waiting", 0)
+        assert world.hook.alerts() == []  # it is nobody's but the user's
 
 
 def a_failure_says_why(program):
@@ -380,7 +421,7 @@ def a_webhook_that_was_away_is_told_what_stands(program):
 
 TESTS = [operators_are_told_of_an_alert_and_its_end, a_kill_repeats_no_alert_and_forgets_no_end, an_end_reaches_who_may_have_heard_of_the_beginning,
          a_webhook_that_was_away_is_told_what_stands,
-         a_job_is_told_of, a_failure_says_why, a_kill_before_the_delivery_loses_nothing, a_kill_during_the_delivery_doubles_and_says_so,
+         a_job_is_told_of, who_has_asked_is_told_of_the_decision, a_failure_says_why, a_kill_before_the_delivery_loses_nothing, a_kill_during_the_delivery_doubles_and_says_so,
          who_does_not_take_now_is_asked_again, who_never_takes_is_given_up, nothing_goes_to_a_stranger, what_waits_is_bounded]
 
 

@@ -68,6 +68,7 @@ static void kinds_have_names(void **state)
         assert_true(notice_state_name(kind)[0] != '\0');
     }
     assert_false(notice_kind_find(text_of("RUNNING"), &(enum notice_kind){0}));
+    assert_false(notice_kind_find(text_of("accepted"), &(enum notice_kind){0})); /* of no job */
 }
 
 static void a_title_names_the_job_and_what_became_of_it(void **state)
@@ -79,10 +80,24 @@ static void a_title_names_the_job_and_what_became_of_it(void **state)
     assert_string_equal(buf_cstr(&title), "alice~train failed");
 }
 
+static void a_title_names_the_request_and_the_decision(void **state)
+{
+    cleanup_buf struct buf title = BUF_INIT;
+    (void)state;
+    notice_title(&(struct notice){.kind = NOTICE_REFUSED, .virtual_cluster = "vc1"}, &title);
+    assert_string_equal(buf_cstr(&title), "your request for the virtual cluster vc1 was refused");
+    buf_clear(&title);
+    notice_title(&(struct notice){.kind = NOTICE_ACCEPTED, .virtual_cluster = ""}, &title);
+    assert_string_equal(buf_cstr(&title), "your request for an account was accepted");
+    assert_true(notice_is_of_request(NOTICE_ACCEPTED) && notice_is_of_request(NOTICE_REFUSED));
+    assert_false(notice_is_of_request(NOTICE_RETRIED));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_table_of_changes),
     cmocka_unit_test(a_first_row_has_none_before_it),
     cmocka_unit_test(kinds_have_names),
     cmocka_unit_test(a_title_names_the_job_and_what_became_of_it),
+    cmocka_unit_test(a_title_names_the_request_and_the_decision),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -87,6 +87,49 @@ static void several_changes_are_one_mail(void **state)
     assert_string_equal(out.at, again.at);
 }
 
+static void a_mail_says_what_was_decided(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    const struct notice granted = {.kind = NOTICE_ACCEPTED,
+                                   .at_ms = 1764000000000,
+                                   .user = "alice",
+                                   .job_name = "8f2c",
+                                   .virtual_cluster = "vc1",
+                                   .phrase = "lab",
+                                   .why = "until May"};
+    const struct notice *notices[] = {&granted, &failed};
+    (void)state;
+    letter(notices, 1, "https://skep.example.org", &out);
+    assert_non_null(strstr(
+        out.at, "Subject: [Skep] your request for the virtual cluster vc1 was accepted\r\n"));
+    assert_non_null(strstr(out.at, "Message-ID: <skep.request.8f2c@example.org>\r\n"));
+    assert_non_null(strstr(out.at, "Request:          for the virtual cluster vc1\r\n"
+                                   "Decision:         accepted\r\n"
+                                   "When:             2025-11-24 16:00:00 UTC\r\n"
+                                   "Group:            lab, of which you are a member now\r\n"
+                                   "Answer:           until May\r\n"
+                                   "Page:             https://skep.example.org/profile\r\n"));
+    assert_non_null(strstr(out.at, "requestDecisionNotification"));
+    assert_null(strstr(out.at, "extras."));
+    buf_clear(&out);
+    letter(notices, 2, NULL, &out);
+    assert_non_null(strstr(out.at, "Subject: [Skep] 2 changes of your jobs and requests\r\n"));
+    assert_non_null(strstr(out.at, "extras.jobStatusChang"));
+    const struct notice account = {.kind = NOTICE_ACCEPTED,
+                                   .at_ms = 1764000000000,
+                                   .user = "carol",
+                                   .job_name = "9a",
+                                   .virtual_cluster = "",
+                                   .phrase = "",
+                                   .why = ""};
+    buf_clear(&out);
+    notices[0] = &account;
+    letter(notices, 1, NULL, &out);
+    assert_non_null(strstr(out.at, "Request:          for the account carol\r\n"
+                                   "Decision:         accepted\r\n"
+                                   "When:             2025-11-24 16:00:00 UTC\r\n\r\n"));
+}
+
 /* What a user can write somewhere is never a header, an end of the mail, or an escape sequence. */
 static void nothing_of_a_job_is_a_header(void **state)
 {
@@ -187,6 +230,7 @@ static void a_webhook_gets_alertmanager_s_body(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_mail_says_what_became_of_the_job),
     cmocka_unit_test(several_changes_are_one_mail),
+    cmocka_unit_test(a_mail_says_what_was_decided),
     cmocka_unit_test(nothing_of_a_job_is_a_header),
     cmocka_unit_test(a_long_subject_is_folded_between_characters),
     cmocka_unit_test(a_trial_says_what_it_is),

@@ -214,6 +214,73 @@ static void an_acceptance_grants_it(void **state)
     assert_true(read_user(world, "alice").groups.items[0].is_admin);
 }
 
+static void decide_told(struct world *world, const char *id, enum request_act act,
+                        const char *group, int expected)
+{
+    change(world,
+           (struct store_change){
+               .kind = CHANGE_REQUEST_ACT,
+               .request = {.row = {.id = id,
+                                   .decided_ms = 2000,
+                                   .decider = "root",
+                                   .answer = act == REQUEST_WITHDRAW ? "" : "for a month",
+                                   .group = group},
+                           .act = act,
+                           .is_told = true},
+               .err = &world->err},
+           expected);
+}
+
+static struct store_notices told(struct world *world)
+{
+    struct store_notices rows;
+    assert_int_equal(store_notices(world->reader, 100, &world->arena, &rows, &world->err), 0);
+    return rows;
+}
+
+/* The mail's row is of the same transaction; who is no user gets none. */
+static void who_has_asked_is_told(void **state)
+{
+    struct world *world = *state;
+    user(world, "root", true);
+    user(world, "alice", false);
+    group(world, "lab", "vc1", false);
+    ask(world, "1", "alice", "vc1", 1000, 0);
+    ask(world, "2", "alice", "vc2", 1001, 0);
+    ask(world, "3", "alice", "vc3", 1002, 0);
+    ask(world, "4", "alice", "vc4", 1003, 0);
+    ask_account(world, "5", "carol", 1004, 0);
+    ask_account(world, "6", "dave", 1005, 0);
+    act(world, "4", REQUEST_ACCEPT, "", 1999, 0); /* no mail is sent here */
+    decide_told(world, "1", REQUEST_ACCEPT, "nowhere", ERR_CONFLICT);
+    decide_told(world, "3", REQUEST_WITHDRAW, "", 0);
+    decide_told(world, "6", REQUEST_REFUSE, "", 0);
+    assert_int_equal(told(world).count, 0);
+    decide_told(world, "1", REQUEST_ACCEPT, "lab", 0);
+    decide_told(world, "1", REQUEST_ACCEPT, "lab", ERR_CONFLICT); /* once */
+    decide_told(world, "2", REQUEST_REFUSE, "", 0);
+    decide_told(world, "5", REQUEST_ACCEPT, "", 0);
+    const struct store_notices rows = told(world);
+    assert_int_equal(rows.count, 3);
+    static const struct {
+        enum notice_kind kind;
+        const char *user, *id, *cluster, *group;
+    } wanted[] = {{NOTICE_ACCEPTED, "alice", "1", "vc1", "lab"},
+                  {NOTICE_REFUSED, "alice", "2", "vc2", ""},
+                  {NOTICE_ACCEPTED, "carol", "5", "", ""}};
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct notice *notice = &rows.items[i].notice;
+        assert_string_equal(rows.items[i].target, NOTICE_MAIL);
+        assert_int_equal(notice->kind, wanted[i].kind);
+        assert_int_equal(notice->at_ms, 2000);
+        assert_string_equal(notice->user, wanted[i].user);
+        assert_string_equal(notice->job_name, wanted[i].id);
+        assert_string_equal(notice->virtual_cluster, wanted[i].cluster);
+        assert_string_equal(notice->phrase, wanted[i].group);
+        assert_string_equal(notice->why, "for a month");
+    }
+}
+
 static void refused_withdrawn_and_asked_again(void **state)
 {
     struct world *world = *state;
@@ -471,6 +538,7 @@ static void there_are_not_too_many(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(a_request_is_kept_and_found),
     TEST(an_acceptance_grants_it),
+    TEST(who_has_asked_is_told),
     TEST(refused_withdrawn_and_asked_again),
     TEST(an_account_is_made),
     TEST(a_used_name_is_shown_and_confirmed),

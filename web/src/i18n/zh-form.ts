@@ -40,6 +40,8 @@ const form: Record<string, string> = {
     '发送到您账户的邮箱，前提是管理员已设置邮件服务器；否则检查作业文件时会提示。',
   'A new job of the portal begins with these; its form and its text can say otherwise.': '在门户中新建的作业默认采用这些设置；可在表单或作业文件中更改。',
   'Messages about my jobs': '我的作业的通知',
+  'Messages about my requests': '我的申请的通知',
+  'when a request of mine is accepted or refused': '我的申请被批准或拒绝时',
   'Tell me when the job changes': '作业状态变化时通知我',
   'Tools': '工具',
   'when it has failed': '失败时',

@@ -26,4 +26,10 @@ export function noticesOfUser(user: User | undefined): NoticeKind[] {
   return NOTICE_KINDS.filter((kind) => (kept as Record<string, unknown>)[kind] === true)
 }
 
+const DECISIONS = 'requestDecisionNotification'
+
+/** Of what is decided on their requests everybody is told, unless the account says otherwise. */
+export const hearsDecisions = (user: User | undefined) => (user?.extension as Record<string, unknown> | undefined)?.[DECISIONS] !== false
+export const decisionsExtension = (hears: boolean) => ({ [DECISIONS]: hears })
+
 export const noticesExtension = (kinds: readonly NoticeKind[]) => ({ [KEY]: Object.fromEntries(NOTICE_KINDS.map((kind) => [kind, kinds.includes(kind)])) })
