@@ -33,8 +33,8 @@ struct err;
 enum {
     CLIENT_CALLS_MAX = 32,
     CLIENT_OPENING_MAX = 8,
-    CLIENT_IDLE_MAX = 48, /* connections that are kept, each with 100 KB: as many as calls, logs
-                           * that are opened, watches and lists have at a time */
+    CLIENT_IDLE_MAX = 48, /* connections that are kept, each with about 100 KB: as many as calls,
+                           * logs that are opened, watches and lists have at a time */
     CLIENT_RIGHT_TRIES = 6,
     CLIENT_VAIN_TRIES = 5, /* with the pauses between them about 30 s: then `vain` is told */
     CLIENT_BODY_MAX = 64 << 20,

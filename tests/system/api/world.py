@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 import ending
+import waits
 from readiness import Readiness
 from task_ports import published, server_port, task_ports
 
@@ -161,6 +162,8 @@ class World:
         failed = self.names_of("FAILED")
         if failed:
             self.skep("delete", *failed)
+        # a job has ended before its last container's remains are gone: a server that ends now would leave them to the next one
+        waits.until(lambda: not published(*task_ports()), "the ports of all tasks are withdrawn")
 
     def names_of(self, states):
         return self.skep("list", "--quiet", "--limit", "10000", "--state", states).stdout.split()

@@ -125,7 +125,7 @@ class Cluster:
         return "\n".join((self.directory / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
 
     def call(self, method, path, body=None, kind="application/json", token="admin-token"):
-        connection = http.client.HTTPSConnection(self.address, self.port, timeout=30, context=ssl._create_unverified_context())
+        connection = http.client.HTTPSConnection(self.address, self.port, timeout=waits.PATIENCE_S, context=ssl._create_unverified_context())
         headers = {"Authorization": f"Bearer {token}"} | ({"Content-Type": kind} if body is not None else {})
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
