@@ -126,6 +126,12 @@ test('what somebody wants to be told of is how their new jobs begin', async ({ p
   await told.check()
   await expect(editorOf(page)).toContainText('stopped: true')
   await page.goto('/profile')
+  const decided = 'when a request of mine is accepted or refused'
+  await expect(messages.getByRole('checkbox', { name: decided })).toBeChecked() // unless one says otherwise
+  await kept(decided, false)
+  await page.reload()
+  await expect(messages.getByRole('checkbox', { name: decided })).not.toBeChecked()
+  await kept(decided, true)
   await kept('when it has failed', false)
   await kept('when it was stopped', false)
   await expect(messages).toContainText('skep run --notify succeeded,failed')
