@@ -187,10 +187,20 @@ void placer_hived_expect(struct placer *placer, struct node_id node, const uint1
         id_map_set(&p->expected, expected_key(node, gpus[i]), 0);
 }
 
+/* The leaves of one node that tasks of a part have: by their GPUs, or as they were served before.
+ */
+struct claims {
+    bool *leaves; /* by their index; NULL: nobody has asked */
+    uint32_t count;
+    uint32_t first; /* of the part's slots with GPUs there, plus one; 0: there is none */
+};
+
 struct given {
     struct placer_hived *p;
     struct split split;
     const struct placement_slot *slots;
+    struct claims *claims; /* of the part, by the placer's nodes; NULL: nobody has asked */
+    uint32_t *claim_next;  /* by the part's slots: the next one there, plus one */
     bool is_recovery;
     bool is_scattered; /* a task found none of the leaves that others of its kind are on */
 };
@@ -302,34 +312,60 @@ static void kind_settle(struct given *given, uint32_t kind)
     }
 }
 
-/* Another task of the gang has this leaf: by its GPUs, or because it was served before. */
-static bool leaf_is_claimed(const struct given *given, const struct type_part *part,
-                            const struct hived_slot *slot, uint32_t node, uint16_t leaf)
+/* Once for each part: whose GPUs lie on which node. */
+static void claims_begin(struct given *given, const struct type_part *part)
 {
-    for (const struct hived_slot *other = part->placement.slots; other < slot; other++)
-        for (uint32_t i = 0; strcmp(other->node, slot->node) == 0 && i < other->leaf_count; i++)
-            if (other->indices[i] == leaf)
-                return true;
-    for (uint32_t i = 0; part->gpu_per_leaf && i < part->placement.slot_count; i++) {
-        const struct placement_slot *other = &given->slots[part->slots[i]];
-        for (uint32_t k = 0; other->node.v == node && k < other->gpu_count; k++)
-            if (other->gpus[k] / part->gpu_per_leaf == leaf)
-                return true;
+    const struct placer_hived *p = given->p;
+    const uint32_t count = part->placement.slot_count;
+    struct arena *arena = &given->p->arena;
+    given->claims = ARENA_ARRAY(arena, struct claims, p->nodes.count + 1);
+    given->claim_next = ARENA_ARRAY(arena, uint32_t, count + 1u);
+    for (uint32_t i = 0; part->gpu_per_leaf && i < count; i++) {
+        const struct placement_slot *slot = &given->slots[part->slots[i]];
+        const struct known_node *node = slot->gpu_count ? placer_known_node(p, slot->node) : NULL;
+        if (!node)
+            continue;
+        struct claims *claims = &given->claims[node - p->nodes.items];
+        given->claim_next[i] = claims->first;
+        claims->first = i + 1;
     }
-    return false;
+}
+
+static struct claims *claims_of(struct given *given, const struct type_part *part,
+                                const struct known_node *node)
+{
+    if (!given->claims)
+        claims_begin(given, part);
+    struct claims *claims = &given->claims[node - given->p->nodes.items];
+    if (claims->leaves)
+        return claims;
+    const uint32_t highest = hived_node_highest(given->p->hived, node->facts.name, part->leaf_type);
+    claims->count = highest == HIVED_NONE ? 0 : highest + 1;
+    claims->leaves = ARENA_ARRAY(&given->p->arena, bool, claims->count + 1u);
+    for (uint32_t at = claims->first; at; at = given->claim_next[at - 1]) {
+        const struct placement_slot *slot = &given->slots[part->slots[at - 1]];
+        for (uint32_t k = 0; k < slot->gpu_count; k++)
+            if (slot->gpus[k] / part->gpu_per_leaf < claims->count)
+                claims->leaves[slot->gpus[k] / part->gpu_per_leaf] = true;
+    }
+    return claims;
 }
 
 /* Of a task without devices of its own: any free leaves that no other task has. */
 static uint32_t leaves_free(struct given *given, const struct type_part *part,
-                            const struct hived_slot *slot, const struct known_node *node,
-                            uint32_t leaves, uint16_t *indices)
+                            const struct known_node *node, uint32_t leaves, uint16_t *indices)
 {
     assert(leaves > 0);
     uint16_t *all;
+    const struct claims *claims = claims_of(given, part, node);
     uint32_t found = leaves_unclaimed(given->p, node, part->leaf_type, &all), count = 0;
-    for (uint32_t i = 0; i < found && count < leaves; i++)
-        if (!leaf_is_claimed(given, part, slot, node->id, all[i]))
-            indices[count++] = all[i];
+    for (uint32_t i = 0; i < found && count < leaves; i++) {
+        assert(all[i] < claims->count);
+        if (claims->leaves[all[i]])
+            continue;
+        claims->leaves[all[i]] = true;
+        indices[count++] = all[i];
+    }
     return count;
 }
 
@@ -377,7 +413,7 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
             indices[count++] = leaf;
     }
     if (!count) {
-        count = leaves_free(given, part, slot, node, leaves, indices);
+        count = leaves_free(given, part, node, leaves, indices);
         given->is_scattered |= !count && given->is_recovery;
         if (count < leaves && !given->is_recovery)
             return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s",
@@ -410,6 +446,7 @@ static int part_given(struct given *given, struct type_part *part, struct err *e
         tasks += part->request.members[i].pods;
     struct hived_slot *slots = ARENA_ARRAY(&given->p->arena, struct hived_slot, tasks);
     part->placement = (struct hived_placement){.slots = slots, .slot_count = tasks};
+    given->claims = NULL;
     const struct placement_request *request = given->split.request;
     const struct hived_config *config = hived_config_of(given->p->hived);
     for (; slot < tasks; slot++) {

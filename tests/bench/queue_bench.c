@@ -2,13 +2,14 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives, cells, snapshots or starves; all without it. waits: for
- * each kind of queue the program prints the mean and the worst time of a submission, of an end that
- * frees a node's place, and of a timer with which a pass goes on, and how many such timers an end
- * causes. lives: what happens to large jobs, which preempt or find an empty cluster, from
- * submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy does.
- * snapshots: what readers get is copied as a whole and in pieces. starves: room is held back for a
- * job. It asserts nothing. CPU time of the one thread.
+ * best-fit, spread. PART: waits, lives, cells, snapshots, starves or behind; all without it.
+ * waits: for each kind of queue the program prints the mean and the worst time of a submission, of
+ * an end that frees a node's place, and of a timer with which a pass goes on, and how many such
+ * timers an end causes. lives: what happens to large jobs, which preempt or find an empty cluster,
+ * from submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy
+ * does. snapshots: what readers get is copied as a whole and in pieces. starves: room is held back
+ * for a job. behind: a large gang starts behind such a job. It asserts nothing. CPU time of the one
+ * thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -755,6 +756,43 @@ static void bench_room(struct bench *bench, const struct shape *shape)
     core_free(bench->core);
 }
 
+/* A job starves that only one node of another kind could serve. A large gang behind it asks whether
+ * there is room for both, and starts. */
+static void bench_behind(struct bench *bench, const struct shape *shape, uint32_t gpu)
+{
+    struct cost submission = {0}, steps = {0};
+    bench_begin(bench, false);
+    struct node_facts node = node_of("other");
+    node.gpu_type = "A100";
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, NULL);
+    settle(bench, NULL);
+    struct plan_role role = role_of(NODE_GPUS);
+    role.sku_type = "A100";
+    const struct plan plan = plan_of(&role, 1);
+    submit(bench, &plan, NULL);
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    bench->now_ms += STARVES_MS;
+    step(bench, &(struct event){.kind = EVENT_TIMER}, NULL);
+    settle(bench, NULL);
+    heap_cool();
+    struct plan behind = shape_plan(shape, gpu);
+    struct plan_role own = behind.roles[0];
+    own.memory_mib = 1;
+    behind.roles = &own;
+    behind.priority = 10;
+    bench->starts = 0;
+    submit(bench, &behind, &submission);
+    for (uint32_t i = 0; i < TIMERS_MAX && goes_on(bench) && !bench->starts; i++)
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    printf("\nbehind one that starves: %s%s\n", gpu ? shape->name : "10,000 tasks without GPUs",
+           bench->starts ? "" : ", which does not start");
+    cost_print("it is submitted", &submission);
+    cost_print("steps until it starts", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static bool has_tasks(const struct bench *bench)
 {
     for (size_t i = 0; i < bench->output.records.count; i++)
@@ -828,6 +866,13 @@ static void starving_run(struct bench *bench)
     bench_room(bench, &one_group);
 }
 
+static void behind_run(struct bench *bench)
+{
+    bench_behind(bench, &one_group, one_group.gpu);
+    bench_behind(bench, &all_gpus, all_gpus.gpu);
+    bench_behind(bench, &one_group, 0);
+}
+
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &all_gpus, &no_gang};
@@ -858,8 +903,8 @@ static void waits_run(struct bench *bench)
 
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
-    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots or\n"
-    "starves.\n";
+    "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
+    "starves or behind.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -876,7 +921,7 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits", "lives", "cells", "snapshots", "starves"};
+    static const char *const all[] = {"waits", "lives", "cells", "snapshots", "starves", "behind"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -903,6 +948,8 @@ int main(int count, char **words)
         bench_snapshots(&bench);
     if (!part || part == all[4])
         starving_run(&bench);
+    if (!part || part == all[5])
+        behind_run(&bench);
     output_release(&bench.output);
     return 0;
 }

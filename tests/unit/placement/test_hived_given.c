@@ -190,6 +190,27 @@ static void a_leaf_of_several_devices_is_taken_once(void **state)
     bench_release(&bench);
 }
 
+/* On each of two nodes, a task without devices comes before one that names the first ones. */
+static void a_task_without_devices_leaves_those_of_others(void **state)
+{
+    (void)state;
+    static const uint16_t devices[] = {0, 1};
+    const struct placement_slot slots[] = {{.node = {0}},
+                                           {.node = {1}},
+                                           {.node = {0}, .gpu_count = 2, .gpus = devices},
+                                           {.node = {1}, .gpu_count = 2, .gpus = devices}};
+    struct bench bench;
+    mixed_init(&bench);
+    struct placement_request request = ask_mixed(&bench, "a", 2, 2);
+    struct placement_member *members = (struct placement_member *)(uintptr_t)request.members;
+    members[0].gpu = 0; /* a leaf with GPUs all the same */
+    members[1].gpu = 2;
+    members[1].sku_type = "V100";
+    assert_int_equal(commit(&bench, &request, slots, COUNT_OF(slots), false), 0);
+    assert_int_equal(leaves_left(&bench, 2), 0);
+    bench_release(&bench);
+}
+
 /* Workers of one GPU each with devices from `first` on, and servers without, all on n0. */
 static size_t recovered(struct bench *bench, const char *group, uint16_t first, uint32_t servers,
                         struct placement_slot *slots, struct placement_request *request)
@@ -577,6 +598,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(commits_that_cannot_be_are_refused_whole),
     cmocka_unit_test(recovery_refuses_nothing),
     cmocka_unit_test(a_leaf_of_several_devices_is_taken_once),
+    cmocka_unit_test(a_task_without_devices_leaves_those_of_others),
     cmocka_unit_test(devices_that_are_expected),
     cmocka_unit_test(devices_of_demands_that_nothing_serves),
     cmocka_unit_test(devices_that_no_cell_has),
