@@ -40,12 +40,12 @@ export function OwnNotices({ user }: { user: User }) {
       <div role="group" aria-label={t('Messages about my jobs')} className="stack-tight">
         <NoticeKinds asked={asked} onChange={set} />
       </div>
+      <Cli command={`skep run --notify ${asked.join(',') || 'succeeded,failed'} --image IMAGE COMMAND`} />
       <h3>{t('Messages about my requests')}</h3>
       <Check checked={decisions ?? hearsDecisions(user)} onChange={(event) => setHears(event.target.checked)}>
         {t('when a request of mine is accepted or refused')}
       </Check>
       {error !== null && <ErrorNote error={error} />}
-      <Cli command={`skep run --notify ${asked.join(',') || 'succeeded,failed'} --image IMAGE COMMAND`} />
     </section>
   )
 }
