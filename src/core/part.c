@@ -8,6 +8,7 @@
 #include "core/part.h"
 #include "core/preempt.h"
 #include "core/reserve.h"
+#include "core/room.h"
 #include "core/tasks.h"
 #include "model/reason.h"
 
@@ -224,7 +225,9 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
     const char *held = hold ? ""
                             : reserve_check(core, job, &part->request, result->slots,
                                             result->slot_count, &core->scratch);
-    if ((!held || *held) && core->placer->ops->forget)
+    /* asked in steps, a search in pieces keeps what it has taken until the answer */
+    core->is_searching = !held && request->slice && room_is_asked(core);
+    if ((!held || *held) && !core->is_searching && core->placer->ops->forget)
         core->placer->ops->forget(core->placer); /* some of it may be taken */
     if (!held)
         return outcome_cut;
@@ -234,11 +237,12 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
         return outcome;
     }
     core->pass.work += WORK_OF_COMMIT + (uint32_t)result->slot_count;
+    request->slice = 0; /* what was found is only to be kept */
     if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
                                   &err))
         return start_waits(core, err.text);
     assert(result->slot_count == part->request.task_count);
-    reserve_commit(core, job, request, result->slots, result->slot_count);
+    reserve_commit(core, job, &part->request, result->slots);
     part->is_bound = true;
     return outcome_bind;
 }

@@ -26,6 +26,11 @@
  * nothing stands in its way, whatever the policy's idea of "fits" may be. A job whose time limit
  * ends before the starving job could start at all needs no room in the shadow (backfill). */
 
+enum {
+    PIECES_MAX = 256,    /* in which one part takes its places in a shadow */
+    WORK_OF_COMMIT = 16, /* in units of core->pass.work */
+};
+
 static bool is_behind(struct core *core, const struct core_job *a, const struct core_job *b)
 {
     const struct queue_item own = core_job_item(core, a), other = core_job_item(core, b);
@@ -57,8 +62,15 @@ bool reserve_has(const struct core *core, uint32_t slot)
     return reservation_of(core, slot) != NULL;
 }
 
+static void joining_release(struct reservation *reservation)
+{
+    mem_free(reservation->joining.slots);
+    reservation->joining = (struct joining){0};
+}
+
 static void reservation_remove(struct core *core, struct reservation *reservation)
 {
+    joining_release(reservation);
     room_shadow_leave(core, reservation);
     *reservation = core->reservations.items[--core->reservations.count];
     core->is_unblocked = true;
@@ -138,6 +150,7 @@ void reserve_made(struct core *core, const struct shadow_making *made)
         return;
     }
     if (made->purpose == SHADOW_FOR_OLD) {
+        assert(!known->joining.job);
         room_shadow_leave(core, known);
         *known = reservation;
         if (!made->fitting.fits)
@@ -178,8 +191,10 @@ static void reservations_free(struct core *core)
 {
     shadow_drop(core);
     room_drop(core);
-    for (size_t i = 0; i < core->reservations.count; i++)
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        joining_release(&core->reservations.items[i]);
         core->reservations.items[i].shadow->ops->free(core->reservations.items[i].shadow);
+    }
     core->reservations.count = 0;
 }
 
@@ -201,6 +216,9 @@ void reserve_copy(struct core *to, const struct core *from)
     for (size_t i = 0; i < to->reservations.count; i++) {
         struct placer *shadow = from->reservations.items[i].shadow;
         to->reservations.items[i].shadow = shadow->ops->copy(shadow);
+        struct joining *joining = &to->reservations.items[i].joining;
+        if (joining->job)
+            joining->slots = placement_slots_copy(joining->slots, joining->task_count);
     }
 }
 
@@ -324,9 +342,118 @@ const struct core_job *reserve_holder(struct core *core, const struct core_job *
     return starving_find(core, &(struct room_question){.job = job, .request = request}, is_later);
 }
 
-void reserve_commit(struct core *core, const struct core_job *job,
-                    const struct placement_request *request, const struct placement_slot *slots,
-                    size_t slot_count)
+/* --- who starts behind it takes his places in the shadow --- */
+
+bool reserve_is_joining(const struct core *core)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        if (core->reservations.items[i].joining.job)
+            return true;
+    return false;
+}
+
+static void joining_end(struct reservation *reservation, const struct placement_request *request,
+                        bool is_there)
+{
+    struct placer *shadow = reservation->shadow;
+    if (!is_there)
+        shadow->ops->release_group(shadow, request->group);
+    reservation->is_stale |= !is_there;
+    joining_release(reservation);
+}
+
+static uint32_t joining_next(struct core *core, struct reservation *reservation)
+{
+    struct joining *joining = &reservation->joining;
+    struct placer *shadow = reservation->shadow;
+    struct core_job *job = core_job_find(core, (struct job_id){joining->job});
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct request request;
+    assert(job && job->plan->is_gang);
+    request_of_part(core, job, joining->role, &arena, &request);
+    if (request.task_count != joining->task_count) {
+        if (shadow->ops->forget)
+            shadow->ops->forget(shadow);
+        joining_end(reservation, &request.placement, false);
+        return 1;
+    }
+    const bool is_cut = joining->pieces++ < PIECES_MAX;
+    if (!joining->has_begun && is_cut && shadow->ops->tidy &&
+        !shadow->ops->tidy(shadow, core->slice))
+        return core->slice;
+    joining->has_begun = true;
+    request.placement.slice = is_cut ? core->slice : 0;
+    const int code = shadow->ops->commit(shadow, &request.placement, joining->slots,
+                                         joining->task_count, false, NULL);
+    if (code == PLACEMENT_CUT)
+        return core->slice;
+    joining_end(reservation, &request.placement, code == 0);
+    return WORK_OF_COMMIT + (uint32_t)request.task_count;
+}
+
+static struct reservation *joining_first(const struct core *core)
+{
+    size_t at = 0;
+    assert(reserve_is_joining(core));
+    while (!core->reservations.items[at].joining.job)
+        at++;
+    return &core->reservations.items[at];
+}
+
+void reserve_join(struct core *core, uint32_t work_end)
+{
+    do
+        core->pass.work += joining_next(core, joining_first(core));
+    while (reserve_is_joining(core) && core->pass.work < work_end);
+}
+
+void reserve_settle(struct core *core)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct reservation *reservation = &core->reservations.items[i];
+        struct placer *shadow = reservation->shadow;
+        if (!reservation->joining.job || reservation->joining.job == core->placing.job)
+            continue;
+        if (shadow->ops->forget)
+            shadow->ops->forget(shadow);
+        joining_release(reservation);
+    }
+}
+
+/* A large part does so in pieces, from the next step on. */
+static void joining_begin(struct reservation *reservation, const struct core_job *job,
+                          const struct request *request, const struct placement_slot *slots)
+{
+    assert(!reservation->joining.job && job->plan->is_gang);
+    reservation->joining =
+        (struct joining){.job = job->id.v,
+                         .role = job->plan->roles[request->tasks[0].role].part,
+                         .task_count = request->task_count,
+                         .slots = placement_slots_copy(slots, request->task_count)};
+}
+
+static void reservation_join(struct core *core, struct reservation *reservation,
+                             const struct core_job *job, const struct request *request,
+                             const struct placement_slot *slots)
+{
+    struct placer *shadow = reservation->shadow;
+    struct placement_request placement = request->placement;
+    shadow->ops->cancel(shadow, placement.group); /* it may have waited for victims there */
+    if (ends_before(core, job, reservation))
+        return;
+    if (request->task_count > core->slice) {
+        joining_begin(reservation, job, request, slots);
+        return;
+    }
+    placement.slice = 0;
+    const int code =
+        shadow->ops->commit(shadow, &placement, slots, request->task_count, false, NULL);
+    joining_end(reservation, &placement, code == 0);
+}
+
+void reserve_commit(struct core *core, const struct core_job *job, const struct request *request,
+                    const struct placement_slot *slots)
 {
     assert(job->id.v);
     for (size_t i = 0; i < core->reservations.count; i++) {
@@ -341,13 +468,7 @@ void reserve_commit(struct core *core, const struct core_job *job,
         /* at once: what it waited for has ended, so it cannot wait any more */
         if (reservation->is_stale || reservation_ready(core, i, job, UINT32_MAX) != READY)
             continue;
-        struct placer *shadow = reservation->shadow;
-        if (ends_before(core, job, reservation))
-            shadow->ops->cancel(shadow, request->group); /* it may have waited for victims there */
-        else if (!shadow_commit(shadow, request, slots, slot_count)) {
-            shadow->ops->release_group(shadow, request->group);
-            reservation->is_stale = true;
-        }
+        reservation_join(core, reservation, job, request, slots);
     }
 }
 

@@ -36,9 +36,14 @@ const char *reserve_check(struct core *core, const struct core_job *job,
  * *is_later: that is known in a later step, until when nobody is tried. */
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
                                       const struct request *request, bool *is_later);
-void reserve_commit(struct core *core, const struct core_job *job,
-                    const struct placement_request *request, const struct placement_slot *slots,
-                    size_t slot_count);
+/* It has taken these slots, and takes them in the shadows as well. A large part does so in pieces:
+ * until it is there nobody is tried. */
+void reserve_commit(struct core *core, const struct core_job *job, const struct request *request,
+                    const struct placement_slot *slots);
+bool reserve_is_joining(const struct core *core);
+/* Some more of it, until core->pass.work is so much; at least one piece. */
+void reserve_join(struct core *core, uint32_t work_end);
+void reserve_settle(struct core *core); /* has its job been stopped, or does it do without? */
 void reserve_release_slot(struct core *core, const char *group, size_t slot);
 void reserve_release_group(struct core *core, const char *group);
 void reserve_cancel(struct core *core, const char *group);

@@ -161,14 +161,45 @@ static uint32_t part_commit(struct core *core, const struct placement_request *r
                             const struct placement_slot *slots, size_t slot_count)
 {
     struct room *room = &core->room;
+    struct placer *placer = asked_placer(room);
     room->has_group = true;
-    if (!shadow_commit(asked_placer(room), request, slots, slot_count)) {
+    const int code = placer->ops->commit(placer, request, slots, slot_count, false, NULL);
+    if (code == PLACEMENT_CUT)
+        return core->slice;
+    room->pieces = 0;
+    if (code) {
         room_undo(room, false);
         return WORK_OF_COMMIT;
     }
     fitting_begin(core, core_job_at(core, room->starving), &room->fitting);
     room->stage = ROOM_FIT;
     return WORK_OF_COMMIT + (uint32_t)slot_count;
+}
+
+/* The shadow may know the group as one that waits for its victims: that is cancelled first. */
+static void part_forget(const struct room *room)
+{
+    struct placer *placer = asked_placer(room);
+    placer->ops->cancel(placer, room->group);
+}
+
+/* Some of the places of a large part. */
+static uint32_t commit_next(struct core *core)
+{
+    struct room *room = &core->room;
+    struct placer *placer = asked_placer(room);
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct request request;
+    assert(room->slots);
+    if (!request_make(core, &arena, &request)) {
+        if (placer->ops->forget)
+            placer->ops->forget(placer);
+        room_undo(room, false);
+        return 1;
+    }
+    request.placement.slice = room->pieces++ < PIECES_MAX ? core->slice : 0;
+    return part_commit(core, &request.placement, room->slots, room->task_count);
 }
 
 /* Names that are known already come first in the answer: only those behind them are new. */
@@ -210,8 +241,12 @@ static uint32_t search_next(struct core *core)
         return work;
     }
     room->pieces = 0;
-    if (result.kind == PLACEMENT_BIND)
+    if (result.kind == PLACEMENT_BIND) {
+        if (!request.placement.slice) /* else it has taken them already, in pieces */
+            part_forget(room);
+        request.placement.slice = 0;
         return work + part_commit(core, &request.placement, result.slots, result.slot_count);
+    }
     if (result.kind == PLACEMENT_WAIT || !result.victim_count || ++room->rounds > ROUNDS_MAX)
         room_undo(room, false);
     else
@@ -304,7 +339,8 @@ static void room_end(struct room *room)
 {
     const bool is_fitting = room->stage == ROOM_FIT && !room->copy;
     struct placer *placer = asked_placer(room);
-    if (room->stage != ROOM_SEARCH && room->stage != ROOM_END && room->stage != ROOM_FIT)
+    if (room->stage != ROOM_SEARCH && room->stage != ROOM_END && room->stage != ROOM_COMMIT &&
+        room->stage != ROOM_FIT)
         return;
     if (is_fitting && room->fitting.stage == FITTING_UNDO)
         return;
@@ -353,6 +389,9 @@ void room_go_on(struct core *core, uint32_t work_begin)
             break;
         case ROOM_END:
             core->pass.work += end_next(core);
+            break;
+        case ROOM_COMMIT:
+            core->pass.work += commit_next(core);
             break;
         case ROOM_FIT:
             core->pass.work += fit_next(core);
@@ -406,12 +445,19 @@ enum room_answer room_ask(struct core *core, const struct reservation *reservati
     assert(room->roomy_count < RESERVATIONS_MAX);
     room->starving = reservation->job;
     room->shadow = reservation->shadow;
-    if (question->slots) {
-        core->pass.work +=
-            part_commit(core, &question->request->placement, question->slots, question->slot_count);
-    } else {
+    part_forget(room);
+    if (question->slots && room->task_count > core->slice) { /* to find them was this step's work */
+        room->stage = ROOM_COMMIT;
+        if (!room->slots)
+            room->slots = placement_slots_copy(question->slots, question->slot_count);
+        return ROOM_ASKED;
+    }
+    if (!question->slots) {
         room->stage = ROOM_SEARCH;
-        room->shadow->ops->cancel(room->shadow, room->group);
+    } else {
+        struct placement_request request = question->request->placement;
+        request.slice = 0;
+        core->pass.work += part_commit(core, &request, question->slots, question->slot_count);
     }
     room_go_on(core, work_begin);
     if (!room_is_asked(core) || room->slots || !question->slots)

@@ -291,7 +291,7 @@ static bool pass_is_held(const struct core *core)
 {
     return core->placing.job || holdovers_are_left(core) || core->groups_given_up ||
            gang_is_creating(core) || shadow_is_made(core) || room_is_asked(core) ||
-           placer_is_untidy(core);
+           reserve_is_joining(core) || placer_is_untidy(core);
 }
 
 static void review_continue(struct core *core)
@@ -353,9 +353,10 @@ static void pass_go_on(struct core *core)
     const bool is_starting =
         gang_is_creating(core) || core->groups_given_up ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once =
-        is_starting || placer_is_renewing(core) || shadow_is_made(core) || room_is_asked(core) ||
-        (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
+    const bool is_at_once = is_starting || placer_is_renewing(core) || shadow_is_made(core) ||
+                            room_is_asked(core) || reserve_is_joining(core) ||
+                            (ops->is_making && ops->is_making(core->placer)) ||
+                            pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
@@ -371,6 +372,10 @@ static bool gang_goes_on(struct core *core)
     }
     if (room_is_asked(core) && !placer_is_renewing(core)) {
         room_go_on(core, 0);
+        return true;
+    }
+    if (reserve_is_joining(core) && !placer_is_renewing(core)) {
+        reserve_join(core, core->slice);
         return true;
     }
     const bool must_start = renewal_waits(core); /* then the placer's other work is another's */
@@ -416,6 +421,7 @@ void core_schedule(struct core *core)
     assert(core->output);
     search_settle(core);
     room_settle(core);
+    reserve_settle(core);
     const struct queue_item first = {0};
     struct queue_item item;
     uint32_t class;

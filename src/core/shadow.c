@@ -132,6 +132,7 @@ static uint32_t fitting_search(struct fitter *fitter)
         fitting_end(fitting, false);
         return work;
     }
+    request.placement.slice = 0; /* what was found is only to be kept */
     if (shadow->ops->commit(shadow, &request.placement, result.slots, result.slot_count, false,
                             NULL)) {
         shadow->ops->release_group(shadow, request.placement.group);
@@ -209,14 +210,6 @@ void fitting_copy(struct fitting *to, const struct fitting *from)
     ARRAY_COPY(&to->committed, &from->committed);
     for (size_t i = 0; i < from->committed.count; i++)
         to->committed.items[i] = mem_copy(from->committed.items[i]);
-}
-
-/* The shadow may know the group as one that waits for its victims: that is cancelled first. */
-bool shadow_commit(struct placer *shadow, const struct placement_request *request,
-                   const struct placement_slot *slots, size_t slot_count)
-{
-    shadow->ops->cancel(shadow, request->group);
-    return shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0;
 }
 
 /* --- what ends and changes meanwhile --- */

@@ -44,9 +44,6 @@ uint32_t fitting_next(struct core *core, struct placer *shadow, struct core_job 
 void fitting_stop(struct fitting *fitting); /* only these last ones are left */
 void fitting_release(struct fitting *fitting);
 void fitting_copy(struct fitting *to, const struct fitting *from);
-/* Somebody else has these slots there. */
-bool shadow_commit(struct placer *shadow, const struct placement_request *request,
-                   const struct placement_slot *slots, size_t slot_count);
 /* The next piece of a copy. True: it is whole. */
 bool shadow_copy_piece(const struct core *core, const struct placer *from, struct placer **copy,
                        uint32_t *work);

@@ -254,6 +254,8 @@ static struct start_outcome parts_search(struct core *core, struct core_job *job
         struct start_outcome outcome = part_place(core, job, parts, part);
         if (outcome.is_cut)
             return parts->is_task ? outcome : parts_cut(core, job, parts, i);
+        if (reserve_is_joining(core)) /* shadows are asked when they know of it */
+            return parts_cut(core, job, parts, i + 1);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
             parts_undo(core, job, parts);

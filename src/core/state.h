@@ -299,6 +299,16 @@ struct capacity {
 };
 
 /* Capacity held back for a gang that has waited too long; see reserve.h. */
+/* A part of a large gang takes its places in a shadow, in pieces; see reserve.h. */
+struct joining {
+    uint32_t job; /* id; 0: nobody does */
+    uint16_t role;
+    bool has_begun;
+    uint32_t pieces;
+    size_t task_count;
+    struct placement_slot *slots;
+};
+
 struct reservation {
     uint32_t job;            /* slot of the job that it is for */
     struct placer *shadow;   /* the placer as if all groups placed before had ended */
@@ -306,6 +316,7 @@ struct reservation {
     int64_t starts_asked_ms; /* … as of then */
     bool is_stale;           /* somebody ahead of it has started since */
     bool is_aged;            /* something has ended or started since starts_ms was found */
+    struct joining joining;
 };
 
 /* The shadow of a reservation is being made; see shadow.h. */
@@ -351,6 +362,7 @@ enum room_stage {
     ROOM_COPY,   /* of the shadow, which must not change: others are to end, but not there */
     ROOM_TELL,   /* what ended and changed meanwhile is told to both */
     ROOM_END,    /* those in the way end in the copy */
+    ROOM_COMMIT, /* whoever asks takes its places there */
     ROOM_FIT,    /* does the job that starves fit beside it? */
     ROOM_UNDO,   /* the shadow becomes what it was */
     ROOM_KNOWN,

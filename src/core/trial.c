@@ -10,6 +10,7 @@
 #include "core/event.h"
 #include "core/output.h"
 #include "core/preempt.h"
+#include "core/reserve.h"
 #include "core/room.h"
 #include "core/schedule.h"
 #include "core/shadow.h"
@@ -74,8 +75,8 @@ static void victims_read(const struct output *output, struct arena *arena, struc
 static bool steps_are_left(const struct core *core)
 {
     return core->placing.job || holdovers_are_left(core) || core->going_jobs.count ||
-           shadow_is_made(core) || room_is_asked(core) || placer_is_untidy(core) ||
-           schedule_is_cut(core);
+           shadow_is_made(core) || room_is_asked(core) || reserve_is_joining(core) ||
+           placer_is_untidy(core) || schedule_is_cut(core);
 }
 
 bool core_trial_prepare(struct core *core, int64_t now_ms)

@@ -198,7 +198,10 @@ struct claims {
 struct given {
     struct placer_hived *p;
     struct split split;
+    struct decision decision;
     const struct placement_slot *slots;
+    uint32_t part, slot;   /* of the decision, whose leaves are looked up next */
+    uint64_t left;         /* of the work of a piece, in leaves */
     struct claims *claims; /* of the part, by the placer's nodes; NULL: nobody has asked */
     uint32_t *claim_next;  /* by the part's slots: the next one there, plus one */
     bool is_recovery;
@@ -331,6 +334,11 @@ static void claims_begin(struct given *given, const struct type_part *part)
     }
 }
 
+static void given_count(struct given *given, uint64_t leaves)
+{
+    given->left -= leaves < given->left ? leaves : given->left;
+}
+
 static struct claims *claims_of(struct given *given, const struct type_part *part,
                                 const struct known_node *node)
 {
@@ -355,9 +363,11 @@ static struct claims *claims_of(struct given *given, const struct type_part *par
 static uint32_t leaves_free(struct given *given, const struct type_part *part,
                             const struct known_node *node, uint32_t leaves, uint16_t *indices)
 {
+    enum { PASSED_PER_LEAF = 16 };
     assert(leaves > 0);
     uint16_t *all;
     const struct claims *claims = claims_of(given, part, node);
+    given_count(given, claims->count / PASSED_PER_LEAF);
     uint32_t found = leaves_unclaimed(given->p, node, part->leaf_type, &all), count = 0;
     for (uint32_t i = 0; i < found && count < leaves; i++) {
         assert(all[i] < claims->count);
@@ -438,27 +448,36 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
     return 0;
 }
 
-static int part_given(struct given *given, struct type_part *part, struct err *err)
+static void part_begin(struct given *given, struct type_part *part)
 {
-    assert(part->leaf_type);
-    uint32_t tasks = 0, slot = 0;
+    assert(part->leaf_type && !given->slot);
+    uint32_t tasks = 0;
     for (uint32_t i = 0; i < part->request.member_count; i++)
         tasks += part->request.members[i].pods;
     struct hived_slot *slots = ARENA_ARRAY(&given->p->arena, struct hived_slot, tasks);
     part->placement = (struct hived_placement){.slots = slots, .slot_count = tasks};
     given->claims = NULL;
+}
+
+/* Until the work of a piece is done. */
+static int part_given(struct given *given, struct type_part *part, struct err *err)
+{
+    if (!part->placement.slots)
+        part_begin(given, part);
+    struct hived_slot *slots = (struct hived_slot *)(uintptr_t)part->placement.slots;
     const struct placement_request *request = given->split.request;
     const struct hived_config *config = hived_config_of(given->p->hived);
-    for (; slot < tasks; slot++) {
-        uint32_t task = part->slots[slot], member = 0;
+    while (given->slot < part->placement.slot_count && given->left > 0) {
+        uint32_t task = part->slots[given->slot], member = 0;
         while (given->split.starts[member + 1] <= task)
             member++;
         const struct placement_member *demand = &request->members[member];
-        uint32_t leaves = placer_leaf_count(config, part->leaf_type, demand->gpu, demand->cpu,
-                                            demand->memory_mib);
-        int code = slot_leaves(given, part, leaves, &given->slots[task], &slots[slot], err);
+        uint32_t count = placer_leaf_count(config, part->leaf_type, demand->gpu, demand->cpu,
+                                           demand->memory_mib);
+        int code = slot_leaves(given, part, count, &given->slots[task], &slots[given->slot++], err);
         if (code)
             return code;
+        given_count(given, count);
     }
     if (!part->placement.chain)
         part->placement.chain = "";
@@ -517,34 +536,70 @@ static struct placement_member *members_scatter(struct given *given, size_t *cou
     return members;
 }
 
-/* The leaves of all tasks. */
-static int given_find(struct given *given, const struct placement_request *request,
-                      size_t slot_count, struct decision *decision, struct err *err)
+/* What each task is on. */
+static int given_begin(struct given *given, const struct placement_request *request,
+                       size_t slot_count, struct err *err)
 {
     struct placer_hived *p = given->p;
-    arena_clear(&p->arena);
     int code = placer_split_init(&given->split, p, request, &p->arena, err);
     if (code)
         return code;
     for (uint32_t kind = 0; kind < given->split.kind_count; kind++)
         kind_settle(given, kind);
     if (given->split.starts[request->member_count] != slot_count ||
-        !placer_decision_make(&given->split, decision))
+        !placer_decision_make(&given->split, &given->decision))
         return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
-    for (uint32_t i = 0; i < decision->part_count && !code; i++)
-        code = part_given(given, &decision->parts[i], err);
-    return code;
+    return 0;
+}
+
+/* The leaves of all tasks; PLACER_CUT after about so many. */
+static int given_go_on(struct given *given, uint64_t leaves, struct err *err)
+{
+    given->left = leaves;
+    while (given->part < given->decision.part_count) {
+        struct type_part *part = &given->decision.parts[given->part];
+        const int code = part_given(given, part, err);
+        if (code)
+            return code;
+        if (given->slot < part->placement.slot_count)
+            return PLACER_CUT;
+        given->part++;
+        given->slot = 0;
+    }
+    return 0;
+}
+
+static int given_find(struct given *given, const struct placement_request *request,
+                      size_t slot_count, struct err *err)
+{
+    arena_clear(&given->p->arena);
+    given->part = given->slot = 0;
+    const int code = given_begin(given, request, slot_count, err);
+    return code ? code : given_go_on(given, UINT64_MAX, err);
 }
 
 static int given_find_scattered(struct given *given, const struct placement_request *request,
-                                size_t slot_count, struct decision *decision, struct err *err)
+                                size_t slot_count, struct err *err)
 {
     struct placement_request scattered = *request;
     struct placement_member *members = members_scatter(given, &scattered.member_count);
     scattered.members = members;
     scattered.within_one_cell = NULL;
-    int code = given_find(given, &scattered, slot_count, decision, err);
+    int code = given_find(given, &scattered, slot_count, err);
     mem_free(members);
+    return code;
+}
+
+static int parts_commit(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
+                        struct err *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < decision->part_count && !code; i++) {
+        code = hived_commit_gang(p->hived, &decision->parts[i].request,
+                                 &decision->parts[i].placement, now_ms, err);
+        for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
+            hived_group_end(p->hived, decision->parts[k].request.group);
+    }
     return code;
 }
 
@@ -554,19 +609,14 @@ static int given_try(struct placer_hived *p, const struct placement_request *req
 {
     assert(slot_count > 0);
     struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
-    struct decision decision = {0};
-    int code = given_find(&given, request, slot_count, &decision, err);
+    int code = given_find(&given, request, slot_count, err);
     if (!code && given.is_scattered)
-        code = given_find_scattered(&given, request, slot_count, &decision, err);
-    for (uint32_t i = 0; i < decision.part_count && !code; i++) {
-        code = hived_commit_gang(p->hived, &decision.parts[i].request, &decision.parts[i].placement,
-                                 request->now_ms, err);
-        for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
-            hived_group_end(p->hived, decision.parts[k].request.group);
-    }
+        code = given_find_scattered(&given, request, slot_count, err);
+    if (!code)
+        code = parts_commit(p, &given.decision, request->now_ms, err);
     if (code)
         return code;
-    placer_held_add(p, request->group, &decision, slot_count);
+    placer_held_add(p, request->group, &given.decision, slot_count);
     ended_release(p, request->group, slots, slot_count);
     return 0;
 }
@@ -598,12 +648,82 @@ static int given_commit(struct placer_hived *p, const struct placement_request *
     return code;
 }
 
+/* --- the same in pieces --- */
+
+/* The next piece of it, and in a copy those before. *again: pieces that are left to be done. */
+static int giving_look_up(struct placer_hived *p, const struct placement_request *request,
+                          const struct placement_slot *slots, uint32_t *again, struct err *err)
+{
+    struct placer_search *search = &p->search;
+    const size_t count = search->giving.slot_count;
+    const uint64_t most = search->leaves, least = count / TAKINGS_MAX + 1;
+    struct given *given = search->giving.given;
+    int code = 0;
+    *again = 1;
+    if (!given) {
+        *again += search->giving.pieces;
+        given = search->giving.given = ARENA_NEW(&p->arena, struct given);
+        *given = (struct given){.p = p, .slots = slots};
+        code = given_begin(given, request, count, err);
+    }
+    given->slots = slots;
+    given->split.request = request;
+    if (!code)
+        code = PLACER_CUT;
+    for (; *again > 0 && code == PLACER_CUT; --*again)
+        code = given_go_on(given, most > least ? most : least, err);
+    search->giving.pieces += !*again;
+    return code;
+}
+
+/* From now on it is as if it had been found here. */
+static void giving_decide(struct placer_hived *p, const struct placement_slot *slots)
+{
+    const struct placer_search *search = &p->search;
+    p->decision = search->giving.given->decision;
+    p->decided = arena_copy(&p->arena, text_of(search->group));
+    p->decided_count = search->giving.slot_count;
+    p->decided_slots = placer_slots_copy(slots, p->decided_count, &p->arena);
+}
+
+static int giving_go_on(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, struct err *err)
+{
+    const struct placer_search *search = &p->search;
+    uint32_t again = 1;
+    int code = 0;
+    search_go_on_given(p, request);
+    if (!p->decided) {
+        code = giving_look_up(p, request, slots, &again, err);
+        if (!code)
+            giving_decide(p, slots);
+        if (!code && !again)
+            code = PLACER_CUT;
+    }
+    if (!code)
+        code = placer_take_some(p, request->now_ms, err);
+    if (code == PLACER_CUT)
+        return code;
+    if (!code && !search->taking.gang) /* it cannot be cut */
+        code = parts_commit(p, &p->decision, request->now_ms, err);
+    if (!code && !search->taking.is_held)
+        placer_held_add(p, request->group, &p->decision, slot_count);
+    search_close(p, code == 0);
+    if (!code)
+        ended_release(p, request->group, slots, slot_count);
+    return code;
+}
+
 int placer_hived_take(struct placer *placer, const struct placement_request *request,
                       const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                       struct err *err)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
+    const bool is_cut = request->slice > 0 && !is_recovery;
+    if (is_cut && p->search.giving.is_on && !strcmp(p->search.group, request->group) &&
+        p->search.giving.slot_count == slot_count)
+        return giving_go_on(p, request, slots, slot_count, err);
     if (p->search.group && (!p->decided || strcmp(p->decided, request->group)))
         search_close(p, false);
     placer_leaving_finish(p);
@@ -618,6 +738,10 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     const bool is_held = p->search.taking.is_held;
     if (!is_held && held_find(p, request->group, &at))
         return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
+    if (!is_decided && is_cut) {
+        search_begin_given(p, request, slot_count);
+        return giving_go_on(p, request, slots, slot_count, err);
+    }
     if (!is_decided)
         return given_commit(p, request, slots, slot_count, is_recovery, err);
     int code = p->search.taking.gang ? placer_take_rest(p, &p->decision, request->now_ms, err)

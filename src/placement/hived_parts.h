@@ -143,6 +143,12 @@ struct placer_search {
         const char **victims; /* in the placer's arena */
         size_t count, first;
     } naming;
+    struct { /* slots that were not found here are taken */
+        bool is_on;
+        size_t slot_count;
+        uint32_t pieces;     /* in which their leaves were looked up, so far */
+        struct given *given; /* in the placer's arena; NULL: a copy has to look them up again */
+    } giving;
     struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
     uint32_t call_count;
     struct {
@@ -223,7 +229,7 @@ struct attempt {
     const struct hived_scope *scope; /* in the placer's arena; NULL: all nodes */
 };
 
-enum { PLACER_CUT = 1 }; /* not an error: the search goes on with the next call */
+enum { PLACER_CUT = PLACEMENT_CUT }; /* not an error: the search goes on with the next call */
 
 /* hived_search.c. The search goes on, with the nodes to avoid that it began with, or another one
  * begins: what was known of the last one is forgotten. */
@@ -237,6 +243,10 @@ void search_close(struct placer_hived *p, bool is_answered);
 void search_drop(struct placer_hived *p);
 /* Is it kept for later? Then it has been. The search for the group itself is given up. */
 bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot);
+/* One begins to take slots that were given, and goes on with it. */
+void search_begin_given(struct placer_hived *p, const struct placement_request *request,
+                        size_t slot_count);
+void search_go_on_given(struct placer_hived *p, const struct placement_request *request);
 /* It has come to the end of a piece. True: it goes on with the next call. */
 bool search_piece_end(struct placer_hived *p);
 /* The question, which may have been answered; NULL: there are too many, no answer is kept. */
@@ -300,7 +310,9 @@ int placer_take_rest(struct placer_hived *p, const struct decision *decision, in
                      struct err *err);
 /* The search that is over was given up, and the gang preempts as before. */
 void placer_taking_undo(struct placer_hived *p, const struct placer_search *search);
-/* What is decided, in another arena. */
+/* In an arena; and what is decided. */
+struct placement_slot *placer_slots_copy(const struct placement_slot *from, size_t count,
+                                         struct arena *arena);
 struct placement_slot *placer_decided_slots(const struct placer_hived *p, struct arena *arena);
 
 /* What runs: keep a decision, forget it, or copy all of it. */

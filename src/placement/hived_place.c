@@ -159,21 +159,26 @@ static void slot_fill(const struct placer_hived *p, const struct type_part *part
         }
 }
 
-struct placement_slot *placer_decided_slots(const struct placer_hived *p, struct arena *arena)
+struct placement_slot *placer_slots_copy(const struct placement_slot *from, size_t count,
+                                         struct arena *arena)
 {
-    const size_t count = p->decided_count;
     size_t gpu_count = 0;
-    assert(p->decided);
     for (size_t i = 0; i < count; i++)
-        gpu_count += p->decided_slots[i].gpu_count;
+        gpu_count += from[i].gpu_count;
     uint16_t *gpus = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
     struct placement_slot *slots = ARENA_ARRAY(arena, struct placement_slot, count);
     for (size_t i = 0; i < count; i++) {
-        slots[i] = p->decided_slots[i];
-        slots[i].gpus = memcpy(gpus, slots[i].gpus, slots[i].gpu_count * sizeof *gpus);
+        slots[i] = from[i];
+        slots[i].gpus = memcpy(gpus, from[i].gpus, from[i].gpu_count * sizeof *gpus);
         gpus += slots[i].gpu_count;
     }
     return slots;
+}
+
+struct placement_slot *placer_decided_slots(const struct placer_hived *p, struct arena *arena)
+{
+    assert(p->decided);
+    return placer_slots_copy(p->decided_slots, p->decided_count, arena);
 }
 
 /* The caller's arena may be gone when they are committed: he gets slots of his own. Of a search in

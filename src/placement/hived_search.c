@@ -11,11 +11,22 @@ enum {
     LEAVES_PER_SLICE = 3, /* to reserve a leaf costs less than a task's whole placement */
 };
 
+/* How much is done in a piece. */
+static void piece_set(struct placer_search *search, const struct placement_request *request)
+{
+    assert(request->slice || !search->giving.is_on);
+    search->leaves = request->slice < UINT32_MAX / LEAVES_PER_SLICE
+                         ? request->slice * LEAVES_PER_SLICE
+                         : UINT32_MAX;
+    search->now_ms = request->now_ms;
+}
+
 void search_begin(struct placer_hived *p, struct placement_request *request)
 {
     struct placer_search *search = &p->search;
     assert(!request->is_check);
-    const bool is_same = search->group && request->slice && !strcmp(search->group, request->group);
+    const bool is_same = search->group && request->slice && !search->giving.is_on &&
+                         !strcmp(search->group, request->group);
     if (!is_same) {
         search_close(p, false);
         p->decided = NULL;
@@ -25,10 +36,7 @@ void search_begin(struct placer_hived *p, struct placement_request *request)
         request->avoid = search->avoid;
         request->avoid_count = search->avoid_count;
     }
-    search->leaves = request->slice < UINT32_MAX / LEAVES_PER_SLICE
-                         ? request->slice * LEAVES_PER_SLICE
-                         : UINT32_MAX;
-    search->now_ms = request->now_ms;
+    piece_set(search, request);
     search->pieces++;
     search->passed = 0;
 }
@@ -42,6 +50,22 @@ void search_keep(struct placer_hived *p, const struct placement_request *request
     search->group = mem_copy(request->group);
     search->avoid = mem_copy_array(request->avoid, request->avoid_count, sizeof *request->avoid);
     search->avoid_count = request->avoid_count;
+}
+
+void search_begin_given(struct placer_hived *p, const struct placement_request *request,
+                        size_t slot_count)
+{
+    search_close(p, false);
+    p->decided = NULL;
+    arena_clear(&p->arena);
+    p->search = (struct placer_search){.group = mem_copy(request->group),
+                                       .giving = {.is_on = true, .slot_count = slot_count}};
+}
+
+void search_go_on_given(struct placer_hived *p, const struct placement_request *request)
+{
+    assert(p->search.giving.is_on && !strcmp(p->search.group, request->group));
+    piece_set(&p->search, request);
 }
 
 static void told_apply(struct placer_hived *p, const struct told_later *told)
@@ -194,6 +218,9 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
         .is_preempting = search->is_preempting,
         .is_reserved = search->is_reserved,
         .naming = {.pieces = search->naming.pieces},
+        .giving = {.is_on = search->giving.is_on,
+                   .slot_count = search->giving.slot_count,
+                   .pieces = search->giving.pieces},
         .pieces = search->pieces,
         .now_ms = search->now_ms};
     for (size_t i = 0; i < search->told.count; i++) {

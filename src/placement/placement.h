@@ -65,6 +65,8 @@ struct placement_request {
     int64_t now_ms; /* wall clock: only shown, as the time of a lazy preemption */
 };
 
+enum { PLACEMENT_CUT = 1 }; /* of a commit: not an error, there is more of it */
+
 enum placement_kind { PLACEMENT_BIND, PLACEMENT_WAIT, PLACEMENT_PREEMPT };
 
 struct placement_slot { /* one task's place */
@@ -149,7 +151,12 @@ struct placer_ops {
     /* Take exactly these slots for the group: after BIND (none can have come between), and at
      * restart for what runs already. `is_recovery`: do the best with what no longer fits (the job
      * runs; HiveD downgrades it) instead of failing; a slot whose node is NODE_NONE has ended
-     * already and takes nothing. */
+     * already and takes nothing.
+     *
+     * With a slice, slots that were not found just now may be taken in pieces of about so many
+     * tasks: PLACEMENT_CUT until the same has been asked often enough. What ends meanwhile counts
+     * after that. Another node, or forget, ends it: what was taken is given back, and the same
+     * begins anew. */
     int (*commit)(struct placer *placer, const struct placement_request *request,
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);

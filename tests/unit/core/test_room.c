@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "core/jobs.h"
 #include "core/queue.h"
+#include "core/reserve.h"
 #include "core/room.h"
 #include "core/state.h"
 #include "core/trial.h"
@@ -523,7 +524,175 @@ static void no_step_asks_for_all_of_it(void **state)
     }
 }
 
+/* --- a large part behind the one that starves --- */
+
+enum { LARGE_PART = 3 };
+
+/* Of two nodes one is free, and of no use to the job that starves. */
+static void large_init(struct world *world, const char *policy, uint32_t slice)
+{
+    world_init(world, policy);
+    world_keep(world);
+    node_set(world, "n1", "A100", true);
+    node_set(world, "n2", "V100", true);
+    submit(world, "old", 100, role_of("worker", "A100", 4));
+    world_run(world, 1);
+    submit(world, "big", 100, role_of("worker", "A100", 5));
+    world_timer(world, STARVES_MS);
+    assert_int_equal(world->core->reservations.count, 1);
+    core_slice_set(world->core, slice);
+}
+
+struct stages {
+    bool was_committing, was_joining;
+};
+
+static void stages_see(const struct world *world, struct stages *stages)
+{
+    stages->was_committing |= world->core->room.stage == ROOM_COMMIT;
+    stages->was_joining |= reserve_is_joining(world->core);
+}
+
+static void large_submit(struct world *world, const char *name, struct seen *seen)
+{
+    struct plan_role role = role_of("worker", "V100", 1);
+    role.instances = TASKS;
+    role.affinity_group = "all";
+    struct plan plan = world_plan_of(name, &role);
+    plan.priority = 100;
+    world_submit(world, &plan);
+    see(world, seen);
+}
+
+/* `happens` after so many steps; whether it is still being placed then. */
+static bool large_run(const char *policy, uint32_t steps, void (*happens)(struct world *world),
+                      size_t starts, struct stages *stages)
+{
+    struct world world;
+    struct seen seen = {0};
+    large_init(&world, policy, 1);
+    large_submit(&world, "large", &seen);
+    for (uint32_t i = 0; i < steps && !seen.starts; i++) {
+        stages_see(&world, stages);
+        world_pass_step(&world);
+        see(&world, &seen);
+    }
+    const bool was_placed = seen.starts || world.core->placing.stage == PLACING_START;
+    if (!was_placed) {
+        happens(&world);
+        see(&world, &seen);
+        for (; seen.steps < STEPS_MAX && world_pass_step(&world); seen.steps++)
+            see(&world, &seen);
+        assert_true(seen.steps < STEPS_MAX);
+        assert_int_equal(seen.starts, starts);
+        assert_false(reserve_is_joining(world.core) || room_is_asked(world.core));
+    }
+    world_release(&world);
+    return !was_placed;
+}
+
+static void large_runs(void (*happens)(struct world *world), size_t starts)
+{
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct stages stages = {0};
+        uint32_t steps = 0;
+        while (large_run(policies[i], steps, happens, starts, &stages))
+            assert_true(++steps < STEPS_MAX);
+        assert_true(stages.was_committing);
+        assert_true(stages.was_joining || strcmp(policies[i], "hived") != 0);
+    }
+}
+
+static void nothing_happens(struct world *world)
+{
+    (void)world;
+}
+
+static void a_large_part_starts_behind_it(void **state)
+{
+    (void)state;
+    large_runs(nothing_happens, TASKS);
+}
+
+static void large_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, LARGE_PART), 0);
+    struct seen seen = {0};
+    steps_end(world, &seen);
+    assert_int_equal(seen.starts, 0);
+    large_submit(world, "next", &seen); /* the shadow is what it was */
+    steps_end(world, &seen);
+    assert_int_equal(seen.starts, TASKS);
+    assert_int_equal(world_ask(world, EVENT_STOP, LARGE_PART + 1), 0);
+}
+
+static void a_large_part_that_is_stopped_leaves_nothing(void **state)
+{
+    (void)state;
+    large_runs(large_stops, 0);
+}
+
+static void big_stops_behind_large(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, BIG), 0);
+}
+
+static void a_large_part_starts_without_who_starves(void **state)
+{
+    (void)state;
+    large_runs(big_stops_behind_large, TASKS);
+}
+
+static void a_large_part_starts_in_a_copy(void **state)
+{
+    (void)state;
+    large_runs(core_is_copied, TASKS);
+}
+
+static void a_large_part_starts_after_a_restart(void **state)
+{
+    (void)state;
+    large_runs(server_restarts, TASKS);
+}
+
+static void a_large_part_starts_with_another_policy(void **state)
+{
+    (void)state;
+    large_runs(policy_changes, TASKS);
+}
+
+static void large_node_changes(struct world *world)
+{
+    node_set(world, "n2", "V100", false);
+    node_set(world, "n2", "V100", true);
+}
+
+static void a_large_part_starts_when_its_node_is_back(void **state)
+{
+    (void)state;
+    large_runs(large_node_changes, TASKS);
+}
+
+static void old_ends(struct world *world)
+{
+    world_exit(world, 1, 0, 0);
+}
+
+static void what_ends_meanwhile_lets_both_start(void **state)
+{
+    (void)state;
+    large_runs(old_ends, TASKS + 1);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_large_part_starts_behind_it),
+    cmocka_unit_test(a_large_part_that_is_stopped_leaves_nothing),
+    cmocka_unit_test(a_large_part_starts_without_who_starves),
+    cmocka_unit_test(a_large_part_starts_in_a_copy),
+    cmocka_unit_test(a_large_part_starts_after_a_restart),
+    cmocka_unit_test(a_large_part_starts_with_another_policy),
+    cmocka_unit_test(a_large_part_starts_when_its_node_is_back),
+    cmocka_unit_test(what_ends_meanwhile_lets_both_start),
     cmocka_unit_test(no_step_asks_for_all_of_it),
     cmocka_unit_test(steps_answer_what_one_step_answers),
     cmocka_unit_test(what_ends_meanwhile_is_free),

@@ -123,11 +123,18 @@ static void what_is_found_is_what_is_found_at_once(void **state)
     }
 }
 
+static int commit(struct placer *placer, const struct placement_request *request,
+                  const struct placement_result *result)
+{
+    return placer->ops->commit(placer, request, result->slots, result->slot_count, false, NULL);
+}
+
 static void take_in(struct placer *placer, const struct placement_request *request,
                     const struct placement_result *result)
 {
-    assert_int_equal(
-        placer->ops->commit(placer, request, result->slots, result->slot_count, false, NULL), 0);
+    struct placement_request at_once = *request;
+    at_once.slice = 0;
+    assert_int_equal(commit(placer, &at_once, result), 0);
 }
 
 /* What readers of the cells are shown. */
@@ -291,6 +298,119 @@ static void what_is_bound_takes_its_cells_in_pieces(void **state)
     assert_string_equal(cells_of(whole.placer, &whole), cells_of(bench.placer, &bench));
     bench.placer->ops->release_group(bench.placer, "large");
     assert_false(is_held(&bench, "large"));
+    bench_release(&whole);
+    bench_release(&bench);
+}
+
+/* --- slots that were found elsewhere --- */
+
+/* Two clusters that are alike; what was found in the first one is to be taken in the second. */
+static struct placement_result given_init(struct bench *whole, struct bench *bench)
+{
+    cluster_init(whole);
+    cluster_init(bench);
+    small_jobs_run(whole, 2);
+    small_jobs_run(bench, 2);
+    struct placement_request request = ask_large(whole, 100);
+    request.slice = 0;
+    const struct placement_result result = place(whole->placer, whole, &request);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    take_in(whole->placer, &request, &result);
+    return result;
+}
+
+/* To its end. Returns how many pieces there were. */
+static uint32_t take_some(struct placer *placer, const struct placement_request *request,
+                          const struct placement_result *result)
+{
+    uint32_t pieces = 1;
+    int code = commit(placer, request, result);
+    for (; code == PLACEMENT_CUT; pieces++) {
+        assert_true(pieces < PIECES_MAX);
+        code = commit(placer, request, result);
+    }
+    assert_int_equal(code, 0);
+    return pieces;
+}
+
+/* What ends meanwhile counts when all are taken, and a copy goes on at the same piece. */
+static void given_slots_are_taken_in_pieces(void **state)
+{
+    (void)state;
+    uint32_t pieces = 2;
+    for (uint32_t cut = 1; cut < pieces; cut++) {
+        struct bench whole, bench;
+        const struct placement_result result = given_init(&whole, &bench);
+        const struct placement_request request = ask_large(&bench, 100);
+        for (uint32_t i = 0; i < cut; i++) {
+            assert_int_equal(commit(bench.placer, &request, &result), PLACEMENT_CUT);
+            bench_check(&bench);
+        }
+        bench.placer->ops->release_slot(bench.placer, "small1", 0);
+        whole.placer->ops->release_slot(whole.placer, "small1", 0);
+        assert_true(is_held(&bench, "small1"));
+        struct placer *copy = bench.placer->ops->copy(bench.placer);
+        const uint32_t left = take_some(bench.placer, &request, &result);
+        pieces = cut + left;
+        assert_int_equal(take_some(copy, &request, &result), left);
+        assert_false(is_held(&bench, "small1"));
+        bench_check(&bench);
+        const char *cells = cells_of(whole.placer, &whole);
+        assert_string_equal(cells_of(bench.placer, &bench), cells);
+        assert_string_equal(cells_of(copy, &bench), cells);
+        copy->ops->free(copy);
+        bench_release(&whole);
+        bench_release(&bench);
+    }
+    assert_true(pieces > 10);
+}
+
+static void given_slots_that_are_given_up_leave_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < 12; cut++) {
+        struct bench whole, bench;
+        const struct placement_result result = given_init(&whole, &bench);
+        const struct placement_request request = ask_large(&bench, 100);
+        const char *before = cells_of(bench.placer, &bench);
+        for (uint32_t i = 0; i < cut; i++)
+            assert_int_equal(commit(bench.placer, &request, &result), PLACEMENT_CUT);
+        if (cut % 4 == 0)
+            bench.placer->ops->forget(bench.placer);
+        else if (cut % 4 == 1)
+            bench.placer->ops->release_group(bench.placer, "large");
+        else if (cut % 4 == 2)
+            assert_int_equal(bench_node(&bench, 0, 16, GPUS, true), 0);
+        else /* somebody else asks */
+            assert_int_equal(place_at_once(&bench, bench_ask(&bench, "other", 1, 1, 1)).kind,
+                             PLACEMENT_BIND);
+        if (cut % 4 == 3)
+            bench.placer->ops->forget(bench.placer);
+        assert_false(is_held(&bench, "large"));
+        assert_string_equal(cells_of(bench.placer, &bench), before);
+        take_some(bench.placer, &request, &result); /* it begins anew */
+        assert_string_equal(cells_of(bench.placer, &bench), cells_of(whole.placer, &whole));
+        bench_release(&whole);
+        bench_release(&bench);
+    }
+}
+
+/* Of a cluster where they are not free nothing is taken. */
+static void given_slots_that_are_not_free_are_refused(void **state)
+{
+    (void)state;
+    struct bench whole, bench;
+    const struct placement_result result = given_init(&whole, &bench);
+    const struct placement_request other = bench_ask(&bench, "other", NODES - 2, GPUS, 1);
+    assert_int_equal(bench_place(&bench, &other, true).kind, PLACEMENT_BIND);
+    const struct placement_request request = ask_large(&bench, 100);
+    const char *before = cells_of(bench.placer, &bench);
+    int code = PLACEMENT_CUT;
+    for (uint32_t i = 0; code == PLACEMENT_CUT && i < PIECES_MAX; i++)
+        code = commit(bench.placer, &request, &result);
+    assert_int_equal(code, ERR_CONFLICT);
+    assert_string_equal(cells_of(bench.placer, &bench), before);
+    bench_check(&bench);
     bench_release(&whole);
     bench_release(&bench);
 }
@@ -657,6 +777,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ends_count_when_the_search_is_over),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
     cmocka_unit_test(what_is_bound_takes_its_cells_in_pieces),
+    cmocka_unit_test(given_slots_are_taken_in_pieces),
+    cmocka_unit_test(given_slots_that_are_given_up_leave_nothing),
+    cmocka_unit_test(given_slots_that_are_not_free_are_refused),
     cmocka_unit_test(a_placer_can_be_freed_after_any_piece),
     cmocka_unit_test(there_is_an_end_to_the_pieces),
     cmocka_unit_test(lazy_groups_are_displaced_at_once),
