@@ -26,9 +26,11 @@ enum {
     PASS_PAUSE_MS = 10, /* before a step of a long pass */
     /* Each interruption may let a gang begin anew that finds no place, and its steps are where the
      * next one comes. So a pass is interrupted so often, and is then left alone: it must come to
-     * its end within so many steps, whatever has happened before. */
+     * its end within so many steps, whatever has happened before. With the smallest slices a part
+     * of a few tasks asks each starving job in some hundred steps, and up to twenty times: passes
+     * of 12,000 steps have come to their end. */
     PASS_INTERRUPTIONS_MAX = 40,
-    PASS_STEPS_MAX = 4000,
+    PASS_STEPS_MAX = 40000,
     DRAIN_MS = 4 * 3600000, /* after the last submission, before the rest is stopped */
 };
 
