@@ -352,6 +352,7 @@ static struct claims *claims_of(struct given *given, const struct type_part *par
     claims->leaves = ARENA_ARRAY(&given->p->arena, bool, claims->count + 1u);
     for (uint32_t at = claims->first; at; at = given->claim_next[at - 1]) {
         const struct placement_slot *slot = &given->slots[part->slots[at - 1]];
+        assert(part->gpu_per_leaf > 0); /* else no slot is listed */
         for (uint32_t k = 0; k < slot->gpu_count; k++)
             if (slot->gpus[k] / part->gpu_per_leaf < claims->count)
                 claims->leaves[slot->gpus[k] / part->gpu_per_leaf] = true;
