@@ -135,18 +135,25 @@ static size_t answers_read(const char *bytes, size_t length, int *failure)
     return count;
 }
 
+/* The batch is empty afterwards. */
+static int batch_send(struct netlink *netlink, struct netlink_batch *batch, struct err *err)
+{
+    message_end(batch);
+    sequences_put(netlink, batch);
+    const ssize_t sent = send(netlink->fd, batch->bytes.at, batch->bytes.length, MSG_NOSIGNAL);
+    buf_clear(&batch->bytes);
+    batch->count = 0;
+    return sent < 0 ? err_errno(err, errno, "ask the kernel by netlink") : 0;
+}
+
 int netlink_send(struct netlink *netlink, struct netlink_batch *batch, struct err *err)
 {
     char answer[ANSWER_BYTES];
     int failure = 0;
-    message_end(batch);
-    sequences_put(netlink, batch);
-    ssize_t sent = send(netlink->fd, batch->bytes.at, batch->bytes.length, MSG_NOSIGNAL);
     size_t left = batch->count;
-    buf_clear(&batch->bytes);
-    batch->count = 0;
-    if (sent < 0)
-        return err_errno(err, errno, "ask the kernel by netlink");
+    int code = batch_send(netlink, batch, err);
+    if (code < 0)
+        return code;
     while (left > 0) {
         ssize_t got = recv(netlink->fd, answer, sizeof answer, 0);
         if (got < 0 && errno == EINTR)
@@ -189,13 +196,9 @@ int netlink_list(struct netlink *netlink, struct netlink_batch *batch,
 {
     char answer[ANSWER_BYTES];
     int failure = 0;
-    message_end(batch);
-    sequences_put(netlink, batch);
-    const ssize_t sent = send(netlink->fd, batch->bytes.at, batch->bytes.length, MSG_NOSIGNAL);
-    buf_clear(&batch->bytes);
-    batch->count = 0;
-    if (sent < 0)
-        return err_errno(err, errno, "ask the kernel by netlink");
+    int code = batch_send(netlink, batch, err);
+    if (code < 0)
+        return code;
     for (bool is_over = false; !is_over;) {
         const ssize_t got = recv(netlink->fd, answer, sizeof answer, 0);
         if (got < 0 && errno == EINTR)
