@@ -76,34 +76,95 @@ void core_config_release(struct core_config *config)
     *config = (struct core_config){0};
 }
 
+static bool is_policy_of(const struct core_config *a, const struct core_config *b)
+{
+    return strcmp(a->policy, b->policy) == 0 &&
+           text_equal(a->placement_document, b->placement_document);
+}
+
+static void policy_swap(struct core_config *a, struct core_config *b)
+{
+    const char *policy = a->policy;
+    const struct text document = a->placement_document;
+    a->policy = b->policy;
+    a->placement_document = b->placement_document;
+    b->policy = policy;
+    b->placement_document = document;
+}
+
+bool core_policy_changes(const struct core *core)
+{
+    return core->policy_change.config.policy != NULL;
+}
+
+/* Of the last policy that was asked for, or of the one in force? Else *placer is its placer, or
+ * NULL: ERR_INVALID. */
+static int policy_ask(struct core *core, const struct core_config *config, struct placer *made,
+                      struct placer **placer, struct err *err)
+{
+    const struct core_config *last =
+        core_policy_changes(core) ? &core->policy_change.config : &core->config;
+    const bool is_same = is_policy_of(config, last);
+    if (is_same && made)
+        past_placer_add(core, made);
+    *placer = NULL;
+    if (is_same)
+        return 0;
+    *placer = made ? made : placer_new(config->policy, config->placement_document, err);
+    return *placer ? 0 : err->code;
+}
+
+/* Numbers count at once, the policy and its document from the take-over on. */
+static void config_set(struct core *core, struct core_config *config, struct placer *placer)
+{
+    if (placer || core_policy_changes(core)) {
+        core_config_release(&core->policy_change.config);
+        const int code = core_config_copy(&core->policy_change.config, config, NULL);
+        assert(!code);
+        (void)code;
+        policy_swap(config, &core->config);
+    }
+    core_config_release(&core->config);
+    core->config = *config;
+    core->policy_job = 0;
+    queue_order_set(core->queue, queue_order_named(config->order));
+}
+
 void config_event(struct core *core, const struct event *event)
 {
     assert(event->kind == EVENT_CONFIG);
     struct err err = {0};
     struct core_config config;
+    struct placer *placer;
     int code = core_config_copy(&config, event->config, &err);
     if (code) {
+        if (event->placer)
+            past_placer_add(core, event->placer);
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
-    bool is_same = strcmp(config.policy, core->config.policy) == 0 &&
-                   text_equal(config.placement_document, core->config.placement_document);
-    struct placer *placer =
-        is_same ? NULL : placer_new(config.policy, config.placement_document, &err);
-    if (!is_same && !placer) {
+    code = policy_ask(core, &config, event->placer, &placer, &err);
+    if (code) {
         core_config_release(&config);
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
-    core_config_release(&core->config);
-    core->config = config;
-    core->policy_job = 0;
-    queue_order_set(core->queue, queue_order_named(config.order));
-    if (placer)
-        placer_change(core, placer);
+    core_trace(core, "configuration: order %s%s%s", config.order,
+               placer ? ", what runs is told to a new placer of the policy " : "",
+               placer ? config.policy : "");
+    config_set(core, &config, placer);
     core->is_unblocked = true;
     nodes_note_change(core); /* reasons told before may name what is no more */
-    core_trace(core, "configuration: policy %s, order %s%s", core->config.policy,
-               core->config.order, placer ? ", what runs was told to a new placer" : "");
+    if (placer)
+        placer_change(core, placer);
     core_answer(core, event, (struct job_id){0}, NULL);
+}
+
+void config_take_over(struct core *core)
+{
+    assert(core_policy_changes(core));
+    policy_swap(&core->policy_change.config, &core->config);
+    core_config_release(&core->policy_change.config);
+    nodes_note_change(core);
+    core_trace(core, "the policy is %s, what runs was told to a new placer", core->config.policy);
 }

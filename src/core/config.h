@@ -7,5 +7,7 @@
 #include "core/state.h"
 
 void config_event(struct core *core, const struct event *event);
+/* What runs was told to the placer of the policy that was asked for: it is in force. */
+void config_take_over(struct core *core);
 
 #endif

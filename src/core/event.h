@@ -16,6 +16,7 @@
 struct arena;
 struct buf;
 struct core_config;
+struct placer;
 struct err;
 struct job_record;
 struct plan;
@@ -97,7 +98,10 @@ struct event {
         } task;
         struct {
             const struct core_config *config; /* CONFIG, RESTORE */
-            struct job_id last_job;           /* RESTORE: numbers that are used */
+            /* CONFIG: one of its policy and document that knows nothing yet, which becomes the
+             * core's; NULL: the step makes it, which takes long for a large document */
+            struct placer *placer;
+            struct job_id last_job; /* RESTORE: numbers that are used */
             struct attempt_id last_attempt;
         };
     };

@@ -299,12 +299,3 @@ bool gang_is_creating(const struct core *core)
         core_job_find((struct core *)(uintptr_t)core, (struct job_id){core->creating});
     return job && job->life.is_starting;
 }
-
-void gang_start_finish(struct core *core)
-{
-    while (core->placing.job && core->placing.stage == PLACING_START) {
-        struct core_job *job = core_job_find(core, (struct job_id){core->placing.job});
-        start_go_on(core, job);
-        waiting_changed(core, job, WAITING_BY_TRY);
-    }
-}

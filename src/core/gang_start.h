@@ -17,7 +17,5 @@ struct start_outcome gang_start_begin(struct core *core, struct core_job *job, b
 struct start_outcome gang_start_go_on(struct core *core, struct core_job *job);
 /* It has its places, and CREATE is still to come for some of its tasks. */
 bool gang_is_creating(const struct core *core);
-/* All that is left, if it has begun to take its places: another placer is to be told of them. */
-void gang_start_finish(struct core *core);
 
 #endif

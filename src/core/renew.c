@@ -4,7 +4,8 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/gang_start.h"
+#include "core/config.h"
+#include "core/core.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -247,7 +248,7 @@ static bool renewal_some(struct core *core, uint32_t work)
     return is_told(renewal);
 }
 
-static void placer_tell_all(struct core *core, struct placer *placer)
+void placer_fill(struct core *core, struct placer *placer)
 {
     for (uint32_t i = 0; i < core_node_count(core); i++)
         node_tell_placer(core, placer, i);
@@ -257,13 +258,8 @@ static void placer_tell_all(struct core *core, struct placer *placer)
     assert(is_whole);
     (void)is_whole;
     ARRAY_FREE(&core->renewal.groups);
-    core->renewal.placer = NULL;
-}
-
-void placer_fill(struct core *core, struct placer *placer)
-{
-    placer_tell_all(core, placer);
     ARRAY_FREE(&core->renewal.jobs);
+    core->renewal.placer = NULL;
 }
 
 /* --- another one takes over --- */
@@ -335,19 +331,33 @@ static void placer_take_over(struct core *core, struct placer *placer)
     core->is_unblocked = true;
 }
 
+/* What one knows that was to take over is of no use any more. */
+static void renewal_drop(struct core *core)
+{
+    struct renewal *renewal = &core->renewal;
+    if (renewal->placer)
+        past_placer_add(core, renewal->placer);
+    renewal->placer = NULL;
+    ARRAY_FREE(&renewal->groups);
+    ARRAY_FREE(&renewal->jobs);
+}
+
 void placer_change(struct core *core, struct placer *placer)
 {
-    renewal_release(core);
-    gang_start_finish(core);
-    placer_tell_all(core, placer);
-    placer_take_over(core, placer);
+    assert(core_policy_changes(core));
+    renewal_drop(core);
+    if (core->policy_change.placer)
+        past_placer_add(core, core->policy_change.placer);
+    core->policy_change.placer = placer;
+    placer_renew(core);
 }
 
 static bool renewal_is_asked(const struct core *core)
 {
     const struct placer_ops *ops = core->placer->ops;
-    return !core->renewal.placer && !placer_is_copied(core) && ops->is_outdated &&
-           ops->is_outdated(core->placer);
+    if (core->renewal.placer || placer_is_copied(core))
+        return false;
+    return core->policy_change.placer || (ops->is_outdated && ops->is_outdated(core->placer));
 }
 
 bool renewal_waits(const struct core *core)
@@ -363,6 +373,10 @@ void renewal_go_on(struct core *core)
     ARRAY_FREE(&core->renewal.groups);
     core->renewal.placer = NULL;
     placer_take_over(core, placer);
+    if (core_policy_changes(core)) {
+        config_take_over(core);
+        return;
+    }
     core_trace(core, "cells: they have changed, what runs was told to a new placer");
 }
 
@@ -370,8 +384,11 @@ void placer_renew(struct core *core)
 {
     if (!renewal_is_asked(core) || renewal_waits(core))
         return;
-    struct placer *placer = placer_new(core->config.policy, core->config.placement_document, NULL);
+    struct placer *placer = core->policy_change.placer;
+    if (!placer)
+        placer = placer_new(core->config.policy, core->config.placement_document, NULL);
     assert(placer); /* the configuration is the one in force */
+    core->policy_change.placer = NULL;
     core->renewal = (struct renewal){.placer = placer};
     renewal_go_on(core);
 }
@@ -407,6 +424,14 @@ void renewal_copy(struct core *to, const struct core *from)
         to->renewal.placer = from->renewal.placer->ops->copy(from->renewal.placer);
     ARRAY_COPY(&to->renewal.groups, &from->renewal.groups);
     ARRAY_COPY(&to->renewal.jobs, &from->renewal.jobs);
+    if (from->policy_change.placer)
+        to->policy_change.placer =
+            from->policy_change.placer->ops->copy(from->policy_change.placer);
+    if (!core_policy_changes(from))
+        return;
+    const int code = core_config_copy(&to->policy_change.config, &from->policy_change.config, NULL);
+    assert(!code);
+    (void)code;
 }
 
 void renewal_release(struct core *core)
@@ -417,6 +442,10 @@ void renewal_release(struct core *core)
     renewal->placer = NULL;
     ARRAY_FREE(&renewal->groups);
     ARRAY_FREE(&renewal->jobs);
+    if (core->policy_change.placer)
+        core->policy_change.placer->ops->free(core->policy_change.placer);
+    core->policy_change.placer = NULL;
+    core_config_release(&core->policy_change.config);
     for (size_t i = 0; i < core->past_placers.count; i++)
         core->past_placers.items[i]->ops->free(core->past_placers.items[i]);
     ARRAY_FREE(&core->past_placers);

@@ -1,7 +1,7 @@
 /* renew.h — another placer is told of the nodes and of what runs, and takes over: at once, or in
  * pieces (docs/rfc/0016-gangs-in-steps.md). Inside src/core only.
  *
- * Owns core->placer, core->renewal and core->past_placers.
+ * Owns core->placer, core->renewal, core->policy_change and core->past_placers.
  */
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H
@@ -9,10 +9,11 @@
 
 /* Give a new placer the nodes, and the places of all that runs. */
 void placer_fill(struct core *core, struct placer *placer);
-/* It takes over at once: the configuration asks for it. */
+/* The configuration asks for this one: what runs is told to it, as much as fits into one step, and
+ * then config_take_over is told. One that was to take over before is dropped. */
 void placer_change(struct core *core, struct placer *placer);
-/* Another placer of the same configuration, when the nodes have outdated the one there is: as much
- * of it as fits into one step, unless there was one to go on with. */
+/* Another placer, when the configuration has asked for one, or the nodes have outdated the one
+ * there is: as much of it as fits into one step, unless there was one to go on with. */
 void placer_renew(struct core *core);
 /* The next piece. */
 void renewal_go_on(struct core *core);

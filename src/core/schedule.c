@@ -282,7 +282,8 @@ static void review_begin(struct core *core)
 bool placer_is_untidy(const struct core *core)
 {
     const struct placer_ops *ops = core->placer->ops;
-    return placer_is_renewing(core) || (ops->tidy && !ops->tidy(core->placer, 0));
+    return placer_is_renewing(core) || core->policy_change.placer ||
+           (ops->tidy && !ops->tidy(core->placer, 0));
 }
 
 /* Nobody is tried while a gang is placed or places are given back: docs/rfc/0016-gangs-in-steps.md.
@@ -353,10 +354,10 @@ static void pass_go_on(struct core *core)
     const bool is_starting =
         gang_is_creating(core) || core->groups_given_up ||
         (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
-    const bool is_at_once = is_starting || placer_is_renewing(core) || shadow_is_made(core) ||
-                            room_is_asked(core) || reserve_is_joining(core) ||
-                            (ops->is_making && ops->is_making(core->placer)) ||
-                            pass->cuts < AT_ONCE_MAX;
+    const bool is_at_once =
+        is_starting || placer_is_renewing(core) || core->policy_change.placer ||
+        shadow_is_made(core) || room_is_asked(core) || reserve_is_joining(core) ||
+        (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }

@@ -448,6 +448,13 @@ struct renewal {
     } jobs;
 };
 
+/* Another policy or document was asked for: that of before decides until what runs has been told to
+ * the new placer. */
+struct policy_change {
+    struct core_config config; /* core->config with the new ones; its policy is NULL: none */
+    struct placer *placer;     /* NULL: there is none, or core->renewal has it */
+};
+
 struct core {
     struct core_config config; /* owns its strings */
     int64_t now_ms;
@@ -481,6 +488,7 @@ struct core {
     uint32_t groups_given_up; /* so many have slots that nobody wants: others wait for their end */
     struct placer *placer;
     struct renewal renewal;
+    struct policy_change policy_change;
     struct shadow_making shadow_making;
     struct room room;
     struct {

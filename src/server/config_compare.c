@@ -209,8 +209,4 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(texts_differ(old->feedback_url, now->feedback_url), "portal.feedbackUrl", keys);
     note_if(config_plugins_differ(&old->plugins, &now->plugins), "portal.plugins", keys);
     engines_note(old, now, keys);
-    note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
-    note_if(old->core.port_first != now->core.port_first ||
-                old->core.port_last != now->core.port_last,
-            "scheduling.portFirst, scheduling.portLast", keys);
 }

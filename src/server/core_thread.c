@@ -5,6 +5,8 @@
  * the store: it is thrown away, requests are refused, facts are kept, and once the store can be
  * written again a new core is made from its rows and steps through the facts.
  */
+#include <string.h>
+
 #include "base/err.h"
 #include "server/admission.h"
 #include "server/batch.h"
@@ -62,6 +64,23 @@ static void job_written(struct core_thread *core, const struct record *record)
         id_map_set(&core->written, record->deleted.v, 1);
 }
 
+/* Once what runs has been told to the placer of the policy that was asked for. */
+static void policy_tell(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    if (!core->is_policy_awaited || core_policy_changes(core->core))
+        return;
+    core->is_policy_awaited = false;
+    log_info("config", "the policy %s and its virtual clusters are in force",
+             server->config->core.policy);
+}
+
+static bool is_other_policy(const struct core_config *a, const struct core_config *b)
+{
+    return strcmp(a->policy, b->policy) != 0 ||
+           !text_equal(a->placement_document, b->placement_document);
+}
+
 static void core_thread_event(struct server *server, struct event *event)
 {
     struct core_thread *core = &server->core;
@@ -71,6 +90,7 @@ static void core_thread_event(struct server *server, struct event *event)
     size_t record = core->output.records.count;
     atomic_fetch_add(&core->version, 1);
     core_step(core->core, event, &core->output);
+    policy_tell(server);
     for (; record < core->output.records.count; record++)
         job_written(core, &core->output.records.items[record]);
 }
@@ -134,8 +154,12 @@ static void core_thread_mail_event(struct server *server, struct server_mail *ma
 static void core_thread_mail_config(struct server *server, struct server_mail *mail, size_t index)
 {
     struct server_config *config = mail->config;
-    struct event event = {
-        .kind = EVENT_CONFIG, .user = "", .config = &config->core, .request = index + 1};
+    struct event event = {.kind = EVENT_CONFIG,
+                          .user = "",
+                          .config = &config->core,
+                          .placer = mail->placer,
+                          .request = index + 1};
+    mail->placer = NULL;
     core_thread_event(server, &event);
     const struct answer *refusal = core_refusal(&server->core, event.request);
     if (refusal) {
@@ -151,9 +175,11 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     use_watch_configure(server->use_watch, config->retention.use_mib << 20);
     notify_watch_configure(server->notify_watch, &config->notify);
     mail->is_done = true;
+    server->core.is_policy_awaited |= is_other_policy(&config->core, &server->config->core);
     /* freed with the mail; the engines borrow the first */
     mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
+    policy_tell(server);
     server_settings_keep(server);
     server_storages_keep(server);
     server->core.upkeep_at_ms = clock_monotonic_ms(); /* retention may have changed */

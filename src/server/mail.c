@@ -2,6 +2,7 @@
 #include "server/mail.h"
 #include "base/memory.h"
 #include "core/plan.h"
+#include "placement/placement.h"
 #include "server/config.h"
 #include "server/engines.h"
 #include "sys/clock.h"
@@ -24,6 +25,8 @@ void mail_free(struct server_mail *mail)
     if (mail->kind == MAIL_EVENT || mail->kind == MAIL_TRIAL)
         event_plan_free(&mail->event);
     server_config_free(mail->config);
+    if (mail->placer)
+        mail->placer->ops->free(mail->placer);
     arena_release(&mail->arena);
     mem_free(mail);
 }

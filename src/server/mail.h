@@ -13,6 +13,7 @@
 #include "store/read.h"
 #include "sys/mailbox.h"
 
+struct placer;
 struct server_config;
 
 enum mail_kind {
@@ -34,7 +35,8 @@ struct server_mail {
     struct err change_err;
     struct service_barrier barrier; /* without its token */
     struct server_config *config;
-    uint8_t engine; /* of an event: which one tells it; ENGINE_NONE: the server itself */
+    struct placer *placer; /* of that, until the core has it; NULL: it makes one when it needs it */
+    uint8_t engine;        /* of an event: which one tells it; ENGINE_NONE: the server itself */
     struct service_snapshot *snapshot; /* where what is seen goes */
     struct core_trial *trial;          /* likewise, with its memory */
     struct arena *trial_arena;

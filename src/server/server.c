@@ -2,6 +2,7 @@
 #include "server/server.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "placement/placement.h"
 #include "server/batch.h"
 #include "server/engines.h"
 #include "server/job_network.h"
@@ -190,6 +191,9 @@ void server_reload(struct server *server, struct server_config *config)
 {
     struct server_mail *mail = mail_new(MAIL_CONFIG);
     mail->config = config;
+    /* here, as that of a large document takes longer than the core thread has; one that cannot be
+     * made is refused there */
+    mail->placer = placer_new(config->core.policy, config->core.placement_document, NULL);
     mail->reply.audit = &(struct store_audit){.address = "this machine",
                                               .route = "skepd: configuration read again",
                                               .subject_kind = "configuration",

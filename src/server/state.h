@@ -62,6 +62,7 @@ struct core_thread {
     _Atomic bool is_running;
     struct core *core;        /* NULL while the store cannot be written */
     _Atomic uint64_t version; /* of the core: grows before each step, and when it is made anew */
+    bool is_policy_awaited;   /* the log is to say when the one that was asked for is in force */
     struct output output;
     struct arena scratch;
     struct buf log;

@@ -269,7 +269,7 @@ static void a_restart_while_it_is_created_creates_all(void **state)
     world_release(&world);
 }
 
-/* The new placer is told of a gang that runs. */
+/* It starts first: the new placer is told of a gang that runs. */
 static void another_placer_finds_it_whole(void **state)
 {
     (void)state;
@@ -278,8 +278,12 @@ static void another_placer_finds_it_whole(void **state)
     until_starting(&world, gang);
     world.config.policy = "best-fit";
     world_configure(&world);
-    assert_int_equal(state_of(&world, gang), WAITING_NOT);
+    assert_int_equal(state_of(&world, gang), WAITING_STARTING);
+    assert_true(core_policy_changes(world.core));
     assert_int_equal(commands_to_end(&world, COMMAND_CREATE), TASKS);
+    assert_int_equal(state_of(&world, gang), WAITING_NOT);
+    assert_false(core_policy_changes(world.core));
+    check_places(&world);
     world_release(&world);
 }
 

@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
+#include "base/err.h"
 #include "core/core.h"
 #include "core/jobs.h"
 #include "core/renew.h"
+#include "core/shadow.h"
 #include "core/state.h"
 
 enum { CPUS = 8 };
@@ -105,12 +107,19 @@ enum happening {
     IT_IS_COPIED,
     THE_SERVER_RESTARTS,
     ANOTHER_POLICY_BEGINS,
+    THE_POLICY_STAYS,
+    A_WRONG_POLICY_IS_ASKED,
     HAPPENINGS,
 };
 
+/* Why another placer takes over. */
+enum cause { THE_NODE_CHANGES, THE_POLICY_CHANGES, THE_DOCUMENT_CHANGES, CAUSES };
+
+static const char same_cells[] = "# automatic ones, as without a document\n";
+
 /* Four machines are full but for a CPU, one of their tasks is being preempted, and the first one
- * comes back with other memory. */
-static uint32_t renewal_begin(struct world *world)
+ * comes back with other memory, or the configuration is read again. */
+static uint32_t renewal_begin_by(struct world *world, enum cause cause)
 {
     world_init(world, "hived");
     world_keep(world);
@@ -131,9 +140,22 @@ static uint32_t renewal_begin(struct world *world)
     plan.priority = 100;
     const uint32_t high = world_submit(world, &plan);
     world_pass_end(world);
-    assert_false(node_set(world, CPUS, 2048));
+    if (cause == THE_NODE_CHANGES)
+        assert_false(node_set(world, CPUS, 2048));
+    if (cause == THE_POLICY_CHANGES)
+        world->config.policy = "spread";
+    if (cause == THE_DOCUMENT_CHANGES)
+        world->config.placement_document = text_of(same_cells);
+    if (cause != THE_NODE_CHANGES)
+        world_configure(world);
+    assert_int_equal(core_policy_changes(world->core), cause != THE_NODE_CHANGES);
     assert_true(placer_is_renewing(world->core));
     return high;
+}
+
+static uint32_t renewal_begin(struct world *world)
+{
+    return renewal_begin_by(world, THE_NODE_CHANGES);
 }
 
 static void happen(struct world *world, enum happening what, uint32_t high)
@@ -177,6 +199,21 @@ static void happen(struct world *world, enum happening what, uint32_t high)
         world->config.policy = "best-fit";
         world_configure(world);
         break;
+    case THE_POLICY_STAYS:
+        world->config.policy = "hived";
+        world->config.placement_document = TEXT("");
+        world_configure(world);
+        break;
+    case A_WRONG_POLICY_IS_ASKED: {
+        struct core_config wrong = world->config;
+        wrong.policy = "nonsense";
+        const bool changes = core_policy_changes(world->core);
+        world_step(world, &(struct event){.kind = EVENT_CONFIG, .config = &wrong});
+        assert_int_equal(world_answer(world)->code, ERR_INVALID);
+        if (!changes)
+            assert_false(core_policy_changes(world->core));
+        break;
+    }
     }
 }
 
@@ -209,27 +246,38 @@ static void all_is_free(struct world *world)
     assert_int_equal(cpus_of(world, true), cpus_of(world, false));
 }
 
+/* At every step. */
+static void happens_at_any_step(enum cause cause, enum happening what)
+{
+    uint32_t steps = 0;
+    for (bool is_over = false; !is_over; steps++) {
+        struct world world;
+        const uint32_t high = renewal_begin_by(&world, cause);
+        for (uint32_t i = 0; i < steps; i++)
+            world_pass_step(&world);
+        is_over = !placer_is_renewing(world.core);
+        happen(&world, what, high);
+        cpus_of(&world, true);
+        world_pass_end(&world);
+        assert_false(placer_is_renewing(world.core));
+        assert_false(core_policy_changes(world.core));
+        assert_string_equal(world.core->config.policy, world.config.policy);
+        assert_string_equal(core_placer(world.core)->ops->name, world.config.policy);
+        assert_true(
+            text_equal(world.core->config.placement_document, world.config.placement_document));
+        cpus_of(&world, true);
+        all_is_free(&world);
+        world_release(&world);
+    }
+    assert_in_range(steps, 4, 1000);
+}
+
 static void what_happens_meanwhile_counts(void **state)
 {
     (void)state;
-    for (enum happening what = NOTHING; what < HAPPENINGS; what++) {
-        uint32_t steps = 0;
-        for (bool is_over = false; !is_over; steps++) {
-            struct world world;
-            const uint32_t high = renewal_begin(&world);
-            for (uint32_t i = 0; i < steps; i++)
-                world_pass_step(&world);
-            is_over = !placer_is_renewing(world.core);
-            happen(&world, what, high);
-            cpus_of(&world, true);
-            world_pass_end(&world);
-            assert_false(placer_is_renewing(world.core));
-            cpus_of(&world, true);
-            all_is_free(&world);
-            world_release(&world);
-        }
-        assert_in_range(steps, 4, 1000);
-    }
+    for (enum cause cause = 0; cause < CAUSES; cause++)
+        for (enum happening what = NOTHING; what < HAPPENINGS; what++)
+            happens_at_any_step(cause, what);
 }
 
 /* A change in every step: the queue is served all the same. */
@@ -246,6 +294,85 @@ static void a_node_that_changes_for_ever_hinders_nobody(void **state)
         has_started = world_command_count(&world, COMMAND_CREATE) > 0;
     }
     assert_true(has_started);
+    world_release(&world);
+}
+
+/* Until what runs has been told, the policy of before decides, and readers see its cells. */
+static void the_policy_of_before_decides_until_then(void **state)
+{
+    (void)state;
+    struct world world;
+    renewal_begin(&world);
+    world_pass_end(&world);
+    world.config.port_last = 30000;
+    world.config.policy = "best-fit";
+    world_configure(&world);
+    assert_int_equal(world_answer(&world)->code, 0);
+    assert_int_equal(world.core->config.port_last, 30000); /* a number counts at once */
+    assert_string_equal(world.core->config.policy, "hived");
+    assert_string_equal(core_placer(world.core)->ops->name, "hived");
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    struct plan plan = world_plan_of("unknown", &role);
+    plan.virtual_cluster = "nowhere";
+    assert_int_equal(world_submit(&world, &plan), 0);
+    assert_int_equal(world_answer(&world)->code, ERR_INVALID);
+    world.config.port_last = 35000; /* the same policy again: it goes on */
+    world_configure(&world);
+    assert_true(core_policy_changes(world.core));
+    world_pass_end(&world);
+    assert_int_equal(world.core->config.port_last, 35000);
+    assert_string_equal(world.core->config.policy, "best-fit");
+    assert_true(world_submit(&world, &plan) != 0); /* which knows no virtual clusters */
+    world_release(&world);
+}
+
+/* Whoever asks may have made the placer already. It is freed when it is not needed. */
+static void a_placer_comes_with_the_configuration(void **state)
+{
+    (void)state;
+    enum { NEW, SAME, WRONG, COUNT };
+    for (uint32_t which = NEW; which < COUNT; which++) {
+        struct world world;
+        world_init(&world, "hived");
+        node_set(&world, CPUS, 1024);
+        struct core_config config = world.config;
+        config.policy = which == NEW ? "spread" : "hived";
+        config.backoff_min_s = which == WRONG ? config.backoff_max_s + 1 : config.backoff_min_s;
+        struct placer *placer = placer_new(config.policy, config.placement_document, NULL);
+        struct event event = {.kind = EVENT_CONFIG, .config = &config, .placer = placer};
+        world_step(&world, &event);
+        assert_int_equal(world_answer(&world)->code, which == WRONG ? ERR_INVALID : 0);
+        assert_int_equal(core_placer(world.core) == placer, which == NEW);
+        assert_false(core_policy_changes(world.core)); /* it fitted into the step */
+        world_release(&world);
+    }
+}
+
+/* A shadow is a copy of the placer of before: that is copied whole before another takes over. */
+static void a_shadow_is_copied_first(void **state)
+{
+    (void)state;
+    struct world world;
+    renewal_begin(&world);
+    world_pass_end(&world);
+    world_submit_simple(&world, "waits", 2, CPUS, 0);
+    world_pass_end(&world);
+    const int64_t starves_ms = (int64_t)world.config.starvation_after_s * 1000;
+    world_timer(&world, starves_ms + 1000);
+    while (!placer_is_copied(world.core))
+        assert_true(world_pass_step(&world));
+    world.config.policy = "spread";
+    world_configure(&world);
+    assert_true(core_policy_changes(world.core));
+    assert_false(placer_is_renewing(world.core));
+    struct core *copy = core_copy(world.core);
+    core_free(world.core);
+    world.core = copy;
+    for (; placer_is_copied(world.core); assert_true(world_pass_step(&world)))
+        assert_false(placer_is_renewing(world.core));
+    world_pass_end(&world);
+    assert_string_equal(core_placer(world.core)->ops->name, "spread");
+    all_is_free(&world);
     world_release(&world);
 }
 
@@ -425,6 +552,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_keep_their_cpus),
     cmocka_unit_test(what_began_on_old_cells_is_told),
     cmocka_unit_test(what_happens_meanwhile_counts),
+    cmocka_unit_test(the_policy_of_before_decides_until_then),
+    cmocka_unit_test(a_placer_comes_with_the_configuration),
+    cmocka_unit_test(a_shadow_is_copied_first),
     cmocka_unit_test(a_node_that_changes_for_ever_hinders_nobody),
     cmocka_unit_test(the_last_one_is_freed_in_pieces),
     cmocka_unit_test(a_gang_starts_first),
