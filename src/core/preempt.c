@@ -188,15 +188,20 @@ static void hold_release(struct core *core, struct hold *hold)
     holdover->ports.room = hold->ports.room;
 }
 
-void holds_release(struct core *core, struct core_job *job)
+void holds_leave(struct core *core, struct core_job *job)
 {
     assert(job->holds || !job->hold_count);
-    if (!job->hold_count)
-        return;
     for (uint32_t i = 0; i < job->hold_count; i++)
         hold_release(core, &job->holds[i]);
     job->hold_count = 0; /* what was theirs is nobody's now */
     holds_forget(core, job);
+}
+
+void holds_release(struct core *core, struct core_job *job)
+{
+    if (!job->hold_count)
+        return;
+    holds_leave(core, job);
     holdovers_release(core, core->slice);
     core->is_unblocked = true;
 }

@@ -16,7 +16,9 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
 struct core_job *hold_holder(const struct core *core, const char *group);
 void hold_forget(struct core *core, struct core_job *job, const char *group); /* it is placed */
 void holds_forget(struct core *core, struct core_job *job); /* the placer knows nothing of them */
-/* It holds nothing any more; what the placer has not been told in this step become holdovers. */
+/* It holds nothing any more: its holds become holdovers. */
+void holds_leave(struct core *core, struct core_job *job);
+/* The same, and the placer is told of those that fit into this step. */
 void holds_release(struct core *core, struct core_job *job);
 /* The job has changed: what a task holds that waits no longer is given back. */
 void holds_settle(struct core *core, struct core_job *job);

@@ -22,6 +22,8 @@ enum { /* in units of a step's work: struct pass */
        WORK_OF_NODE = 4,
        WORK_OF_GROUP = 12,
        WORK_OF_TASK = 6,
+       WORK_OF_WAITING = 20,
+       WORK_OF_HOLD = 2,
        LISTED_PER_WORK = 2,
 };
 
@@ -209,6 +211,10 @@ static uint32_t jobs_next(struct core *core)
 static uint32_t tell_next(struct core *core)
 {
     struct renewal *renewal = &core->renewal;
+    if (!renewal->groups.count) {
+        stage_begin(renewal, RENEWAL_WAITING);
+        return 0;
+    }
     struct core_group *group = core_group_at(core, heap_pop(renewal));
     if (!group->name)
         return 1; /* it has ended */
@@ -216,17 +222,45 @@ static uint32_t tell_next(struct core *core)
     return WORK_OF_GROUP + WORK_OF_TASK * group->slot_count;
 }
 
-static bool is_told(const struct renewal *renewal)
+/* A waiting job whose preemption or reservation is the old placer's business starts again. What it
+ * held is nobody's until that placer goes. */
+static void waiting_begin_anew(struct core *core, struct core_job *job)
 {
-    return renewal->stage == RENEWAL_TELL && !renewal->groups.count;
+    placing_forget(core, job);
+    if (job->hold_count) {
+        holds_leave(core, job);
+        core_job_queue(core, job);
+    }
+    waiting_changed(core, job, WAITING_BY_PLACER);
 }
 
-/* Up to so much work. True: the placer knows all. */
+/* Those that starve keep their reservations until all of these go. */
+static uint32_t waiting_next(struct core *core)
+{
+    struct renewal *renewal = &core->renewal;
+    const uint32_t at = renewal->jobs.items[renewal->next++];
+    struct core_job *job = core_job_at(core, at);
+    const uint32_t work = WORK_OF_WAITING + WORK_OF_HOLD * job->hold_count;
+    if (!job->id.v)
+        return 1; /* it has ended meanwhile */
+    if (reserve_has(core, at))
+        renewal->jobs.items[renewal->starving++] = at;
+    else
+        waiting_begin_anew(core, job);
+    return work;
+}
+
+static bool is_over(const struct renewal *renewal)
+{
+    return renewal->stage == RENEWAL_WAITING && renewal->next == renewal->jobs.count;
+}
+
+/* Up to so much work. True: the placer knows all, and can take over. */
 static bool renewal_some(struct core *core, uint32_t work)
 {
     struct renewal *renewal = &core->renewal;
     assert(renewal->placer);
-    for (uint32_t done = 0; done < work && !is_told(renewal);) {
+    for (uint32_t done = 0; done < work && !is_over(renewal);) {
         switch (renewal->stage) {
         case RENEWAL_NODES:
             done += nodes_next(core);
@@ -243,9 +277,12 @@ static bool renewal_some(struct core *core, uint32_t work)
         case RENEWAL_TELL:
             done += tell_next(core);
             break;
+        case RENEWAL_WAITING:
+            done += waiting_next(core);
+            break;
         }
     }
-    return is_told(renewal);
+    return is_over(renewal);
 }
 
 void placer_fill(struct core *core, struct placer *placer)
@@ -263,26 +300,6 @@ void placer_fill(struct core *core, struct placer *placer)
 }
 
 /* --- another one takes over --- */
-
-/* Waiting jobs whose preemption or reservation was the old placer's business start again. */
-static void waiting_forget(struct core *core)
-{
-    struct renewal *renewal = &core->renewal;
-    reserve_drop_all(core);
-    holdovers_forget(core);
-    for (size_t i = 0; i < renewal->jobs.count; i++) {
-        struct core_job *job = core_job_at(core, renewal->jobs.items[i]);
-        if (!job->id.v)
-            continue; /* it has ended meanwhile */
-        placing_forget(core, job);
-        if (job->hold_count) {
-            holds_forget(core, job);
-            core_job_queue(core, job);
-        }
-        waiting_changed(core, job, WAITING_BY_PLACER);
-    }
-    ARRAY_FREE(&renewal->jobs);
-}
 
 void past_placer_add(struct core *core, struct placer *placer)
 {
@@ -321,7 +338,14 @@ size_t past_placer_count(const struct core *core)
 static void placer_take_over(struct core *core, struct placer *placer)
 {
     assert(placer != core->placer && !core->renewal.placer);
-    waiting_forget(core);
+    struct renewal *renewal = &core->renewal;
+    reserve_drop_all(core);
+    for (uint32_t i = 0; i < renewal->starving; i++)
+        if (core_job_at(core, renewal->jobs.items[i])->id.v)
+            waiting_begin_anew(core, core_job_at(core, renewal->jobs.items[i]));
+    ARRAY_FREE(&renewal->groups);
+    ARRAY_FREE(&renewal->jobs);
+    holdovers_forget(core);
     struct placer *past = core->placer;
     core->placer = placer;
     past_placer_add(core, past);
@@ -370,7 +394,6 @@ void renewal_go_on(struct core *core)
     struct placer *placer = core->renewal.placer;
     if (!renewal_some(core, core->slice))
         return;
-    ARRAY_FREE(&core->renewal.groups);
     core->renewal.placer = NULL;
     placer_take_over(core, placer);
     if (core_policy_changes(core)) {

@@ -422,11 +422,12 @@ struct shadow_making {
 
 /* Another placer is being told of the nodes and of what runs; see renew.h. */
 enum renewal_stage {
-    RENEWAL_NODES,  /* it is told the nodes */
-    RENEWAL_CELLS,  /* it makes its cells */
-    RENEWAL_GROUPS, /* the groups that run are listed, and their devices announced */
-    RENEWAL_JOBS,   /* the jobs that have something of the old placer are listed */
-    RENEWAL_TELL,   /* it is told the groups */
+    RENEWAL_NODES,   /* it is told the nodes */
+    RENEWAL_CELLS,   /* it makes its cells */
+    RENEWAL_GROUPS,  /* the groups that run are listed, and their devices announced */
+    RENEWAL_JOBS,    /* the jobs that have something of the old placer are listed */
+    RENEWAL_TELL,    /* it is told the groups */
+    RENEWAL_WAITING, /* what these jobs have of the old placer is left to it, and they are queued */
 };
 struct renewal_group {
     uint8_t rank; /* the lowest is told first, … */
@@ -437,7 +438,8 @@ struct renewal_group {
 struct renewal {
     struct placer *placer; /* NULL: there is none */
     enum renewal_stage stage;
-    uint32_t next; /* the node, group or job whose turn it is */
+    uint32_t next;     /* the node, group or job whose turn it is */
+    uint32_t starving; /* so many of the first jobs of the list have had theirs, and starve */
     struct {
         struct renewal_group *items; /* a heap: the first one is told next */
         size_t count, room;

@@ -663,20 +663,30 @@ static void bench_cells(struct bench *bench)
     core_free(bench->core);
 }
 
-/* All nodes are full, and the configuration is read again: nothing but the policy has changed. */
-static void bench_policy(struct bench *bench, const char *policy)
+/* All nodes are full, so many jobs preempt others, and the configuration is read again: nothing but
+ * the policy has changed. */
+static void bench_policy(struct bench *bench, const char *policy, uint32_t preemptors)
 {
-    struct cost change = {0}, steps = {0};
+    struct cost others = {0}, change = {0}, steps = {0};
     struct core_config config;
     bench_begin(bench, false);
     fill(bench, false);
     settle(bench, NULL);
+    const struct plan_role role = role_of(NODE_GPUS);
+    struct plan plan = plan_of(&role, 1);
+    plan.priority = 100;
+    for (uint32_t i = 0; i < preemptors; i++) {
+        submit(bench, &plan, &others);
+        settle(bench, &others);
+    }
     core_config_default(&config);
     config.port_last = 15999;
     config.policy = policy;
     step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
     settle(bench, &steps);
-    printf("\nthe policy becomes %s, and %u jobs run\n", policy, bench->nodes);
+    printf("\nthe policy becomes %s, %u jobs run, and %u preempt\n", policy, bench->nodes,
+           preemptors);
+    cost_print("those that preempt are submitted", &others);
     cost_print("the configuration is read", &change);
     cost_print("steps after that", &steps);
     fflush(stdout);
@@ -942,7 +952,9 @@ int main(int count, char **words)
         lives_run(&bench);
     if (!part || part == all[2]) {
         bench_cells(&bench);
-        bench_policy(&bench, strcmp(bench.policy, "hived") != 0 ? "hived" : "best-fit");
+        const char *next = strcmp(bench.policy, "hived") != 0 ? "hived" : "best-fit";
+        bench_policy(&bench, next, 0);
+        bench_policy(&bench, next, bench.nodes / 2);
     }
     if (!part || part == all[3])
         bench_snapshots(&bench);
