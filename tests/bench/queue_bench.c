@@ -693,6 +693,33 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
     core_free(bench->core);
 }
 
+/* Many jobs wait in a full cluster, and the configuration is read again: smaller ones go first. */
+static void bench_order(struct bench *bench)
+{
+    struct cost change = {0}, steps = {0};
+    struct core_config config;
+    bench_begin(bench, false);
+    fill(bench, false);
+    settle(bench, NULL);
+    for (uint32_t i = 0; i < bench->jobs; i++) {
+        const struct plan_role role = role_of(1 + i * 7 % NODE_GPUS);
+        const struct plan plan = plan_of(&role, 1);
+        submit(bench, &plan, NULL);
+    }
+    settle(bench, NULL);
+    core_config_default(&config);
+    config.port_last = 15999;
+    config.policy = bench->policy;
+    config.order = "smallest";
+    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
+    settle(bench, &steps);
+    printf("\nthe order becomes smallest, and %u jobs wait\n", bench->jobs);
+    cost_print("the configuration is read", &change);
+    cost_print("steps after that", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 /* All nodes are full, every other job with a time limit. One job has waited for ten minutes, and
  * room is held back for it; then one ahead of it starts, and one behind asks for a place. */
 static void bench_starving(struct bench *bench, const struct shape *shape)
@@ -955,6 +982,7 @@ int main(int count, char **words)
         const char *next = strcmp(bench.policy, "hived") != 0 ? "hived" : "best-fit";
         bench_policy(&bench, next, 0);
         bench_policy(&bench, next, bench.nodes / 2);
+        bench_order(&bench);
     }
     if (!part || part == all[3])
         bench_snapshots(&bench);
