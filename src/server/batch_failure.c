@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "core/plan.h"
 #include "server/batch.h"
+#include "server/notices.h"
 #include "server/snapshot.h"
 #include "server/state.h"
 #include "sys/cleanup.h"
@@ -137,12 +138,28 @@ static void core_drop(struct server *server)
     server->core.core = NULL;
 }
 
+/* Without messages when `refusal` says why. */
+static int batch_commit_told(struct server *server, const struct err *refusal, struct err *err)
+{
+    notices_mute(server->notices, refusal);
+    const int code = batch_commit(server, err);
+    notices_mute(server->notices, NULL);
+    return code;
+}
+
+/* The commit has failed: may a message be at fault? It hinders nothing (docs/rfc/0021). */
+static bool is_message_in_doubt(const struct server *server, int code)
+{
+    return code == ERR_INTERNAL && notices_change_count(server->notices) > 0;
+}
+
 /* Every event would bring it along, so nobody else may pay for it: see quarantine.h. */
 int batch_failure_due(struct server *server, struct err *err)
 {
     enum { DUE_MAX = 100 }; /* steps of a pass, or timers; the next rounds have the rest */
     struct core_thread *core = &server->core;
     unsigned refusals = 0;
+    struct err refusal = {0};
     for (int i = 0; i < DUE_MAX; i++) {
         int code = core->core ? 0 : core_thread_renew(server, err);
         if (code < 0)
@@ -150,12 +167,17 @@ int batch_failure_due(struct server *server, struct err *err)
         core_thread_timer(server);
         if (core->event_count == 0)
             return 0;
-        code = batch_commit(server, err);
+        code = batch_commit_told(server, refusal.code ? &refusal : NULL, err);
         if (code == 0) {
             batch_carry_out(server);
+            refusal.code = 0;
             continue;
         }
-        const bool goes_on = code == ERR_INTERNAL && quarantine_find(server, &refusals, err);
+        bool goes_on = is_message_in_doubt(server, code);
+        if (goes_on)
+            refusal = *err;
+        else
+            goes_on = code == ERR_INTERNAL && quarantine_find(server, &refusals, err);
         core_drop(server);
         if (!goes_on)
             return code;
@@ -163,8 +185,9 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
-/* One mail in a transaction of its own. A fact may have to do without what is kept beside it. */
-static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
+/* One mail in a transaction of its own; without messages when `refusal` says why. */
+static int mail_step_alone(struct server *server, struct server_mail *mail,
+                           const struct err *refusal, struct err *err)
 {
     int code = batch_failure_due(server, err);
     if (code < 0)
@@ -172,13 +195,23 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, stru
     if (!mail_revive(mail, err))
         return ERR_INTERNAL;
     core_thread_take(server, mail);
-    code = batch_commit(server, err);
+    code = batch_commit_told(server, refusal, err);
     if (code == 0) {
         batch_carry_out(server);
         return 0;
     }
     core_drop(server);
     return code;
+}
+
+/* A barrier's report changes no job. */
+static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
+{
+    const int code = mail_step_alone(server, mail, NULL, err);
+    if (mail->kind == MAIL_BARRIER || !is_message_in_doubt(server, code))
+        return code;
+    const struct err refusal = *err;
+    return mail_step_alone(server, mail, &refusal, err);
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has
@@ -199,10 +232,10 @@ void batch_failure_part(struct server *server, const struct err *why)
     for (size_t i = 0; i < count; i++) {
         struct server_mail *mail = mails[i];
         if (code == 0 || code == ERR_INTERNAL)
-            code = mail_step_alone(server, mail, &err);
+            code = mail_step(server, mail, &err);
         if (code == ERR_INTERNAL && mail->has_change && mail->kind == MAIL_EVENT) {
-            mail->has_change = false;
-            code = mail_step_alone(server, mail, &err);
+            mail->has_change = false; /* a fact without what is kept beside it */
+            code = mail_step(server, mail, &err);
         }
         if (code == ERR_INTERNAL)
             mail_set_aside(server, mail, &err);

@@ -37,7 +37,8 @@ struct notice_book {
     struct {
         size_t count;
         struct err first;
-    } given_up; /* messages of this batch, since something could not be read */
+    } given_up;                /* messages of this batch, since something could not be read */
+    const struct err *refusal; /* for which none is made now; borrowed; NULL: they are */
 };
 
 unsigned notices_asked(const struct spec *spec)
@@ -97,6 +98,16 @@ static void given_up_log(struct notice_book *book)
                   "read: %s",
                   book->given_up.count, book->given_up.first.text);
     book->given_up.count = 0;
+}
+
+static void refused_log(struct notice_book *book)
+{
+    if (book->changes.count > 0)
+        log_error("store",
+                  "%zu messages about changes of jobs are not sent, what they came with was "
+                  "refused: %s",
+                  book->changes.count, book->refusal->text);
+    book->changes.count = 0;
 }
 
 /* --- what is known of a job --- */
@@ -323,6 +334,13 @@ void notices_take(struct notice_book *book, const struct notify_config *config,
             job_forget(book, records[i].deleted);
     }
     given_up_log(book);
+    if (book->refusal)
+        refused_log(book);
+}
+
+void notices_mute(struct notice_book *book, const struct err *why)
+{
+    book->refusal = why;
 }
 
 size_t notices_change_count(const struct notice_book *book)

@@ -35,6 +35,10 @@ void notice_book_free(struct notice_book *book);
 void notices_take(struct notice_book *book, const struct notify_config *config,
                   uint32_t debug_hold_s, const struct record *records, size_t count);
 
+/* Until it is called with NULL again the messages that are taken are given up, which the log says:
+ * the store has refused what they came with, and why; they may be at fault. */
+void notices_mute(struct notice_book *book, const struct err *why);
+
 /* What the commit gets: how many, and the changes, whose texts live as long as the records. */
 size_t notices_change_count(const struct notice_book *book);
 void notices_changes(const struct notice_book *book, struct store_change *changes);

@@ -3,6 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+int64_t notify_pause_next(int64_t length_ms)
+{
+    assert(length_ms >= 0 && length_ms <= NOTIFY_PAUSE_MAX_MS);
+    if (length_ms == 0)
+        return NOTIFY_PAUSE_FIRST_MS;
+    return length_ms <= NOTIFY_PAUSE_MAX_MS / 2 ? length_ms * 2 : NOTIFY_PAUSE_MAX_MS;
+}
+
 void notify_pauses_release(struct notify_pauses *pauses)
 {
     for (size_t i = 0; i < pauses->count; i++)
@@ -34,9 +42,7 @@ bool notify_pause_begin(struct notify_pauses *pauses, const char *name, bool is_
         text_map_set(&pauses->places, text_of(pause->name), (uint32_t)(pauses->count - 1));
         pauses->target_count += is_target;
     }
-    pause->length_ms = is_first ? NOTIFY_PAUSE_FIRST_MS : pause->length_ms * 2;
-    if (pause->length_ms > NOTIFY_PAUSE_MAX_MS)
-        pause->length_ms = NOTIFY_PAUSE_MAX_MS;
+    pause->length_ms = notify_pause_next(pause->length_ms);
     pause->until_ms = now_ms + pause->length_ms;
     return is_first;
 }

@@ -15,6 +15,10 @@ enum {
     NOTIFY_PAUSE_MAX_MS = 600 * 1000, /* … up to this */
 };
 
+/* How long the pause is that follows one of this length; 0: the first one. Of messages as well
+ * (notify_tries.h). */
+int64_t notify_pause_next(int64_t length_ms);
+
 struct notify_pauses {
     struct text_map places; /* its seed is the caller's to set */
     struct notify_pause {

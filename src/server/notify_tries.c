@@ -20,9 +20,7 @@ void notify_try_failed(struct notify_tries *tries, uint64_t row, int64_t now_ms)
     struct notify_try *one = &tries->items[place];
     assert(one->row == row);
     one->count++;
-    one->length_ms = one->length_ms ? one->length_ms * 2 : NOTIFY_PAUSE_FIRST_MS;
-    if (one->length_ms > NOTIFY_PAUSE_MAX_MS)
-        one->length_ms = NOTIFY_PAUSE_MAX_MS;
+    one->length_ms = notify_pause_next(one->length_ms);
     one->until_ms = now_ms + one->length_ms;
 }
 

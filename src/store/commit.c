@@ -191,14 +191,19 @@ static int write_changes(struct store *store, struct store_change *changes, size
     return code;
 }
 
+static int output_write(struct store *store, const struct output *output, struct err *err)
+{
+    /* first: it asks which attempts had ended before */
+    const int code = gpu_use_write(store, output, err);
+    return code < 0 ? code : write_records(store, output, err);
+}
+
 static int write_batch(struct store *store, const struct store_batch *batch, struct err *err)
 {
     assert(batch->event_count == 0 || batch->events);
     int code = events_write(store, batch->events, batch->event_count, err);
-    if (code == 0 && batch->output) /* first: it asks which attempts had ended before */
-        code = gpu_use_write(store, batch->output, err);
     if (code == 0 && batch->output)
-        code = write_records(store, batch->output, err);
+        code = output_write(store, batch->output, err);
     if (code == 0)
         code = write_changes(store, batch->changes, batch->change_count, err);
     return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;
@@ -240,7 +245,7 @@ static int records_try(struct store *store, const struct output *output, struct 
     int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
-    code = write_records(store, output, err);
+    code = output_write(store, output, err);
     if (code == 0)
         code = counters_read_commits(store, &commits, err);
     db->ops->rollback(db);

@@ -14,8 +14,8 @@
 #define SELECT                                                                                     \
     "SELECT " HEAD(COLUMN_NAME) ", CASE WHEN kind = 1 AND EXISTS (SELECT 1 FROM users u WHERE "    \
                                 "u.name = user_name) THEN 1 ELSE 0 END, CASE WHEN kind = 1 AND "   \
-                                "EXISTS (SELECT 1 FROM removed_users r WHERE r.name = "            \
-                                "user_name) THEN 1 ELSE 0 END FROM requests "
+                                "EXISTS (SELECT 1 FROM removed_users r WHERE r.name IN "           \
+                                "(user_name, '')) THEN 1 ELSE 0 END FROM requests "
 
 static const char insert[] = INSERT_NEW_INTO("requests", COLUMNS);
 static const char decide[] =

@@ -31,7 +31,8 @@ enum {
     STORE_TAG_MAX = 512, /* bytes of a tag; a comma is not allowed in it */
     STORE_TAGS_MAX = 64, /* of one job */
     STORE_USERS_MAX = 100000,
-    STORE_USER_NAME_MAX = 64, /* of a group's name, too */
+    STORE_REMOVED_MAX = 100000, /* names of removed users; beyond it each name counts as used */
+    STORE_USER_NAME_MAX = 64,   /* of a group's name, too */
     STORE_GROUPS_MAX = 10000,
     STORE_USER_GROUPS_MAX = 1000, /* of one user */
     STORE_GRANTS_MAX = 1000,      /* of one user or group */
@@ -252,8 +253,8 @@ enum store_change_kind {
                            * ERR_CONFLICT: the extension is not `extension_was`, or another user
                            * has the identity. This and the next
                            * five: ERR_FORBIDDEN: no admin would be left who may log in */
-    CHANGE_USER_REMOVE,   /* and its tokens, memberships, grants and templates; the name is kept.
-                           * ERR_NOT_FOUND */
+    CHANGE_USER_REMOVE,   /* and its tokens, memberships, grants and templates; the name is kept,
+                           * or, of STORE_REMOVED_MAX, that one is missing. ERR_NOT_FOUND */
     CHANGE_MEMBER_ADD,    /* idempotent; ERR_NOT_FOUND user or group; ERR_TOO_BIG */
     CHANGE_MEMBER_REMOVE, /* idempotent; ERR_NOT_FOUND user or group */
     CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */

@@ -26,10 +26,15 @@ static const char update[] = "UPDATE users SET"
 static const char adopt[] = "UPDATE users SET password_hash = '', extension_json = '{}', "
                             "is_requested = 0 WHERE name = ? AND is_requested <> 0";
 static const char delete[] = "DELETE FROM users WHERE name = ?";
-static const char select_removed[] = "SELECT identity FROM removed_users WHERE name = ?";
+/* The name's own row, else the one without a name: not all names are kept. */
+static const char select_removed[] = "SELECT name, identity FROM removed_users "
+                                     "WHERE name IN (?, '') ORDER BY name DESC LIMIT 1";
+/* ?2: there is room for the name. */
 static const char insert_removed[] =
-    "INSERT INTO removed_users (name, identity) SELECT name, identity FROM users WHERE name = ? "
+    "INSERT INTO removed_users (name, identity) SELECT CASE WHEN ?2 = 1 THEN name ELSE '' END, "
+    "CASE WHEN ?2 = 1 THEN identity ELSE '' END FROM users WHERE name = ?1 "
     "ON CONFLICT (name) DO UPDATE SET identity = excluded.identity";
+static const char count_removed[] = "SELECT count(*) FROM removed_users";
 static const char delete_removed[] = "DELETE FROM removed_users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
@@ -101,23 +106,39 @@ static int name_check(struct store *store, struct store_change *change, struct e
     const int code = sql_next(&sql, err);
     if (code <= 0)
         return code;
+    const bool is_known = sql_string(&sql, &arena)[0];
     const char *identity = sql_string(&sql, &arena);
     sql_done(&sql);
     if (identity[0] && user->identity && strcmp(identity, user->identity) == 0)
         return 0;
     change->code =
         err_fail(change->err, ERR_CONFLICT, STORE_REUSES_NAME,
-                 "there was a user %.64s before, whose folders in storages would become theirs: "
+                 "there %s a user %.64s before, whose folders in storages would become theirs: "
                  "choose another name, or look at what is left and say that the name is used again "
                  "(" STORE_REUSES_NAME ")",
-                 user->name);
+                 is_known ? "was" : "may have been", user->name);
     return 0;
 }
 
-static int removed_note(struct store *store, const char *statement, const char *name,
-                        struct err *err)
+/* Before the user's row goes. A folder may outlive every name that is kept, so that none is
+ * forgotten for another one. */
+static int removed_put(struct store *store, const char *name, struct err *err)
 {
-    struct sql sql = sql_of(&store->session, statement);
+    struct sql sql = sql_of(&store->session, count_removed);
+    int64_t count = 0;
+    assert(name && *name);
+    const int code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    sql = sql_of(&store->session, insert_removed);
+    sql_put_string(&sql, name);
+    sql_put_int(&sql, count < STORE_REMOVED_MAX);
+    return sql_run(&sql, NULL, err);
+}
+
+static int removed_drop(struct store *store, const char *name, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_removed);
     assert(name && *name);
     sql_put_string(&sql, name);
     return sql_run(&sql, NULL, err);
@@ -160,7 +181,7 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     if (code == 0 && count > 0)
         code = accounts_mark_several(store, count == 1, err);
     if (code == 0)
-        code = removed_note(store, delete_removed, change->user.name, err);
+        code = removed_drop(store, change->user.name, err);
     return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
 }
 
@@ -228,7 +249,7 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
     assert(change->kind == CHANGE_USER_REMOVE && change->user.name[0]);
-    code = removed_note(store, insert_removed, change->user.name, err);
+    code = removed_put(store, change->user.name, err);
     if (code < 0)
         return code;
     sql_put_string(&sql, change->user.name);

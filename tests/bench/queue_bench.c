@@ -667,7 +667,7 @@ static void bench_cells(struct bench *bench)
  * the policy has changed. */
 static void bench_policy(struct bench *bench, const char *policy, uint32_t preemptors)
 {
-    struct cost others = {0}, change = {0}, steps = {0};
+    struct cost others = {0}, change = {0}, steps = {0}, searches = {0};
     struct core_config config;
     bench_begin(bench, false);
     fill(bench, false);
@@ -683,12 +683,15 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
     config.port_last = 15999;
     config.policy = policy;
     step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    settle(bench, &steps);
+    while (core_policy_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    settle(bench, &searches);
     printf("\nthe policy becomes %s, %u jobs run, and %u preempt\n", policy, bench->nodes,
            preemptors);
     cost_print("those that preempt are submitted", &others);
     cost_print("the configuration is read", &change);
-    cost_print("steps after that", &steps);
+    cost_print("steps until the policy is in force", &steps);
+    cost_print("steps after that, with the searches anew", &searches);
     fflush(stdout);
     core_free(bench->core);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clonePath, framePath, leavingPath, pluginPath, submitFromOf, type Plugin } from '../src/lib/plugins'
+import { clonePath, framePath, leavingPath, pluginPath, revokerOf, submitFromOf, type Plugin } from '../src/lib/plugins'
 import { pathOfOldPortal } from '../src/router'
 
 const plugin = (id: string | null): Plugin => ({ id, title: 'P', uri: 'http://h/p.js', scope: 'submit', config: {} })
@@ -18,6 +18,15 @@ describe('addresses of plugins', () => {
   it('of the frame have what the plugin reads', () => {
     expect(framePath(1, query('op=resubmit&index=7'))).toBe('/plugin-frame.html?op=resubmit&index=1')
   })
+})
+
+describe('a token of a plugin', () => {
+  const session = (user: string, token: string) => ({ user, token, admin: false })
+  it('is ended by the session in which its page began', () => expect(revokerOf(session('alice', 'one'), session('alice', 'one'))).toBe('one'))
+  it('is ended by the newer session of the same user, which has ended that one', () => expect(revokerOf(session('alice', 'one'), session('alice', 'two'))).toBe('two'))
+  it('is never shown with another user\'s session', () => expect(revokerOf(session('alice', 'one'), session('bob', 'two'))).toBe('one'))
+  it('is ended by the session before when there is none any more', () => expect(revokerOf(session('alice', 'one'), null)).toBe('one'))
+  it('of nobody is nobody\'s, whoever has signed in since', () => expect(revokerOf(null, session('bob', 'two'))).toBe(''))
 })
 
 describe('a copy of a job', () => {

@@ -37,9 +37,8 @@ storages:
 """)
         cls.world.__enter__()
         cls.world.json("POST", "/api/v2/groups", {"groupname": "lab", "extension": {"acls": {"storageConfigs": ["home"]}}})
-        cls.world.json("POST", "/api/v2/users", {"username": "ann", "password": "ann-password"})
+        cls.world.add_user("ann")
         cls.world.json("PUT", "/api/v2/users/ann/group", {"groupname": "lab"})
-        cls.world.login("ann", "ann-password")
 
     @classmethod
     def tearDownClass(cls):

@@ -23,13 +23,8 @@ class StreamsEnd(unittest.TestCase):
     def tearDownClass(cls):
         cls.world.__exit__()
 
-    def user(self, name):
-        """A new one, logged in: the token."""
-        status, reply = self.world.json("POST", "/api/v2/users", {"username": name, "password": f"{name}-password"})
-        self.assertEqual(status, 201, reply)
-        return self.login(name)
-
     def login(self, name):
+        """Once more: another token."""
         status, reply = self.world.json("POST", "/api/v2/authn/basic/login", {"username": name, "password": f"{name}-password"}, token=False)
         self.assertEqual(status, 200, reply)
         return reply["token"]
@@ -62,29 +57,29 @@ class StreamsEnd(unittest.TestCase):
         self.assertTrue(line, "the stream has ended")
 
     def test_ends(self):
-        other = self.follow(self.user("other"))
-        token = self.user("logout")
+        other = self.follow(self.world.add_user("other"))
+        token = self.world.add_user("logout")
         stream, second = self.follow(token), self.follow(self.login("logout"))
         self.assertEqual(self.world.json("DELETE", "/api/v2/authn/basic/logout", token=token)[0], 200)
         self.ends(stream)
         self.goes_on(second, "another-token")
 
-        stream = self.follow(self.user("idle"))
+        stream = self.follow(self.world.add_user("idle"))
         self.assertEqual(self.world.skep("user", "deactivate", "idle").returncode, 0)
         self.ends(stream)
 
-        stream = self.follow(self.user("gone"))
+        stream = self.follow(self.world.add_user("gone"))
         self.assertEqual(self.world.skep("user", "remove", "gone").returncode, 0)
         self.ends(stream)
 
-        stream = self.follow(self.user("changed"))
+        stream = self.follow(self.world.add_user("changed"))
         status, reply = self.world.json("PUT", "/api/v2/users", {"patch": True, "data": {"username": "changed", "password": "another-one"}})
         self.assertEqual(status, 201, reply)
         self.ends(stream)
         self.goes_on(other, "another-user")
 
     def test_an_expiring_token(self):
-        token, begun = self.user("short"), time.monotonic()
+        token, begun = self.world.add_user("short"), time.monotonic()
         status, reply = self.world.json("POST", "/api/v2/tokens/application", {"expiration": LIFE_S}, token=token)
         self.assertEqual(status, 200, reply)
         stream = self.follow(reply["token"])

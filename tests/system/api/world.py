@@ -196,6 +196,13 @@ class World:
         done = self.skep("login", "--username", user, "--password-stdin", user=user, stdin=password + "\n")
         assert done.returncode == 0, done.stderr
 
+    def add_user(self, name):
+        """An account, made as OpenPAI's clients do, whose password is NAME-password; logged in, and its token."""
+        status, reply = self.json("POST", "/api/v2/users", {"username": name, "password": f"{name}-password"})
+        assert status == 201, reply
+        self.login(name, f"{name}-password")
+        return self.token(name)
+
     def file(self, text, name="job.yaml"):
         path = self.folder / name
         path.write_text(text)

@@ -165,10 +165,7 @@ class Exec(unittest.TestCase):
     def setUpClass(cls):
         cls.world = world.World(local=True).__enter__()
         for user in ("ann", "bob"):
-            status, reply = cls.world.json("POST", "/api/v2/users", {"username": user, "password": user + "-password", "admin": False,
-                                                                      "email": "", "virtualCluster": [], "extension": {}})
-            assert status < 300, reply
-            cls.world.login(user, user + "-password")
+            cls.world.add_user(user)
         cls.run_job("box", "echo ready; sleep 3600", user="ann")
 
     @classmethod

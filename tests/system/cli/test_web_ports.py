@@ -71,10 +71,7 @@ class WebPorts(unittest.TestCase):
         config.write_text(config.read_text() + f"api: {{webPorts: {{listen: '127.0.0.1:{cls.port}'}}}}\n")
         cls.world.__enter__()
         for user in ("ann", "bob"):
-            status, reply = cls.world.json("POST", "/api/v2/users", {"username": user, "password": user + "-password", "admin": False,
-                                                                      "email": "", "virtualCluster": [], "extension": {}})
-            assert status < 300, reply
-            cls.world.login(user, user + "-password")
+            cls.world.add_user(user)
         cls.serve("box")
 
     @classmethod

@@ -5,6 +5,16 @@
 
 #define IS_ON(pauses, name, now) notify_pause_is_on(pauses, name, now, &until_ms)
 
+static void the_next_pause_is_twice_as_long(void **state)
+{
+    (void)state;
+    assert_int_equal(notify_pause_next(0), NOTIFY_PAUSE_FIRST_MS);
+    assert_int_equal(notify_pause_next(NOTIFY_PAUSE_FIRST_MS), 2 * NOTIFY_PAUSE_FIRST_MS);
+    assert_int_equal(notify_pause_next(NOTIFY_PAUSE_MAX_MS / 2), NOTIFY_PAUSE_MAX_MS);
+    assert_int_equal(notify_pause_next(NOTIFY_PAUSE_MAX_MS / 2 + 1), NOTIFY_PAUSE_MAX_MS);
+    assert_int_equal(notify_pause_next(NOTIFY_PAUSE_MAX_MS), NOTIFY_PAUSE_MAX_MS);
+}
+
 static void a_pause_doubles_up_to_its_bound(void **state)
 {
     struct notify_pauses pauses = {0};
@@ -63,6 +73,7 @@ static void who_is_not_asked_again_is_forgotten(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_next_pause_is_twice_as_long),
     cmocka_unit_test(a_pause_doubles_up_to_its_bound),
     cmocka_unit_test(users_are_no_targets),
     cmocka_unit_test(who_is_not_asked_again_is_forgotten),

@@ -350,6 +350,79 @@ static void a_used_name_is_taken_only_on_purpose(void **state)
     change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = alice}, ERR_NOT_FOUND);
 }
 
+/* Whether the names of removed users are at most so many rows. */
+static bool removed_are_at_most(const struct world *world, unsigned count)
+{
+    char text[160]; /* a row that is there already is refused */
+    snprintf(text, sizeof text,
+             "INSERT INTO removed_users (name, identity) SELECT 'old1', '' WHERE "
+             "(SELECT count(*) FROM removed_users) > %u",
+             count);
+    return world_sql(world, text) == 0;
+}
+
+/* Their number has a bound: beyond it every name counts as used, so that no folder changes hands
+ * unseen. */
+static void names_beyond_the_bound_count_as_used(void **state)
+{
+    struct world *world = *state;
+    struct store_user bob = {
+        .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    struct store_change add = {.kind = CHANGE_USER_ADD, .user = bob, .err = &world->err};
+    struct store_change gone = {.kind = CHANGE_USER_REMOVE};
+    static const char *const names[] = {"root", "alice", "bob", "carol"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        user_add(world, names[i], i == 0);
+    user_set(world, (struct store_user){.name = "bob", .identity = "idp 2"}, USER_IDENTITY, 0);
+    char fill[240];
+    snprintf(fill, sizeof fill,
+             "WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers "
+             "WHERE i < %d) INSERT INTO removed_users (name, identity) "
+             "SELECT 'old' || i, '' FROM numbers",
+             STORE_REMOVED_MAX - 1);
+    assert_int_equal(world_sql(world, fill), 0);
+    gone.user.name = "alice"; /* the last one that is kept */
+    change(world, gone, 0);
+    user_add(world, "new", false);
+    for (size_t i = 2; i < COUNT_OF(names); i++) {
+        gone.user.name = names[i];
+        change(world, gone, 0);
+    }
+    assert_true(removed_are_at_most(world, STORE_REMOVED_MAX + 1));
+    assert_false(removed_are_at_most(world, STORE_REMOVED_MAX)); /* the question is a good one */
+    world_close(world);
+    world_open(world);
+    change(world, add, ERR_CONFLICT);
+    assert_string_equal(world->err.path, STORE_REUSES_NAME);
+    assert_non_null(strstr(world->err.text, "there may have been a user bob"));
+    add.user.identity = "idp 2"; /* nobody knows any more whether it is the same */
+    change(world, add, ERR_CONFLICT);
+    add.user.name = "alice";
+    change(world, add, ERR_CONFLICT);
+    assert_non_null(strstr(world->err.text, "there was a user alice"));
+    add.user = (struct store_user){
+        .name = "never", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    change(world, add, ERR_CONFLICT);
+    add.reuses_name = true;
+    change(world, add, 0);
+    add.user.name = "bob";
+    change(world, add, 0);
+    /* where names are used again there is room, which takes no doubt away */
+    add.user.name = "alice";
+    change(world, add, 0);
+    add.user.name = "old1";
+    change(world, add, 0);
+    gone.user.name = "never";
+    change(world, gone, 0);
+    add.user.name = "never";
+    add.reuses_name = false;
+    change(world, add, ERR_CONFLICT);
+    assert_non_null(strstr(world->err.text, "there was a user never"));
+    add.user.name = "carol";
+    change(world, add, ERR_CONFLICT);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(one_field_leaves_the_others),
@@ -359,6 +432,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(the_last_admin_stays),
     WORLD(a_name_is_free_when_no_jobs_are_left),
     WORLD(a_used_name_is_taken_only_on_purpose),
+    WORLD(names_beyond_the_bound_count_as_used),
     WORLD(a_refusal_undoes_nothing_else),
     WORLD(an_identity_is_of_one_user),
     WORLD(tokens_go_with_the_password_and_with_the_user),

@@ -2,6 +2,8 @@
 #include "unit.h"
 #include "world.h"
 
+#include <string.h>
+
 #include "base/utc.h"
 
 /* 2026-11-22 00:00:00 UTC, and the begin of December. */
@@ -102,6 +104,28 @@ static void without_gpus_nothing_is_counted(void **state)
     used(world, NOW_MS + 1000, 0);
 }
 
+/* What is refused is the job's, as any other of its rows. */
+static void a_job_is_named_whose_time_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    SQLITE_ONLY(world);
+    begin(world);
+    put(world, running(1, NOW_MS));
+    assert_int_equal(world_sql(world, "CREATE TRIGGER bad BEFORE INSERT ON gpu_use "
+                                      "BEGIN SELECT RAISE(ABORT, 'no time'); END"),
+                     0);
+    add_task(world, ended(1, NOW_MS, NOW_MS + 2000));
+    assert_int_equal(store_refused_job(world->store, &world->output, &job, &world->err), 0);
+    assert_int_equal(job.v, 1);
+    assert_non_null(strstr(world->err.text, "no time"));
+    assert_int_equal(commit(world, NULL, 0), ERR_INTERNAL);
+    assert_int_equal(world_sql(world, "DROP TRIGGER bad"), 0);
+    used_at(world, NOW_MS + 1000, 3000); /* it runs on */
+    put(world, ended(1, NOW_MS, NOW_MS + 2000));
+    used(world, NOW_MS + 9000, 6000);
+}
+
 /* The machine that it ran on may be gone: the end knows no GPUs then. */
 static void an_end_without_a_place(void **state)
 {
@@ -197,6 +221,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_batch_that_comes_twice_counts_once),
     WORLD(what_runs_and_what_has_ended),
     WORLD(without_gpus_nothing_is_counted),
+    WORLD(a_job_is_named_whose_time_is_refused),
     WORLD(an_end_without_a_place),
     WORLD(begin_and_end_in_one_batch),
     WORLD(a_job_of_the_same_batch),

@@ -382,6 +382,10 @@ static void a_used_name_is_shown_and_confirmed(void **state)
     change(world, accept, 0);
     assert_string_equal(read_user(world, "carol").password_hash, "hash");
     assert_false(one(world, "1").is_name_used);
+    /* more were removed than are kept by name */
+    assert_int_equal(world_sql(world, "INSERT INTO removed_users (name, identity) VALUES ('', '')"),
+                     0);
+    assert_true(one(world, "2").is_name_used);
 }
 
 /* The provider's user of the name gets the account: the visitor is locked out. */

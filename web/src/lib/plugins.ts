@@ -1,5 +1,5 @@
 // Plugins: pages of others in frames without an origin. What the portal and such a frame tell each other, and the addresses.
-import type { Schema } from '../api/client'
+import type { Schema, Session } from '../api/client'
 
 export type Plugin = Schema['PortalPlugin']
 
@@ -19,6 +19,12 @@ export interface PluginStart {
 export type PluginNews = { kind: 'skep-plugin-ready' } | { kind: 'skep-plugin-leave'; path: string } | { kind: 'skep-plugin-failed'; reason: 'load' | 'element' }
 
 export const PLUGIN_TOKEN_S = 8 * 3600
+
+/** By whose token a plugin's token is ended: that of the session there is now, when it is of the same user, since a new sign-in ends the one in which the page began; '': nobody's. */
+export function revokerOf(begun: Session | null, now: Session | null): string {
+  const owner = begun && now?.user === begun.user ? now : begun
+  return owner?.token ?? ''
+}
 
 /** OpenPAI's address of a plugin, /plugin.html?index=N&…, as this portal calls it. */
 export function pluginPath(search: URLSearchParams): string | null {

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { call, enc, sessionGet } from '../api/client'
 import { infoQuery, pluginsQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { framePath, PLUGIN_TOKEN_S, type Plugin, type PluginNews, type PluginStart } from '../lib/plugins'
+import { framePath, PLUGIN_TOKEN_S, revokerOf, type Plugin, type PluginNews, type PluginStart } from '../lib/plugins'
 import { Link, navigate, useLocation } from '../router'
 import '../style/plugin.css'
 import { Empty, ErrorNote, Loading, usePageTitle } from '../ui/ui'
@@ -23,12 +23,7 @@ function Frame({ plugins, index, version }: { plugins: Plugin[]; index: number; 
     const session = sessionGet()
     const given: string[] = []
     let isGone = false
-    const revoke = () => {
-      // who has signed in again meanwhile has a new session, and the server no longer takes the one before
-      const now = sessionGet()
-      const owner = now?.user === session?.user ? now : session
-      given.splice(0).forEach((token) => tokenRevoke(token, owner?.token ?? ''))
-    }
+    const revoke = () => given.splice(0).forEach((token) => tokenRevoke(token, revokerOf(session, sessionGet())))
     const begin = async () => {
       const reply = await call<{ token: string }>('POST', '/api/v2/tokens/application', { json: { scope: plugin.scope, expiration: PLUGIN_TOKEN_S } })
       given.push(reply.token)

@@ -1,0 +1,144 @@
+/* One row that the store refuses costs who asked for it, and nobody else. */
+#include "faults.h"
+#include "rounds.h"
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "store/read.h"
+
+static void what_one_request_cannot_have_stored_costs_nobody_else(void **state)
+{
+    struct world *world = *state;
+    struct job_id running = running_job(world, "runs");
+    struct wait first, before, bad, after, stop;
+
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON jobs WHEN NEW.name = 'bad' "
+                                "BEGIN SELECT RAISE(ABORT, 'no such name'); END"),
+                     0);
+    round_begin(world, &first);
+    ask_submit(world, &before, "before");
+    ask_submit(world, &bad, "bad");
+    containers_finish(world, running);
+    ask_submit(world, &after, "after");
+    ask_act(world, &stop, SERVICE_STOP, (struct job_id){99});
+    round_end(&first);
+    assert_int_equal(wait_for(&before), 0);
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_non_null(strstr(bad.text, "no such name"));
+    assert_int_equal(wait_for(&after), 0);
+    assert_int_equal(wait_for(&stop), ERR_NOT_FOUND);
+    assert_true(is_writable(world));
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 1);
+    wait_until(world, running, PUBLIC_SUCCEEDED);
+    wait_until_tasks_run(world, before.answer.job);
+    wait_until_tasks_run(world, after.answer.job);
+    assert_int_equal(after.answer.job.v, before.answer.job.v + 1); /* `bad` had no number */
+    /* also when it comes alone */
+    ask_submit(world, &bad, "bad");
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    ask_submit(world, &bad, "bad");
+    assert_int_equal(wait_for(&bad), 0);
+}
+
+static void ask_setting(struct world *world, struct wait *wait, const char *name)
+{
+    const struct store_change change = {.kind = CHANGE_SETTING, .setting = {name, TEXT("x")}};
+    assert_int_equal(
+        world->service->change(world->service->context, &change, wait_init(wait), &world->err), 0);
+}
+
+static int setting_read(struct world *world, const char *name)
+{
+    struct text value;
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    const int code = store_setting(reader, name, &world->arena, &value, &world->err);
+    world->service->reader_put(world->service->context, reader);
+    return code;
+}
+
+/* Changes pass by the core; their rows are refused like others. */
+static void a_change_that_cannot_be_stored_costs_who_asked_for_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id running = running_job(world, "runs");
+    struct wait first, before, bad, good, after;
+
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON settings WHEN NEW.key = 'bad' "
+                                "BEGIN SELECT RAISE(ABORT, 'no such setting'); END"),
+                     0);
+    round_begin(world, &first);
+    ask_submit(world, &before, "before");
+    ask_setting(world, &bad, "bad");
+    containers_finish(world, running);
+    ask_setting(world, &good, "good");
+    ask_submit(world, &after, "after");
+    round_end(&first);
+    assert_int_equal(wait_for(&before), 0);
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_non_null(strstr(bad.text, "no such setting"));
+    assert_int_equal(wait_for(&good), 0);
+    assert_int_equal(wait_for(&after), 0);
+    assert_true(is_writable(world));
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 1);
+    assert_int_equal(setting_read(world, "good"), 0);
+    assert_int_equal(setting_read(world, "bad"), ERR_NOT_FOUND);
+    wait_until(world, running, PUBLIC_SUCCEEDED);
+    wait_until_tasks_run(world, before.answer.job);
+    wait_until_tasks_run(world, after.answer.job);
+    /* also when it comes alone */
+    ask_setting(world, &bad, "bad");
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_true(is_writable(world));
+}
+
+static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs");
+    const struct attempt_id bad = tasks_of(world, job).items[0].attempt;
+
+    assert_int_equal(sql(world, arena_format(&world->arena,
+                                             "CREATE TRIGGER bad BEFORE INSERT ON task_attempts "
+                                             "WHEN NEW.attempt = %llu "
+                                             "BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                             (unsigned long long)bad.v)),
+                     0);
+    containers_finish(world, job);
+    metric_await(world, "skep_events_set_aside_total", 1);
+    assert_true(is_writable(world));
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
+    assert_int_equal(metric(world, "skep_facts_kept"), 0);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    /* nothing of it is left behind: a stop finds no container and says so */
+    containers_await_none(world);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, PUBLIC_STOPPED);
+}
+
+static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, log: \"last words\\n\"";
+    world_start(world);
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON attempt_ends "
+                                "BEGIN SELECT RAISE(ABORT, 'no'); END"),
+                     0);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    ROUNDS(what_one_request_cannot_have_stored_costs_nobody_else),
+    ROUNDS(a_change_that_cannot_be_stored_costs_who_asked_for_it),
+    ROUNDS(a_fact_that_cannot_be_stored_is_set_aside),
+    ROUNDS(an_exit_is_stored_without_what_is_kept_beside_it),
+};
+UNIT_FILE(tests, world_begin, NULL);

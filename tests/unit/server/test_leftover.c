@@ -1,0 +1,82 @@
+/* Containers of which nobody knows whether they are held. */
+#include "faults.h"
+#include "rounds.h"
+#include "unit.h"
+#include "world.h"
+
+#include "base/err.h"
+#include "engine/fake/fake.h"
+#include "server/state.h"
+
+/* The container of a failed task, held for debugging. */
+static struct attempt_id held_attempt(struct world *world)
+{
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, exitCode: 3";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "held", "extras: {debug: true}\n"), &job), 0);
+    wait_until(world, job, PUBLIC_FAILED);
+    const struct store_tasks tasks = tasks_of(world, job);
+    for (size_t i = 0; i < tasks.count; i++)
+        if (tasks.items[i].is_held)
+            return tasks.items[i].attempt;
+    fail_msg("no container is held");
+    return (struct attempt_id){0};
+}
+
+static void tell_exit(struct world *world, struct attempt_id attempt)
+{
+    tell_end(world, attempt,
+             &(struct exit_report){
+                 .exit_code = 3, .is_user_command = true, .reason = "", .message = ""});
+}
+
+static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state)
+{
+    struct world *world = *state;
+    struct attempt_id held = held_attempt(world);
+    size_t before;
+
+    settle(world);
+    before = engine_fake_container_count(world_engine(world));
+    assert_true(before >= 1);
+    /* told again; first its row cannot be read, then it says that it is held */
+    attempts_unreadable(ERR_IO);
+    tell_exit(world, held);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 1);
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep, for nothing yet */
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 1);
+    attempts_unreadable(0);
+    server_reload(world->server, config_of(world, ""));
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 0);
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before);
+}
+
+static void what_nobody_holds_goes_once_that_is_known(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = stopped_job(world, "a");
+    const struct attempt_id attempt = tasks_of(world, job).items[0].attempt;
+
+    attempts_unreadable(ERR_CORRUPT);
+    tell_exit(world, attempt);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 1);
+    attempts_unreadable(0);
+    server_reload(world->server, config_of(world, ""));
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 0);
+    containers_await_none(world);
+}
+
+static const struct CMUnitTest tests[] = {
+    ROUNDS(a_container_stays_while_nobody_knows_whether_it_is_held),
+    ROUNDS(what_nobody_holds_goes_once_that_is_known),
+};
+UNIT_FILE(tests, world_begin, NULL);
