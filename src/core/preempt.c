@@ -246,7 +246,8 @@ bool holdovers_release(struct core *core, uint32_t end)
     while (holdovers_are_left(core) && core->pass.work < end) {
         struct holdover *holdover = &core->holdovers.items[core->holdover_next++];
         core->pass.work += WORK_OF_RELEASE + holdover->task_count / TASKS_RELEASED_PER_WORK;
-        group_give_back(core, holdover->group, holdover->is_bound);
+        if (!holdover->is_forgotten)
+            group_give_back(core, holdover->group, holdover->is_bound);
         holdover_free(core, holdover);
     }
     if (holdovers_are_left(core))
@@ -273,8 +274,7 @@ bool holdovers_has(const struct core *core, const char *group)
 void holdovers_forget(struct core *core)
 {
     for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
-        holdover_free(core, &core->holdovers.items[i]);
-    core->holdovers.count = core->holdover_next = 0;
+        core->holdovers.items[i].is_forgotten = true;
 }
 
 void holdovers_copy(struct core *to, const struct core *from)
@@ -290,7 +290,8 @@ void holdovers_copy(struct core *to, const struct core *from)
 
 void preempt_release(struct core *core)
 {
-    holdovers_forget(core);
+    for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
+        holdover_free(core, &core->holdovers.items[i]);
     ARRAY_FREE(&core->holdovers);
     ARRAY_FREE(&core->naming.victims);
     text_map_release(&core->hold_names);

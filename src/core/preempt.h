@@ -37,7 +37,8 @@ bool holdovers_release(struct core *core, uint32_t end);
 /* The group of the nth that is left; NULL: there are fewer. */
 const char *holdovers_at(const struct core *core, size_t nth);
 bool holdovers_has(const struct core *core, const char *group);
-void holdovers_forget(struct core *core); /* another placer begins, which knows none of them */
+/* Another placer begins, which knows none of them: it is not told when they go. */
+void holdovers_forget(struct core *core);
 void holdovers_copy(struct core *to, const struct core *from);
 
 /* The search for a gang's places that goes on over several steps; NULL: none of this job does. */

@@ -346,6 +346,7 @@ static void placer_take_over(struct core *core, struct placer *placer)
     ARRAY_FREE(&renewal->groups);
     ARRAY_FREE(&renewal->jobs);
     holdovers_forget(core);
+    holdovers_release(core, core->slice);
     struct placer *past = core->placer;
     core->placer = placer;
     past_placer_add(core, past);

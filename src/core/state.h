@@ -251,7 +251,8 @@ struct holdover {
     char *group;
     uint32_t task_count;
     bool is_bound;
-    struct { /* to be given back with it */
+    bool is_forgotten; /* the placer that knew it is gone */
+    struct {           /* to be given back with it */
         struct held_port *items;
         size_t count, room;
     } ports;
