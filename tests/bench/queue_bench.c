@@ -820,9 +820,9 @@ static void bench_start_stop(struct bench *bench)
     core_free(bench->core);
 }
 
-/* All tasks of a large job have failed, and their containers, kept for debugging, may go: in one
- * step, and in many. */
-static void bench_held(struct bench *bench, bool is_cut)
+/* All tasks of a large job have failed, and their containers, kept for debugging, may go, as they
+ * are released or the job is deleted: in one step, and in many. */
+static void bench_held(struct bench *bench, bool is_cut, enum event_kind kind)
 {
     struct cost exit = {0}, release = {0}, steps = {0};
     bench_begin(bench, false);
@@ -844,13 +844,13 @@ static void bench_held(struct bench *bench, bool is_cut)
     if (!is_cut)
         core_slice_set(bench->core, UINT32_MAX);
     heap_cool();
-    step(bench, &(struct event){.kind = EVENT_RELEASE, .job = {(uint32_t)bench->submitted}},
-         &release);
+    step(bench, &(struct event){.kind = kind, .job = {(uint32_t)bench->submitted}}, &release);
     settle(bench, &steps);
     printf("\n%" PRIu64 " containers kept for debugging are let go, %s\n", exit.count,
            is_cut ? "in pieces" : "in one step");
     cost_print("failures of its tasks", &exit);
-    cost_print("its containers are released", &release);
+    cost_print(kind == EVENT_DELETE ? "the job is deleted" : "its containers are released",
+               &release);
     cost_print("steps after that", &steps);
     fflush(stdout);
     core_free(bench->core);
@@ -885,8 +885,9 @@ static void lives_run(struct bench *bench)
     bench_give_up(bench);
     bench_node_change(bench);
     bench_start_stop(bench);
-    bench_held(bench, false);
-    bench_held(bench, true);
+    bench_held(bench, false, EVENT_RELEASE);
+    bench_held(bench, true, EVENT_RELEASE);
+    bench_held(bench, true, EVENT_DELETE);
 }
 
 static void waits_run(struct bench *bench)

@@ -599,6 +599,25 @@ static void what_nobody_holds_goes_once_that_is_known(void **state)
     containers_await_none(world);
 }
 
+/* Its row says so, but the job has been started again: the row is of the attempt before. */
+static void an_attempt_before_the_jobs_holds_nothing(void **state)
+{
+    struct world *world = *state;
+    const struct attempt_id held = held_attempt(world);
+
+    settle(world);
+    tell_exit(world, held);
+    settle(world);
+    const size_t before = engine_fake_container_count(world_engine(world));
+    assert_true(before >= 1);
+    assert_int_equal(sql(world, "UPDATE jobs SET attempt = attempt + 1"), 0);
+    tell_exit(world, held);
+    settle(world);
+    while (engine_fake_container_count(world_engine(world)) >= before)
+        sched_yield();
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before - 1);
+}
+
 /* Those that wait for a webhook that is away. */
 static struct store_notices messages(struct world *world)
 {
@@ -985,6 +1004,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_reload_that_the_core_refuses_changes_nothing),
     WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
     WORLD(what_nobody_holds_goes_once_that_is_known),
+    WORLD(an_attempt_before_the_jobs_holds_nothing),
     WORLD(a_message_that_cannot_be_made_hinders_nobody),
     WORLD(a_printed_line_blames_no_node),
     WORLD(a_clock_that_is_set_back_holds_up_no_retry),
