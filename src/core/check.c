@@ -141,7 +141,7 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
             bool is_live = life->state >= LIFE_CREATION_REQUESTED && life->state <= LIFE_DELETING;
             CHECK(task);
             CHECK(task->is_taken == is_live);
-            CHECK(!is_live || task->attempt.v == life->attempt.v);
+            CHECK(task->attempt.v == life->attempt.v && task->job_attempt == job->life.attempt);
             CHECK(!is_live || core_task_of_attempt(mutable, life->attempt) == task);
             CHECK(task->is_kept == job_task_is_kept(life));
             *taken += is_live;

@@ -374,19 +374,16 @@ void core_tasks_show(struct core *core, struct job_id id,
 {
     const struct core_job *job = core_job_find(core, id);
     assert(job && see);
-    struct task_record row = {.job = id}; /* cleared once: it is large, and tasks are many */
+    /* cleared once: it is large, and tasks are many */
+    struct task_record row = {.job = id, .job_attempt = job->life.attempt};
     for (uint16_t i = 0; i < job->life.role_count; i++) {
         row.role_name = job->plan->roles[i].name;
         for (size_t j = 0; j < job->life.roles[i].count; j++) {
             const struct job_task *life = &job->life.roles[i].items[j];
             row.task = (struct task_ref){i, (uint16_t)j};
-            const struct core_task *task = core_task_find(core, core_job_slot(core, job), row.task);
-            if (!task)
-                continue;
             row.state = life->state;
             row.is_deletion_pending = life->is_deletion_pending;
-            row.attempt = task->attempt;
-            row.job_attempt = task->job_attempt;
+            row.attempt = life->attempt;
             row.completion.code = life->completion ? life->completion->code : 0;
             see(context, &row);
         }
