@@ -13,10 +13,18 @@
 enum { BROKEN_SIZE = 160 }; /* a name of a role may be longer: it is cut */
 
 struct barrier_task {
-    struct task_ref ref;
     struct attempt_id attempt; /* the current try */
+    uint64_t request;          /* that is held; 0: none */
+    bool is_known;             /* it has a row */
     bool is_needed, has_come;
-    uint64_t request; /* that is held; 0: none */
+};
+
+/* Tasks are numbered without holes: to find one costs nothing, and neither does the table of a
+ * large job. */
+struct barrier_role {
+    bool takes_part;
+    struct barrier_task *items; /* by index */
+    size_t count, room;
 };
 
 struct barrier {
@@ -25,13 +33,9 @@ struct barrier {
     enum barrier_kind kind;
     bool is_passed;
     char broken[BROKEN_SIZE]; /* why it can never be passed; "" when it can */
-    bool *takes_part;         /* by role */
+    struct barrier_role *roles;
     size_t role_count;
-    struct {
-        struct barrier_task *items;
-        size_t count, room;
-    } tasks;
-    struct id_map by_ref;
+    size_t known;   /* tasks */
     size_t missing; /* tasks needed that have not come */
 };
 
@@ -99,11 +103,6 @@ static uint64_t barrier_key(struct job_id job, enum barrier_kind kind)
     return (uint64_t)job.v << 1 | (uint64_t)kind;
 }
 
-static uint64_t ref_key(struct task_ref ref)
-{
-    return (uint64_t)ref.role << 16 | ref.index;
-}
-
 struct barriers *barriers_new(size_t held_max)
 {
     struct barriers *barriers = mem_zero(1, sizeof *barriers);
@@ -111,11 +110,17 @@ struct barriers *barriers_new(size_t held_max)
     return barriers;
 }
 
+static void tasks_drop(struct barrier *barrier)
+{
+    for (size_t i = 0; i < barrier->role_count; i++)
+        ARRAY_FREE(&barrier->roles[i]);
+    barrier->known = barrier->missing = 0;
+}
+
 static void barrier_free(struct barrier *barrier)
 {
-    mem_free(barrier->takes_part);
-    ARRAY_FREE(&barrier->tasks);
-    id_map_release(&barrier->by_ref);
+    tasks_drop(barrier);
+    mem_free(barrier->roles);
     mem_free(barrier);
 }
 
@@ -163,8 +168,9 @@ static void task_let_go(struct barriers *barriers, struct barrier_task *task, in
 static void barrier_let_go(struct barriers *barriers, struct barrier *barrier, int code,
                            const char *text, struct barrier_output *output)
 {
-    for (size_t i = 0; i < barrier->tasks.count; i++)
-        task_let_go(barriers, &barrier->tasks.items[i], code, text, output);
+    for (size_t i = 0; i < barrier->role_count; i++)
+        for (size_t j = 0; j < barrier->roles[i].count; j++)
+            task_let_go(barriers, &barrier->roles[i].items[j], code, text, output);
 }
 
 void barriers_clear(struct barriers *barriers, int code, const char *text,
@@ -199,21 +205,20 @@ static void barrier_drop(struct barriers *barriers, struct barrier *barrier,
 static void barrier_settle(struct barriers *barriers, struct barrier *barrier,
                            struct barrier_output *output)
 {
-    assert(barrier->missing <= barrier->tasks.count);
+    assert(barrier->missing <= barrier->known);
     if (barrier->is_passed)
         return;
     if (barrier->broken[0]) {
         barrier_let_go(barriers, barrier, ERR_CONFLICT, barrier->broken, output);
         return;
     }
-    if (barrier->missing > 0 || barrier->tasks.count == 0)
+    if (barrier->missing > 0 || barrier->known == 0)
         return;
     *ARRAY_ADD(&output->passes) =
         (struct barrier_pass){barrier->job, barrier->attempt, barrier->kind};
     barrier->is_passed = true;
     barrier_let_go(barriers, barrier, 0, "", output);
-    ARRAY_FREE(&barrier->tasks);
-    id_map_release(&barrier->by_ref);
+    tasks_drop(barrier);
 }
 
 static void barrier_break(struct barrier *barrier, const struct task_record *row, const char *why)
@@ -240,22 +245,32 @@ static void task_set(struct barrier *barrier, struct barrier_task *task, bool is
     barrier->missing += is_needed && !has_come;
 }
 
+static struct barrier_task *task_find(struct barrier *barrier, struct task_ref ref)
+{
+    if (ref.role >= barrier->role_count || ref.index >= barrier->roles[ref.role].count)
+        return NULL;
+    struct barrier_task *task = &barrier->roles[ref.role].items[ref.index];
+    return task->is_known ? task : NULL;
+}
+
 static struct barrier_task *task_of(struct barrier *barrier, const struct task_record *row)
 {
-    assert(!barrier->is_passed);
-    uint32_t at = id_map_get(&barrier->by_ref, ref_key(row->task));
-    if (at != MAP_NONE)
-        return &barrier->tasks.items[at];
-    id_map_set(&barrier->by_ref, ref_key(row->task), (uint32_t)barrier->tasks.count);
-    struct barrier_task *task = ARRAY_ADD(&barrier->tasks);
-    *task = (struct barrier_task){.ref = row->task, .attempt = row->attempt};
+    assert(!barrier->is_passed && row->task.role < barrier->role_count);
+    struct barrier_role *role = &barrier->roles[row->task.role];
+    while (role->count <= row->task.index)
+        ARRAY_ADD(role);
+    struct barrier_task *task = &role->items[row->task.index];
+    if (task->is_known)
+        return task;
+    *task = (struct barrier_task){.attempt = row->attempt, .is_known = true};
+    barrier->known++;
     return task;
 }
 
 static bool takes_part(const struct barrier *barrier, const struct task_record *row)
 {
     return row->job_attempt == barrier->attempt && row->task.role < barrier->role_count &&
-           barrier->takes_part[row->task.role];
+           barrier->roles[row->task.role].takes_part;
 }
 
 /* A row of the job attempt as it is now. `output`: NULL while nobody is held. */
@@ -306,9 +321,10 @@ static struct barrier *barrier_new(struct barriers *barriers, const struct barri
     barrier->attempt = rows->attempt;
     barrier->kind = rows->kind;
     barrier->is_passed = rows->is_passed;
-    barrier->takes_part =
-        mem_copy_array(rows->takes_part, rows->role_count, sizeof *rows->takes_part);
+    barrier->roles = mem_zero(rows->role_count + 1, sizeof *barrier->roles);
     barrier->role_count = rows->role_count;
+    for (size_t i = 0; i < rows->role_count; i++)
+        barrier->roles[i].takes_part = rows->takes_part[i];
     if (!rows->is_passed)
         rows->show_tasks(rows->context, row_see, &(struct row_seer){barriers, barrier});
     for (size_t i = 0; i < rows->record_count && !is_over; i++) {
@@ -391,10 +407,8 @@ void barriers_take(struct barriers *barriers, const struct record *records, size
 static struct barrier_task *reporter_of(struct barrier *barrier, const struct task_record *row)
 {
     assert(!barrier->is_passed);
-    uint32_t at = id_map_get(&barrier->by_ref, ref_key(row->task));
-    if (at == MAP_NONE || barrier->tasks.items[at].attempt.v != row->attempt.v)
-        return NULL;
-    return &barrier->tasks.items[at];
+    struct barrier_task *task = task_find(barrier, row->task);
+    return task && task->attempt.v == row->attempt.v ? task : NULL;
 }
 
 void barriers_report(struct barriers *barriers, const struct barrier_report *report,

@@ -132,6 +132,7 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
     assert(slot < core_job_slots(core));
     struct core *mutable = (struct core *)(uintptr_t)core;
     const struct core_job *job = core_job_at(core, slot);
+    uint32_t kept = 0;
     for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)
         for (size_t j = 0; j < job->life.roles[i].count; j++) {
             struct task_ref ref = {i, (uint16_t)j};
@@ -140,10 +141,13 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
             bool is_live = life->state >= LIFE_CREATION_REQUESTED && life->state <= LIFE_DELETING;
             CHECK(task);
             CHECK(task->is_taken == is_live);
-            CHECK(!is_live || task->attempt.v == life->attempt.v);
+            CHECK(task->attempt.v == life->attempt.v && task->job_attempt == job->life.attempt);
             CHECK(!is_live || core_task_of_attempt(mutable, life->attempt) == task);
+            CHECK(task->is_kept == job_task_is_kept(life));
             *taken += is_live;
+            kept += task->is_kept;
         }
+    CHECK(kept == job->kept);
 }
 
 static void check_job(const struct core *core, uint32_t slot, size_t *queued, size_t *tasks)
@@ -205,6 +209,9 @@ void core_check(const struct core *core)
         }
     CHECK(queued == queue_count(core->queue));
     CHECK(tasks == core->tasks_live && jobs == core->jobs_live);
+    /* what is kept goes with its table at the latest: the next step is asked for until it has */
+    CHECK(core_kept_is_counted(core));
+    CHECK(!core->old_kept || timers_next_ms(&core->timers) <= core->now_ms);
     CHECK(!core->output && core->actions.count == 0);
     /* each may be as large as the placer: they are freed as fast as they are made */
     CHECK(past_placer_count(core) <= PAST_PLACERS_MAX);

@@ -220,14 +220,10 @@ static void delete_event(struct core *core, const struct event *event)
     core_answer(core, event, event->job, code ? &err : NULL);
     if (code)
         return;
-    if (job) { /* its containers are held for debugging */
-        core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_RELEASE});
-        while (job_goes_on(&job->life)) /* it is gone when this is answered */
-            core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_GO_ON});
-        job->is_deleted = true;
-    } else {
+    if (job) /* its containers are held for debugging */
+        core_job_delete(core, job);
+    else
         record_job_deleted(core, event->job);
-    }
 }
 
 static void scale_event(struct core *core, const struct event *event)
@@ -539,10 +535,10 @@ void core_step_end(struct core *core)
     queued_tell(core);
     records_flush(core);
     core_jobs_forget_finished(core);
-    /* the rest with the next steps, whenever they come: nobody waits for that */
+    /* the rest with the next steps, whenever they come: but for containers nobody waits for it */
     if (core_old_tables_drop(core))
         job_output_free_dropped(&core->actions, &core->drops_left);
-    if (core->going_jobs.count)
+    if (core->going_jobs.count || core->old_kept)
         timers_set(&core->timers, timer_key(TIMER_GO_ON, 0), core->now_ms);
     wake_ask(core);
     arena_clear(&core->scratch);

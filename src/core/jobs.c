@@ -130,6 +130,16 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
     core->jobs_live--;
 }
 
+void core_job_delete(struct core *core, struct core_job *job)
+{
+    assert(job_is_final(&job->life));
+    job->is_deleted = true;
+    if (job->is_finished)
+        return;
+    job->is_finished = true;
+    *ARRAY_ADD(&core->finished_jobs) = core_job_slot(core, job);
+}
+
 void core_jobs_forget_finished(struct core *core)
 {
     for (size_t i = 0; i < core->finished_jobs.count; i++) {
@@ -441,6 +451,8 @@ static void task_released(struct core *core, struct core_job *job, const struct 
     core_task_release(core, task);
     if (!life || life->attempt.v != action->attempt.v || !(life->is_held || life->is_let_go))
         command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
+    else
+        core_task_keep(core, task, true);
 }
 
 static void job_changed(struct core *core, struct core_job *job, const struct job_action *action)
@@ -495,8 +507,11 @@ static void action_apply(struct core *core, struct core_job *job, const struct j
     case JOB_ACTION_FORGET:
         core->ends_left -= core->ends_left > 0;
         command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
+        task = core_task_find(core, slot, action->task);
+        assert(task);
+        core_task_keep(core, task, false);
         if (action->task_then)
-            record_task_then(core, core_task_find(core, slot, action->task), action->task_then);
+            record_task_then(core, task, action->task_then);
         task_touched(core, job, action);
         break;
     case JOB_ACTION_RELEASE:

@@ -46,6 +46,9 @@ struct queue_item core_job_item(struct core *core, const struct core_job *job);
 void core_job_queue(struct core *core, struct core_job *job);
 void names_expire(struct core *core);
 size_t names_expiring(const struct core *core); /* whose jobs have ended */
+/* One that is final, with its row, at the end of the step; its containers that are kept for
+ * debugging go in this step and the next ones. */
+void core_job_delete(struct core *core, struct core_job *job);
 /* Those that have become final in this step, and whose containers nobody holds. */
 void core_jobs_forget_finished(struct core *core);
 void core_jobs_copy(struct core *to, const struct core *from); /* `to` has none yet */

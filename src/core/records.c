@@ -346,20 +346,32 @@ void record_story(struct core *core, const struct core_job *job, const struct co
     core_trace(core, "job %s: %s", job->full_name, story->message);
 }
 
+static struct command *command_at(struct core *core, enum command_kind kind, struct job_id job,
+                                  struct task_ref ref, struct attempt_id attempt, uint32_t node)
+{
+    struct command *command = ARRAY_ADD(&core->output->commands);
+    command->kind = kind;
+    command->job = job;
+    command->task = ref;
+    command->attempt = attempt;
+    command->node = node == NONE ? "" : keep(core, core_node_at(core, node)->facts.name);
+    command->reason = "";
+    return command;
+}
+
 struct command *command_add(struct core *core, enum command_kind kind, const struct core_job *job,
                             struct task_ref ref, struct attempt_id attempt)
 {
     assert(job->id.v);
-    struct command *command = ARRAY_ADD(&core->output->commands);
-    command->kind = kind;
-    command->job = job->id;
-    command->task = ref;
-    command->attempt = attempt;
     const struct core_task *task = core_task_find(core, core_job_slot(core, job), ref);
-    command->node =
-        task && task->node != NONE ? keep(core, core_node_at(core, task->node)->facts.name) : "";
-    command->reason = "";
-    return command;
+    return command_at(core, kind, job->id, ref, attempt, task ? task->node : NONE);
+}
+
+void command_of_task(struct core *core, enum command_kind kind, struct job_id job,
+                     const struct core_task *task)
+{
+    assert(job.v && task->attempt.v);
+    command_at(core, kind, job, task->ref, task->attempt, task->node);
 }
 
 void core_answer(struct core *core, const struct event *event, struct job_id job,

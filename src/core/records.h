@@ -23,6 +23,9 @@ void records_flush(struct core *core);
 void records_release(struct core *core);
 struct command *command_add(struct core *core, enum command_kind kind, const struct core_job *job,
                             struct task_ref task, struct attempt_id attempt);
+/* Of a job that may be gone, or of an attempt of before: nothing but its number is needed. */
+void command_of_task(struct core *core, enum command_kind kind, struct job_id job,
+                     const struct core_task *task);
 void core_answer(struct core *core, const struct event *event, struct job_id slot,
                  const struct err *err); /* err NULL: done */
 void core_trace(struct core *core, const char *format, ...) __attribute__((format(printf, 2, 3)));

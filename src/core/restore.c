@@ -137,8 +137,9 @@ int core_restore_task(struct core *core, const struct task_record *record, struc
     if (record->attempt.v > core->last_attempt || core_task_of_attempt(core, record->attempt))
         return err_fail(err, ERR_CORRUPT, "tasks", "attempt %llu is stored twice or after the last",
                         (unsigned long long)record->attempt.v);
-    core_task_attempt(core, core_task_get(core, core_job_slot(core, job), record->task),
-                      record->attempt);
+    struct core_task *own = core_task_get(core, core_job_slot(core, job), record->task);
+    core_task_attempt(core, own, record->attempt);
+    core_task_keep(core, own, job_task_is_kept(job_task_find(&job->life, record->task)));
     return record->attempt.v ? task_restore_place(core, job, record, err) : 0;
 }
 

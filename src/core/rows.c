@@ -324,6 +324,15 @@ static int tasks_restore(const struct rows *rows, struct core *core, const struc
     return code;
 }
 
+/* A row of an attempt before the job's holds nothing. */
+static bool is_held(const struct rows *rows, const struct task_record *record)
+{
+    if (!record->is_held || record->is_removed)
+        return false;
+    return record->job_attempt ==
+           rows->jobs.items[run_index(&rows->job_runs, record->job.v)].attempt;
+}
+
 int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
                  struct err *err)
 {
@@ -337,7 +346,7 @@ int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, str
         if (rows->closed.items[i].closing.is_closed)
             code = core_restore_cluster(core, &rows->closed.items[i], err);
     for (size_t i = 0; i < rows->tasks.count; i++)
-        if (rows->tasks.items[i].record.is_held && !rows->tasks.items[i].record.is_removed)
+        if (is_held(rows, &rows->tasks.items[i].record))
             id_map_set(&held, rows->tasks.items[i].record.job.v, 1);
     for (size_t i = 0; i < rows->jobs.count && !code; i++) {
         const struct rows_job *job = &rows->jobs.items[i];

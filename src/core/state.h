@@ -52,6 +52,7 @@ struct core_task {
     uint32_t node_next, node_previous; /* the places taken on one node */
     bool is_taken;                     /* GPUs and ports are its own */
     bool is_changed;                   /* in core->changed_tasks */
+    bool is_kept; /* it has ended, and its container stays for debugging: FORGET is to come */
     uint16_t gpu_count, port_count;
     uint8_t cell_level; /* as in a placement_slot */
     uint16_t *gpus;
@@ -62,11 +63,13 @@ struct core_task {
     struct attempt_id record_attempt; /* … of this attempt */
 };
 
-/* A table of tasks of an attempt that is over. */
+/* A table of tasks of an attempt that is over. The job may be gone. */
 struct old_table {
     uint64_t number;
+    struct job_id job;
     uint16_t role_count;
     struct task_ref next; /* whose turn it is to be dropped */
+    uint32_t kept;        /* of those that are left; each gets FORGET before it is dropped */
 };
 
 /* What the placer knows as one group: (a part of) a gang, or one task. */
@@ -144,6 +147,7 @@ struct core_job {
     const char *full_name; /* "user~name", of the name's entry */
     uint32_t name;
     uint64_t table; /* number of the table of its tasks, never given twice; 0: there is none */
+    uint32_t kept;  /* tasks in it that are kept */
     struct job life;
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
@@ -468,7 +472,8 @@ struct core {
     int64_t nodes_ms;      /* last time that a node changed: reasons told before may not hold */
     uint32_t node_changes; /* so often */
     uint32_t slice;        /* units of work after which a gang goes on in the next step */
-    uint32_t ends_left;    /* tasks that may still be told of an end in this step, or created */
+    uint32_t ends_left;    /* tasks that may still be told of an end in this step, or created, or
+                              whose containers may go */
     uint32_t drops_left;   /* tasks that may still be dropped in this step */
     bool is_unblocked;     /* something was freed: the queue may move */
     int64_t again_ms;      /* the queue is tried again then, for reasons that were not told … */
@@ -517,9 +522,10 @@ struct core {
         size_t count, room;
     } tasks;
     struct {
-        struct old_table *items; /* of tasks that are to be dropped, some in each step */
+        struct old_table *items; /* of tasks that are to be dropped, some in each step; in order */
         size_t count, room;
     } old_tables;
+    uint32_t old_kept; /* tasks in all of them that are kept */
     struct {
         struct core_group *items;
         size_t count, room;

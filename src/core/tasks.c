@@ -6,6 +6,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/records.h"
 #include "core/renew.h"
 #include "core/reserve.h"
 #include "core/shadow.h"
@@ -211,15 +212,34 @@ void core_task_release(struct core *core, struct core_task *task)
     task->group = NONE;
 }
 
+void core_task_keep(struct core *core, struct core_task *task, bool is_kept)
+{
+    struct core_job *job = core_job_at(core, task->job);
+    assert(!core_task_is_old(core, task) && !task->is_taken);
+    job->kept += (uint32_t)is_kept - (uint32_t)task->is_kept;
+    task->is_kept = is_kept;
+}
+
 void core_task_drop(struct core *core, struct core_task *task)
 {
-    assert(!task->is_taken);
+    assert(!task->is_taken && !task->is_kept);
     core_task_attempt(core, task, (struct attempt_id){0});
     id_map_remove(&core->task_keys, core_task_key(task->table, task->ref));
     mem_free(task->ports);
     mem_free(task->address);
     *task = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
     *ARRAY_ADD(&core->free_tasks) = core_task_index(core, task);
+}
+
+/* Its row is gone, or is of an attempt before the job's: nothing is written. */
+static void old_task_forget(struct core *core, struct old_table *table, struct core_task *task)
+{
+    assert(table->kept > 0 && core->old_kept > 0);
+    command_of_task(core, COMMAND_FORGET, table->job, task);
+    task->is_kept = false;
+    table->kept--;
+    core->old_kept--;
+    core->ends_left -= core->ends_left > 0;
 }
 
 /* As many as the step may still drop; false: not all. */
@@ -231,8 +251,10 @@ static bool old_table_drop(struct core *core, struct old_table *table)
             table->next = (struct task_ref){table->next.role + 1, 0};
             continue;
         }
-        if (!core->drops_left)
+        if (!core->drops_left || (task->is_kept && !core->ends_left))
             return false;
+        if (task->is_kept)
+            old_task_forget(core, table, task);
         core->drops_left--;
         core_task_drop(core, task);
         table->next.index++;
@@ -243,18 +265,43 @@ static bool old_table_drop(struct core *core, struct old_table *table)
 void core_tasks_drop(struct core *core, struct core_job *job)
 {
     assert(job->id.v);
-    struct old_table table = {.number = job->table, .role_count = job->plan->role_count};
+    struct old_table table = {
+        .number = job->table,
+        .job = job->id,
+        .role_count = job->plan->role_count,
+        .kept = job->kept,
+    };
     job->table = 0;
+    job->kept = 0;
+    core->old_kept += table.kept;
     if (table.number && !old_table_drop(core, &table))
         *ARRAY_ADD(&core->old_tables) = table;
 }
 
 bool core_old_tables_drop(struct core *core)
 {
-    while (core->old_tables.count > 0 &&
-           old_table_drop(core, &core->old_tables.items[core->old_tables.count - 1]))
-        core->old_tables.count--;
+    size_t done = 0;
+    if (!core->ends_left) /* whatever else there is to do: it comes to its end */
+        core->ends_left = 1;
+    while (done < core->old_tables.count && old_table_drop(core, &core->old_tables.items[done]))
+        done++;
+    core->old_tables.count -= done;
+    if (done && core->old_tables.count)
+        memmove(core->old_tables.items, core->old_tables.items + done,
+                core->old_tables.count * sizeof *core->old_tables.items);
     return core->old_tables.count == 0;
+}
+
+bool core_kept_is_counted(const struct core *core)
+{
+    uint32_t kept = 0, of_tables = 0, of_jobs = 0;
+    for (size_t i = 0; i < core->tasks.count; i++)
+        kept += core->tasks.items[i].is_kept;
+    for (size_t i = 0; i < core->old_tables.count; i++)
+        of_tables += core->old_tables.items[i].kept;
+    for (uint32_t i = 0; i < core_job_slots(core); i++)
+        of_jobs += core_job_at(core, i)->kept;
+    return of_tables == core->old_kept && kept == of_tables + of_jobs;
 }
 
 struct core_group *core_group_find(struct core *core, const char *name)
@@ -327,19 +374,16 @@ void core_tasks_show(struct core *core, struct job_id id,
 {
     const struct core_job *job = core_job_find(core, id);
     assert(job && see);
-    struct task_record row = {.job = id}; /* cleared once: it is large, and tasks are many */
+    /* cleared once: it is large, and tasks are many */
+    struct task_record row = {.job = id, .job_attempt = job->life.attempt};
     for (uint16_t i = 0; i < job->life.role_count; i++) {
         row.role_name = job->plan->roles[i].name;
         for (size_t j = 0; j < job->life.roles[i].count; j++) {
             const struct job_task *life = &job->life.roles[i].items[j];
             row.task = (struct task_ref){i, (uint16_t)j};
-            const struct core_task *task = core_task_find(core, core_job_slot(core, job), row.task);
-            if (!task)
-                continue;
             row.state = life->state;
             row.is_deletion_pending = life->is_deletion_pending;
-            row.attempt = task->attempt;
-            row.job_attempt = task->job_attempt;
+            row.attempt = life->attempt;
             row.completion.code = life->completion ? life->completion->code : 0;
             see(context, &row);
         }
@@ -384,17 +428,22 @@ void core_tasks_copy(struct core *to, const struct core *from)
     assert(!to->tasks.count && !to->groups.count);
     ARRAY_COPY(&to->tasks, &from->tasks);
     ARRAY_COPY(&to->free_tasks, &from->free_tasks);
+    ARRAY_COPY(&to->old_tables, &from->old_tables);
+    to->old_kept = from->old_kept;
     for (uint32_t i = 0; i < to->tasks.count; i++) {
         const struct core_task *old = core_task_at(from, i);
         if (old->job == NONE)
             continue;
-        if (core_task_is_old(from, old)) {
-            *core_task_at(to, i) = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
-            *ARRAY_ADD(&to->free_tasks) = i;
-            continue;
+        struct core_task *new = core_task_at(to, i);
+        if (core_task_is_old(from, old)) { /* its plan may be gone, and nobody asks for them */
+            new->ports = NULL;
+            new->gpus = NULL;
+            new->address = NULL;
+            new->port_count = new->gpu_count = 0;
+        } else {
+            task_ports_copy(to, new, old);
+            new->address = old->address ? mem_copy(old->address) : NULL;
         }
-        task_ports_copy(to, core_task_at(to, i), old);
-        core_task_at(to, i)->address = old->address ? mem_copy(old->address) : NULL;
         id_map_set(&to->task_keys, core_task_key(old->table, old->ref), i);
         if (old->attempt.v)
             id_map_set(&to->attempts, old->attempt.v, i);

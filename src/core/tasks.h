@@ -47,12 +47,17 @@ bool core_task_has_gpu(const struct core_task *task, uint16_t gpu);
 void core_task_take(struct core *core, struct core_task *task);
 void core_task_release(struct core *core, struct core_task *task);
 void core_task_drop(struct core *core, struct core_task *task);
-/* All of the job: nobody finds them any more. What is too much for one step follows later. */
+/* Its container stays after its end, until FORGET is given; or that is given now. */
+void core_task_keep(struct core *core, struct core_task *task, bool is_kept);
+/* All of the job: nobody finds them any more. What is too much for one step follows later, with
+ * FORGET for those that are kept. */
 void core_tasks_drop(struct core *core, struct core_job *job);
 /* It is to be dropped: an attempt of before. */
 bool core_task_is_old(const struct core *core, const struct core_task *task);
-/* What is left of them; false: some are left for the next step. */
+/* What is left of them, one at least; false: some are left for the next step. */
 bool core_old_tables_drop(struct core *core);
+/* Each task that is kept counts for its job or its old table; for core_check. */
+bool core_kept_is_counted(const struct core *core);
 uint32_t core_group_add(struct core *core, struct core_job *job, const char *name,
                         uint16_t first_role, bool is_task, uint32_t slot_count);
 struct core_group *core_group_find(struct core *core, const char *name);

@@ -170,8 +170,9 @@ static void let_go_one(struct step *step, struct task_ref ref)
     action->from = action->to = task->state;
 }
 
-static void let_go_some(struct step *step, uint32_t most)
+static void let_go_next(struct step *step)
 {
+    const uint32_t most = step->event->slice ? step->event->slice : UINT32_MAX;
     const uint32_t left = step->job->let_go > most ? step->job->let_go - most : 0;
     for (uint16_t r = 0; step->job->let_go > left; r++) {
         assert(r < step->job->role_count);
@@ -180,11 +181,6 @@ static void let_go_some(struct step *step, uint32_t most)
             if (role->items[role->let_go].is_let_go)
                 let_go_one(step, (struct task_ref){r, (uint16_t)role->let_go});
     }
-}
-
-static void let_go_next(struct step *step)
-{
-    let_go_some(step, step->event->slice ? step->event->slice : UINT32_MAX);
 }
 
 /* Which ones is decided here: what is held from now on stays. */
@@ -206,12 +202,6 @@ void step_forget_held(struct step *step)
     job->held = 0;
     step_job_changed(step); /* its row names what is held */
     let_go_next(step);
-}
-
-void step_forget_all(struct step *step)
-{
-    step_forget_held(step);
-    let_go_some(step, UINT32_MAX);
 }
 
 /* ---- the end of an attempt ---- */

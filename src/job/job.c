@@ -199,12 +199,13 @@ static void step_stop(struct step *step)
     step_attempt_end(step, &end);
 }
 
-/* A stopped job begins a new life under its old name: budget and times anew, attempts count on. */
+/* A stopped job begins a new life under its old name: budget and times anew, attempts count on.
+ * What its last attempt has not let go yet is the caller's to forget. */
 static void step_restart(struct step *step)
 {
     struct job *job = step->job;
-    step_forget_all(step);
     job_tasks_drop(job, step->output);
+    job->hold_until_ms = 0;
     mem_free(job->completion);
     job->completion = NULL;
     job->attempt++;
@@ -502,4 +503,9 @@ const struct job_task *job_task_find(const struct job *job, struct task_ref task
         task.index >= job->roles[task.role].count)
         return NULL;
     return &job->roles[task.role].items[task.index];
+}
+
+bool job_task_is_kept(const struct job_task *task)
+{
+    return task->state >= LIFE_ATTEMPT_COMPLETED && (task->is_held || task->is_let_go);
 }

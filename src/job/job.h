@@ -178,7 +178,9 @@ enum job_action_kind {
     JOB_ACTION_CREATE,       /* make `attempt` of `task`, on its place */
     JOB_ACTION_KILL,         /* end it: grace_ms, reason; is_held: keep the container */
     JOB_ACTION_HOLD,         /* it has ended by itself: keep the container until FORGET */
-    JOB_ACTION_FORGET,       /* a container held until now may go */
+    JOB_ACTION_FORGET,       /* a container held until now may go; not given for those that a new
+                                life (JOB_CHANGED from COMPLETED) finds, nor when the job is freed:
+                                these are the caller's to forget */
     JOB_ACTION_RELEASE,      /* `task`'s place (node, GPUs, ports) is free */
     JOB_ACTION_ATTEMPT_COMPLETED, /* all places of the attempt are free; job->completion is final */
     JOB_ACTION_COMPLETED,         /* the job is final */
@@ -249,6 +251,8 @@ uint32_t job_role_instances(const struct job *job, const struct job_policy *poli
 uint32_t job_role_count(const struct job *job, const struct job_policy *policy, uint16_t role);
 /* NULL: no such task, or it is not in the table (yet). */
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
+/* It has ended, and its container is held, or FORGET is still to come. */
+bool job_task_is_kept(const struct job_task *task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
 /* An attempt ends, and not all of its tasks have been told; or a large gang has all its places, and
  * not all of its tasks have been created; or a job grows or shrinks; or containers that were held

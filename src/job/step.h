@@ -99,7 +99,6 @@ void step_attempt_settle(struct step *step); /* complete it when its last contai
 void step_retry_begin(struct step *step);
 /* Containers held until now are let go: a slice of them, JOB_EVENT_GO_ON does the others. */
 void step_forget_held(struct step *step);
-void step_forget_all(struct step *step);                      /* those that are left, too */
 void job_task_unhold(struct job *job, struct job_task *task); /* its container is not kept */
 int64_t job_deadline_ms(const struct job *job,
                         const struct job_policy *policy); /* INT64_MAX: none */

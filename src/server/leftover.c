@@ -1,7 +1,9 @@
 /* leftover.c — containers of which the core knows nothing: an exit told again, an orphan.
  *
  * What is left of one goes, unless its row says that somebody holds it for debugging. A row that
- * cannot be read says nothing: the container stays, and the row is read again later.
+ * cannot be read says nothing: the container stays, and the row is read again later. One of an
+ * attempt before the job's holds nothing any more, whatever it says: the job has been started
+ * again.
  */
 #include "base/err.h"
 #include "base/memory.h"
@@ -25,21 +27,35 @@ static void leftover_remove(struct server *server, const struct orphan_container
     launcher_kill(server->launcher, left->engine, left->attempt);
 }
 
-/* False: not known yet. */
-static bool leftover_settle(struct server *server, const struct orphan_container *left)
+static int held_read(struct server *server, struct attempt_id attempt, bool *is_held,
+                     struct err *err)
 {
     cleanup_arena struct arena arena;
     arena_init(&arena);
     struct task_record row;
+    struct store_job job;
+    *is_held = false;
+    int code = store_attempt(server->core.reader, attempt, &arena, &row, err);
+    if (code == 0 && row.is_held) {
+        code = store_job_read(server->core.reader, row.job, &arena, &job, err);
+        *is_held = code == 0 && job.record.attempt == row.job_attempt;
+    }
+    return code == ERR_NOT_FOUND ? 0 : code;
+}
+
+/* False: not known yet. */
+static bool leftover_settle(struct server *server, const struct orphan_container *left)
+{
     struct err err;
-    int code = store_attempt(server->core.reader, left->attempt, &arena, &row, &err);
-    if (code == ERR_NOT_FOUND || (code == 0 && !row.is_held))
-        leftover_remove(server, left);
-    else if (code < 0)
+    bool is_held;
+    const int code = held_read(server, left->attempt, &is_held, &err);
+    if (code < 0)
         log_error("store",
                   "attempt %llu: whether its container is held cannot be read, it stays: %s",
                   (unsigned long long)left->attempt.v, err.text);
-    return code == 0 || code == ERR_NOT_FOUND;
+    else if (!is_held)
+        leftover_remove(server, left);
+    return code == 0;
 }
 
 void leftover_take(struct server *server, uint8_t engine, struct attempt_id attempt,

@@ -87,7 +87,7 @@ void action_submit(struct sim *sim)
         .is_retry_fancy = chance(sim, 5) != 0,
         .is_gang = sim->config->has_gangs_only || chance(sim, 3) != 0,
         .is_lazy_preemptible = chance(sim, 3) == 0,
-        .is_debug = chance(sim, 10) == 0,
+        .is_debug = chance(sim, sim->config->slice ? 3 : 10) == 0,
         .kill_all_on_completed = !sim->config->is_calm && chance(sim, 10) == 0,
         .time_limit_s = !sim->config->is_calm && chance(sim, 3) == 0 ? 60 + chance(sim, 600) : 0,
         .roles = roles,

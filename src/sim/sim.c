@@ -401,7 +401,8 @@ static bool is_all_final(const struct sim *sim)
     return counts.jobs_live == 0;
 }
 
-/* The end: nodes come back, held containers go, whoever still waits or runs is stopped. */
+/* The end: nodes come back, held containers go, some with their jobs, whoever still waits or runs
+ * is stopped. */
 static void ending_begin(struct sim *sim)
 {
     char name[80];
@@ -416,9 +417,11 @@ static void ending_begin(struct sim *sim)
         struct event event = {.kind = EVENT_STOP};
         event.job.v = id;
         sim_step(sim, &event, NULL);
-        event = (struct event){.kind = EVENT_RELEASE};
+        /* with its job, or by itself: if it still runs it is not deleted */
+        event = (struct event){.kind = id % 2 ? EVENT_DELETE : EVENT_RELEASE};
         event.job.v = id;
-        sim_step(sim, &event, NULL);
+        if (event.kind == EVENT_RELEASE || !rows_job(sim->rows, id - 1)->is_deleted)
+            sim_step(sim, &event, NULL);
     }
     struct attempt_id *attempts; /* ends that were not told are told now */
     size_t count;
@@ -489,10 +492,17 @@ static int run_once(struct sim *sim, int64_t last_ms)
     return 0;
 }
 
+/* Each that has ended is forgotten, at once or some steps later. */
+static size_t containers_left(const struct sim *sim)
+{
+    return engine_fake_container_count(sim->engine);
+}
+
 static int run(struct sim *sim)
 {
     int64_t last_ms = INT64_MAX;
-    while (!sim->is_ending || !is_all_final(sim) || engine_fake_next_ms(sim->engine) != INT64_MAX) {
+    while (!sim->is_ending || !is_all_final(sim) || engine_fake_next_ms(sim->engine) != INT64_MAX ||
+           (containers_left(sim) > 0 && pass_goes_on(sim))) {
         if (sim->action_ms == INT64_MAX && last_ms == INT64_MAX)
             last_ms = sim->now_ms + DRAIN_MS;
         int code = run_once(sim, last_ms);
@@ -502,7 +512,10 @@ static int run(struct sim *sim)
             return err_fail(sim->err, ERR_INTERNAL, "sim", "no end after %u events",
                             events_max(sim));
     }
-    return 0;
+    return containers_left(sim) == 0
+               ? 0
+               : err_fail(sim->err, ERR_INTERNAL, "sim", "%zu containers are not forgotten",
+                          containers_left(sim));
 }
 
 static int outcome_count(struct sim *sim)

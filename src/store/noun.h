@@ -276,9 +276,11 @@ int jobs_restore(struct store_reader *reader, const struct store_restore *restor
                  struct arena *arena, struct err *err);
 int tasks_restore(struct store_reader *reader, const struct store_restore *restore,
                   struct arena *arena, struct err *err);
-/* Numbers of the jobs that have not ended, or of which a container is held for debugging. */
+/* Numbers of the jobs that have not ended, or of which a container is held for debugging: a row of
+ * an attempt before the job's holds nothing. */
 #define LIVE_IDS                                                                                   \
-    "SELECT id FROM jobs WHERE state <> 8 UNION SELECT job FROM tasks WHERE is_held <> 0"
+    "SELECT id FROM jobs WHERE state <> 8 UNION SELECT job FROM tasks WHERE is_held <> 0 AND "     \
+    "job_attempt = (SELECT jobs.attempt FROM jobs WHERE id = job)"
 
 /* Rows are gathered in a growing array on the heap and handed over at the end, so that growth
  * leaves no holes in the arena: a copy of the array, which is freed. */

@@ -2,14 +2,14 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives, cells, snapshots, starves or behind; all without it.
+ * best-fit, spread. PART: waits, lives, cells, snapshots, starves, behind or reads; all without it.
  * waits: for each kind of queue the program prints the mean and the worst time of a submission, of
  * an end that frees a node's place, and of a timer with which a pass goes on, and how many such
  * timers an end causes. lives: what happens to large jobs, which preempt or find an empty cluster,
  * from submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy
  * does. snapshots: what readers get is copied as a whole and in pieces. starves: room is held back
- * for a job. behind: a large gang starts behind such a job. It asserts nothing. CPU time of the one
- * thread.
+ * for a job. behind: a large gang starts behind such a job. reads: a barrier of a large job, and
+ * which jobs are on all nodes. It asserts nothing. CPU time of the one thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -22,10 +22,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/barriers.h"
 #include "core/core.h"
 #include "core/plan.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
+#include "server/barrier.h"
 #include "server/snapshot.h"
 
 enum {
@@ -860,9 +862,9 @@ static void bench_start_stop(struct bench *bench)
     core_free(bench->core);
 }
 
-/* All tasks of a large job have failed, and their containers, kept for debugging, may go: in one
- * step, and in many. */
-static void bench_held(struct bench *bench, bool is_cut)
+/* All tasks of a large job have failed, and their containers, kept for debugging, may go, as they
+ * are released or the job is deleted: in one step, and in many. */
+static void bench_held(struct bench *bench, bool is_cut, enum event_kind kind)
 {
     struct cost exit = {0}, release = {0}, steps = {0};
     bench_begin(bench, false);
@@ -884,13 +886,13 @@ static void bench_held(struct bench *bench, bool is_cut)
     if (!is_cut)
         core_slice_set(bench->core, UINT32_MAX);
     heap_cool();
-    step(bench, &(struct event){.kind = EVENT_RELEASE, .job = {(uint32_t)bench->submitted}},
-         &release);
+    step(bench, &(struct event){.kind = kind, .job = {(uint32_t)bench->submitted}}, &release);
     settle(bench, &steps);
     printf("\n%" PRIu64 " containers kept for debugging are let go, %s\n", exit.count,
            is_cut ? "in pieces" : "in one step");
     cost_print("failures of its tasks", &exit);
-    cost_print("its containers are released", &release);
+    cost_print(kind == EVENT_DELETE ? "the job is deleted" : "its containers are released",
+               &release);
     cost_print("steps after that", &steps);
     fflush(stdout);
     core_free(bench->core);
@@ -925,8 +927,117 @@ static void lives_run(struct bench *bench)
     bench_give_up(bench);
     bench_node_change(bench);
     bench_start_stop(bench);
-    bench_held(bench, false);
-    bench_held(bench, true);
+    bench_held(bench, false, EVENT_RELEASE);
+    bench_held(bench, true, EVENT_RELEASE);
+    bench_held(bench, true, EVENT_DELETE);
+}
+
+struct shown_job {
+    struct core *core;
+    struct job_id job;
+};
+
+static void tasks_show(const void *context, barrier_row_see *see, void *seer)
+{
+    const struct shown_job *shown = context;
+    core_tasks_show(shown->core, shown->job, see, seer);
+}
+
+static void task_come(struct barriers *barriers, struct barrier_output *output, uint32_t at,
+                      bool is_waiting)
+{
+    const struct task_record row = {
+        .job = {1},
+        .task = {(uint16_t)(at / no_gang.tasks), (uint16_t)(at % no_gang.tasks)},
+        .role_name = "",
+        .state = LIFE_RUNNING,
+        .attempt = {at + 1},
+    };
+    barriers_report(barriers,
+                    &(struct barrier_report){.request = at + 1,
+                                             .row = &row,
+                                             .kind = BARRIER_START,
+                                             .is_up = true,
+                                             .is_waiting = is_waiting},
+                    output);
+}
+
+/* The first report, for which all tasks are looked at; then all come, as many wait as may, and the
+ * last one is there. */
+static void bench_barrier(struct bench *bench)
+{
+    struct cost first = {0}, last = {0};
+    static const bool all[] = {true, true};
+    const uint32_t tasks = (uint32_t)shape_tasks(&no_gang);
+    bench_begin(bench, false);
+    bench->submitted = 0;
+    const struct plan plan = shape_plan(&no_gang, 1);
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    const struct shown_job shown = {bench->core, {1}};
+    for (int round = 0; round < COPIES; round++) {
+        struct barrier_output output;
+        struct barriers *barriers = barriers_new(BARRIER_HELD_MAX);
+        barrier_output_init(&output);
+        heap_cool();
+        double begin = now_us();
+        barriers_add(barriers, &(struct barrier_rows){.job = {1},
+                                                      .kind = BARRIER_START,
+                                                      .takes_part = all,
+                                                      .role_count = COUNT_OF(all),
+                                                      .show_tasks = tasks_show,
+                                                      .context = &shown});
+        cost_add(&first, now_us() - begin);
+        for (uint32_t i = 0; i + 1 < tasks; i++)
+            task_come(barriers, &output, i, i + BARRIER_HELD_MAX >= tasks);
+        barrier_output_clear(&output);
+        begin = now_us();
+        task_come(barriers, &output, tasks - 1, true);
+        cost_add(&last, now_us() - begin);
+        barrier_output_release(&output);
+        barriers_free(barriers);
+    }
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "a barrier of 20,000 tasks", "events", "mean", "worst",
+           "of them", "over 1ms");
+    cost_print("the first report", &first);
+    cost_print("the last, of 2,048 that wait", &last);
+    core_free(bench->core);
+}
+
+/* All nodes are full of jobs of one GPU each. */
+static void bench_node_jobs(struct bench *bench)
+{
+    struct cost fresh = {0}, again = {0};
+    bench_begin(bench, false);
+    const struct plan_role role = role_of(1);
+    const struct plan plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->nodes * NODE_GPUS; i++)
+        submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    for (int round = 0; round < COPIES; round++) {
+        struct core_node_jobs jobs = {0};
+        heap_cool();
+        for (int time = 0; time < 2; time++) {
+            const double begin = now_us();
+            jobs.count = 0;
+            for (uint32_t i = 0; i < bench->nodes; i++)
+                core_node_jobs(bench->core, (struct node_id){i}, &jobs);
+            cost_add(time ? &again : &fresh, now_us() - begin);
+        }
+        ARRAY_FREE(&jobs);
+    }
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "which jobs are on all nodes", "times", "mean", "worst",
+           "of them", "over 1ms");
+    cost_print("8 jobs on each, into new memory", &fresh);
+    cost_print("where it was before", &again);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+static void reads_run(struct bench *bench)
+{
+    bench_barrier(bench);
+    bench_node_jobs(bench);
 }
 
 static void waits_run(struct bench *bench)
@@ -944,7 +1055,7 @@ static void waits_run(struct bench *bench)
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
     "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
-    "starves or behind.\n";
+    "starves, behind or reads.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -961,7 +1072,8 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits", "lives", "cells", "snapshots", "starves", "behind"};
+    static const char *const all[] = {"waits",   "lives",  "cells", "snapshots",
+                                      "starves", "behind", "reads"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -993,6 +1105,8 @@ int main(int count, char **words)
         starving_run(&bench);
     if (!part || part == all[5])
         behind_run(&bench);
+    if (!part || part == all[6])
+        reads_run(&bench);
     output_release(&bench.output);
     return 0;
 }

@@ -256,23 +256,206 @@ static void rows_of_a_retried_attempt_hold_nothing(void **state)
     world_release(&world);
 }
 
-/* Nothing of a job that is deleted is left when that is answered. */
-static void a_deletion_lets_all_go(void **state)
+static bool has_deleted(const struct world *world, uint32_t job)
+{
+    for (size_t i = 0; i < world->output.records.count; i++)
+        if (world->output.records.items[i].kind == RECORD_JOB_DELETED &&
+            world->output.records.items[i].deleted.v == job)
+            return true;
+    return false;
+}
+
+/* The container of `attempt` is the one that goes in this step, unless it is 0; others follow. */
+static void expect_one_goes(const struct world *world, uint64_t attempt, bool is_last)
+{
+    assert_int_equal(world_command_count(world, COMMAND_FORGET), attempt ? 1 : 0);
+    if (attempt) {
+        const struct command *command = world_command(world, COMMAND_FORGET, 0);
+        assert_int_equal(command->attempt.v, attempt);
+        assert_int_equal(command->job.v, 1);
+        assert_string_equal(command->node, "n1");
+        assert_int_equal(command->task.index, attempt - 1);
+        assert_false(core_attempt_is_live(world->core, command->attempt));
+    }
+    assert_int_equal(world->core->old_kept == 0, is_last);
+    assert_true(is_last || world_command_count(world, COMMAND_WAKE) > 0);
+}
+
+enum left_change { LEFT_NONE, LEFT_COPY, LEFT_LOST, LEFT_OTHER, LEFT_LAST };
+
+/* Between two steps, or as one of them: which takes the containers that are left further. */
+static void left_change(struct world *world, enum left_change change)
+{
+    struct core *copy;
+    switch (change) {
+    case LEFT_COPY:
+        copy = core_copy(world->core);
+        assert_int_equal(core_hash(copy), core_hash(world->core));
+        core_free(world->core);
+        world->core = copy;
+        world_timer(world, 0);
+        break;
+    case LEFT_LOST:
+        world_node_event(world, EVENT_NODE_LOST, "n1");
+        break;
+    case LEFT_OTHER:
+        assert_int_not_equal(world_submit_simple(world, "other", 1, 1, 0), 0);
+        break;
+    case LEFT_NONE:
+    case LEFT_LAST:
+        world_timer(world, 0);
+        break;
+    }
+}
+
+/* Its row and it are gone when that is answered; its containers follow, one in each step, whatever
+ * happens between any two of them. */
+static void a_deletion_lets_them_go_one_by_one(void **state)
 {
     (void)state;
-    for (int is_released = 0; is_released < 2; is_released++) {
-        struct world world;
-        const uint32_t job = held_begin(&world);
-        if (is_released)
-            assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
-        assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
-        /* one of them was let go by the release, and the next with the step of the deletion */
-        assert_int_equal(world_command_count(&world, COMMAND_FORGET), TASKS - is_released);
-        assert_null(core_job_find(world.core, (struct job_id){job}));
+    for (int change = 0; change < LEFT_LAST; change++)
+        for (uint16_t at = 1; at < TASKS; at++) {
+            struct world world;
+            const uint32_t job = held_begin(&world);
+            assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
+            assert_true(has_deleted(&world, job));
+            assert_null(core_job_find(world.core, (struct job_id){job}));
+            for (uint16_t i = 1; i <= TASKS; i++) {
+                expect_one_goes(&world, i, i == TASKS);
+                left_change(&world, i == at ? (enum left_change)change : LEFT_NONE);
+            }
+            expect_one_goes(&world, 0, true);
+            assert_int_equal(world.core->old_tables.count, 0);
+            world_release(&world);
+        }
+}
+
+/* Some have been let go by then: each goes once. */
+static void a_deletion_goes_on_with_a_release(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t counts[TASKS + 1] = {0};
+    const uint32_t job = held_begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
+    forgotten_count(&world, counts);
+    assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
+    forgotten_count(&world, counts);
+    assert_null(core_job_find(world.core, (struct job_id){job}));
+    while (world.core->old_kept) {
         world_timer(&world, 0);
-        assert_false(goes_on(&world));
+        forgotten_count(&world, counts);
+    }
+    for (uint64_t i = 1; i <= TASKS; i++)
+        assert_int_equal(counts[i], 1);
+    world_release(&world);
+}
+
+/* Nothing of it is in rows: to the new core they are orphans, which are no business of its own. */
+static void a_restart_knows_none_that_are_left(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = held_begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
+    world_restart(&world);
+    assert_null(core_job_find(world.core, (struct job_id){job}));
+    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        assert_false(core_attempt_is_live(world.core, (struct attempt_id){i}));
+    world_release(&world);
+}
+
+/* Its containers were held until it was stopped, and one of them has gone since. */
+static uint32_t stopped_begin(struct world *world)
+{
+    world_init(world, "first-fit");
+    world_keep(world);
+    world_node(world, "n1", 16, TASKS);
+    struct plan_role role = world_role("worker", TASKS, 1, 1);
+    role.min_failed = -1;
+    struct plan plan = world_plan_of("kept", &role);
+    plan.is_gang = false;
+    plan.is_debug = true;
+    const uint32_t job = world_submit(world, &plan);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        world_run(world, i);
+    for (uint64_t i = 1; i < TASKS; i++)
+        world_exit(world, i, 3, 0);
+    core_slice_set(world->core, 1);
+    assert_int_equal(world_ask(world, EVENT_STOP, job), 0);
+    world_exit(world, TASKS, 143, 0);
+    assert_int_equal(world_command_count(world, COMMAND_FORGET), 2); /* its own, and the first */
+    assert_int_equal(core_job_find(world->core, (struct job_id){job})->life.let_go, TASKS - 2);
+    return job;
+}
+
+/* Rows of the attempts of before are written no more: those of the tasks are the new attempt's. */
+static void expect_new_rows(const struct world *world)
+{
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        if (record->kind == RECORD_TASK)
+            assert_int_equal(record->task.job_attempt, 1);
+    }
+}
+
+enum anew_change { ANEW_NONE, ANEW_COPY, ANEW_STOP, ANEW_LAST };
+
+/* The new attempt begins in this step, and what is left of the one before goes beside it: each
+ * once, one in a step. */
+static void a_new_start_goes_on_with_what_is_left(void **state)
+{
+    (void)state;
+    for (int change = 0; change < ANEW_LAST; change++) {
+        struct world world;
+        uint32_t counts[2 * TASKS + 1] = {0}, steps = 0;
+        const uint32_t job = stopped_begin(&world);
+        assert_int_equal(world_ask(&world, EVENT_START, job), 0);
+        assert_int_equal(world_job(&world, job)->attempt, 1);
+        assert_int_equal(core_job_find(world.core, (struct job_id){job})->life.let_go, 0);
+        expect_new_rows(&world);
+        forgotten_count(&world, counts);
+        for (; world.core->old_kept; steps++) {
+            assert_true(world_command_count(&world, COMMAND_WAKE) > 0);
+            if (steps == 0 && change == ANEW_COPY) {
+                struct core *copy = core_copy(world.core);
+                core_free(world.core);
+                world.core = copy;
+            }
+            if (steps == 0 && change == ANEW_STOP)
+                assert_int_equal(world_ask(&world, EVENT_STOP, job), 0);
+            else
+                world_timer(&world, 0);
+            assert_true(world_command_count(&world, COMMAND_FORGET) <= 1);
+            expect_new_rows(&world);
+            forgotten_count(&world, counts);
+        }
+        assert_int_equal(steps, TASKS - 2);
+        world_pass_end(&world);
+        for (uint64_t i = 1; i <= 2 * TASKS; i++) {
+            assert_int_equal(counts[i], i > 1 && i < TASKS);
+            if (i <= TASKS || change != ANEW_STOP)
+                assert_int_equal(core_attempt_is_live(world.core, (struct attempt_id){i}),
+                                 i > TASKS);
+        }
         world_release(&world);
     }
+}
+
+/* Their rows still say that they are held; but these are of an attempt before the job's. */
+static void a_restart_knows_none_of_an_attempt_before(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = stopped_begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_START, job), 0);
+    assert_int_equal(world_ask(&world, EVENT_STOP, job), 0);
+    world_restart(&world);
+    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        assert_false(core_attempt_is_live(world.core, (struct attempt_id){i}));
+    world_release(&world);
 }
 
 /* The next attempt has a table of its own, while that of the last one is dropped task by task; its
@@ -292,9 +475,10 @@ static void an_old_table_is_dropped_in_steps(void **state)
     assert_int_equal(world.core->old_tables.count, 1);
     assert_false(core_attempt_is_live(world.core, (struct attempt_id){TASKS}));
     struct core *copy = core_copy(world.core);
-    assert_int_equal(copy->old_tables.count, 0);
+    assert_int_equal(copy->old_tables.count, 1);
     assert_int_equal(core_hash(copy), core_hash(world.core));
-    core_free(copy);
+    core_free(world.core);
+    world.core = copy;
     world_exit(&world, TASKS, 143, 0); /* told twice */
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
     for (int i = 0; i < TASKS && world.core->old_tables.count; i++)
@@ -313,7 +497,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(held_containers_go_one_by_one),
     cmocka_unit_test(killed_containers_go_once),
     cmocka_unit_test(rows_of_a_retried_attempt_hold_nothing),
-    cmocka_unit_test(a_deletion_lets_all_go),
+    cmocka_unit_test(a_deletion_lets_them_go_one_by_one),
+    cmocka_unit_test(a_deletion_goes_on_with_a_release),
+    cmocka_unit_test(a_restart_knows_none_that_are_left),
+    cmocka_unit_test(a_new_start_goes_on_with_what_is_left),
+    cmocka_unit_test(a_restart_knows_none_of_an_attempt_before),
     cmocka_unit_test(an_old_table_is_dropped_in_steps),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -252,8 +252,8 @@ static void a_retry_waits_until_all_are_let_go(void **state)
     world_release(&world);
 }
 
-/* A stopped job that begins anew has a table of its own: what is left goes at once. */
-static void a_new_start_lets_all_go(void **state)
+/* A stopped job that begins anew has a table of its own: what is left is the caller's to forget. */
+static void a_new_start_leaves_the_rest_to_the_caller(void **state)
 {
     (void)state;
     struct job_world world;
@@ -275,8 +275,9 @@ static void a_new_start_lets_all_go(void **state)
     assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
     assert_int_equal(world.job.let_go, 1);
     told(&world, JOB_EVENT_START, 1);
-    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 0);
     assert_int_equal(world.job.let_go, 0);
+    assert_false(job_goes_on(&world.job));
     assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
     world_release(&world);
 }
@@ -314,7 +315,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(held_containers_go_in_steps),
     cmocka_unit_test(a_later_failure_is_held),
     cmocka_unit_test(a_retry_waits_until_all_are_let_go),
-    cmocka_unit_test(a_new_start_lets_all_go),
+    cmocka_unit_test(a_new_start_leaves_the_rest_to_the_caller),
     cmocka_unit_test(a_large_table_is_left_to_the_caller),
 };
 UNIT_FILE(tests, NULL, NULL);

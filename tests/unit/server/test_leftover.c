@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "engine/fake/fake.h"
 #include "server/state.h"
+#include <sched.h>
 
 /* The container of a failed task, held for debugging. */
 static struct attempt_id held_attempt(struct world *world)
@@ -75,8 +76,28 @@ static void what_nobody_holds_goes_once_that_is_known(void **state)
     containers_await_none(world);
 }
 
+/* Its row says so, but the job has been started again: the row is of the attempt before. */
+static void an_attempt_before_the_jobs_holds_nothing(void **state)
+{
+    struct world *world = *state;
+    const struct attempt_id held = held_attempt(world);
+
+    settle(world);
+    tell_exit(world, held);
+    settle(world);
+    const size_t before = engine_fake_container_count(world_engine(world));
+    assert_true(before >= 1);
+    assert_int_equal(sql(world, "UPDATE jobs SET attempt = attempt + 1"), 0);
+    tell_exit(world, held);
+    settle(world);
+    while (engine_fake_container_count(world_engine(world)) >= before)
+        sched_yield();
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before - 1);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_container_stays_while_nobody_knows_whether_it_is_held),
     ROUNDS(what_nobody_holds_goes_once_that_is_known),
+    ROUNDS(an_attempt_before_the_jobs_holds_nothing),
 };
 UNIT_FILE(tests, world_begin, NULL);
