@@ -3,7 +3,7 @@
  * hived.c keeps the nodes and the whole; hived_make.c makes automatic cells; hived_split.c turns a
  * request into parts, one for each leaf type, in every combination of leaf types that may serve it;
  * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
- * hived_hold.c takes a decision, and ends it.
+ * hived_hold.c takes a decision, and ends it; hived_given.c takes slots that were not decided here.
  */
 #ifndef PLACEMENT_HIVED_PARTS_H
 #define PLACEMENT_HIVED_PARTS_H
@@ -321,6 +321,15 @@ void placer_held_add(struct placer_hived *p, const char *name, const struct deci
 void placer_held_drop(struct placer_hived *p, uint32_t at);
 /* The next of another one, in its place; how many tasks it has. */
 uint32_t placer_held_copy(struct placer_hived *p, const struct placer_hived *from, uint32_t at);
+
+/* hived_given.c. Slots that were not just decided are taken: at once; the next piece of it, of
+ * which there are no more than so many. */
+enum { TAKINGS_MAX = 32 };
+int placer_given_commit(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                        struct err *err);
+int placer_giving_go_on(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, struct err *err);
 
 /* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core. */
 void placer_gang_end(struct placer_hived *p, const char *gang);
