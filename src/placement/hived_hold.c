@@ -167,7 +167,7 @@ void placer_taking_undo(struct placer_hived *p, const struct placer_search *sear
     assert(search->taking.gang && search->taking.was_preempting);
     if (search->taking.is_held && held_find(p, search->group, &at))
         placer_held_drop(p, at);
-    hived_commit_undo(p->hived, search->taking.gang, search->group);
+    placer_gang_reserve(p, search->taking.gang, search->group);
 }
 
 int placer_hived_take(struct placer *placer, const struct placement_request *request,
@@ -180,17 +180,16 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     if (is_cut && p->search.giving.is_on && !strcmp(p->search.group, request->group) &&
         p->search.giving.slot_count == slot_count)
         return placer_giving_go_on(p, request, slots, slot_count, err);
-    if (p->search.group && (!p->decided || strcmp(p->decided, request->group)))
-        search_close(p, false);
-    placer_leaving_finish(p);
-    placer_hived_refresh(p);
-    assert(p->hived);
     const bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
                             p->decided_count == slot_count &&
                             slots_equal(p->decided_slots, slots, slot_count);
     p->decided = is_decided ? p->decided : NULL;
     if (!is_decided)
         search_close(p, false);
+    if (!placer_leaving_go_on(p, is_cut ? request->slice : 0))
+        return PLACER_CUT;
+    placer_hived_refresh(p);
+    assert(p->hived);
     const bool is_held = p->search.taking.is_held;
     if (!is_held && held_find(p, request->group, &at))
         return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
