@@ -225,6 +225,8 @@ static uint32_t search_next(struct core *core)
         room_undo(room, false);
         return 1;
     }
+    if (request.task_count <= core->slice && shadow_tidies(placer, core->slice))
+        return core->slice;
     request.placement.may_preempt = false;
     request.placement.slice =
         request.task_count > core->slice && room->pieces < PIECES_MAX ? core->slice : 0;
@@ -446,7 +448,8 @@ enum room_answer room_ask(struct core *core, const struct reservation *reservati
     room->starving = reservation->job;
     room->shadow = reservation->shadow;
     part_forget(room);
-    if (question->slots && room->task_count > core->slice) { /* to find them was this step's work */
+    if (question->slots && (room->task_count > core->slice || shadow_is_untidy(room->shadow))) {
+        /* to find them was this step's work */
         room->stage = ROOM_COMMIT;
         if (!room->slots)
             room->slots = placement_slots_copy(question->slots, question->slot_count);

@@ -43,6 +43,22 @@ int64_t core_job_ends_ms(const struct core_job *job, int64_t now_ms)
     return time_limit_ends_ms(job->plan, launched_ms ? launched_ms : now_ms);
 }
 
+/* Cells are made by nobody there. */
+bool shadow_is_untidy(struct placer *shadow)
+{
+    const struct placer_ops *ops = shadow->ops;
+    return ops->tidy && !ops->tidy(shadow, 0) && !(ops->is_making && ops->is_making(shadow));
+}
+
+/* What is asked in pieces does that itself. */
+bool shadow_tidies(struct placer *shadow, uint32_t slice)
+{
+    if (!shadow_is_untidy(shadow))
+        return false;
+    shadow->ops->tidy(shadow, slice);
+    return true;
+}
+
 /* --- does the job fit? A search for each of its parts, in a copy --- */
 
 struct fitter {
@@ -114,6 +130,8 @@ static uint32_t fitting_search(struct fitter *fitter)
     request.placement.may_preempt = false;
     request.placement.slice =
         request.task_count > fitter->slice && fitting->pieces < PIECES_MAX ? fitter->slice : 0;
+    if (request.task_count <= fitter->slice && shadow_tidies(shadow, fitter->slice))
+        return fitter->slice;
     const uint32_t work = WORK_OF_SEARCH + (uint32_t)request.task_count +
                           core_node_count(core) / shadow->ops->nodes_per_work;
     if (shadow->ops->place(shadow, &request.placement, &arena, &result, NULL)) {

@@ -44,6 +44,10 @@ uint32_t fitting_next(struct core *core, struct placer *shadow, struct core_job 
 void fitting_stop(struct fitting *fitting); /* only these last ones are left */
 void fitting_release(struct fitting *fitting);
 void fitting_copy(struct fitting *to, const struct fitting *from);
+/* A large group that has ended in the shadow still has cells there; some more of them are given
+ * back. False: none has any left. */
+bool shadow_is_untidy(struct placer *shadow);
+bool shadow_tidies(struct placer *shadow, uint32_t slice);
 /* The next piece of a copy. True: it is whole. */
 bool shadow_copy_piece(const struct core *core, const struct placer *from, struct placer **copy,
                        uint32_t *work);

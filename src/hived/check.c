@@ -58,6 +58,15 @@ static int check_cell(const struct hived *h, uint32_t i, struct err *err)
     return 0;
 }
 
+/* Of a group that preempts, those before this one are its own already, or still. */
+static uint32_t leaves_taken(const struct hived *h, const struct group *group)
+{
+    const struct committing *committing = &h->committing;
+    if (committing->is_on && h->groups[committing->group] == group)
+        return group->slot_leaf[committing->slots];
+    return group->taken;
+}
+
 /* The group that has or will have the leaf knows it. */
 static int check_owner(const struct hived *h, uint32_t i, const struct group *group,
                        struct err *err)
@@ -68,6 +77,9 @@ static int check_owner(const struct hived *h, uint32_t i, const struct group *gr
     while (at < group->leaf_count && group->physical[at] != i)
         at++;
     CHECK(at < group->leaf_count, "place in the group of leaf", i);
+    CHECK(group->state != HIVED_GROUP_PREEMPTING ||
+              (h->rests[i].reserving == NONE) == (at < leaves_taken(h, group)),
+          "reservation of leaf", i);
     uint32_t virtual = group->virtual[at];
     if (virtual == NONE) {
         CHECK(h->cells[i].priority == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);

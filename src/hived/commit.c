@@ -605,20 +605,35 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     return code;
 }
 
-/* Leaves of its own are reserved for it again. */
-static void preempting_reserve(struct hived *h, uint32_t index)
+/* So many leaves of its own are reserved for it again, the last ones first. True: all are. */
+static bool preempting_reserve(struct hived *h, uint32_t index, uint32_t leaves)
 {
     struct group *group = h->groups[index];
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
-        struct cell *leaf = &h->cells[group->physical[i]];
-        if (leaf->using != index)
-            continue;
+    const uint32_t end = leaves < group->taken ? group->taken - leaves : 0;
+    assert(group->state == HIVED_GROUP_PREEMPTING && !group->ended);
+    while (group->taken > end) {
+        const uint32_t physical = group->physical[--group->taken];
+        struct cell *leaf = &h->cells[physical];
+        assert(leaf->using == index);
         leaf->using = NONE;
         rest_of(h, leaf)->reserving = index;
-        cell_state_set(h, group->physical[i], HIVED_CELL_RESERVED);
+        cell_state_set(h, physical, HIVED_CELL_RESERVED);
     }
-    group->state = HIVED_GROUP_PREEMPTING;
     group_changed(h, index);
+    return !group->taken;
+}
+
+/* It preempts again; all of its leaves are still its own. */
+static void preempting_return(struct group *group)
+{
+    assert(group->state == HIVED_GROUP_ALLOCATED);
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        pod_name_free(&group->pods[i]);
+        group->pods[i].is_bound = false;
+    }
+    group->bound_count = group->spare_hint = 0;
+    group->state = HIVED_GROUP_PREEMPTING;
+    group->taken = group->leaf_count;
 }
 
 /* The group ends, or is given up: what it has so far can be given back. */
@@ -628,14 +643,15 @@ static void committing_forget(struct hived *h, uint32_t index)
     if (!committing->is_on || committing->group != index)
         return;
     committing->is_on = false;
-    if (committing->slots == h->groups[index]->slot_count)
+    struct group *group = h->groups[index];
+    if (committing->slots == group->slot_count)
         return;
     if (committing->was_preempting)
-        preempting_reserve(h, index);
+        group->taken = group->slot_leaf[committing->slots];
     dooms_let(h);
 }
 
-void hived_commit_undo(struct hived *h, const char *name, const char *pod)
+bool hived_commit_undo(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
     uint32_t index;
     hived_trial_end(h);
@@ -643,13 +659,10 @@ void hived_commit_undo(struct hived *h, const char *name, const char *pod)
     struct group *group = gang_find(h, name, &index);
     assert(group && group->reserved == group->leaf_count && !group->lost_count);
     committing_forget(h, index);
-    for (uint32_t i = 0; i < group->slot_count; i++) {
-        pod_name_free(&group->pods[i]);
-        group->pods[i].is_bound = false;
-    }
-    group->bound_count = group->spare_hint = 0;
-    preempting_reserve(h, index);
+    if (group->state == HIVED_GROUP_ALLOCATED)
+        preempting_return(group);
     preempting_add(group, pod);
+    return preempting_reserve(h, index, leaves);
 }
 
 /* --- ends --- */

@@ -491,6 +491,8 @@ bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves)
         struct cell *leaf = &h->cells[physical];
         leaf_release(h, physical, group->vc);
         rest_of(h, leaf)->reserving = NONE;
+        if (i < group->taken)
+            leaf->using = NONE;
         if (leaf->state != HIVED_CELL_RESERVING) {
             cell_state_set(h, physical, HIVED_CELL_FREE);
             continue;

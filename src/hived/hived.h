@@ -184,6 +184,7 @@ struct hived_course {
     uint32_t leaves;         /* reserved for a preempting gang in one piece: always cut after it */
     struct hived_found *found; /* by the pieces before, in the arena; NULL: nothing is known */
     bool is_cut;
+    bool is_leaving; /* what was reserved for the gang cannot be used: it goes back, in pieces */
 };
 
 struct hived_ask { /* who asks, and how */
@@ -221,8 +222,10 @@ int hived_commit_some(struct hived *hived, const struct hived_request *request,
                       bool *is_whole, struct err *err);
 
 /* What hived_commit_some has done so far, or has just ended, for a gang that had preempted is taken
- * back: its cells are reserved for it as before, and `pod` waits for it. */
-void hived_commit_undo(struct hived *hived, const char *group, const char *pod);
+ * back: its cells are reserved for it as before, so many leaves of them, and `pod` (or NULL) waits
+ * for it. False: there are more, for the next call. Until then nobody may ask for places, and
+ * nothing may be said of the group but this, that it ends, or that it does not wait any more. */
+bool hived_commit_undo(struct hived *hived, const char *group, const char *pod, uint32_t leaves);
 
 /* A bound pod has ended; false: no such pod. With the last one the group ends and its cells are
  * free. */

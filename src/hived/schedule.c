@@ -283,11 +283,27 @@ static bool preempting_answer(struct scheduling *plan, uint32_t index)
     return true;
 }
 
+/* What was reserved cannot be used any more. True: cut. False: all of it has gone back. */
+static bool preempting_leave(struct scheduling *plan, uint32_t index)
+{
+    struct hived_course *course = plan->course;
+    if (!preemption_undo_some(plan->h, index, course ? course->leaves : UINT32_MAX)) {
+        assert(course);
+        plan->is_cut = course->is_cut = course->is_leaving = true;
+        return true;
+    }
+    *plan->found = (struct hived_found){.passed = plan->found->passed};
+    return false;
+}
+
 /* True: answered, or cut. False: its preemption was cancelled, it must be placed anew. */
 static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
     assert(index < plan->h->group_count && plan->h->groups[index]);
     struct group *group = plan->h->groups[index];
+    assert(!group->taken);
+    if (group->ended > 0)
+        return preempting_leave(plan, index);
     if (plan->phase == HIVED_PREEMPTING && group->reserved < group->leaf_count) {
         preemption_go_on(plan->h, index, plan->course ? plan->course->leaves : group->leaf_count);
         if (plan->course) {
@@ -304,11 +320,8 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
     const enum placement_use use = plan->phase == HIVED_PREEMPTING || is_binding
                                        ? placement_check(plan, group)
                                        : PLACEMENT_USABLE;
-    if (use == PLACEMENT_UNUSABLE) {
-        preemption_undo(plan->h, index);
-        *plan->found = (struct hived_found){.passed = plan->found->passed};
-        return false;
-    }
+    if (use == PLACEMENT_UNUSABLE)
+        return preempting_leave(plan, index);
     if (use == PLACEMENT_USABLE)
         preempting_answer(plan, index);
     return true;
@@ -753,7 +766,7 @@ static void course_join(struct scheduling *plan)
         hived_trial_end(plan->h); /* of another search */
     if (!course)
         return;
-    course->is_cut = false;
+    course->is_cut = course->is_leaving = false;
     if (!course->found)
         course->found = ARENA_NEW(plan->arena, struct hived_found);
     plan->found = course->found;

@@ -194,6 +194,8 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
     uint32_t slot_count, leaf_count;
     uint32_t reserved;    /* PREEMPTING: leaves before this one are reserved for it … */
     uint32_t ended;       /* … but those before this one have been given back: it is ending */
+    uint32_t taken;       /* PREEMPTING: those before this one are still its own, as a commit that
+                             was given up is taken back */
     uint32_t bound_count; /* pods */
     uint32_t spare_hint;  /* no slot before this one is without a pod */
     uint32_t vc;          /* NONE: its virtual cluster left the configuration */

@@ -80,7 +80,6 @@ static int hived_node_changed(struct placer *placer, struct node_id id,
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     search_close(p, false);
-    placer_leaving_finish(p);
     p->decided = NULL;
     uint32_t at = text_map_get(&p->node_index, text_of(node->name));
     bool is_new = at == MAP_NONE;

@@ -13,42 +13,91 @@ static uint32_t piece_of(const struct placer_hived *p)
     return p->leaving_leaves ? p->leaving_leaves : UINT32_MAX;
 }
 
+static uint32_t slice_leaves(uint32_t tasks)
+{
+    return tasks < UINT32_MAX / LEAVES_PER_TASK ? tasks * LEAVES_PER_TASK : UINT32_MAX;
+}
+
+static struct leaving *leaving_find(const struct placer_hived *p, const char *gang)
+{
+    for (size_t i = 0; i < p->leaving.count; i++)
+        if (strcmp(p->leaving.items[i].gang, gang) == 0)
+            return &p->leaving.items[i];
+    return NULL;
+}
+
+static void leaving_add(struct placer_hived *p, const char *gang, bool is_reserved)
+{
+    assert(!leaving_find(p, gang));
+    *ARRAY_ADD(&p->leaving) = (struct leaving){mem_copy(gang), is_reserved};
+}
+
+static void leaving_remove(struct placer_hived *p, struct leaving *leaving)
+{
+    const size_t at = (size_t)(leaving - p->leaving.items);
+    assert(at < p->leaving.count);
+    mem_free(leaving->gang);
+    p->leaving.count--;
+    memmove(leaving, leaving + 1, (p->leaving.count - at) * sizeof *leaving);
+}
+
 void placer_gang_end(struct placer_hived *p, const char *gang)
 {
-    assert(!placer_is_leaving(p, gang));
+    assert(!leaving_find(p, gang));
     if (!hived_group_end_some(p->hived, gang, piece_of(p)))
-        *ARRAY_ADD(&p->leaving) = mem_copy(gang);
+        leaving_add(p, gang, false);
 }
 
 void placer_gang_cancel(struct placer_hived *p, const char *gang, const char *group)
 {
-    if (!placer_is_leaving(p, gang) && !hived_pod_cancel(p->hived, gang, group, piece_of(p)))
-        *ARRAY_ADD(&p->leaving) = mem_copy(gang);
+    struct leaving *leaving = leaving_find(p, gang);
+    if (leaving && !leaving->is_reserved)
+        return;
+    const bool is_gone = hived_pod_cancel(p->hived, gang, group, piece_of(p));
+    if (leaving && is_gone)
+        leaving_remove(p, leaving);
+    else if (leaving)
+        leaving->is_reserved = false;
+    else if (!is_gone)
+        leaving_add(p, gang, false);
+}
+
+void placer_gang_reserve(struct placer_hived *p, const char *gang, const char *group)
+{
+    if (!hived_commit_undo(p->hived, gang, group, piece_of(p)))
+        leaving_add(p, gang, true);
 }
 
 /* Of the first one. */
-static void leaving_go_on(struct placer_hived *p, uint32_t leaves)
+static void first_go_on(struct placer_hived *p, uint32_t leaves)
 {
     assert(p->leaving.count > 0 && p->hived);
-    if (!hived_group_end_some(p->hived, p->leaving.items[0], leaves))
-        return;
-    mem_free(p->leaving.items[0]);
-    p->leaving.count--;
-    memmove(p->leaving.items, p->leaving.items + 1, p->leaving.count * sizeof *p->leaving.items);
+    struct leaving *first = &p->leaving.items[0];
+    const bool is_done = first->is_reserved ? hived_commit_undo(p->hived, first->gang, NULL, leaves)
+                                            : hived_group_end_some(p->hived, first->gang, leaves);
+    if (is_done)
+        leaving_remove(p, first);
 }
 
 void placer_leaving_finish(struct placer_hived *p)
 {
     while (p->leaving.count > 0)
-        leaving_go_on(p, UINT32_MAX);
+        first_go_on(p, UINT32_MAX);
+}
+
+bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice)
+{
+    if (!slice)
+        placer_leaving_finish(p);
+    else if (p->leaving.count > 0)
+        first_go_on(p, slice_leaves(slice));
+    return !p->leaving.count;
 }
 
 bool placer_is_leaving(const struct placer_hived *p, const char *gang)
 {
-    for (size_t i = 0; i < p->leaving.count; i++)
-        if (strcmp(p->leaving.items[i], gang) == 0)
-            return true;
-    return false;
+    const struct leaving *leaving = leaving_find(p, gang);
+    return leaving && !leaving->is_reserved;
 }
 
 void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from)
@@ -56,13 +105,13 @@ void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from
     assert(p != from && !p->leaving.count);
     p->leaving_leaves = from->leaving_leaves;
     for (size_t i = 0; i < from->leaving.count; i++)
-        *ARRAY_ADD(&p->leaving) = mem_copy(from->leaving.items[i]);
+        leaving_add(p, from->leaving.items[i].gang, from->leaving.items[i].is_reserved);
 }
 
 void placer_leaving_free(struct placer_hived *p)
 {
     for (size_t i = 0; i < p->leaving.count; i++)
-        mem_free(p->leaving.items[i]);
+        mem_free(p->leaving.items[i].gang);
     ARRAY_FREE(&p->leaving);
 }
 
@@ -70,10 +119,9 @@ bool placer_hived_tidy(struct placer *placer, uint32_t tasks)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     if (tasks > 0) {
-        p->leaving_leaves =
-            tasks < UINT32_MAX / LEAVES_PER_TASK ? tasks * LEAVES_PER_TASK : UINT32_MAX;
+        p->leaving_leaves = slice_leaves(tasks);
         if (p->leaving.count > 0)
-            leaving_go_on(p, p->leaving_leaves);
+            first_go_on(p, p->leaving_leaves);
         making_tidy(p, tasks);
     }
     return !p->leaving.count && !making_is_due(p);

@@ -229,7 +229,7 @@ static void making_go_on(struct placer_hived *p)
         making->next = 0;
     } else if (hived_build_some(making->cells, making->leaves)) {
         nodes_tell(p, making->leaves);
-        if (making->next == p->nodes.count)
+        if (making->next == p->nodes.count && !p->leaving.count) /* they are told of what runs */
             making_end(p);
     }
 }

@@ -3,7 +3,7 @@
  * hived.c keeps the nodes and the whole; hived_make.c makes automatic cells; hived_split.c turns a
  * request into parts, one for each leaf type, in every combination of leaf types that may serve it;
  * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
- * hived_hold.c takes a decision, and ends it.
+ * hived_hold.c takes a decision, and ends it; hived_given.c takes slots that were not decided here.
  */
 #ifndef PLACEMENT_HIVED_PARTS_H
 #define PLACEMENT_HIVED_PARTS_H
@@ -157,6 +157,11 @@ struct placer_search {
     } told;
 };
 
+struct leaving {
+    char *gang;
+    bool is_reserved; /* it has not ended: what was taken is reserved for it again */
+};
+
 struct placer_hived {
     struct placer base;
     struct hived *hived; /* NULL: automatic, and nothing known yet */
@@ -190,10 +195,10 @@ struct placer_hived {
     const struct placement_slot *decided_slots;
     size_t decided_count;
     struct placer_search search;
-    /* groups of HiveD that have ended, and still have cells; how many leaves go in one piece, 0:
+    /* groups of HiveD that still have cells to give back; how many leaves go in one piece, 0:
      * nobody has said, so all do */
     struct {
-        char **items;
+        struct leaving *items;
         size_t count, room;
     } leaving;
     uint32_t leaving_leaves;
@@ -231,8 +236,10 @@ struct attempt {
 
 enum { PLACER_CUT = PLACEMENT_CUT }; /* not an error: the search goes on with the next call */
 
-/* hived_search.c. The search goes on, with the nodes to avoid that it began with, or another one
- * begins: what was known of the last one is forgotten. */
+/* hived_search.c. Another search than for this request is given up. */
+void search_settle(struct placer_hived *p, const struct placement_request *request);
+/* It goes on then, with the nodes to avoid that it began with, or one begins: what was known of the
+ * last one is forgotten. */
 void search_begin(struct placer_hived *p, struct placement_request *request);
 /* It was cut. */
 void search_keep(struct placer_hived *p, const struct placement_request *request);
@@ -322,11 +329,25 @@ void placer_held_drop(struct placer_hived *p, uint32_t at);
 /* The next of another one, in its place; how many tasks it has. */
 uint32_t placer_held_copy(struct placer_hived *p, const struct placer_hived *from, uint32_t at);
 
-/* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core. */
+/* hived_given.c. Slots that were not just decided are taken: at once; the next piece of it, of
+ * which there are no more than so many. */
+enum { TAKINGS_MAX = 32 };
+int placer_given_commit(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                        struct err *err);
+int placer_giving_go_on(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, struct err *err);
+
+/* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core; or what a group
+ * that had preempted has taken is reserved for it again. */
 void placer_gang_end(struct placer_hived *p, const char *gang);
 void placer_gang_cancel(struct placer_hived *p, const char *gang, const char *group);
-/* All that have ended are gone. */
+void placer_gang_reserve(struct placer_hived *p, const char *gang, const char *group);
+/* All that is to be given back is; or some of it, if there is a slice: true when nothing is left.
+ */
 void placer_leaving_finish(struct placer_hived *p);
+bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice);
+/* It has ended. */
 bool placer_is_leaving(const struct placer_hived *p, const char *gang);
 void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from);
 void placer_leaving_free(struct placer_hived *p);

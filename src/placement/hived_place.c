@@ -53,6 +53,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         search->passed = course.passed;
         call->found = course.found;
         /* one that takes the places of others that preempt has reserved all of its cells at once */
+        search->is_preempting |= course.is_leaving;
         search->is_preempting |=
             ask->phase == HIVED_PREEMPTING &&
             (course.is_cut || (!was_known && !code && call->result.kind == HIVED_PREEMPT));
@@ -636,12 +637,16 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
         return request_judge(&attempt, result, err);
     }
     making_asked(p);
-    search_begin(p, &asked);
-    placer_leaving_finish(p);
-    const int code = p->search.group && p->decided ? decided_answer(&attempt, result, err)
-                                                   : request_place(&attempt, result, err);
+    search_settle(p, &asked);
+    int code = placer_leaving_go_on(p, asked.slice) ? 0 : PLACER_CUT;
+    if (!code) {
+        search_begin(p, &asked);
+        code = p->search.group && p->decided ? decided_answer(&attempt, result, err)
+                                             : request_place(&attempt, result, err);
+        if (code == PLACER_CUT)
+            search_keep(p, &asked);
+    }
     if (code == PLACER_CUT) {
-        search_keep(p, &asked);
         result->kind = PLACEMENT_WAIT;
         result->reason = "";
         result->is_cut = true;

@@ -21,14 +21,25 @@ static void piece_set(struct placer_search *search, const struct placement_reque
     search->now_ms = request->now_ms;
 }
 
+static bool search_is_for(const struct placer_hived *p, const struct placement_request *request)
+{
+    const struct placer_search *search = &p->search;
+    return search->group && request->slice && !search->giving.is_on &&
+           !strcmp(search->group, request->group);
+}
+
+void search_settle(struct placer_hived *p, const struct placement_request *request)
+{
+    if (!search_is_for(p, request))
+        search_close(p, false);
+}
+
 void search_begin(struct placer_hived *p, struct placement_request *request)
 {
     struct placer_search *search = &p->search;
-    assert(!request->is_check);
-    const bool is_same = search->group && request->slice && !search->giving.is_on &&
-                         !strcmp(search->group, request->group);
-    if (!is_same) {
-        search_close(p, false);
+    assert(!request->is_check && !p->leaving.count);
+    if (!search_is_for(p, request)) {
+        assert(!search->group);
         p->decided = NULL;
         arena_clear(&p->arena);
         *search = (struct placer_search){0};

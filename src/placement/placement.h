@@ -175,8 +175,8 @@ struct placer_ops {
 
     /* What a large group that has ended or was cancelled held is given back in pieces: here that of
      * so many tasks, from now on that of as many when such a group ends. False: there is more.
-     * Whatever depends on it (place, commit, node_set) gives back all of it first. NULL: nothing is
-     * ever left. */
+     * Whatever depends on it (place, commit) gives back all of it first: in pieces, when it is
+     * asked with a slice. NULL: nothing is ever left. */
     bool (*tidy)(struct placer *placer, uint32_t tasks);
 
     /* The cells of new or changed nodes are being made, in pieces by tidy: until then those nodes

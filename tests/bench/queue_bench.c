@@ -2,14 +2,16 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives, cells, snapshots, starves, behind or reads; all without it.
- * waits: for each kind of queue the program prints the mean and the worst time of a submission, of
- * an end that frees a node's place, and of a timer with which a pass goes on, and how many such
- * timers an end causes. lives: what happens to large jobs, which preempt or find an empty cluster,
- * from submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy
- * does. snapshots: what readers get is copied as a whole and in pieces. starves: room is held back
- * for a job. behind: a large gang starts behind such a job. reads: a barrier of a large job, and
- * which jobs are on all nodes. It asserts nothing. CPU time of the one thread.
+ * best-fit, spread. PART: waits, lives, cells, snapshots, starves, behind, reads or interrupted;
+ * all without it. waits: for each kind of queue the program prints the mean and the worst time of a
+ * submission, of an end that frees a node's place, and of a timer with which a pass goes on, and
+ * how many such timers an end causes. lives: what happens to large jobs, which preempt or find an
+ * empty cluster, from submission to end, by the kinds of events. cells: nodes appear, and one
+ * changes; the policy does. snapshots: what readers get is copied as a whole and in pieces.
+ * starves: room is held back for a job. behind: a large gang starts behind such a job. reads: a
+ * barrier of a large job, and which jobs are on all nodes. interrupted: a node fails, or a large
+ * gang is stopped, while it takes its cells or gives them back. It asserts nothing. CPU time of the
+ * one thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -898,6 +900,119 @@ static void bench_held(struct bench *bench, bool is_cut, enum event_kind kind)
     core_free(bench->core);
 }
 
+/* The group of a large gang, and its state; false: HiveD knows none. */
+static bool gang_view(struct bench *bench, struct hived_group_view *view)
+{
+    struct hived *hived = placer_hived_state(core_placer(bench->core));
+    const char *name;
+    for (uint32_t at = 0; hived && (name = hived_group_next(hived, &at));)
+        if (hived_group_find(hived, name, view) && view->slot_count >= all_gpus.tasks)
+            return true;
+    return false;
+}
+
+static void timer(struct bench *bench, struct cost *cost)
+{
+    step(bench, &(struct event){.kind = EVENT_TIMER}, cost);
+}
+
+static void steps_run(struct bench *bench, uint32_t count, struct cost *cost)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!goes_on(bench)) /* it was asked for before */
+            bench->now_ms += PAUSE_MS;
+        timer(bench, cost);
+    }
+}
+
+/* Steps until the gang has a group that does not preempt (any more). */
+static uint32_t steps_until_its_own(struct bench *bench)
+{
+    struct hived_group_view view;
+    uint32_t count = 0;
+    while (count < TIMERS_MAX && goes_on(bench) &&
+           (!gang_view(bench, &view) || view.state == HIVED_GROUP_PREEMPTING)) {
+        timer(bench, NULL);
+        count++;
+    }
+    return count;
+}
+
+enum interrupted { TAKES, TAKES_RESERVED, GIVES_BACK, INTERRUPTED };
+
+static const char *const interrupted_names[INTERRUPTED] = {
+    "takes its cells", "takes the cells that were reserved for it", "has ended"};
+
+/* A large gang preempts all that run, and all of those end. */
+static void preempt_all(struct bench *bench, const struct plan *plan)
+{
+    fill(bench, false);
+    submit(bench, plan, NULL);
+    settle(bench, NULL);
+    for (uint64_t i = 1; i <= bench->nodes; i++) {
+        bench->now_ms += 100;
+        end(bench, i, NULL);
+        if (i < bench->nodes)
+            settle(bench, NULL);
+    }
+}
+
+/* In the middle of that a node fails; or the gang is stopped. */
+static void bench_interrupted(struct bench *bench, enum interrupted what, bool is_stopped)
+{
+    enum { BEFORE_OWN = 3, BEHIND_GROUP = 12, NEXT = 100 };
+    struct cost change = {0}, steps = {0}, again = {0};
+    const struct plan plan = shape_plan(&all_gpus, NODE_GPUS);
+    uint32_t count = BEHIND_GROUP;
+    if (what == TAKES_RESERVED) { /* it is not seen from outside how far that has come */
+        bench_begin(bench, false);
+        preempt_all(bench, &plan);
+        count = steps_until_its_own(bench) - BEFORE_OWN;
+        core_free(bench->core);
+    }
+    bench_begin(bench, false);
+    if (what == TAKES_RESERVED)
+        preempt_all(bench, &plan);
+    else
+        submit(bench, &plan, NULL);
+    if (what == TAKES)
+        steps_until_its_own(bench);
+    if (what == GIVES_BACK) {
+        settle(bench, NULL);
+        step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}}, NULL);
+        settle(bench, NULL);
+        for (uint64_t i = 1; i <= all_gpus.tasks; i++)
+            end(bench, i, NULL);
+    }
+    steps_run(bench, count, NULL);
+    struct node_facts node = node_of("n7");
+    node.is_healthy = false;
+    heap_cool();
+    if (is_stopped)
+        step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}},
+             &change);
+    else
+        step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
+    steps_run(bench, NEXT, &steps);
+    settle(bench, &again);
+    printf("\n%s %s, and %s\n", all_gpus.name, interrupted_names[what],
+           is_stopped ? "is stopped" : "a node fails");
+    cost_print("that event", &change);
+    cost_print("the next steps", &steps);
+    cost_print("those after them", &again);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+static void interrupted_run(struct bench *bench)
+{
+    bench_interrupted(bench, TAKES, false);
+    bench_interrupted(bench, GIVES_BACK, false);
+    bench_interrupted(bench, TAKES_RESERVED, false);
+    bench_interrupted(bench, TAKES_RESERVED, true);
+    bench_node_change(bench);
+}
+
 static void starving_run(struct bench *bench)
 {
     bench_starving(bench, NULL);
@@ -925,7 +1040,6 @@ static void lives_run(struct bench *bench)
         bench_life(bench, shapes[i], false);
     }
     bench_give_up(bench);
-    bench_node_change(bench);
     bench_start_stop(bench);
     bench_held(bench, false, EVENT_RELEASE);
     bench_held(bench, true, EVENT_RELEASE);
@@ -1055,7 +1169,7 @@ static void waits_run(struct bench *bench)
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
     "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
-    "starves, behind or reads.\n";
+    "starves, behind, reads or interrupted.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -1073,7 +1187,7 @@ int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
     static const char *const all[] = {"waits",   "lives",  "cells", "snapshots",
-                                      "starves", "behind", "reads"};
+                                      "starves", "behind", "reads", "interrupted"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -1107,6 +1221,8 @@ int main(int count, char **words)
         behind_run(&bench);
     if (!part || part == all[6])
         reads_run(&bench);
+    if (!part || part == all[7])
+        interrupted_run(&bench);
     output_release(&bench.output);
     return 0;
 }

@@ -150,19 +150,90 @@ static bool somebody_preempts(const struct sequence *s)
     return is_any;
 }
 
+static void cells_check(struct sequence *s, struct hived *h)
+{
+    struct err err;
+    if (hived_check(h, &err))
+        wrong(s, err.text);
+}
+
+static uint32_t piece_leaves(struct sequence *s)
+{
+    return 1 + (uint32_t)random_below(&s->piece_random, 3);
+}
+
+/* Between two pieces a node fails, or is there again. */
+static void piece_node(struct sequence *s, struct hived *h, bool *is_bad)
+{
+    unsigned count = 0;
+    while (count < MODEL_NODES && s->model.cluster->nodes[count].name)
+        count++;
+    const uint64_t node = random_below(&s->piece_random, count);
+    is_bad[node] = !is_bad[node];
+    hived_node_set(h, s->model.cluster->nodes[node].name, !is_bad[node]);
+    cells_check(s, h);
+}
+
+/* A group ends in pieces, while nodes change; at last its cells are free all the same. */
+static void end_among_nodes(struct sequence *s, const char *group)
+{
+    struct hived *h = hived_copy(s->world.hived);
+    struct hived_group_view view;
+    bool is_bad[MODEL_NODES];
+    memcpy(is_bad, s->model.is_bad, sizeof is_bad);
+    while (!hived_group_end_some(h, group, piece_leaves(s))) {
+        cells_check(s, h);
+        piece_node(s, h, is_bad);
+    }
+    cells_check(s, h);
+    if (hived_group_find(h, group, &view))
+        wrong(s, "a group that has ended is known");
+    hived_free(h);
+}
+
 /* What a gang has that has not all of its cells goes back, and nothing is left of it: all is as
  * `before`, but that others may have lost what they had reserved. */
 static void commit_give_up(struct sequence *s, const char *group, struct hived *before)
 {
     struct hived *h = hived_copy(s->world.hived);
-    struct err err;
-    while (!hived_group_end_some(h, group, 1 + (uint32_t)random_below(&s->piece_random, 3)))
-        if (hived_check(h, &err))
-            wrong(s, err.text);
-    if (hived_check(h, &err))
-        wrong(s, err.text);
+    while (!hived_group_end_some(h, group, piece_leaves(s)))
+        cells_check(s, h);
+    cells_check(s, h);
     if (!s->model.was_bad && !somebody_preempts(s) && world_mirror_differs(h, before))
         wrong(s, "what is given up of a commit has left something");
+    hived_free(h);
+    end_among_nodes(s, group);
+}
+
+/* The same of a gang that had preempted: its cells are reserved for it as `before` (the shown state
+ * of cells above leaves depends on what they were); but if it is stopped meanwhile they are free.
+ */
+static void commit_take_back(struct sequence *s, const char *group, struct hived *before)
+{
+    const bool is_stopped = random_below(&s->piece_random, 3) == 0,
+               has_nodes = random_below(&s->piece_random, 3) == 0;
+    struct hived *h = hived_copy(s->world.hived);
+    struct hived_group_view view;
+    bool is_bad[MODEL_NODES], is_gone = false;
+    memcpy(is_bad, s->model.is_bad, sizeof is_bad);
+    bool is_done = hived_commit_undo(h, group, group, piece_leaves(s));
+    while (!is_done && !is_gone) {
+        cells_check(s, h);
+        if (has_nodes)
+            piece_node(s, h, is_bad);
+        if (is_stopped)
+            is_gone = hived_pod_cancel(h, group, group, piece_leaves(s));
+        for (; is_stopped && !is_gone; is_gone = hived_group_end_some(h, group, piece_leaves(s)))
+            cells_check(s, h);
+        if (!is_stopped)
+            is_done = hived_commit_undo(h, group, NULL, piece_leaves(s));
+    }
+    cells_check(s, h);
+    const bool is_known = hived_group_find(h, group, &view);
+    if (is_known == is_gone || (is_known && view.state != HIVED_GROUP_PREEMPTING))
+        wrong(s, "a commit that is taken back leaves another group");
+    if (is_known && !has_nodes && world_groups_differ(h, before))
+        wrong(s, "a commit that is taken back has left something");
     hived_free(h);
 }
 
@@ -189,13 +260,19 @@ static void commit(struct sequence *s, const struct hived_request *request,
         return;
     }
     const bool gives_up = random_below(&s->piece_random, 8) == 0;
-    struct hived *before = gives_up ? hived_copy(h) : NULL;
+    const struct model_group *known = model_find(&s->model, request->group);
+    struct hived *before = gives_up || known ? hived_copy(h) : NULL;
+    struct hived_group_view view; /* it may have been cancelled */
+    const bool preempts = known && hived_group_find(before, request->group, &view) &&
+                          view.state == HIVED_GROUP_PREEMPTING;
     for (bool is_whole = false; !is_whole;) {
         if (hived_commit_some(s->world.hived, request, placement, 0,
                               1 + (uint32_t)random_below(&s->piece_random, 6), &is_whole, &err))
             wrong(s, err.text);
         if (!is_whole && gives_up)
             commit_give_up(s, request->group, before);
+        if (preempts)
+            commit_take_back(s, request->group, before);
         if (!is_whole)
             piece_check(s);
     }
@@ -294,6 +371,8 @@ static void event_end(struct sequence *s)
         group->is_live = false;
         return;
     }
+    if (!s->commits_whole && random_below(&s->piece_random, 4) == 0)
+        end_among_nodes(s, group->name);
     if (rnd(s, 3) == 0) {
         hived_group_end(s->world.hived, group->name);
         group->is_live = false;

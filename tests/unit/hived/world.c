@@ -209,13 +209,18 @@ static bool nodes_differ(const struct hived *a, const struct hived *b)
            hived_leaf_type_count(a) != hived_leaf_type_count(b);
 }
 
+bool world_groups_differ(struct hived *a, struct hived *b)
+{
+    return documents_differ(a, b, hived_inspect_groups) || groups_differ(a, b);
+}
+
 const char *world_mirror_differs(struct hived *mirror, const struct hived *hived)
 {
     struct hived *copy = hived_copy(hived);
     const char *what = NULL;
     if (documents_differ(mirror, copy, hived_inspect_cluster))
         what = "the mirror's cells differ";
-    else if (documents_differ(mirror, copy, hived_inspect_groups) || groups_differ(mirror, copy))
+    else if (world_groups_differ(mirror, copy))
         what = "the mirror's groups differ";
     else if (vcs_differ(mirror, copy))
         what = "the mirror's virtual clusters differ";

@@ -53,6 +53,8 @@ const char *world_inspect_named(struct world *world,
                                 bool (*write)(struct hived *, const char *, struct buf *),
                                 const char *name);
 
+/* Their groups do: leaves, pods, states. */
+bool world_groups_differ(struct hived *a, struct hived *b);
 /* What readers see of a mirror that is up to date differs from a copy's? */
 const char *world_mirror_differs(struct hived *mirror, const struct hived *hived);
 
