@@ -165,14 +165,25 @@ static struct start_outcome part_take_hold(struct core *core, struct core_job *j
     return outcome_bind;
 }
 
-/* One with many tasks is searched for in pieces. */
+/* One with many tasks is searched for in pieces; where the placer cuts the search for few as well,
+ * each change of a node, after which it begins anew, makes the pieces twice as large: so it ends.
+ */
 static uint32_t part_slice(const struct core *core, const struct parts *parts,
                            const struct gang_part *part)
 {
-    const uint32_t pieces = core->placing.job ? core->placing.pieces : 0;
+    enum { DOUBLED_MAX = 24 };
+    const struct placing *placing = core->placing.job ? &core->placing : NULL;
+    if (parts->is_task)
+        return 0;
+    if (core->placer->ops->cuts_small) {
+        const uint32_t doubled = placing ? placing->disturbed : 0;
+        const uint64_t slice = (uint64_t)core->slice
+                               << (doubled < DOUBLED_MAX ? doubled : DOUBLED_MAX);
+        return slice < UINT32_MAX ? (uint32_t)slice : 0;
+    }
     const uint32_t most = PIECES_MAX + core_group_slots(core) / core->slice;
     const bool is_in_pieces =
-        !parts->is_task && part->request.task_count > core->slice && pieces < most;
+        part->request.task_count > core->slice && (!placing || placing->pieces < most);
     return is_in_pieces ? core->slice : 0;
 }
 

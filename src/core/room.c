@@ -228,8 +228,8 @@ static uint32_t search_next(struct core *core)
     if (request.task_count <= core->slice && shadow_tidies(placer, core->slice))
         return core->slice;
     request.placement.may_preempt = false;
-    request.placement.slice =
-        request.task_count > core->slice && room->pieces < PIECES_MAX ? core->slice : 0;
+    const bool is_cut = placer->ops->cuts_small || request.task_count > core->slice;
+    request.placement.slice = is_cut && room->pieces < PIECES_MAX ? core->slice : 0;
     const uint32_t work = WORK_OF_SEARCH + (uint32_t)request.task_count +
                           core_node_count(core) / placer->ops->nodes_per_work;
     if (placer->ops->place(placer, &request.placement, &arena, &result, NULL)) {

@@ -107,9 +107,14 @@ static struct start_outcome parts_cut(struct core *core, struct core_job *job, s
     assert(!parts->is_task && (!core->placing.job || placing_of(core, job)));
     struct placing *placing = &core->placing;
     if (!placing->job)
-        *placing = (struct placing){
-            .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
-    placing->pieces = placing->next == next ? placing->pieces + 1 : 0;
+        *placing = (struct placing){.job = job->id.v,
+                                    .is_fresh = !job->hold_count,
+                                    .nodes = core->node_changes,
+                                    .may_nodes = core->node_changes};
+    const bool is_same = placing->next == next;
+    placing->pieces = is_same ? placing->pieces + 1 : 0;
+    placing->disturbed =
+        is_same ? placing->disturbed + (placing->may_nodes != core->node_changes) : 0;
     placing->may_preempt = next < parts->count && parts->items[next].may_preempt;
     placing->may_nodes = core->node_changes;
     placing->asks_preempt = core->is_searching && parts->items[next].request.placement.may_preempt;

@@ -229,6 +229,7 @@ struct placing {
     enum placing_stage stage;
     uint32_t next;        /* the first part whose turn has not come in this round */
     uint32_t pieces;      /* of the search for it so far */
+    uint32_t disturbed;   /* so many of these found that nodes had changed */
     bool may_preempt;     /* those who starve have room beside it, … */
     uint32_t may_nodes;   /* … as of this many changes of nodes */
     bool asks_preempt;    /* the search that goes on is for what is kept */

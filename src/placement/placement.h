@@ -123,6 +123,9 @@ struct placer_ops {
     /* Nodes that a search without result passes in about a quarter of a microsecond: whoever asks
      * bounds his searches by their cost, and counts instead of measuring. */
     uint32_t nodes_per_work;
+    /* A search for few tasks may be cut as well when it is given a slice, as its tasks may need
+     * different things. It always ends, however many pieces it takes. */
+    bool cuts_small;
     void (*free)(struct placer *placer);
 
     /* The same in pieces: what about so many nodes and tasks take. True: it is gone; until then

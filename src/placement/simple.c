@@ -400,12 +400,12 @@ static uint64_t reason_write(const struct simple *simple, const struct placement
     return topic;
 }
 
-static void result_wait(const struct simple_search *search, struct arena *arena,
+static void result_wait(const struct simple_search *search, bool is_never, struct arena *arena,
                         struct placement_result *result)
 {
     cleanup_buf struct buf reason = BUF_INIT;
     result->kind = PLACEMENT_WAIT;
-    result->is_never = !simple_gang_is_possible(search);
+    result->is_never = is_never;
     result->topic = reason_write(search->simple, search->request, result->is_never, arena, &reason);
     result->reason = arena_copy(arena, buf_as_text(&reason));
 }
@@ -528,12 +528,12 @@ static void request_place(struct simple *simple, const struct placement_request 
     simple_course_close(simple);
     if (free_place(&search)) {
         result_bind(search.slots, count, arena, result);
-    } else if (simple_victims_find(&search, is_victim, arena)) {
+    } else if (simple_victims_find(&search, is_victim)) {
         result_preempt(simple, is_victim, arena, result);
         if (request->may_preempt)
             waiting_add(simple, &search, count, result);
     } else {
-        result_wait(&search, arena, result);
+        result_wait(&search, !simple_gang_is_possible(&search), arena, result);
     }
 }
 
@@ -572,7 +572,7 @@ static void piece_place(struct simple *simple, const struct placement_request *r
                         struct arena *arena, struct placement_result *result)
 {
     const struct simple_course *course = &simple->course;
-    if (simple_course_go_on(simple, request, arena) == SIMPLE_CUT) {
+    if (simple_course_go_on(simple, request) == SIMPLE_CUT) {
         *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
         names_show(course, (const char **)course->victims.items, result);
         return;
@@ -584,9 +584,16 @@ static void piece_place(struct simple *simple, const struct placement_request *r
     } else if (course->stage == COURSE_PREEMPT) {
         piece_preempt(simple, &search, arena, result);
     } else {
-        result_wait(&search, arena, result);
+        result_wait(&search, course->is_never, arena, result);
     }
     simple_course_close(simple);
+}
+
+/* Many tasks, or tasks that need different things: each kind passes over all nodes, and is placed
+ * on trial for each group that may be ended. */
+static bool is_in_pieces(const struct placement_request *request)
+{
+    return request->slice && (request->member_count > 1 || request_size(request) > request->slice);
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -607,15 +614,15 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     struct simple_group *waiting = simple_group_find(simple, request->group);
     assert(!waiting || waiting->is_waiting);
     if (waiting) {
-        const bool is_in_pieces = request->slice && waiting->victim_count > request->slice;
-        if (is_in_pieces ? waiting_go_on(simple, waiting, request->slice, arena, result)
-                         : waiting_place(simple, waiting, arena, result))
+        const bool has_many = request->slice && waiting->victim_count > request->slice;
+        if (has_many ? waiting_go_on(simple, waiting, request->slice, arena, result)
+                     : waiting_place(simple, waiting, arena, result))
             return 0;
         simple_course_close(simple);
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
-    if (request->slice && request_size(request) > request->slice)
+    if (is_in_pieces(request))
         piece_place(simple, request, arena, result);
     else
         request_place(simple, request, arena, result);
@@ -705,6 +712,7 @@ static void simple_free(struct placer *placer)
     mem_free(simple->offered);
     mem_free(simple->kept);
     mem_free(simple->views);
+    mem_free(simple->roomy);
     mem_free(simple->choice);
     mem_free(simple->extra);
     mem_free(simple);
@@ -728,11 +736,11 @@ static bool simple_free_some(struct placer *placer, uint32_t tasks)
 
 #define SIMPLE_OPS(policy)                                                                         \
     {                                                                                              \
-        .name = (policy), .nodes_per_work = 6, .free = simple_free, .free_some = simple_free_some, \
-        .node_set = simple_node_set, .place = simple_place, .commit = simple_commit,               \
-        .release_slot = simple_release_slot, .release_group = simple_release_group,                \
-        .cancel = simple_cancel, .forget = simple_forget, .copy = simple_copy,                     \
-        .copy_some = simple_copy_some, .check = simple_check,                                      \
+        .name = (policy), .nodes_per_work = 6, .cuts_small = true, .free = simple_free,            \
+        .free_some = simple_free_some, .node_set = simple_node_set, .place = simple_place,         \
+        .commit = simple_commit, .release_slot = simple_release_slot,                              \
+        .release_group = simple_release_group, .cancel = simple_cancel, .forget = simple_forget,   \
+        .copy = simple_copy, .copy_some = simple_copy_some, .check = simple_check,                 \
     }
 
 static const struct {

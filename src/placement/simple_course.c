@@ -1,5 +1,5 @@
 /* simple_course.c — a plain placer's search for many tasks, in pieces: "One large part" in
- * docs/rfc/0016-gangs-in-steps.md. Each piece does one stage, or places a slice of the tasks. */
+ * docs/rfc/0016-gangs-in-steps.md. Each piece does a slice of work, whatever its stages are. */
 #include <assert.h>
 #include <string.h>
 
@@ -38,6 +38,7 @@ static void course_begin(struct simple *simple, const struct placement_request *
     course->avoid = mem_copy_array(request->avoid, request->avoid_count, sizeof *request->avoid);
     course->avoid_count = request->avoid_count;
     course->gang = mem_alloc(sizeof *course->gang);
+    simple_gang_order(request, course->gang);
     for (size_t i = 0; i < request->member_count; i++)
         course->slot_count += request->members[i].count;
     course->slots = mem_alloc(mem_size(course->slot_count + 1, sizeof *course->slots));
@@ -45,63 +46,79 @@ static void course_begin(struct simple *simple, const struct placement_request *
 
 /* The next tasks of the gang, on the views that its stage has made. */
 static enum simple_outcome tasks_place(const struct simple_search *search,
-                                       struct simple_course *course)
+                                       struct simple_course *course, uint64_t *left)
 {
-    assert(search->request->slice > 0);
-    if (!course->is_begun && !simple_gang_begin(search, course->gang))
+    if (!course->is_begun && !simple_gang_begin(search, course->gang, left))
         return SIMPLE_FAILS;
     course->is_begun = true;
-    return simple_gang_go_on(search, course->gang, search->request->slice);
+    const enum simple_outcome outcome = simple_gang_go_on(search, course->gang, left);
+    course->is_begun = outcome == SIMPLE_CUT;
+    return outcome;
 }
 
-static void free_go_on(struct simple_search *search, struct simple_course *course)
+static void free_go_on(struct simple_search *search, struct simple_course *course, uint64_t *left)
 {
     search->avoids = course->stage == COURSE_FREE_AVOIDING;
     if (!course->is_begun)
         simple_views_fill(search->simple, search->simple->offered);
-    const enum simple_outcome outcome = tasks_place(search, course);
-    if (outcome == SIMPLE_CUT)
-        return;
-    course->is_begun = false;
+    const enum simple_outcome outcome = tasks_place(search, course, left);
     if (outcome == SIMPLE_PLACED)
         course->stage = COURSE_BIND;
-    else
+    else if (outcome == SIMPLE_FAILS)
         course->stage = search->avoids ? COURSE_FREE : COURSE_VICTIMS;
 }
 
 static void victims_go_on(const struct simple_search *search, struct simple_course *course,
-                          struct arena *arena)
+                          uint64_t *left)
 {
-    enum { NODES_COUNTED_PER_TASK = 8 };
-    const uint32_t slice = search->request->slice;
-    const uint32_t most =
-        slice < UINT32_MAX / NODES_COUNTED_PER_TASK ? slice * NODES_COUNTED_PER_TASK : UINT32_MAX;
     if (!course->choice) {
         course->group_count = search->simple->groups.count;
         course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
     }
     const enum simple_outcome outcome =
-        simple_victims_go_on(search, &course->choice, course->is_victim, most, arena);
-    if (outcome != SIMPLE_CUT)
-        course->stage = outcome == SIMPLE_PLACED ? COURSE_PLACE : COURSE_WAIT;
+        simple_victims_go_on(search, &course->choice, course->is_victim, left);
+    if (outcome == SIMPLE_PLACED)
+        course->stage = COURSE_PLACE;
+    else if (outcome == SIMPLE_FAILS)
+        course->stage = COURSE_NEVER;
 }
 
-static void places_go_on(const struct simple_search *search, struct simple_course *course)
+static void places_go_on(const struct simple_search *search, struct simple_course *course,
+                         uint64_t *left)
 {
-    const enum simple_outcome outcome = tasks_place(search, course);
+    const enum simple_outcome outcome = tasks_place(search, course, left);
     assert(outcome != SIMPLE_FAILS); /* the room was counted */
     if (outcome == SIMPLE_PLACED)
         course->stage = COURSE_NAME;
 }
 
-/* One that has ended since they were chosen is passed over. */
-static void victims_name(const struct simple *simple, struct simple_course *course, uint32_t most)
+static void never_go_on(const struct simple_search *search, struct simple_course *course,
+                        uint64_t *left)
 {
-    course->named = course->victims.count;
-    for (; course->next < course->group_count && course->victims.count - course->named < most;
-         course->next++)
-        if (course->is_victim[course->next] && simple->groups.items[course->next].name)
-            *ARRAY_ADD(&course->victims) = mem_copy(simple->groups.items[course->next].name);
+    const struct simple_search empty = simple_search_empty(search);
+    enum simple_outcome outcome;
+    if (!simple_gang_is_unequal(search->request)) {
+        outcome = simple_gang_is_possible(search) ? SIMPLE_PLACED : SIMPLE_FAILS;
+        simple_work_take(left, search->simple->nodes.count);
+    } else {
+        if (!course->is_begun)
+            simple_views_fill(search->simple, search->simple->whole);
+        outcome = tasks_place(&empty, course, left);
+    }
+    course->is_never = outcome == SIMPLE_FAILS;
+    if (outcome != SIMPLE_CUT)
+        course->stage = COURSE_WAIT;
+}
+
+/* One that has ended since they were chosen is passed over. */
+static void victims_name(const struct simple *simple, struct simple_course *course, uint64_t *left)
+{
+    for (; course->next < course->group_count && *left; course->next++) {
+        if (!course->is_victim[course->next] || !simple->groups.items[course->next].name)
+            continue;
+        *ARRAY_ADD(&course->victims) = mem_copy(simple->groups.items[course->next].name);
+        simple_work_take(left, WORK_OF_NAME);
+    }
     if (course->next == course->group_count)
         course->stage = COURSE_PREEMPT;
 }
@@ -117,42 +134,62 @@ static bool victims_are_gone(const struct simple *simple)
     return true;
 }
 
+static void stage_go_on(struct simple_search *search, struct simple_course *course, uint64_t *left)
+{
+    switch (course->stage) {
+    case COURSE_FREE_AVOIDING:
+    case COURSE_FREE:
+        free_go_on(search, course, left);
+        break;
+    case COURSE_VICTIMS:
+        victims_go_on(search, course, left);
+        break;
+    case COURSE_PLACE:
+        places_go_on(search, course, left);
+        break;
+    case COURSE_NAME:
+        victims_name(search->simple, course, left);
+        break;
+    case COURSE_NEVER:
+        never_go_on(search, course, left);
+        break;
+    case COURSE_PREEMPT:
+    case COURSE_BIND:
+    case COURSE_WAIT:
+    case COURSE_AGAIN: /* simple_course_again */
+        break;
+    }
+}
+
+static bool course_is_over(const struct simple_course *course)
+{
+    return course->stage == COURSE_BIND || course->stage == COURSE_PREEMPT ||
+           course->stage == COURSE_WAIT;
+}
+
 enum simple_outcome simple_course_go_on(struct simple *simple,
-                                        const struct placement_request *request,
-                                        struct arena *arena)
+                                        const struct placement_request *request)
 {
     struct simple_course *course = &simple->course;
-    if (!simple_course_is_of(simple, request->group))
+    uint64_t left = (uint64_t)request->slice * WORK_OF_SLICE;
+    /* when all victims have ended there may be room without ending anybody */
+    const bool has_victims = course->stage == COURSE_NAME || course->stage == COURSE_PREEMPT;
+    if (!simple_course_is_of(simple, request->group) || (has_victims && victims_are_gone(simple)))
         course_begin(simple, request);
+    const bool was_over = course_is_over(course);
     struct placement_request own = *request;
     own.avoid = course->avoid;
     own.avoid_count = course->avoid_count;
     struct simple_search search = {.simple = simple, .request = &own, .slots = course->slots};
-    switch (course->stage) {
-    case COURSE_FREE_AVOIDING:
-    case COURSE_FREE:
-        free_go_on(&search, course);
-        break;
-    case COURSE_VICTIMS:
-        victims_go_on(&search, course, arena);
-        break;
-    case COURSE_PLACE:
-        places_go_on(&search, course);
-        break;
-    case COURSE_NAME:
-        if (!victims_are_gone(simple))
-            victims_name(simple, course, request->slice);
-        else
-            course_begin(simple, request); /* there may be room without ending anybody */
-        return course->stage == COURSE_PREEMPT ? SIMPLE_PLACED : SIMPLE_CUT;
-    case COURSE_PREEMPT:
-    case COURSE_BIND:
-    case COURSE_AGAIN: /* simple_course_again */
-        return SIMPLE_PLACED;
-    case COURSE_WAIT:
-        return SIMPLE_FAILS;
-    }
-    return SIMPLE_CUT;
+    course->named = course->victims.count;
+    while (left && !course_is_over(course))
+        stage_go_on(&search, course, &left);
+    if (!course_is_over(course))
+        return SIMPLE_CUT;
+    /* the answer for many tasks is a piece of its own */
+    if (!was_over && course->slot_count * WORK_OF_TASK > left)
+        return SIMPLE_CUT;
+    return course->stage == COURSE_WAIT ? SIMPLE_FAILS : SIMPLE_PLACED;
 }
 
 enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
@@ -197,6 +234,7 @@ void simple_course_copy(struct simple *to, const struct simple *from)
         *ARRAY_ADD(&to->course.victims) = mem_copy(course->victims.items[i]);
     if (nodes > 0) { /* where the search stands */
         memcpy(to->views, from->views, nodes * sizeof *to->views);
+        memcpy(to->roomy, from->roomy, nodes * sizeof *to->roomy);
         memcpy(to->choice, from->choice, nodes * sizeof *to->choice);
     }
 }

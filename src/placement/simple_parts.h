@@ -67,9 +67,20 @@ struct simple_gang {
     uint32_t first[GANG_MEMBERS_MAX]; /* … and the first slot of each */
     size_t member;                    /* place in the order */
     uint32_t task;                    /* of this member: the next one */
+    bool is_listed;                   /* nodes that may have room are in simple->roomy, … */
+    size_t roomy_count;               /* … so many, by id: of the others none gets any */
     size_t choice_count;              /* nodes that have room for its tasks, in simple->choice */
     bool is_chosen;                   /* these have been found */
     size_t node;                      /* on which all of it must lie, or SIZE_MAX */
+};
+
+/* The work of a search is counted in nodes that it passes over. */
+enum {
+    WORK_OF_SLICE = 64,   /* a piece may do, for each task of its slice */
+    WORK_OF_TASK = 48,    /* it takes its place */
+    WORK_OF_NAME = 64,    /* a victim is named */
+    WORK_OF_COUNTING = 6, /* the room of a node is counted, for one kind of tasks */
+    NEEDS_PER_WORK = 8,   /* of which it is asked whether there is room */
 };
 
 enum simple_outcome { SIMPLE_PLACED, SIMPLE_FAILS, SIMPLE_CUT };
@@ -86,11 +97,13 @@ struct simple_course {
         COURSE_PLACE,   /* places for when they have gone */
         COURSE_NAME,    /* the victims are named */
         COURSE_AGAIN,   /* of a group that waits: those of its victims that are left are named */
+        COURSE_NEVER,   /* nobody's end would do: would it fit if nothing was in use? */
         COURSE_BIND,    /* the answer is known: bind, … */
         COURSE_PREEMPT, /* … or preempt */
         COURSE_WAIT,
     } stage;
     bool is_begun; /* the gang of this stage */
+    bool is_never; /* WAIT: it would not fit either if nothing was in use */
     struct node_id *avoid;
     size_t avoid_count;
     struct simple_gang *gang;
@@ -144,6 +157,7 @@ struct simple {
         size_t count, room;
     } kinds;
     struct simple_view *views;  /* scratch, one a node */
+    uint32_t *roomy;            /* likewise */
     uint32_t *choice;           /* likewise, … */
     struct simple_share *extra; /* … this one all zero without a choice of victims: what is free
                                    beside that if the groups that are tried have ended */
@@ -217,12 +231,20 @@ void simple_views_fill(struct simple *simple, const struct simple_view *from);
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
 /* Would the gang fit if nothing was in use, even on nodes that are not healthy? */
 bool simple_gang_is_possible(const struct simple_search *search);
+/* That question to simple_gang_begin, of a gang whose answer a few nodes do not tell; the views are
+ * filled for it. */
+bool simple_gang_is_unequal(const struct placement_request *request);
+struct simple_search simple_search_empty(const struct simple_search *search);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct simple_search *search);
-/* The same, so many tasks in one call. False: it does not fit in any one node, as it must. */
-bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang);
+/* The same, so much work in one call: of *left is taken what was done. First the order, once. */
+void simple_gang_order(const struct placement_request *request, struct simple_gang *gang);
+/* False: it does not fit in any one node, as it must. */
+bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang,
+                       uint64_t *left);
 enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct simple_gang *gang,
-                                      uint32_t tasks);
+                                      uint64_t *left);
+void simple_work_take(uint64_t *left, uint64_t work);
 /* Is it of the type that the member wants and of the engine, and none to avoid? */
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member);
@@ -235,6 +257,12 @@ static inline bool simple_node_may(const struct simple_search *search, size_t at
     return (search->simple->traits[at] & want) == want &&
            ((!*member->sku_type && !search->avoids && !search->request->engine) ||
             simple_node_suits(search, at, member));
+}
+/* Is there room for one task? */
+static inline bool simple_view_has(const struct simple_view *view, const struct demand *demand)
+{
+    return view->gpu_count >= demand->gpu && view->cpu >= demand->cpu &&
+           view->memory_mib >= demand->memory_mib;
 }
 /* For so many tasks there is room, up to the limit. */
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
@@ -250,13 +278,13 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
  * before; of no use where the answer is false.
  * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
  * more for each victim by which it may or may not fit. */
-bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena);
-/* The same without placing the gang, in pieces: so many nodes are counted anew in one. *choice is
- * NULL before the first one and after the last one. Then the views are as if the victims had ended.
- */
+bool simple_victims_find(const struct simple_search *search, bool *is_victim);
+/* The same without placing the gang at the end, in pieces: so much work in one, less what is done.
+ * *choice is NULL before the first one and after the last one. Then the views are as if the victims
+ * had ended. */
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
-                                         uint32_t work, struct arena *arena);
+                                         uint64_t *left);
 /* Between two pieces of the course: a slot of the group is about to become free; what the node
  * offers has changed. */
 void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot);
@@ -268,8 +296,7 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
 /* simple_course.c */
 /* The next piece of the search for the request, of which some may have been done. */
 enum simple_outcome simple_course_go_on(struct simple *simple,
-                                        const struct placement_request *request,
-                                        struct arena *arena);
+                                        const struct placement_request *request);
 bool simple_course_is_of(const struct simple *simple, const char *group);
 void simple_course_close(struct simple *simple);
 /* A group waits, and its victims are counted anew: so many of them in a piece. CUT: there are more.

@@ -52,6 +52,7 @@ void simple_views_reserve(struct simple *simple)
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
     simple->traits = mem_realloc(simple->traits, mem_size(room, sizeof *simple->traits));
     simple->kind_of = mem_realloc(simple->kind_of, mem_size(room, sizeof *simple->kind_of));
+    simple->roomy = mem_realloc(simple->roomy, mem_size(room, sizeof *simple->roomy));
     simple->choice = mem_realloc(simple->choice, mem_size(room, sizeof *simple->choice));
     mem_free(simple->extra);
     simple->extra = mem_zero(room, sizeof *simple->extra);
@@ -181,15 +182,74 @@ static void slot_take(const struct simple_search *search, size_t at, const struc
     (void)fits;
 }
 
+/* --- the nodes that a gang is placed on --- */
+
+void simple_work_take(uint64_t *left, uint64_t work)
+{
+    *left = *left > work ? *left - work : 0;
+}
+
+/* What each task of the gang needs at least. */
+static struct demand gang_least(const struct placement_request *request)
+{
+    struct demand least = {UINT32_MAX, UINT32_MAX, UINT64_MAX};
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        least.cpu = member->cpu < least.cpu ? member->cpu : least.cpu;
+        least.gpu = member->gpu < least.gpu ? member->gpu : least.gpu;
+        least.memory_mib =
+            member->memory_mib < least.memory_mib ? member->memory_mib : least.memory_mib;
+    }
+    return least;
+}
+
+/* For a gang of many kinds of tasks: each kind passes over these nodes only. What is free becomes
+ * less while it is placed, so none is missing. */
+static void gang_list(const struct simple_search *search, struct simple_gang *gang)
+{
+    const struct simple *simple = search->simple;
+    const struct demand least = gang_least(search->request);
+    gang->is_listed = true;
+    gang->roomy_count = 0;
+    for (size_t i = 0; i < simple->nodes.count; i++)
+        if (simple_view_has(&simple->views[i], &least))
+            simple->roomy[gang->roomy_count++] = (uint32_t)i;
+}
+
+static size_t nodes_passed(const struct simple_search *search, const struct simple_gang *gang)
+{
+    return gang->is_listed ? gang->roomy_count : search->simple->nodes.count;
+}
+
+static size_t node_passed(const struct simple_search *search, const struct simple_gang *gang,
+                          size_t at)
+{
+    assert(at < nodes_passed(search, gang));
+    return gang->is_listed ? search->simple->roomy[at] : at;
+}
+
+/* To read the type or engine of each costs more. */
+static uint64_t work_of_passing(const struct simple_search *search, const struct simple_gang *gang,
+                                const struct placement_member *member)
+{
+    enum { WORK_OF_WORDS = 4 };
+    const bool has_words = *member->sku_type || search->avoids || search->request->engine;
+    return nodes_passed(search, gang) * (has_words ? WORK_OF_WORDS : 1) + 1;
+}
+
 /* Best node for `need` more tasks at once; SIZE_MAX: none. */
-static size_t node_choose(const struct simple_search *search, const struct placement_member *member,
-                          const struct demand *demand, uint32_t need)
+static size_t node_choose(const struct simple_search *search, const struct simple_gang *gang,
+                          const struct placement_member *member, const struct demand *demand,
+                          uint32_t need)
 {
     assert(need > 0);
     const struct simple *simple = search->simple;
+    const size_t count = nodes_passed(search, gang);
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < simple->nodes.count; i++) {
-        if (simple_view_room(&simple->views[i], demand, need) < need ||
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = node_passed(search, gang, k);
+        if (!simple_view_has(&simple->views[i], demand) ||
+            (need > 1 && simple_view_room(&simple->views[i], demand, need) < need) ||
             !simple_node_may(search, i, member))
             continue;
         if (!simple->compare)
@@ -234,39 +294,47 @@ static void choice_down(struct choice *choice, size_t at)
     choice->nodes[at] = node;
 }
 
-static struct choice choice_of(const struct simple_search *search,
+static struct choice choice_of(const struct simple_search *search, const struct simple_gang *gang,
                                const struct placement_member *member, const struct demand *demand)
 {
     struct simple *simple = search->simple;
     struct choice choice = {search, simple->choice, 0};
-    for (size_t i = 0; i < simple->nodes.count; i++)
-        if (simple_view_room(&simple->views[i], demand, 1) && simple_node_may(search, i, member))
+    const size_t count = nodes_passed(search, gang);
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = node_passed(search, gang, k);
+        if (simple_view_has(&simple->views[i], demand) && simple_node_may(search, i, member))
             choice.nodes[choice.count++] = (uint32_t)i;
+    }
     for (size_t at = choice.count / 2; at-- > 0;)
         choice_down(&choice, at);
     return choice;
 }
 
-/* So many more of its tasks; *left: how many more there may be. */
+/* More of its tasks, until nothing is left. */
 static enum simple_outcome member_spread(const struct simple_search *search,
                                          const struct placement_member *member,
                                          struct simple_gang *gang, struct simple_slot *slots,
-                                         uint32_t *left)
+                                         uint64_t *left)
 {
+    enum { WORK_OF_ORDER = 2 };
     const struct simple *simple = search->simple;
     const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
     struct choice choice = {search, simple->choice, gang->choice_count};
-    if (!gang->is_chosen)
-        choice = choice_of(search, member, &demand);
+    if (!gang->is_chosen) {
+        choice = choice_of(search, gang, member, &demand);
+        simple_work_take(left,
+                         work_of_passing(search, gang, member) + choice.count * WORK_OF_ORDER);
+    }
     gang->is_chosen = true;
     /* the fullest that has room, and the first one, stay so when they have one task more */
     const bool is_kept = !simple->compare || simple->compare == simple_compare_least;
-    for (; gang->task<member->count && * left> 0; gang->task++, --*left) {
+    for (; gang->task<member->count && * left> 0; gang->task++) {
         if (!choice.count)
             return SIMPLE_FAILS;
         const uint32_t node = choice.nodes[0];
+        simple_work_take(left, WORK_OF_TASK);
         slot_take(search, node, &demand, &slots[gang->task]);
-        const bool is_full = !simple_view_room(&simple->views[node], &demand, 1);
+        const bool is_full = !simple_view_has(&simple->views[node], &demand);
         if (is_full)
             choice.nodes[0] = choice.nodes[--choice.count];
         if (choice.count && (is_full || !is_kept))
@@ -280,7 +348,7 @@ static enum simple_outcome member_spread(const struct simple_search *search,
 static enum simple_outcome member_place(const struct simple_search *search,
                                         const struct placement_member *member,
                                         struct simple_gang *gang, struct simple_slot *slots,
-                                        uint32_t *left)
+                                        uint64_t *left)
 {
     size_t node = gang->node;
     assert(node < search->simple->nodes.count || node == SIZE_MAX);
@@ -288,13 +356,16 @@ static enum simple_outcome member_place(const struct simple_search *search,
     const bool is_together = *member->within_one_cell || node != SIZE_MAX;
     if (!is_together && member->count > 1)
         return member_spread(search, member, gang, slots, left);
-    if (member->count && node == SIZE_MAX)
-        node = node_choose(search, member, &demand, member->count);
+    if (member->count && node == SIZE_MAX) {
+        node = node_choose(search, gang, member, &demand, member->count);
+        simple_work_take(left, work_of_passing(search, gang, member));
+    }
     for (uint32_t i = 0; i < member->count; i++) {
-        if (node == SIZE_MAX || !simple_view_room(&search->simple->views[node], &demand, 1))
+        if (node == SIZE_MAX || !simple_view_has(&search->simple->views[node], &demand))
             return SIMPLE_FAILS;
         slot_take(search, node, &demand, &slots[i]);
     }
+    simple_work_take(left, (uint64_t)member->count * WORK_OF_TASK);
     return SIMPLE_PLACED;
 }
 
@@ -331,7 +402,7 @@ static bool gang_confine(const struct simple_search *search, size_t *node)
     if (!simple_gang_demand(search->request, &demand))
         return false;
     for (size_t i = 0; i < simple->nodes.count; i++) {
-        bool may = simple_view_room(&simple->views[i], &demand, 1);
+        bool may = simple_view_has(&simple->views[i], &demand);
         for (size_t k = 0; k < search->request->member_count && may; k++)
             may = simple_node_may(search, i, &search->request->members[k]);
         if (may &&
@@ -343,39 +414,53 @@ static bool gang_confine(const struct simple_search *search, size_t *node)
 }
 
 /* Large tasks first: they have the fewest places. Slots stay in the order of the request. */
-bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang)
+void simple_gang_order(const struct placement_request *request, struct simple_gang *gang)
 {
-    const struct placement_request *request = search->request;
     uint32_t next = 0;
     assert(request->member_count <= GANG_MEMBERS_MAX);
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        size_t low = 0, high = i; /* behind all that are not smaller */
+        while (low < high) {
+            const size_t middle = (low + high) / 2;
+            if (simple_member_compare(member, &request->members[gang->order[middle]]) < 0)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        memmove(&gang->order[low + 1], &gang->order[low], (i - low) * sizeof *gang->order);
+        gang->order[low] = (uint16_t)i;
+        gang->first[i] = next;
+        next += member->count;
+    }
+}
+
+bool simple_gang_begin(const struct simple_search *search, struct simple_gang *gang, uint64_t *left)
+{
+    const struct placement_request *request = search->request;
+    const char *within = request->within_one_cell;
+    const bool is_confined = within && *within;
     gang->member = 0;
     gang->task = 0;
     gang->is_chosen = false;
-    for (size_t i = 0; i < request->member_count; i++) {
-        gang->first[i] = next;
-        next += request->members[i].count;
-        size_t at = i;
-        while (at > 0 && simple_member_compare(&request->members[i],
-                                               &request->members[gang->order[at - 1]]) < 0) {
-            gang->order[at] = gang->order[at - 1];
-            at--;
-        }
-        gang->order[at] = (uint16_t)i;
-    }
+    gang->is_listed = false;
     gang->node = SIZE_MAX;
-    const char *within = request->within_one_cell;
-    return !within || !*within || gang_confine(search, &gang->node);
+    simple_work_take(left, search->simple->nodes.count);
+    if (!is_confined && request->member_count > 1)
+        gang_list(search, gang);
+    return !is_confined || gang_confine(search, &gang->node);
 }
 
 enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct simple_gang *gang,
-                                      uint32_t tasks)
+                                      uint64_t *left)
 {
     const struct placement_request *request = search->request;
-    assert(tasks > 0);
     for (; gang->member < request->member_count; gang->member++) {
+        if (!*left)
+            return SIMPLE_CUT;
         const uint16_t at = gang->order[gang->member];
         const enum simple_outcome outcome = member_place(search, &request->members[at], gang,
-                                                         search->slots + gang->first[at], &tasks);
+                                                         search->slots + gang->first[at], left);
         if (outcome != SIMPLE_PLACED)
             return outcome;
         gang->task = 0;
@@ -387,8 +472,10 @@ enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct
 bool simple_gang_place(const struct simple_search *search)
 {
     struct simple_gang gang;
-    return simple_gang_begin(search, &gang) &&
-           simple_gang_go_on(search, &gang, UINT32_MAX) == SIMPLE_PLACED;
+    uint64_t left = UINT64_MAX;
+    simple_gang_order(search->request, &gang);
+    return simple_gang_begin(search, &gang, &left) &&
+           simple_gang_go_on(search, &gang, &left) == SIMPLE_PLACED;
 }
 
 /* Tasks of one demand fit if there is room for as many, wherever they go: mostly a few nodes tell.
@@ -409,14 +496,24 @@ static bool member_is_possible(const struct simple_search *search,
     return !left;
 }
 
-bool simple_gang_is_possible(const struct simple_search *search)
+bool simple_gang_is_unequal(const struct placement_request *request)
 {
-    const struct placement_request *request = search->request;
+    return request->member_count > 1 || (request->within_one_cell && *request->within_one_cell);
+}
+
+struct simple_search simple_search_empty(const struct simple_search *search)
+{
     struct simple_search empty = *search;
     empty.avoids = false;
     empty.ignores_health = true;
-    if (request->member_count == 1 && !(request->within_one_cell && *request->within_one_cell))
-        return member_is_possible(&empty, &request->members[0]);
+    return empty;
+}
+
+bool simple_gang_is_possible(const struct simple_search *search)
+{
+    const struct simple_search empty = simple_search_empty(search);
+    if (!simple_gang_is_unequal(search->request))
+        return member_is_possible(&empty, &search->request->members[0]);
     simple_views_fill(search->simple, search->simple->whole);
     return simple_gang_place(&empty);
 }

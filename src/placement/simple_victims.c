@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/memory.h"
 #include "placement/simple_parts.h"
 
@@ -28,6 +27,7 @@ struct need {
 /* How far the choice has come. */
 struct simple_choice {
     enum choice_stage {
+        CHOICE_NEEDS,       /* how much room its tasks may take from one another */
         CHOICE_COUNT,       /* the room of all nodes is counted */
         CHOICE_FEW,         /* some become victims */
         CHOICE_ALL,         /* all of them do: would that be enough? … */
@@ -38,10 +38,16 @@ struct simple_choice {
         CHOICE_DONE,
         CHOICE_FAILED,
     } stage;
-    size_t next; /* node, candidate or group */
+    size_t next; /* need, node, candidate or group */
     struct need *needs;
     size_t need_count;
-    uint32_t *candidates; /* groups that may be ended */
+    struct demand least; /* of all needs: a node without so much has no room */
+    bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
+    bool is_asking;      /* … whether the gang fits with that is not known yet */
+    bool is_tried;       /* it is placed on trial for that, … */
+    struct simple_gang gang;
+    struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
+    uint32_t *candidates;      /* groups that may be ended */
     size_t candidate_count;
     uint64_t before; /* FEW: the room without victims */
     struct {
@@ -53,11 +59,9 @@ struct simple_choice {
 struct trial {
     const struct simple_search *search;
     struct simple *simple;
-    struct arena *arena;
     struct simple_choice *choice;
     bool *is_victim; /* by group */
-    struct simple_view *saved;
-    uint64_t work, work_end; /* in nodes that are counted for one need */
+    uint64_t *left;  /* work */
 };
 
 /* --- what a node offers --- */
@@ -104,7 +108,10 @@ static uint64_t room_of_node(const struct trial *trial, const struct need *need,
 
 static void node_count(struct trial *trial, uint32_t at, bool is_added)
 {
-    trial->work += trial->choice->need_count;
+    simple_work_take(trial->left, WORK_OF_COUNTING);
+    if (!simple_view_has(&trial->simple->views[at], &trial->choice->least))
+        return;
+    simple_work_take(trial->left, (trial->choice->need_count - 1) * WORK_OF_COUNTING);
     for (size_t i = 0; i < trial->choice->need_count; i++) {
         struct need *need = &trial->choice->needs[i];
         const uint64_t room = room_of_node(trial, need, at);
@@ -121,7 +128,7 @@ static void nodes_count(struct trial *trial)
     if (!choice->next)
         for (size_t i = 0; i < choice->need_count; i++)
             choice->needs[i].room = 0;
-    for (; choice->next < simple->nodes.count && trial->work < trial->work_end; choice->next++) {
+    for (; choice->next < simple->nodes.count && *trial->left; choice->next++) {
         const uint32_t at = (uint32_t)choice->next;
         if (extra_is_none(&simple->extra[at]))
             simple->views[at] = simple->offered[at];
@@ -151,6 +158,7 @@ static size_t nodes_counted(const struct trial *trial)
     case CHOICE_ADD:
     case CHOICE_SPARE:
         return trial->simple->nodes.count;
+    case CHOICE_NEEDS:
     case CHOICE_ALL:
     case CHOICE_DONE:
     case CHOICE_FAILED:
@@ -163,7 +171,7 @@ static size_t nodes_counted(const struct trial *trial)
 static void touched_count(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    while (choice->touched.count && trial->work < trial->work_end) {
+    while (choice->touched.count && *trial->left) {
         const uint32_t at = choice->touched.items[--choice->touched.count];
         if (at < nodes_counted(trial))
             node_recount(trial, at);
@@ -212,9 +220,12 @@ static uint64_t product_saturated(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+/* Mostly that is seen without a division. */
 static uint64_t units(uint64_t taken, uint64_t unit)
 {
-    return unit ? taken / unit + (taken % unit != 0) : 0;
+    if (!unit || !taken)
+        return 0;
+    return taken <= unit ? 1 : taken / unit + (taken % unit != 0);
 }
 
 /* Of how many tasks of one demand a task of another may take the room. */
@@ -226,24 +237,21 @@ static uint64_t tasks_hindered(const struct demand *by, const struct demand *of)
     return most > memory ? most : memory;
 }
 
-static void lost_fill(struct need *needs, size_t count)
+static void lost_fill(struct need *need, const struct need *needs, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct need *need = &needs[i];
-        for (size_t j = 0; j < count; j++) {
-            const struct need *other = &needs[j];
-            if (i == j || !other->member || simple_member_compare(other->member, need->member) > 0)
-                continue;
-            const uint64_t tasks = other->is_together ? other->tasks : other->count;
-            const uint64_t each =
-                need->is_together ? 1 : tasks_hindered(&other->demand, &need->demand);
-            need->lost = sum_saturated(need->lost, product_saturated(tasks, each));
-        }
-        /* more than that on one node says no more */
-        const uint64_t enough = sum_saturated(need->count, need->lost);
-        if (!need->is_together)
-            need->tasks = enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX;
+    for (size_t j = 0; j < count; j++) {
+        const struct need *other = &needs[j];
+        if (need == other || !other->member ||
+            simple_member_compare(other->member, need->member) > 0)
+            continue;
+        const uint64_t tasks = other->is_together ? other->tasks : other->count;
+        const uint64_t each = need->is_together ? 1 : tasks_hindered(&other->demand, &need->demand);
+        need->lost = sum_saturated(need->lost, product_saturated(tasks, each));
     }
+    /* more than that on one node says no more */
+    const uint64_t enough = sum_saturated(need->count, need->lost);
+    if (!need->is_together)
+        need->tasks = enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX;
 }
 
 static struct need *need_of(struct need *needs, size_t count, const struct placement_member *member)
@@ -275,48 +283,102 @@ static void need_add(struct trial *trial, const struct placement_member *member)
     need->tasks = need->is_together ? member->count : 0; /* else: lost_fill */
 }
 
+static void demand_lower(struct demand *least, const struct demand *demand)
+{
+    least->cpu = demand->cpu < least->cpu ? demand->cpu : least->cpu;
+    least->gpu = demand->gpu < least->gpu ? demand->gpu : least->gpu;
+    if (demand->memory_mib < least->memory_mib)
+        least->memory_mib = demand->memory_mib;
+}
+
 /* False: more than any node has. */
-static bool needs_fill(struct trial *trial)
+static bool needs_list(struct trial *trial)
 {
     const struct placement_request *request = trial->search->request;
-    trial->choice->needs = mem_zero(request->member_count + 1, sizeof *trial->choice->needs);
+    struct simple_choice *choice = trial->choice;
+    choice->needs = mem_zero(request->member_count + 1, sizeof *choice->needs);
     if (request->within_one_cell && *request->within_one_cell) {
-        struct need *whole = &trial->choice->needs[trial->choice->need_count++];
+        struct need *whole = &choice->needs[choice->need_count++];
         *whole = (struct need){.count = 1, .is_together = true, .tasks = 1};
         if (!simple_gang_demand(request, &whole->demand))
             return false;
     } else {
         for (size_t i = 0; i < request->member_count; i++)
             need_add(trial, &request->members[i]);
-        lost_fill(trial->choice->needs, trial->choice->need_count);
     }
+    choice->least = (struct demand){UINT32_MAX, UINT32_MAX, UINT64_MAX};
+    for (size_t i = 0; i < choice->need_count; i++)
+        demand_lower(&choice->least, &choice->needs[i].demand);
     return true;
 }
 
 /* --- the search --- */
 
-static bool trial_places(struct trial *trial)
+static void stage_begin(struct trial *trial, enum choice_stage stage)
 {
-    const size_t size = trial->simple->nodes.count * sizeof *trial->saved;
-    if (!trial->saved)
-        trial->saved = ARENA_ARRAY(trial->arena, struct simple_view, trial->simple->nodes.count);
-    memcpy(trial->saved, trial->simple->views, size);
-    const bool fits = simple_gang_place(trial->search);
-    memcpy(trial->simple->views, trial->saved, size);
-    trial->work += trial->simple->nodes.count * trial->search->request->member_count;
-    return fits;
+    trial->choice->stage = stage;
+    trial->choice->next = 0;
 }
 
-static bool trial_fits(struct trial *trial)
+/* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
+ * with fewer. */
+static bool trial_counts(const struct trial *trial)
 {
+    return trial->choice->need_count == 1 && !trial->choice->needs[0].lost;
+}
+
+static void needs_go_on(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    for (; choice->next < choice->need_count && *trial->left; choice->next++) {
+        struct need *need = &choice->needs[choice->next];
+        if (!need->member) /* the whole gang */
+            continue;
+        lost_fill(need, choice->needs, choice->need_count);
+        simple_work_take(trial->left, choice->need_count * WORK_OF_COUNTING);
+    }
+    if (choice->next == choice->need_count)
+        stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
+}
+
+/* The gang is placed on trial, and the views are as before when it is known whether it fits. */
+static enum simple_outcome trial_place(struct trial *trial)
+{
+    const struct simple *simple = trial->simple;
+    struct simple_choice *choice = trial->choice;
+    const size_t size = simple->nodes.count * sizeof *choice->saved;
+    bool fits = true;
+    if (!choice->saved) {
+        choice->saved = mem_alloc(size);
+        simple_gang_order(trial->search->request, &choice->gang);
+    }
+    if (!choice->is_tried) {
+        memcpy(choice->saved, simple->views, size);
+        fits = simple_gang_begin(trial->search, &choice->gang, trial->left);
+    }
+    choice->is_tried = true;
+    const enum simple_outcome outcome =
+        fits ? simple_gang_go_on(trial->search, &choice->gang, trial->left) : SIMPLE_FAILS;
+    if (outcome == SIMPLE_CUT)
+        return SIMPLE_CUT;
+    memcpy(simple->views, choice->saved, size);
+    choice->is_tried = false;
+    return outcome;
+}
+
+/* Does the gang fit? Asked again after a cut. */
+static enum simple_outcome trial_fits(struct trial *trial)
+{
+    const struct simple_choice *choice = trial->choice;
     bool is_certain = true;
-    for (size_t i = 0; i < trial->choice->need_count; i++) {
-        const struct need *need = &trial->choice->needs[i];
+    simple_work_take(trial->left, 1 + choice->need_count / NEEDS_PER_WORK);
+    for (size_t i = 0; i < choice->need_count && !choice->is_tried; i++) {
+        const struct need *need = &choice->needs[i];
         if (need->room < need->count)
-            return false;
+            return SIMPLE_FAILS;
         is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
     }
-    return is_certain || trial_places(trial);
+    return is_certain && !choice->is_tried ? SIMPLE_PLACED : trial_place(trial);
 }
 
 static bool is_preemptible(const struct simple_group *group, int32_t priority, uint32_t cluster)
@@ -351,22 +413,9 @@ static void candidates_list(const struct trial *trial)
             sorted[choice->candidate_count++] = sorted[i];
 }
 
-/* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
- * with fewer. */
-static bool trial_counts(const struct trial *trial)
-{
-    return trial->choice->need_count == 1 && !trial->choice->needs[0].lost;
-}
-
 static void extra_clear(const struct simple *simple)
 {
     memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
-}
-
-static void stage_begin(struct trial *trial, enum choice_stage stage)
-{
-    trial->choice->stage = stage;
-    trial->choice->next = 0;
 }
 
 /* Nobody is a victim. */
@@ -380,11 +429,10 @@ static void all_go_on(struct trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
-    for (; choice->next < choice->candidate_count && trial->work < trial->work_end;
-         choice->next++) {
+    for (; choice->next < choice->candidate_count && *trial->left; choice->next++) {
         const uint32_t at = choice->candidates[choice->next];
         const struct simple_group *group = &simple->groups.items[at];
-        trial->work += group->slot_count;
+        simple_work_take(trial->left, group->slot_count * WORK_OF_COUNTING);
         trial->is_victim[at] = true;
         for (size_t j = 0; j < group->slot_count; j++)
             if (group->slots[j].node != UINT32_MAX)
@@ -395,17 +443,24 @@ static void all_go_on(struct trial *trial)
 }
 
 /* One after the other, from `next` to `end`, until it fits. True: it does. Of those that have ended
- * by themselves what they held counts already. */
+ * by themselves what they held counts already; of some that ended during a trial, soon. */
 static bool victims_add(struct trial *trial, size_t end)
 {
     struct simple_choice *choice = trial->choice;
-    while (choice->next < end && trial->work < trial->work_end) {
-        const uint32_t at = choice->candidates[choice->next++];
+    while (choice->next < end && *trial->left && (choice->is_given || !choice->touched.count)) {
+        const uint32_t at = choice->candidates[choice->next];
         const struct simple_group *group = &trial->simple->groups.items[at];
-        trial->is_victim[at] = group->name != NULL;
-        if (group->name)
-            group_give(trial, group, true);
-        if (trial_fits(trial))
+        if (!choice->is_given) {
+            trial->is_victim[at] = group->name != NULL;
+            if (group->name)
+                group_give(trial, group, true);
+        }
+        const enum simple_outcome outcome = trial_fits(trial);
+        choice->is_given = outcome == SIMPLE_CUT;
+        if (outcome == SIMPLE_CUT)
+            return false;
+        choice->next++;
+        if (outcome == SIMPLE_PLACED)
             return true;
     }
     return false;
@@ -429,7 +484,7 @@ static void few_go_on(struct trial *trial)
         stage_begin(trial, CHOICE_SPARE);
         return;
     }
-    if (choice->next < end)
+    if (choice->next < end || choice->touched.count)
         return;
     if (count <= FEW) {
         choice->stage = CHOICE_FAILED;
@@ -446,22 +501,31 @@ static void add_go_on(struct trial *trial)
     struct simple_choice *choice = trial->choice;
     if (victims_add(trial, choice->candidate_count))
         stage_begin(trial, CHOICE_SPARE);
-    else if (choice->next == choice->candidate_count)
+    else if (choice->next == choice->candidate_count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
 
-/* Each without which it fits as well. */
+/* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
+ * between two pieces, what he held is free. */
 static void spare_go_on(struct trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
-    for (; choice->next < simple->groups.count && trial->work < trial->work_end; choice->next++) {
+    for (; choice->next < simple->groups.count && *trial->left; choice->next++) {
+        if (!choice->is_given && choice->touched.count)
+            return;
         const struct simple_group *group = &simple->groups.items[choice->next];
         bool *is_victim = &trial->is_victim[choice->next];
-        if (!*is_victim || !group->name)
+        if (!choice->is_given && (!*is_victim || !group->name))
             continue;
-        group_give(trial, group, false);
-        *is_victim = !trial_fits(trial);
+        if (!choice->is_given)
+            group_give(trial, group, false);
+        *is_victim = false;
+        const enum simple_outcome outcome = trial_fits(trial);
+        choice->is_given = outcome == SIMPLE_CUT;
+        if (outcome == SIMPLE_CUT)
+            return;
+        *is_victim = outcome == SIMPLE_FAILS && group->name;
         if (*is_victim)
             group_give(trial, group, true);
     }
@@ -476,12 +540,17 @@ static void counted(struct trial *trial)
     if (choice->stage == CHOICE_COUNT) {
         choice->before = choice->needs[0].room;
         stage_begin(trial, CHOICE_FEW);
-    } else if (choice->stage == CHOICE_COUNT_AGAIN) {
+        return;
+    }
+    if (choice->stage == CHOICE_COUNT_AGAIN) {
         stage_begin(trial, CHOICE_ADD);
-    } else if (trial_fits(trial)) {
+        return;
+    }
+    const enum simple_outcome outcome = trial_fits(trial);
+    if (outcome == SIMPLE_PLACED) {
         all_spare(trial);
         stage_begin(trial, CHOICE_COUNT_AGAIN);
-    } else {
+    } else if (outcome == SIMPLE_FAILS) {
         choice->stage = CHOICE_FAILED;
     }
 }
@@ -490,56 +559,82 @@ static struct simple_choice *choice_begin(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice = mem_zero(1, sizeof *choice);
     candidates_list(trial);
-    if (!choice->candidate_count || !needs_fill(trial))
+    simple_work_take(trial->left, trial->simple->groups.count);
+    if (!choice->candidate_count || !needs_list(trial))
         choice->stage = CHOICE_FAILED;
-    else
-        choice->stage = trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL;
     return choice;
 }
 
-/* What has ended between two pieces may be enough. */
-static void choice_settle(struct trial *trial)
+/* In each piece the request is another copy of the same. */
+static void needs_settle(const struct trial *trial)
 {
-    struct simple_choice *choice = trial->choice;
     const struct placement_request *request = trial->search->request;
+    struct simple_choice *choice = trial->choice;
     for (size_t i = 0; i < choice->need_count; i++)
         if (choice->needs[i].member)
             choice->needs[i].member = &request->members[choice->needs[i].at];
-    if (!choice->touched.count)
+}
+
+/* What has ended between two pieces may be enough. A trial goes on without it. */
+static void choice_settle(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (choice->touched.count && !choice->is_tried) {
+        touched_count(trial);
+        choice->is_asking = choice->stage == CHOICE_FEW || choice->stage == CHOICE_ADD;
+    }
+    if (!choice->is_asking || !*trial->left)
         return;
-    touched_count(trial);
-    if ((choice->stage == CHOICE_FEW || choice->stage == CHOICE_ADD) && trial_fits(trial))
+    assert(!choice->is_given);
+    const enum simple_outcome outcome = trial_fits(trial);
+    choice->is_asking = outcome == SIMPLE_CUT;
+    if (outcome == SIMPLE_PLACED)
         stage_begin(trial, CHOICE_SPARE);
+}
+
+static void stage_go_on(struct trial *trial)
+{
+    switch (trial->choice->stage) {
+    case CHOICE_NEEDS:
+        needs_go_on(trial);
+        break;
+    case CHOICE_COUNT:
+    case CHOICE_COUNT_ALL:
+    case CHOICE_COUNT_AGAIN:
+        nodes_count(trial);
+        if (trial->choice->next == trial->simple->nodes.count)
+            counted(trial);
+        break;
+    case CHOICE_FEW:
+        few_go_on(trial);
+        break;
+    case CHOICE_ALL:
+        all_go_on(trial);
+        break;
+    case CHOICE_ADD:
+        add_go_on(trial);
+        break;
+    case CHOICE_SPARE:
+        spare_go_on(trial);
+        break;
+    case CHOICE_DONE:
+    case CHOICE_FAILED:
+        break;
+    }
+}
+
+static bool choice_is_over(const struct simple_choice *choice)
+{
+    return choice->stage == CHOICE_DONE || choice->stage == CHOICE_FAILED;
 }
 
 static void choice_go_on(struct trial *trial)
 {
-    choice_settle(trial);
-    while (trial->work < trial->work_end) {
-        switch (trial->choice->stage) {
-        case CHOICE_COUNT:
-        case CHOICE_COUNT_ALL:
-        case CHOICE_COUNT_AGAIN:
-            nodes_count(trial);
-            if (trial->choice->next == trial->simple->nodes.count)
-                counted(trial);
-            break;
-        case CHOICE_FEW:
-            few_go_on(trial);
-            break;
-        case CHOICE_ALL:
-            all_go_on(trial);
-            break;
-        case CHOICE_ADD:
-            add_go_on(trial);
-            break;
-        case CHOICE_SPARE:
-            spare_go_on(trial);
-            break;
-        case CHOICE_DONE:
-        case CHOICE_FAILED:
-            return;
-        }
+    needs_settle(trial);
+    while (*trial->left && !choice_is_over(trial->choice)) {
+        choice_settle(trial);
+        if (*trial->left && !trial->choice->is_asking)
+            stage_go_on(trial);
     }
 }
 
@@ -551,6 +646,7 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice)
         extra_clear(simple);
     mem_free(choice->needs);
     mem_free(choice->candidates);
+    mem_free(choice->saved);
     ARRAY_FREE(&choice->touched);
     mem_free(choice);
 }
@@ -564,6 +660,8 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
     choice->needs = mem_copy_array(old->needs, old->need_count, sizeof *old->needs);
     choice->candidates =
         mem_copy_array(old->candidates, old->candidate_count, sizeof *old->candidates);
+    if (old->saved)
+        choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
     ARRAY_COPY(&choice->touched, &old->touched);
     memcpy(to->extra, from->extra, from->nodes.count * sizeof *to->extra);
     return choice;
@@ -585,19 +683,18 @@ void simple_choice_touch(struct simple *simple, uint32_t node)
 
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
-                                         uint32_t work, struct arena *arena)
+                                         uint64_t *left)
 {
     struct trial trial = {.search = search,
                           .simple = search->simple,
-                          .arena = arena,
                           .choice = *choice,
                           .is_victim = is_victim,
-                          .work_end = work};
-    assert(work > 0);
+                          .left = left};
+    assert(*left > 0);
     if (!*choice)
         *choice = choice_begin(&trial);
     choice_go_on(&trial);
-    if ((*choice)->stage != CHOICE_DONE && (*choice)->stage != CHOICE_FAILED)
+    if (!choice_is_over(*choice))
         return SIMPLE_CUT;
     const bool is_found = (*choice)->stage == CHOICE_DONE;
     simple_choice_free(search->simple, *choice);
@@ -605,12 +702,12 @@ enum simple_outcome simple_victims_go_on(const struct simple_search *search,
     return is_found ? SIMPLE_PLACED : SIMPLE_FAILS;
 }
 
-bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
+bool simple_victims_find(const struct simple_search *search, bool *is_victim)
 {
     struct simple_choice *choice = NULL;
-    enum simple_outcome outcome = SIMPLE_CUT;
-    while (outcome == SIMPLE_CUT)
-        outcome = simple_victims_go_on(search, &choice, is_victim, UINT32_MAX, arena);
+    uint64_t left = UINT64_MAX;
+    const enum simple_outcome outcome = simple_victims_go_on(search, &choice, is_victim, &left);
+    assert(outcome != SIMPLE_CUT);
     if (outcome == SIMPLE_FAILS)
         return false;
     const bool fits = simple_gang_place(search);

@@ -2,16 +2,19 @@
  *
  * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. PART: waits, lives, cells, snapshots, starves, behind, reads or interrupted;
- * all without it. waits: for each kind of queue the program prints the mean and the worst time of a
- * submission, of an end that frees a node's place, and of a timer with which a pass goes on, and
- * how many such timers an end causes. lives: what happens to large jobs, which preempt or find an
- * empty cluster, from submission to end, by the kinds of events. cells: nodes appear, and one
- * changes; the policy does. snapshots: what readers get is copied as a whole and in pieces.
- * starves: room is held back for a job. behind: a large gang starts behind such a job. reads: a
- * barrier of a large job, and which jobs are on all nodes. interrupted: a node fails, or a large
- * gang is stopped, while it takes its cells or gives them back. It asserts nothing. CPU time of the
- * one thread.
+ * best-fit, spread. PART: one of the following; all without it, but preempts.
+ * waits: for each kind of queue the program prints the mean and the worst time of a submission, of
+ * an end that frees a node's place, and of a timer with which a pass goes on, and how many such
+ * timers an end causes. preempts: one scene of these, small jobs that preempt.
+ * lives: what happens to large jobs, which preempt or find an empty cluster, from submission to
+ * end, by the kinds of events. unequal: to gangs of tasks of which no two kinds are equal.
+ * cells: nodes appear, and one changes; the policy and the order do.
+ * snapshots: what readers get is copied as a whole and in pieces.
+ * starves: room is held back for a job. behind: a large gang starts behind such a job.
+ * reads: a barrier of a large job, and which jobs are on all nodes.
+ * interrupted: a node fails, or a large gang is stopped, while it takes its cells or gives them
+ * back.
+ * It asserts nothing. CPU time of the one thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -900,6 +903,69 @@ static void bench_held(struct bench *bench, bool is_cut, enum event_kind kind)
     core_free(bench->core);
 }
 
+/* A gang of one affinity group whose roles all need something else: whether it fits is not known by
+ * counting alone. */
+static struct plan unequal_plan(struct plan_role *roles, uint16_t count, uint32_t instances)
+{
+    for (uint16_t i = 0; i < count; i++) {
+        static char names[GROUPS][16];
+        snprintf(names[i], sizeof names[i], "role%u", i);
+        roles[i] = role_of(1 + i % (NODE_GPUS - 1));
+        roles[i].name = names[i];
+        roles[i].affinity_group = "all";
+        roles[i].instances = instances;
+        roles[i].cpu = 1 + i % 16;
+        roles[i].memory_mib = 1 + i;
+    }
+    struct plan plan = plan_of(roles, count);
+    plan.priority = 100;
+    return plan;
+}
+
+/* It preempts jobs of so many GPUs, one on each node; 0: nobody. */
+static void bench_unequal(struct bench *bench, uint16_t roles, uint32_t instances, uint32_t used)
+{
+    struct cost submission = {0}, search = {0}, ends = {0}, steps = {0}, start = {0};
+    struct plan_role unequal[GROUPS];
+    bench_begin(bench, false);
+    struct plan_role role = role_of(used);
+    role.memory_mib = NODE_MIB / 2;
+    role.cpu = NODE_CPU / 2 + 1;
+    const struct plan running = plan_of(&role, 1);
+    for (uint32_t i = 0; used && i < bench->nodes; i++)
+        submit(bench, &running, NULL);
+    const struct plan plan = unequal_plan(unequal, roles, instances);
+    heap_cool();
+    bench->starts = 0;
+    submit(bench, &plan, &submission);
+    for (uint32_t k = 0; k < TIMERS_MAX && goes_on(bench); k++)
+        step_next(bench, &(struct event){.kind = EVENT_TIMER}, &search, &start);
+    if (used)
+        victims_end(bench, (uint64_t)roles * instances, &ends, &steps, &start);
+    printf("\na gang of %u unequal roles of %u tasks, nodes with %u of %u GPUs in use (%" PRIu64
+           " start)\n",
+           roles, instances, used, (uint32_t)NODE_GPUS, bench->starts);
+    cost_print("its submission", &submission);
+    cost_print("steps of its search, and to tell its victims", &search);
+    cost_print("ends of jobs until it starts", &ends);
+    cost_print("steps of its search and its start after that", &steps);
+    cost_print("steps in which its tasks are created", &start);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+static void unequal_run(struct bench *bench)
+{
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "gangs of unequal tasks", "events", "mean", "worst",
+           "of them", "over 1ms");
+    bench_unequal(bench, 4, 50, 0);
+    bench_unequal(bench, 4, 50, NODE_GPUS);
+    bench_unequal(bench, GROUPS, 3, 0);
+    bench_unequal(bench, GROUPS, 3, NODE_GPUS);
+    bench_unequal(bench, GROUPS, 1, NODE_GPUS - 2);
+    bench_unequal(bench, GROUPS, GROUP_TASKS, NODE_GPUS);
+}
+
 /* The group of a large gang, and its state; false: HiveD knows none. */
 static bool gang_view(struct bench *bench, struct hived_group_view *view)
 {
@@ -1169,7 +1235,7 @@ static void waits_run(struct bench *bench)
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
     "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
-    "starves, behind, reads or interrupted.\n";
+    "starves, behind, reads, interrupted, preempts or unequal.\n";
 
 /* The word at `at`, one of those given; NULL: there is none. */
 static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
@@ -1186,8 +1252,8 @@ static const char *word_of(int count, char **words, int at, const char *const *k
 int main(int count, char **words)
 {
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    static const char *const all[] = {"waits",   "lives",  "cells", "snapshots",
-                                      "starves", "behind", "reads", "interrupted"};
+    static const char *const all[] = {"waits",  "lives", "cells",       "snapshots", "starves",
+                                      "behind", "reads", "interrupted", "preempts",  "unequal"};
     arguments_check(count, words, 0, 4, 0, usage);
     const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
     const char *part = word_of(count, words, 4, all, COUNT_OF(all));
@@ -1223,6 +1289,10 @@ int main(int count, char **words)
         reads_run(&bench);
     if (!part || part == all[7])
         interrupted_run(&bench);
+    if (part == all[8])
+        bench_preemptors(&bench);
+    if (!part || part == all[9])
+        unequal_run(&bench);
     output_release(&bench.output);
     return 0;
 }

@@ -11,7 +11,7 @@
 #include "placement/placement.h"
 #include "placement/simple.h"
 
-enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 60 };
+enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 300 };
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread"};
 
@@ -166,7 +166,7 @@ static void what_is_found_is_what_is_found_at_once(void **state)
             const struct placement_result result = search(placer, &request, &pieces);
             results_equal(&result, &whole);
             assert_int_equal(result.kind, kinds[i]);
-            assert_true(result.kind == PLACEMENT_WAIT || pieces > TASKS / SLICE);
+            assert_true(result.kind == PLACEMENT_WAIT || pieces > TASKS / SLICE / 2);
             check(placer);
             if (result.kind == PLACEMENT_BIND)
                 take(placer, &request, &result);
@@ -213,6 +213,25 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
             assert_int_equal(left, left_of_copy);
             copy->ops->free(copy);
         }
+        placer->ops->free(placer);
+    }
+}
+
+/* It has fewer tasks than a slice, but is placed on trial for each that runs. */
+static void a_small_gang_of_unequal_tasks_is_cut(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < COUNT_OF(policies); i++) {
+        uint32_t pieces;
+        struct placer *placer = cluster_of(policies[i], NODES);
+        struct placement_request request = ask_large(100);
+        request.slice = TASKS + 1;
+        const struct placement_result whole = place_at_once(placer, request);
+        const struct placement_result result = search(placer, &request, &pieces);
+        assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+        assert_true(pieces > 1);
+        results_equal(&result, &whole);
+        check(placer);
         placer->ops->free(placer);
     }
 }
@@ -286,7 +305,7 @@ static void what_is_given_up_leaves_nothing(void **state)
         check(placer);
         const struct placement_result whole = place_at_once(placer, request);
         result = search(placer, &request, &pieces);
-        assert_true(pieces > TASKS / SLICE); /* from its beginning */
+        assert_true(pieces > TASKS / SLICE / 2); /* from its beginning */
         results_equal(&result, &whole);
         placer->ops->free(placer);
     }
@@ -502,6 +521,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
+    cmocka_unit_test(a_small_gang_of_unequal_tasks_is_cut),
     cmocka_unit_test(ends_between_two_pieces),
     cmocka_unit_test(the_last_victim_ends_between_two_pieces),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
