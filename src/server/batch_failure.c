@@ -146,16 +146,16 @@ static int batch_commit_told(struct server *server, bool is_mute, struct err *er
     return code;
 }
 
-/* The commit has failed: may a message be at fault? It hinders nothing (docs/rfc/0021), so that it
+/* The commit is refused: may a message be at fault? It hinders nothing (docs/rfc/0021), so that it
  * is given up. `mail`: what was stored alone; NULL: what has become due. */
-static bool messages_give_up(const struct server *server, const struct server_mail *mail, int code,
+static bool messages_give_up(const struct server *server, const struct server_mail *mail,
                              const struct err *err)
 {
     const bool is_decision =
         mail && mail->kind == MAIL_CHANGE && mail->change.kind == CHANGE_REQUEST_ACT;
     const bool has_any =
         notices_change_count(server->notices) > 0 || (is_decision && mail->change.request.is_told);
-    if (code != ERR_INTERNAL || !has_any)
+    if (!has_any)
         return false;
     log_error("store",
               "a change is refused, and tried without its messages, which are not sent: %s",
@@ -183,11 +183,11 @@ int batch_failure_due(struct server *server, struct err *err)
             is_mute = false;
             continue;
         }
-        bool goes_on = messages_give_up(server, NULL, code, err);
-        if (goes_on)
+        bool goes_on = code == ERR_INTERNAL;
+        if (goes_on && messages_give_up(server, NULL, err))
             is_mute = true;
         else
-            goes_on = code == ERR_INTERNAL && quarantine_find(server, &refusals, err);
+            goes_on = goes_on && quarantine_find(server, &refusals, err);
         core_drop(server);
         if (!goes_on)
             return code;
@@ -217,8 +217,10 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
     const int code = mail_step_alone(server, mail, false, err);
+    if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
+        return code;
     /* a barrier's report changes no job */
-    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, code, err))
+    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, err))
         return code;
     return mail_step_alone(server, mail, true, err);
 }
