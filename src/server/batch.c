@@ -46,7 +46,8 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
         if (!mail->has_change)
             continue;
         if (mail->change.kind == CHANGE_REQUEST_ACT)
-            mail->change.request.is_told = server->config->notify.has_smtp;
+            mail->change.request.is_told =
+                server->config->notify.has_smtp && !notices_are_mute(server->notices);
         changes[*count] = mail->change;
         changes[*count].audit = mail->audit;
         changes[(*count)++].err = &mail->change_err;

@@ -138,19 +138,29 @@ static void core_drop(struct server *server)
     server->core.core = NULL;
 }
 
-/* Without messages when `refusal` says why. */
-static int batch_commit_told(struct server *server, const struct err *refusal, struct err *err)
+static int batch_commit_told(struct server *server, bool is_mute, struct err *err)
 {
-    notices_mute(server->notices, refusal);
+    notices_mute(server->notices, is_mute);
     const int code = batch_commit(server, err);
-    notices_mute(server->notices, NULL);
+    notices_mute(server->notices, false);
     return code;
 }
 
-/* The commit has failed: may a message be at fault? It hinders nothing (docs/rfc/0021). */
-static bool is_message_in_doubt(const struct server *server, int code)
+/* The commit is refused: may a message be at fault? It hinders nothing (docs/rfc/0021), so that it
+ * is given up. `mail`: what was stored alone; NULL: what has become due. */
+static bool messages_give_up(const struct server *server, const struct server_mail *mail,
+                             const struct err *err)
 {
-    return code == ERR_INTERNAL && notices_change_count(server->notices) > 0;
+    const bool is_decision =
+        mail && mail->kind == MAIL_CHANGE && mail->change.kind == CHANGE_REQUEST_ACT;
+    const bool has_any =
+        notices_change_count(server->notices) > 0 || (is_decision && mail->change.request.is_told);
+    if (!has_any)
+        return false;
+    log_error("store",
+              "a change is refused, and tried without its messages, which are not sent: %s",
+              err->text);
+    return true;
 }
 
 /* Every event would bring it along, so nobody else may pay for it: see quarantine.h. */
@@ -159,7 +169,7 @@ int batch_failure_due(struct server *server, struct err *err)
     enum { DUE_MAX = 100 }; /* steps of a pass, or timers; the next rounds have the rest */
     struct core_thread *core = &server->core;
     unsigned refusals = 0;
-    struct err refusal = {0};
+    bool is_mute = false;
     for (int i = 0; i < DUE_MAX; i++) {
         int code = core->core ? 0 : core_thread_renew(server, err);
         if (code < 0)
@@ -167,17 +177,17 @@ int batch_failure_due(struct server *server, struct err *err)
         core_thread_timer(server);
         if (core->event_count == 0)
             return 0;
-        code = batch_commit_told(server, refusal.code ? &refusal : NULL, err);
+        code = batch_commit_told(server, is_mute, err);
         if (code == 0) {
             batch_carry_out(server);
-            refusal.code = 0;
+            is_mute = false;
             continue;
         }
-        bool goes_on = is_message_in_doubt(server, code);
-        if (goes_on)
-            refusal = *err;
+        bool goes_on = code == ERR_INTERNAL;
+        if (goes_on && messages_give_up(server, NULL, err))
+            is_mute = true;
         else
-            goes_on = code == ERR_INTERNAL && quarantine_find(server, &refusals, err);
+            goes_on = goes_on && quarantine_find(server, &refusals, err);
         core_drop(server);
         if (!goes_on)
             return code;
@@ -185,9 +195,9 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
-/* One mail in a transaction of its own; without messages when `refusal` says why. */
-static int mail_step_alone(struct server *server, struct server_mail *mail,
-                           const struct err *refusal, struct err *err)
+/* One mail in a transaction of its own. */
+static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
+                           struct err *err)
 {
     int code = batch_failure_due(server, err);
     if (code < 0)
@@ -195,7 +205,7 @@ static int mail_step_alone(struct server *server, struct server_mail *mail,
     if (!mail_revive(mail, err))
         return ERR_INTERNAL;
     core_thread_take(server, mail);
-    code = batch_commit_told(server, refusal, err);
+    code = batch_commit_told(server, is_mute, err);
     if (code == 0) {
         batch_carry_out(server);
         return 0;
@@ -204,14 +214,15 @@ static int mail_step_alone(struct server *server, struct server_mail *mail,
     return code;
 }
 
-/* A barrier's report changes no job. */
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
-    const int code = mail_step_alone(server, mail, NULL, err);
-    if (mail->kind == MAIL_BARRIER || !is_message_in_doubt(server, code))
+    const int code = mail_step_alone(server, mail, false, err);
+    if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
         return code;
-    const struct err refusal = *err;
-    return mail_step_alone(server, mail, &refusal, err);
+    /* a barrier's report changes no job */
+    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, err))
+        return code;
+    return mail_step_alone(server, mail, true, err);
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has

@@ -37,8 +37,8 @@ struct notice_book {
     struct {
         size_t count;
         struct err first;
-    } given_up;                /* messages of this batch, since something could not be read */
-    const struct err *refusal; /* for which none is made now; borrowed; NULL: they are */
+    } given_up; /* messages of this batch, since something could not be read */
+    bool is_mute;
 };
 
 unsigned notices_asked(const struct spec *spec)
@@ -98,16 +98,6 @@ static void given_up_log(struct notice_book *book)
                   "read: %s",
                   book->given_up.count, book->given_up.first.text);
     book->given_up.count = 0;
-}
-
-static void refused_log(struct notice_book *book)
-{
-    if (book->changes.count > 0)
-        log_error("store",
-                  "%zu messages about changes of jobs are not sent, what they came with was "
-                  "refused: %s",
-                  book->changes.count, book->refusal->text);
-    book->changes.count = 0;
 }
 
 /* --- what is known of a job --- */
@@ -334,13 +324,18 @@ void notices_take(struct notice_book *book, const struct notify_config *config,
             job_forget(book, records[i].deleted);
     }
     given_up_log(book);
-    if (book->refusal)
-        refused_log(book);
+    if (book->is_mute)
+        book->changes.count = 0;
 }
 
-void notices_mute(struct notice_book *book, const struct err *why)
+void notices_mute(struct notice_book *book, bool is_mute)
 {
-    book->refusal = why;
+    book->is_mute = is_mute;
+}
+
+bool notices_are_mute(const struct notice_book *book)
+{
+    return book->is_mute;
 }
 
 size_t notices_change_count(const struct notice_book *book)

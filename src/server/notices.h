@@ -9,6 +9,7 @@
 #define SERVER_NOTICES_H
 #include "core/output.h"
 #include "store/store.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -35,9 +36,10 @@ void notice_book_free(struct notice_book *book);
 void notices_take(struct notice_book *book, const struct notify_config *config,
                   uint32_t debug_hold_s, const struct record *records, size_t count);
 
-/* Until it is called with NULL again the messages that are taken are given up, which the log says:
- * the store has refused what they came with, and why; they may be at fault. */
-void notices_mute(struct notice_book *book, const struct err *why);
+/* While it is mute the messages that are taken are given up: the store has refused what they came
+ * with, and they may be at fault. */
+void notices_mute(struct notice_book *book, bool is_mute);
+bool notices_are_mute(const struct notice_book *book);
 
 /* What the commit gets: how many, and the changes, whose texts live as long as the records. */
 size_t notices_change_count(const struct notice_book *book);

@@ -87,6 +87,43 @@ static void nor_an_end(void **state)
     assert_int_equal(messages(world).count, 1);
 }
 
+/* Who has asked is told of the decision by mail, in its transaction. */
+static void nor_a_decision(void **state)
+{
+    struct world *world = *state;
+    struct store_change ask = {.kind = CHANGE_REQUEST_ADD,
+                               .request.row = {.id = "1",
+                                               .kind = REQUEST_CLUSTER,
+                                               .user = "admin",
+                                               .virtual_cluster = "vc1",
+                                               .email = "",
+                                               .address = "10.0.0.7",
+                                               .why = "a course",
+                                               .asked_ms = 1000}};
+    struct store_change decide = {
+        .kind = CHANGE_REQUEST_ACT,
+        .request = {
+            .row = {.id = "1", .decided_ms = 2000, .decider = "admin", .answer = "", .group = ""},
+            .act = REQUEST_ACCEPT}};
+    world_stop(world);
+    world->extra = "notifications: {smtp: {url: 'smtp://127.0.0.1:9', from: skep@example.org}}\n";
+    world_start(world);
+    assert_int_equal(change(world, ask), 0);
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON notices "
+                                "BEGIN SELECT RAISE(ABORT, 'no such message'); END"),
+                     0);
+    assert_int_equal(change(world, decide), 0);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+    assert_int_equal(messages(world).count, 0);
+    /* the next one is told of */
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    ask.request.row.id = decide.request.row.id = "2";
+    ask.request.row.virtual_cluster = "vc2";
+    assert_int_equal(change(world, ask), 0);
+    assert_int_equal(change(world, decide), 0);
+    assert_int_equal(messages(world).count, 1);
+}
+
 static bool has_tried_again(struct world *world, const void *what)
 {
     const struct store_tasks tasks = tasks_of(world, *(const struct job_id *)what);
@@ -122,6 +159,7 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(a_message_that_cannot_be_made_hinders_nobody),
     ROUNDS(a_message_that_cannot_be_stored_hinders_no_request),
     ROUNDS(nor_an_end),
+    ROUNDS(nor_a_decision),
     ROUNDS(nor_what_becomes_due),
 };
 UNIT_FILE(tests, world_begin, NULL);
