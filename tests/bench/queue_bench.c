@@ -875,6 +875,26 @@ static void behind_run(struct bench *bench)
     bench_behind(bench, &one_group, 0);
 }
 
+/* A large gang is searched for, and with each piece a job ends: these are kept until the search is
+ * over, and count then. */
+static void bench_ends_meanwhile(struct bench *bench, const struct shape *shape)
+{
+    struct cost submission = {0}, ends = {0};
+    bench_begin(bench, false);
+    fill(bench, false);
+    settle(bench, NULL);
+    heap_cool();
+    const struct plan plan = shape_plan(shape, shape->gpu);
+    submit(bench, &plan, &submission);
+    for (uint64_t i = 1; i <= bench->nodes && goes_on(bench); i++)
+        end(bench, i, &ends);
+    printf("\n%s, while a job ends with each piece of the search\n", shape->name);
+    cost_print("its submission", &submission);
+    cost_print("ends of jobs", &ends);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &all_gpus, &no_gang};
@@ -887,6 +907,8 @@ static void lives_run(struct bench *bench)
     bench_give_up(bench);
     bench_node_change(bench);
     bench_start_stop(bench);
+    bench_ends_meanwhile(bench, &one_group);
+    bench_ends_meanwhile(bench, &all_gpus);
     bench_held(bench, false, EVENT_RELEASE);
     bench_held(bench, true, EVENT_RELEASE);
     bench_held(bench, true, EVENT_DELETE);
