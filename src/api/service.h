@@ -120,7 +120,8 @@ struct service_snapshot {
     struct hived *old;           /* or NULL: that of another snapshot, which nobody reads */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
-    struct core_node_jobs jobs; /* whose tasks are on the nodes; by node, then by job */
+    struct core_node_jobs jobs; /* whose tasks are on the nodes */
+    uint64_t core;              /* the server's: of which of its cores they were copied */
     uint64_t version;           /* of the state that was copied */
     int64_t cost_us;            /* of the core's time */
 };

@@ -42,7 +42,7 @@ static void copy_release(struct service_snapshot *copy)
     hived_free(copy->hived);
     hived_free(copy->old);
     mem_free(copy->nodes);
-    ARRAY_FREE(&copy->jobs);
+    core_node_jobs_release(&copy->jobs);
     *copy = (struct service_snapshot){0};
 }
 

@@ -241,26 +241,19 @@ static uint64_t node_available(const struct clusters *clusters, const struct nod
 static void node_jobs_json(struct call *call, struct json_writer *json,
                            const struct clusters *clusters, struct node_id node)
 {
-    const struct core_node_jobs *jobs = &clusters->snapshot->jobs;
-    size_t first = 0, end = jobs->count;
-    while (first < end) {
-        const size_t middle = first + (end - first) / 2;
-        if (jobs->items[middle].node.v < node.v)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t count;
+    const struct core_node_job *jobs = core_node_jobs_of(&clusters->snapshot->jobs, node, &count);
     json_key(json, "jobs");
     json_array(json);
-    for (size_t i = first; i < jobs->count && jobs->items[i].node.v == node.v; i++) {
-        const struct store_job *job = known_job(call, clusters->jobs, jobs->items[i].job);
+    for (size_t i = 0; i < count; i++) {
+        const struct store_job *job = known_job(call, clusters->jobs, jobs[i].job);
         if (!job)
             continue;
         json_object(json);
         json_key_string(json, "name",
                         arena_format(call->arena, "%s~%s", job->record.user, job->record.name));
         json_key_string(json, "virtualCluster", job->record.virtual_cluster);
-        json_key_int(json, "taskCount", jobs->items[i].task_count);
+        json_key_int(json, "taskCount", jobs[i].task_count);
         json_object_end(json);
     }
     json_array_end(json);

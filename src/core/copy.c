@@ -32,6 +32,7 @@ struct core *core_copy(const struct core *from)
     to->last_attempt = from->last_attempt;
     to->last_group = from->last_group;
     to->last_table = from->last_table;
+    to->last_tasks_change = from->last_tasks_change;
     to->step = from->step;
     to->wake_ms = from->wake_ms;
     to->nodes_ms = from->nodes_ms;

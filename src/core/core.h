@@ -126,18 +126,34 @@ struct core_node_use {
 uint32_t core_node_count(const struct core *core);
 struct core_node_use core_node_use(const struct core *core, struct node_id node);
 
-/* How many live tasks of a job hold a place on a node. */
+/* Which jobs have live tasks on each node, and how many; copied in pieces, and brought up to date
+ * later. Begins as zeros. */
 struct core_node_job {
-    struct node_id node;
     struct job_id job;
     uint32_t task_count;
 };
-struct core_node_jobs {
-    struct core_node_job *items;
-    size_t count, room;
+struct core_node_span {
+    uint64_t change; /* the node's last change, as far as it is copied */
+    uint32_t first, count;
 };
-/* Add those of the node, by the numbers of the jobs. */
-void core_node_jobs(const struct core *core, struct node_id node, struct core_node_jobs *jobs);
+struct core_node_jobs {
+    struct core_node_job *items; /* some are no node's any more */
+    size_t count, room;
+    size_t used; /* by nodes */
+    struct {
+        struct core_node_span *items; /* by the node's id */
+        size_t count, room;
+    } nodes;
+};
+/* Copy what has changed on nodes, about `work` tasks of it. True: all is as it is now. All calls
+ * are of one core, or of copies of it. */
+bool core_node_jobs_update(const struct core *core, struct core_node_jobs *jobs, uint32_t work);
+/* Those of a node, by the numbers of the jobs; NULL and 0: none. */
+const struct core_node_job *core_node_jobs_of(const struct core_node_jobs *jobs,
+                                              struct node_id node, size_t *count);
+/* Nothing is copied yet; keeps the memory. */
+void core_node_jobs_clear(struct core_node_jobs *jobs);
+void core_node_jobs_release(struct core_node_jobs *jobs);
 
 /* Hash of the whole state: equal after a replay of the same events. */
 uint64_t core_hash(const struct core *core);

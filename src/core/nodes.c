@@ -580,38 +580,6 @@ struct core_node_use core_node_use(const struct core *core, struct node_id node)
     };
 }
 
-static int node_job_compare(const void *a, const void *b)
-{
-    const struct core_node_job *x = a, *y = b;
-    return (x->job.v > y->job.v) - (x->job.v < y->job.v);
-}
-
-void core_node_jobs(const struct core *core, struct node_id node, struct core_node_jobs *jobs)
-{
-    assert(node.v < core_node_count(core));
-    const size_t first = jobs->count;
-    for (uint32_t i = core_node_at(core, node.v)->first_task; i != NONE;
-         i = core_task_at(core, i)->node_next) {
-        const struct job_id job = core_job_at(core, core_task_at(core, i)->job)->id;
-        /* tasks of a job that started together are neighbours */
-        if (jobs->count > first && jobs->items[jobs->count - 1].job.v == job.v)
-            jobs->items[jobs->count - 1].task_count++;
-        else
-            *ARRAY_ADD(jobs) = (struct core_node_job){node, job, 1};
-    }
-    if (jobs->count - first < 2)
-        return;
-    qsort(jobs->items + first, jobs->count - first, sizeof *jobs->items, node_job_compare);
-    size_t last = first;
-    for (size_t i = first + 1; i < jobs->count; i++) {
-        if (jobs->items[i].job.v == jobs->items[last].job.v)
-            jobs->items[last].task_count += jobs->items[i].task_count;
-        else
-            jobs->items[++last] = jobs->items[i];
-    }
-    jobs->count = last + 1;
-}
-
 void core_nodes_copy(struct core *to, const struct core *from)
 {
     assert(!to->nodes.count);

@@ -184,7 +184,8 @@ struct core_node {
     struct ports ports;
     uint32_t first_task, task_count, gpus_used, cpus_used;
     uint64_t memory_used_mib;
-    bool is_counted; /* in core->capacity, with … */
+    uint64_t tasks_change; /* number of the last change of its tasks; 0: there was none */
+    bool is_counted;       /* in core->capacity, with … */
     uint32_t counted_gpus, counted_cpus;
 };
 
@@ -468,7 +469,7 @@ struct core {
     int64_t now_ms;
     uint64_t random;
     uint32_t last_job;
-    uint64_t last_attempt, last_group, last_table, step;
+    uint64_t last_attempt, last_group, last_table, last_tasks_change, step;
     int64_t wake_ms;       /* last asked for */
     int64_t nodes_ms;      /* last time that a node changed: reasons told before may not hold */
     uint32_t node_changes; /* so often */

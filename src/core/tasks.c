@@ -140,6 +140,7 @@ void core_task_take(struct core *core, struct core_task *task)
     if (node->first_task != NONE)
         core->tasks.items[node->first_task].node_previous = at;
     node->first_task = at;
+    node->tasks_change = ++core->last_tasks_change;
     node->task_count++;
     node->gpus_used += task->gpu_count;
     node->cpus_used += core_job_at(core, task->job)->plan->roles[task->ref.role].cpu;
@@ -191,6 +192,7 @@ void core_task_release(struct core *core, struct core_task *task)
         core->tasks.items[task->node_previous].node_next = task->node_next;
     if (task->node_next != NONE)
         core->tasks.items[task->node_next].node_previous = task->node_previous;
+    node->tasks_change = ++core->last_tasks_change;
     node->task_count--;
     node->gpus_used -= task->gpu_count;
     node->cpus_used -= core_job_at(core, task->job)->plan->roles[task->ref.role].cpu;

@@ -170,6 +170,7 @@ static int restore_once(struct server *server, struct err *err)
     store_numbers(server->store, &event.last_job, &event.last_attempt);
     core_thread_log(core, &event);
     core->core = core_new(&server->config->core, err);
+    core->cores++;
     if (!core->core)
         return err->code;
     code = restore_rows(server, err);

@@ -30,10 +30,10 @@ static struct server_mail *snapshots_take(struct snapshots *snapshots)
 }
 
 /* Small ones at first; in the end all that is left. */
-static uint32_t piece_cells(unsigned pieces)
+static uint32_t piece_of(unsigned pieces, uint32_t small)
 {
     const unsigned doublings = pieces / SNAPSHOT_PIECES;
-    return doublings < 16 ? (uint32_t)SNAPSHOT_CELLS << doublings : UINT32_MAX;
+    return doublings < 16 ? small << doublings : UINT32_MAX;
 }
 
 static void nodes_show(const struct core *core, struct service_snapshot *snapshot)
@@ -44,19 +44,19 @@ static void nodes_show(const struct core *core, struct service_snapshot *snapsho
         snapshot->nodes = mem_alloc(mem_size(count + 1u, sizeof *snapshot->nodes));
         snapshot->node_count = count;
     }
-    snapshot->jobs.count = 0;
-    for (uint32_t i = 0; i < snapshot->node_count; i++) {
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
-        core_node_jobs(core, (struct node_id){i}, &snapshot->jobs);
-    }
 }
 
 /* False: there is more to do. */
 static bool snapshot_make(const struct core *core, struct service_snapshot *snapshot,
-                          uint32_t cells)
+                          unsigned pieces)
 {
     struct placer *placer = core_placer(core);
-    if (!placer_hived_mirror(placer, &snapshot->hived, &snapshot->old, cells))
+    if (!placer_hived_mirror(placer, &snapshot->hived, &snapshot->old,
+                             piece_of(pieces, SNAPSHOT_CELLS)))
+        return false;
+    if (!core_node_jobs_update(core, &snapshot->jobs, piece_of(pieces, SNAPSHOT_TASKS)))
         return false;
     snapshot->is_making =
         !snapshot->hived && placer->ops->is_making && placer->ops->is_making(placer);
@@ -71,8 +71,10 @@ void snapshots_go_on(struct server *server)
         return;
     struct service_snapshot *snapshot = snapshots->first->snapshot;
     const int64_t begin_us = clock_monotonic_us();
-    const bool is_whole =
-        snapshot_make(server->core.core, snapshot, piece_cells(snapshots->pieces++));
+    if (snapshot->core != server->core.cores) /* of one before, whose numbers say nothing */
+        core_node_jobs_clear(&snapshot->jobs);
+    snapshot->core = server->core.cores;
+    const bool is_whole = snapshot_make(server->core.core, snapshot, snapshots->pieces++);
     const int64_t now_us = clock_monotonic_us();
     snapshot->cost_us += now_us - begin_us;
     if (!is_whole)

@@ -15,6 +15,7 @@ struct server_mail;
 
 enum {
     SNAPSHOT_CELLS = 4096, /* of a piece, … */
+    SNAPSHOT_TASKS = 4096, /* … on nodes, of which jobs they are, … */
     SNAPSHOT_PIECES = 64 /* … of so many: then they are twice as large, so that there is an end */
 };
 

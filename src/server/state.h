@@ -78,6 +78,7 @@ struct core_thread {
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
     struct snapshots snapshots;
+    uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
     struct store_reader *reader;
     struct leftover_list {

@@ -1096,6 +1096,26 @@ static void behind_run(struct bench *bench)
     bench_behind(bench, &one_group, 0);
 }
 
+/* A large gang is searched for, and with each piece a job ends: these are kept until the search is
+ * over, and count then. */
+static void bench_ends_meanwhile(struct bench *bench, const struct shape *shape)
+{
+    struct cost submission = {0}, ends = {0};
+    bench_begin(bench, false);
+    fill(bench, false);
+    settle(bench, NULL);
+    heap_cool();
+    const struct plan plan = shape_plan(shape, shape->gpu);
+    submit(bench, &plan, &submission);
+    for (uint64_t i = 1; i <= bench->nodes && goes_on(bench); i++)
+        end(bench, i, &ends);
+    printf("\n%s, while a job ends with each piece of the search\n", shape->name);
+    cost_print("its submission", &submission);
+    cost_print("ends of jobs", &ends);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 static void lives_run(struct bench *bench)
 {
     const struct shape *shapes[] = {&many_groups, &one_group, &all_gpus, &no_gang};
@@ -1107,6 +1127,8 @@ static void lives_run(struct bench *bench)
     }
     bench_give_up(bench);
     bench_start_stop(bench);
+    bench_ends_meanwhile(bench, &one_group);
+    bench_ends_meanwhile(bench, &all_gpus);
     bench_held(bench, false, EVENT_RELEASE);
     bench_held(bench, true, EVENT_RELEASE);
     bench_held(bench, true, EVENT_DELETE);
@@ -1184,10 +1206,21 @@ static void bench_barrier(struct bench *bench)
     core_free(bench->core);
 }
 
+static void jobs_update(struct bench *bench, struct core_node_jobs *jobs, struct cost *cost)
+{
+    bool is_whole = false;
+    while (!is_whole) {
+        const double begin = now_us();
+        is_whole = core_node_jobs_update(bench->core, jobs, SNAPSHOT_TASKS);
+        cost_add(cost, now_us() - begin);
+    }
+}
+
 /* All nodes are full of jobs of one GPU each. */
 static void bench_node_jobs(struct bench *bench)
 {
-    struct cost fresh = {0}, again = {0};
+    struct cost fresh = {0}, again = {0}, after_ends = {0};
+    uint64_t ended = 0;
     bench_begin(bench, false);
     const struct plan_role role = role_of(1);
     const struct plan plan = plan_of(&role, 1);
@@ -1197,19 +1230,20 @@ static void bench_node_jobs(struct bench *bench)
     for (int round = 0; round < COPIES; round++) {
         struct core_node_jobs jobs = {0};
         heap_cool();
-        for (int time = 0; time < 2; time++) {
-            const double begin = now_us();
-            jobs.count = 0;
-            for (uint32_t i = 0; i < bench->nodes; i++)
-                core_node_jobs(bench->core, (struct node_id){i}, &jobs);
-            cost_add(time ? &again : &fresh, now_us() - begin);
-        }
-        ARRAY_FREE(&jobs);
+        jobs_update(bench, &jobs, &fresh);
+        core_node_jobs_clear(&jobs);
+        jobs_update(bench, &jobs, &again);
+        for (uint32_t i = 0; i < SNAPSHOT_ENDS; i++)
+            end(bench, ++ended, NULL);
+        settle(bench, NULL);
+        jobs_update(bench, &jobs, &after_ends);
+        core_node_jobs_release(&jobs);
     }
-    printf("\n%-50s %8s %8s %8s %8s %8s\n", "which jobs are on all nodes", "times", "mean", "worst",
-           "of them", "over 1ms");
+    printf("\n%-50s %8s %8s %8s %8s %8s\n", "which jobs are on all nodes", "pieces", "mean",
+           "worst", "of them", "over 1ms");
     cost_print("8 jobs on each, into new memory", &fresh);
     cost_print("where it was before", &again);
+    cost_print("it is brought up to date after 10 ends", &after_ends);
     fflush(stdout);
     core_free(bench->core);
 }

@@ -285,15 +285,14 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     const struct hived *hived = placer_hived_state(core_placer(core));
     hived_free(snapshot->hived); /* of another copy */
     mem_free(snapshot->nodes);
-    ARRAY_FREE(&snapshot->jobs);
+    core_node_jobs_release(&snapshot->jobs);
     *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
                                           .node_count = core_node_count(core),
                                           .version = world->core_version};
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
-    for (uint32_t i = 0; i < snapshot->node_count; i++) {
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
-        core_node_jobs(core, (struct node_id){i}, &snapshot->jobs);
-    }
+    core_node_jobs_update(core, &snapshot->jobs, UINT32_MAX);
     struct service_answer answer = {.path = "", .text = ""};
     reply.done(reply.context, &answer);
     return 0;

@@ -49,59 +49,6 @@ static void test_node_lost(void **state)
     world_release(&world);
 }
 
-/* Tasks of several jobs stand mixed on a node; each job is told once, with all of its tasks there.
- */
-static void test_jobs_of_nodes(void **state)
-{
-    (void)state;
-    struct world world;
-    world_init(&world, "first-fit");
-    world_node(&world, "n1", 8, 0);
-    world_node(&world, "n2", 8, 0);
-    const uint32_t first = world_submit_simple(&world, "a", 2, 1, 0);
-    const uint32_t second = world_submit_simple(&world, "b", 8, 1, 0); /* on both nodes */
-    const uint32_t third = world_submit_simple(&world, "c", 1, 1, 0);
-    for (uint64_t attempt = 1; attempt <= 11; attempt++)
-        world_run(&world, attempt);
-    struct core_node_jobs jobs = {0};
-    for (uint32_t node = 0; node < 2; node++)
-        core_node_jobs(world.core, (struct node_id){node}, &jobs);
-    const struct core_node_job expected[] = {
-        {{0}, {first}, 2}, {{0}, {second}, 6}, {{1}, {second}, 2}, {{1}, {third}, 1}};
-    assert_int_equal(jobs.count, COUNT_OF(expected));
-    for (size_t i = 0; i < jobs.count; i++) {
-        assert_int_equal(jobs.items[i].node.v, expected[i].node.v);
-        assert_int_equal(jobs.items[i].job.v, expected[i].job.v);
-        assert_int_equal(jobs.items[i].task_count, expected[i].task_count);
-    }
-    world_release(&world);
-
-    /* a task that starts again by itself: one of another job stands between it and its peer */
-    world_init(&world, "first-fit");
-    world.config.retry_pause_first_s = 0;
-    world_configure(&world);
-    world_node(&world, "n1", 8, 0);
-    struct plan_role role = world_role("worker", 2, 1, 0);
-    struct plan plan = world_plan_of("a", &role);
-    plan.is_gang = false;
-    role.task_retry_max = 1;
-    const uint32_t loose = world_submit(&world, &plan);
-    world_run(&world, 1);
-    world_run(&world, 2);
-    const uint32_t other = world_submit_simple(&world, "b", 1, 1, 0);
-    world_run(&world, 3);
-    world_exit(&world, 1, 1, 0);
-    jobs.count = 0;
-    core_node_jobs(world.core, (struct node_id){0}, &jobs);
-    assert_int_equal(jobs.count, 2);
-    assert_int_equal(jobs.items[0].job.v, loose);
-    assert_int_equal(jobs.items[0].task_count, 2);
-    assert_int_equal(jobs.items[1].job.v, other);
-    assert_int_equal(jobs.items[1].task_count, 1);
-    ARRAY_FREE(&jobs);
-    world_release(&world);
-}
-
 static void test_blame(void **state)
 {
     (void)state;
@@ -568,7 +515,6 @@ static void by_hand_and_for_its_failures(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_jobs_of_nodes),
     cmocka_unit_test(cordoned_by_hand),
     cmocka_unit_test(a_reason_has_a_limit),
     cmocka_unit_test(drained_tasks_start_elsewhere),

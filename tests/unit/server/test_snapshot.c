@@ -34,7 +34,7 @@ static void snapshot_release(struct service_snapshot *snapshot)
     hived_free(snapshot->hived);
     hived_free(snapshot->old);
     mem_free(snapshot->nodes);
-    ARRAY_FREE(&snapshot->jobs);
+    core_node_jobs_release(&snapshot->jobs);
     *snapshot = (struct service_snapshot){0};
 }
 
