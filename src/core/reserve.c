@@ -442,8 +442,7 @@ static void reservation_join(struct core *core, struct reservation *reservation,
     shadow->ops->cancel(shadow, placement.group); /* it may have waited for victims there */
     if (ends_before(core, job, reservation))
         return;
-    const bool is_large = request->task_count > core->slice;
-    if (is_large || (job->plan->is_gang && shadow_is_untidy(shadow))) {
+    if (request->task_count > core->slice) {
         joining_begin(reservation, job, request, slots);
         return;
     }

@@ -184,7 +184,8 @@ struct hived_course {
     uint32_t leaves;         /* reserved for a preempting gang in one piece: always cut after it */
     struct hived_found *found; /* by the pieces before, in the arena; NULL: nothing is known */
     bool is_cut;
-    bool is_leaving; /* what was reserved for the gang cannot be used: it goes back, in pieces */
+    bool is_leaving; /* what was reserved for the gang cannot be used: some of it has gone back, and
+                        the search begins anew with the next ask, from FILTERING on */
 };
 
 struct hived_ask { /* who asks, and how */

@@ -287,13 +287,13 @@ static bool preempting_answer(struct scheduling *plan, uint32_t index)
 static bool preempting_leave(struct scheduling *plan, uint32_t index)
 {
     struct hived_course *course = plan->course;
-    if (!preemption_undo_some(plan->h, index, course ? course->leaves : UINT32_MAX)) {
-        assert(course);
+    const bool is_gone = preemption_undo_some(plan->h, index, course ? course->leaves : UINT32_MAX);
+    assert(is_gone || course);
+    (void)is_gone;
+    *plan->found = (struct hived_found){0};
+    if (course)
         plan->is_cut = course->is_cut = course->is_leaving = true;
-        return true;
-    }
-    *plan->found = (struct hived_found){.passed = plan->found->passed};
-    return false;
+    return course != NULL;
 }
 
 /* True: answered, or cut. False: its preemption was cancelled, it must be placed anew. */

@@ -256,6 +256,9 @@ void search_begin_given(struct placer_hived *p, const struct placement_request *
 void search_go_on_given(struct placer_hived *p, const struct placement_request *request);
 /* It has come to the end of a piece. True: it goes on with the next call. */
 bool search_piece_end(struct placer_hived *p);
+/* What its group had reserved goes back, with the search when that is given up; whatever has been
+ * found so far is worth nothing. */
+void search_restart(struct placer_hived *p);
 /* The question, which may have been answered; NULL: there are too many, no answer is kept. */
 struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask,
                                    enum scope_kind scope);

@@ -50,10 +50,13 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         const bool was_known = hived_group_find(p->hived, part->request.group, &view);
         piece.course = &course;
         code = hived_schedule(p->hived, &piece, &p->arena, &call->result, &why);
+        if (course.is_leaving) {
+            search_restart(p);
+            return PLACER_CUT;
+        }
         search->passed = course.passed;
         call->found = course.found;
         /* one that takes the places of others that preempt has reserved all of its cells at once */
-        search->is_preempting |= course.is_leaving;
         search->is_preempting |=
             ask->phase == HIVED_PREEMPTING &&
             (course.is_cut || (!was_known && !code && call->result.kind == HIVED_PREEMPT));

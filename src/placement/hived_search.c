@@ -160,6 +160,15 @@ bool search_piece_end(struct placer_hived *p)
     return !hived_is_pending(p->hived) && ++search->passed == search->pieces;
 }
 
+void search_restart(struct placer_hived *p)
+{
+    struct placer_search *search = &p->search;
+    assert(!search->keeping.slots && !search->naming.listing && !search->taking.gang);
+    memset(search->calls, 0, search->call_count * sizeof *search->calls);
+    search->call_count = search->pieces = search->passed = 0;
+    search->is_preempting = true;
+}
+
 /* Of one group: the combinations of leaf types differ in the members that are on each. */
 static bool requests_equal(const struct hived_request *a, const struct hived_request *b)
 {
