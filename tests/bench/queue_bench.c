@@ -9,9 +9,9 @@
  * timers an end causes. lives: what happens to large jobs, which preempt or find an empty cluster,
  * from submission to end, by the kinds of events. cells: nodes appear, and one changes; the policy
  * does. snapshots: what readers get is copied as a whole and in pieces. starves: room is held back
- * for a job. behind: a large gang starts behind such a job. preempts: one scene of waits, small jobs
- * that preempt. unequal: gangs of tasks of which no two kinds are equal. It asserts nothing. CPU
- * time of the one thread.
+ * for a job. behind: a large gang starts behind such a job. preempts: one scene of waits, small
+ * jobs that preempt. unequal: gangs of tasks of which no two kinds are equal. It asserts nothing.
+ * CPU time of the one thread.
  */
 #include <inttypes.h>
 #include <malloc.h>
