@@ -83,7 +83,7 @@ struct simple_gang {
 
 /* The work of a search is counted in nodes that it passes over. */
 enum {
-    WORK_OF_SLICE = 64,   /* a piece may do, for each task of its slice */
+    WORK_OF_SLICE = 48,   /* a piece may do, for each task of its slice */
     WORK_OF_TASK = 48,    /* it takes its place */
     WORK_OF_NAME = 64,    /* a victim is named */
     WORK_OF_COUNTING = 6, /* the room of a node is counted, for one kind of tasks */

@@ -132,14 +132,20 @@ static void nodes_count(struct trial *trial)
     if (!choice->next)
         for (size_t i = 0; i < choice->need_count; i++)
             choice->needs[i].room = 0;
-    for (; choice->next < simple->nodes.count && *trial->left; choice->next++) {
+    const uint64_t most = *trial->left / WORK_OF_COUNTING + 1;
+    uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
+    for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
         const uint32_t at = (uint32_t)choice->next;
         if (choice->stage != CHOICE_COUNT_ALL || extra_is_none(&simple->extra[at]))
             simple->views[at] = simple->offered[at];
         else
             view_update(trial, at);
-        node_count(trial, at, true);
+        if (simple_view_has(&simple->views[at], &choice->least))
+            node_count(trial, at, true);
+        else
+            passed++;
     }
+    simple_work_take(trial->left, passed * WORK_OF_COUNTING);
 }
 
 static void node_recount(struct trial *trial, uint32_t at)
@@ -502,8 +508,9 @@ static bool quarter_does(const struct need *need, uint64_t before, size_t tried,
 /* Mostly a few will do: then nobody has to know whether all would. */
 static void few_go_on(struct trial *trial)
 {
-    /* the first ones may have been ended for other parts of its gang already */
-    enum { FEW = 256, FEW_FOR_MANY = 3072 };
+    /* the first ones may have been told to end already, for others or for other parts of its gang
+     */
+    enum { FEW = 1024, FEW_FOR_MANY = 3072 };
     struct simple_choice *choice = trial->choice;
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
     const size_t count = choice->candidate_count, end = count < few ? count : few;
@@ -532,6 +539,13 @@ static void add_go_on(struct trial *trial)
         choice->stage = CHOICE_FAILED;
 }
 
+static size_t victim_next(const struct trial *trial, size_t from)
+{
+    const size_t count = trial->simple->groups.count;
+    const bool *at = memchr(trial->is_victim + from, true, (count - from) * sizeof *at);
+    return at ? (size_t)(at - trial->is_victim) : count;
+}
+
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
  * between two pieces, what he held is free. */
 static void spare_go_on(struct trial *trial)
@@ -541,6 +555,10 @@ static void spare_go_on(struct trial *trial)
     for (; choice->next < simple->groups.count && *trial->left; choice->next++) {
         if (!choice->is_given && choice->touched.count)
             return;
+        if (!choice->is_given)
+            choice->next = victim_next(trial, choice->next);
+        if (choice->next == simple->groups.count)
+            break;
         const struct simple_group *group = &simple->groups.items[choice->next];
         bool *is_victim = &trial->is_victim[choice->next];
         if (!choice->is_given && (!*is_victim || !group->name))
