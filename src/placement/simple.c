@@ -139,6 +139,7 @@ static struct simple_group *group_add(struct simple *simple,
     } else {
         at = (uint32_t)simple->groups.count;
         ARRAY_ADD(&simple->groups);
+        ARRAY_ADD(&simple->ranks);
     }
     assert(simple->groups.items && at < simple->groups.count);
     struct simple_group *group = &simple->groups.items[at];
@@ -151,6 +152,8 @@ static struct simple_group *group_add(struct simple *simple,
         .live = slot_count,
         .is_waiting = is_waiting,
     };
+    simple->ranks.items[at] =
+        (struct simple_rank){group->cluster, (int16_t)group->priority, !is_waiting};
     if (is_waiting) {
         simple->waiting_groups++;
     } else {
@@ -195,7 +198,9 @@ static void group_drop(struct simple *simple, struct simple_group *group)
         mem_free(group->victims[i]);
     mem_free(group->victims);
     *group = (struct simple_group){0};
-    *ARRAY_ADD(&simple->free_groups) = (uint32_t)(group - simple->groups.items);
+    const uint32_t at = (uint32_t)(group - simple->groups.items);
+    simple->ranks.items[at] = (struct simple_rank){0};
+    *ARRAY_ADD(&simple->free_groups) = at;
 }
 
 static void simple_release_slot(struct placer *placer, const char *name, size_t slot)
@@ -510,6 +515,9 @@ static bool free_place(struct simple_search *search)
 {
     for (int pass = search->request->avoid_count ? 0 : 1; pass < 2; pass++) {
         search->avoids = pass == 0;
+        if (!simple_gang_is_unequal(search->request) &&
+            !simple_equal_fits(search, search->simple->offered))
+            continue;
         simple_views_fill(search->simple, search->simple->offered);
         if (simple_gang_place(search))
             return true;
@@ -590,10 +598,13 @@ static void piece_place(struct simple *simple, const struct placement_request *r
 }
 
 /* Many tasks, or tasks that need different things: each kind passes over all nodes, and is placed
- * on trial for each group that may be ended. */
-static bool is_in_pieces(const struct placement_request *request)
+ * on trial for each group that may be ended. And several, when there are very many such groups. */
+static bool is_in_pieces(const struct simple *simple, const struct placement_request *request)
 {
-    return request->slice && (request->member_count > 1 || request_size(request) > request->slice);
+    enum { GROUPS_AT_ONCE = 16 }; /* for each task of a slice */
+    const size_t size = request_size(request);
+    return request->slice && (request->member_count > 1 || size > request->slice ||
+                              (size > 1 && simple->live_groups / GROUPS_AT_ONCE >= request->slice));
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -622,22 +633,29 @@ static int simple_place(struct placer *placer, const struct placement_request *r
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
-    if (is_in_pieces(request))
+    if (is_in_pieces(simple, request))
         piece_place(simple, request, arena, result);
     else
         request_place(simple, request, arena, result);
     return 0;
 }
 
-static const struct placement_member *member_of(const struct placement_request *request,
-                                                size_t slot)
+/* Whose task the next slot is. */
+struct member_walk {
+    const struct placement_request *request;
+    size_t member;
+    uint32_t task;
+};
+
+static const struct placement_member *member_next(struct member_walk *walk)
 {
-    size_t i = 0;
-    while (slot >= request->members[i].count) {
-        slot -= request->members[i++].count;
-        assert(i < request->member_count);
+    while (walk->task == walk->request->members[walk->member].count) {
+        walk->member++;
+        walk->task = 0;
+        assert(walk->member < walk->request->member_count);
     }
-    return &request->members[i];
+    walk->task++;
+    return &walk->request->members[walk->member];
 }
 
 static bool slot_fits(const struct simple *simple, const struct simple_slot *slot)
@@ -659,8 +677,9 @@ static int simple_commit(struct placer *placer, const struct placement_request *
         group_drop(simple, group); /* the one that waited for these slots */
     group = group_add(simple, request, slot_count, false);
     bool fits = true;
+    struct member_walk walk = {.request = request};
     for (size_t i = 0; i < slot_count; i++) {
-        const struct placement_member *member = member_of(request, i);
+        const struct placement_member *member = member_next(&walk);
         struct simple_slot *slot = &group->slots[i];
         *slot = (struct simple_slot){slots[i].node.v, member->cpu, member->memory_mib, 0};
         for (size_t j = 0; j < slots[i].gpu_count; j++)
@@ -696,6 +715,7 @@ static void simple_free(struct placer *placer)
             group_drop(simple, &simple->groups.items[i]);
     ARRAY_FREE(&simple->nodes);
     ARRAY_FREE(&simple->groups);
+    ARRAY_FREE(&simple->ranks);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
     for (size_t i = 0; i < simple->kinds.count; i++)

@@ -78,6 +78,7 @@ static int groups_count(const struct simple *simple, const struct placement_visi
 {
     for (size_t i = 0; i < simple->groups.count; i++) {
         const struct simple_group *group = &simple->groups.items[i];
+        CHECK(group->name || !simple->ranks.items[i].runs, "groups", "one that is gone is ranked");
         if (!group->name)
             continue;
         counted->live_groups += !group->is_waiting;
@@ -88,6 +89,10 @@ static int groups_count(const struct simple *simple, const struct placement_visi
             return code;
         CHECK(text_map_get(&simple->names, text_of(group->name)) == i, group->name,
               "is not found by its name");
+        const struct simple_rank *rank = &simple->ranks.items[i];
+        CHECK(rank->runs == !group->is_waiting && rank->priority == group->priority &&
+                  rank->cluster == group->cluster,
+              group->name, "is not ranked as it is");
     }
     return 0;
 }

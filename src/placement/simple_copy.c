@@ -39,6 +39,7 @@ static struct simple *copy_begin(const struct simple *from)
     ARRAY_COPY(&to->free_groups, &from->free_groups);
     ARRAY_RESERVE(&to->nodes, from->nodes.count);
     ARRAY_RESERVE(&to->groups, from->groups.count);
+    ARRAY_RESERVE(&to->ranks, from->groups.count);
     return to;
 }
 
@@ -76,6 +77,7 @@ bool simple_copy_some(const struct placer *placer, struct placer **copy, uint32_
         const size_t at = to->groups.count++;
         struct simple_group *group = &to->groups.items[at];
         group_copy(group, &from->groups.items[at]);
+        *ARRAY_ADD(&to->ranks) = from->ranks.items[at];
         if (group->name)
             text_map_set(&to->names, text_of(group->name), (uint32_t)at);
         done += group->name ? group->slot_count / SLOTS_PER_TASK : 0;

@@ -59,9 +59,17 @@ static enum simple_outcome tasks_place(const struct simple_search *search,
 static void free_go_on(struct simple_search *search, struct simple_course *course, uint64_t *left)
 {
     search->avoids = course->stage == COURSE_FREE_AVOIDING;
-    if (!course->is_begun)
-        simple_views_fill(search->simple, search->simple->offered);
-    const enum simple_outcome outcome = tasks_place(search, course, left);
+    struct simple *simple = search->simple;
+    const bool is_short = !course->is_begun && !simple_gang_is_unequal(search->request) &&
+                          !simple_equal_fits(search, simple->offered);
+    enum simple_outcome outcome = SIMPLE_FAILS;
+    if (is_short) {
+        simple_work_take(left, simple->nodes.count);
+    } else {
+        if (!course->is_begun)
+            simple_views_fill(simple, simple->offered);
+        outcome = tasks_place(search, course, left);
+    }
     if (outcome == SIMPLE_PLACED)
         course->stage = COURSE_BIND;
     else if (outcome == SIMPLE_FAILS)

@@ -45,6 +45,13 @@ struct simple_group {
     size_t victim_count;
 };
 
+/* Of a group, what says whether it may be ended: close together for the search. */
+struct simple_rank {
+    uint32_t cluster;
+    int16_t priority;
+    bool runs; /* it holds something */
+};
+
 /* What is free of a node for one search: the truth changed by what is tried. */
 struct simple_view {
     uint32_t cpu, gpu_count; /* of `gpus` */
@@ -76,7 +83,7 @@ struct simple_gang {
 
 /* The work of a search is counted in nodes that it passes over. */
 enum {
-    WORK_OF_SLICE = 64,   /* a piece may do, for each task of its slice */
+    WORK_OF_SLICE = 48,   /* a piece may do, for each task of its slice */
     WORK_OF_TASK = 48,    /* it takes its place */
     WORK_OF_NAME = 64,    /* a victim is named */
     WORK_OF_COUNTING = 6, /* the room of a node is counted, for one kind of tasks */
@@ -134,6 +141,10 @@ struct simple {
         struct simple_group *items;
         size_t count, room;
     } groups;
+    struct {
+        struct simple_rank *items; /* by group */
+        size_t count, room;
+    } ranks;
     struct {
         uint32_t *items;
         size_t count, room;
@@ -235,6 +246,8 @@ bool simple_gang_is_possible(const struct simple_search *search);
  * filled for it. */
 bool simple_gang_is_unequal(const struct placement_request *request);
 struct simple_search simple_search_empty(const struct simple_search *search);
+/* Do the tasks of a gang of one kind fit into these views? A few nodes tell, mostly. */
+bool simple_equal_fits(const struct simple_search *search, const struct simple_view *views);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct simple_search *search);
 /* The same, so much work in one call: of *left is taken what was done. First the order, once. */

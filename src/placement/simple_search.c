@@ -480,14 +480,17 @@ bool simple_gang_place(const struct simple_search *search)
 
 /* Tasks of one demand fit if there is room for as many, wherever they go: mostly a few nodes tell.
  */
-static bool member_is_possible(const struct simple_search *search,
-                               const struct placement_member *member)
+bool simple_equal_fits(const struct simple_search *search, const struct simple_view *views)
 {
     const struct simple *simple = search->simple;
+    const struct placement_member *member = &search->request->members[0];
+    assert(!simple_gang_is_unequal(search->request));
     const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
     uint32_t left = member->count;
     for (size_t i = 0; i < simple->nodes.count && left; i++) {
-        uint32_t room = simple_view_room(&simple->whole[i], &demand, left);
+        if (!simple_view_has(&views[i], &demand))
+            continue;
+        uint32_t room = simple_view_room(&views[i], &demand, left);
         if (*member->within_one_cell && room < left)
             room = 0;
         if (room && simple_node_may(search, i, member))
@@ -513,7 +516,7 @@ bool simple_gang_is_possible(const struct simple_search *search)
 {
     const struct simple_search empty = simple_search_empty(search);
     if (!simple_gang_is_unequal(search->request))
-        return member_is_possible(&empty, &search->request->members[0]);
+        return simple_equal_fits(&empty, search->simple->whole);
     simple_views_fill(search->simple, search->simple->whole);
     return simple_gang_place(&empty);
 }

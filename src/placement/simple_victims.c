@@ -51,6 +51,10 @@ struct simple_choice {
     size_t candidate_count;
     uint64_t before; /* FEW: the room without victims */
     struct {
+        uint32_t *items; /* nodes of victims; not of use when there are very many of them */
+        size_t count, room;
+    } given;
+    struct {
         uint32_t *items; /* nodes on which something has ended between two pieces */
         size_t count, room;
     } touched;
@@ -128,14 +132,20 @@ static void nodes_count(struct trial *trial)
     if (!choice->next)
         for (size_t i = 0; i < choice->need_count; i++)
             choice->needs[i].room = 0;
-    for (; choice->next < simple->nodes.count && *trial->left; choice->next++) {
+    const uint64_t most = *trial->left / WORK_OF_COUNTING + 1;
+    uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
+    for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
         const uint32_t at = (uint32_t)choice->next;
-        if (extra_is_none(&simple->extra[at]))
+        if (choice->stage != CHOICE_COUNT_ALL || extra_is_none(&simple->extra[at]))
             simple->views[at] = simple->offered[at];
         else
             view_update(trial, at);
-        node_count(trial, at, true);
+        if (simple_view_has(&simple->views[at], &choice->least))
+            node_count(trial, at, true);
+        else
+            passed++;
     }
+    simple_work_take(trial->left, passed * WORK_OF_COUNTING);
 }
 
 static void node_recount(struct trial *trial, uint32_t at)
@@ -191,6 +201,19 @@ static void slot_give(const struct simple *simple, const struct simple_slot *slo
     extra->gpus = is_given ? extra->gpus | slot->gpus : extra->gpus & ~slot->gpus;
 }
 
+static bool is_given_widely(const struct simple *simple, const struct simple_choice *choice)
+{
+    return choice->given.count > simple->nodes.count / 2;
+}
+
+/* A victim's place: it is cleared at the end. */
+static void slot_add(const struct trial *trial, const struct simple_slot *slot)
+{
+    slot_give(trial->simple, slot, true);
+    if (!is_given_widely(trial->simple, trial->choice))
+        *ARRAY_ADD(&trial->choice->given) = slot->node;
+}
+
 /* The group becomes a victim of the try, or is spared again. */
 static void group_give(struct trial *trial, const struct simple_group *group, bool is_given)
 {
@@ -200,7 +223,10 @@ static void group_give(struct trial *trial, const struct simple_group *group, bo
         if (slot->node == UINT32_MAX)
             continue;
         node_count(trial, slot->node, false);
-        slot_give(trial->simple, slot, is_given);
+        if (is_given)
+            slot_add(trial, slot);
+        else
+            slot_give(trial->simple, slot, false);
         view_update(trial, slot->node);
         node_count(trial, slot->node, true);
     }
@@ -381,9 +407,9 @@ static enum simple_outcome trial_fits(struct trial *trial)
     return is_certain && !choice->is_tried ? SIMPLE_PLACED : trial_place(trial);
 }
 
-static bool is_preemptible(const struct simple_group *group, int32_t priority, uint32_t cluster)
+static bool is_preemptible(const struct simple_rank *group, int32_t priority, uint32_t cluster)
 {
-    return group->name && !group->is_waiting && group->priority < priority &&
+    return group->runs && group->priority < priority &&
            (group->priority < 0 || group->cluster == cluster);
 }
 
@@ -405,23 +431,28 @@ static void candidates_list(const struct trial *trial)
     memset(sorted, 0xff, sum * sizeof *sorted);
     const uint32_t cluster =
         text_map_get(&simple->cluster_index, text_of(request->virtual_cluster));
-    for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_preemptible(&simple->groups.items[i], request->priority, cluster))
-            sorted[next[priority_index(simple->groups.items[i].priority)]++] = (uint32_t)i;
+    for (size_t i = 0; i < simple->ranks.count; i++)
+        if (is_preemptible(&simple->ranks.items[i], request->priority, cluster))
+            sorted[next[priority_index(simple->ranks.items[i].priority)]++] = (uint32_t)i;
     for (uint32_t i = 0; i < sum; i++)
         if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
             sorted[choice->candidate_count++] = sorted[i];
 }
 
-static void extra_clear(const struct simple *simple)
+static void extra_clear(const struct simple *simple, struct simple_choice *choice)
 {
-    memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
+    if (is_given_widely(simple, choice))
+        memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
+    else
+        for (size_t i = 0; i < choice->given.count; i++)
+            simple->extra[choice->given.items[i]] = (struct simple_share){0};
+    choice->given.count = 0;
 }
 
 /* Nobody is a victim. */
 static void all_spare(const struct trial *trial)
 {
-    extra_clear(trial->simple);
+    extra_clear(trial->simple, trial->choice);
     memset(trial->is_victim, 0, trial->simple->groups.count * sizeof *trial->is_victim);
 }
 
@@ -436,7 +467,7 @@ static void all_go_on(struct trial *trial)
         trial->is_victim[at] = true;
         for (size_t j = 0; j < group->slot_count; j++)
             if (group->slots[j].node != UINT32_MAX)
-                slot_give(simple, &group->slots[j], true);
+                slot_add(trial, &group->slots[j]);
     }
     if (choice->next == choice->candidate_count)
         stage_begin(trial, CHOICE_COUNT_ALL);
@@ -477,18 +508,21 @@ static bool quarter_does(const struct need *need, uint64_t before, size_t tried,
 /* Mostly a few will do: then nobody has to know whether all would. */
 static void few_go_on(struct trial *trial)
 {
-    enum { FEW = 256 };
+    /* the first ones may have been told to end already, for others or for other parts of its gang
+     */
+    enum { FEW = 1024, FEW_FOR_MANY = 3072 };
     struct simple_choice *choice = trial->choice;
-    const size_t count = choice->candidate_count, end = count < FEW ? count : FEW;
+    const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
+    const size_t count = choice->candidate_count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
         stage_begin(trial, CHOICE_SPARE);
         return;
     }
     if (choice->next < end || choice->touched.count)
         return;
-    if (count <= FEW) {
+    if (count <= few) {
         choice->stage = CHOICE_FAILED;
-    } else if (quarter_does(&choice->needs[0], choice->before, FEW, count)) {
+    } else if (quarter_does(&choice->needs[0], choice->before, few, count)) {
         choice->stage = CHOICE_ADD; /* from those few on */
     } else {
         all_spare(trial);
@@ -505,6 +539,13 @@ static void add_go_on(struct trial *trial)
         choice->stage = CHOICE_FAILED;
 }
 
+static size_t victim_next(const struct trial *trial, size_t from)
+{
+    const size_t count = trial->simple->groups.count;
+    const bool *at = memchr(trial->is_victim + from, true, (count - from) * sizeof *at);
+    return at ? (size_t)(at - trial->is_victim) : count;
+}
+
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
  * between two pieces, what he held is free. */
 static void spare_go_on(struct trial *trial)
@@ -514,6 +555,10 @@ static void spare_go_on(struct trial *trial)
     for (; choice->next < simple->groups.count && *trial->left; choice->next++) {
         if (!choice->is_given && choice->touched.count)
             return;
+        if (!choice->is_given)
+            choice->next = victim_next(trial, choice->next);
+        if (choice->next == simple->groups.count)
+            break;
         const struct simple_group *group = &simple->groups.items[choice->next];
         bool *is_victim = &trial->is_victim[choice->next];
         if (!choice->is_given && (!*is_victim || !group->name))
@@ -642,8 +687,8 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice)
 {
     if (!choice)
         return;
-    if (choice->candidate_count) /* else nobody was tried */
-        extra_clear(simple);
+    extra_clear(simple, choice);
+    ARRAY_FREE(&choice->given);
     mem_free(choice->needs);
     mem_free(choice->candidates);
     mem_free(choice->saved);
@@ -663,6 +708,7 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
     if (old->saved)
         choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
     ARRAY_COPY(&choice->touched, &old->touched);
+    ARRAY_COPY(&choice->given, &old->given);
     memcpy(to->extra, from->extra, from->nodes.count * sizeof *to->extra);
     return choice;
 }

@@ -517,7 +517,41 @@ static void random_searches_in_pieces(void **state)
     }
 }
 
+/* --- very many that may be ended --- */
+
+/* The first ones tell nothing: all of them are counted, then one after the other must go. */
+static void thousands_run_and_most_must_go(void **state)
+{
+    (void)state;
+    enum { RUN = 5000, WANTED = 4000 };
+    static const struct placement_member one = {1, 1, 1, 0, "", ""};
+    static const struct placement_member wanted[] = {{1, WANTED, 1, 0, "", ""},
+                                                     {2, WANTED / 2, 1, 0, "", ""}};
+    for (uint32_t i = 0; i < COUNT_OF(wanted); i++) {
+        struct placer *placer = placer_simple_new("best-fit");
+        node_change(placer, 0, true, RUN);
+        for (uint32_t k = 0; k < RUN; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "g%u", k);
+            const struct placement_request request = ask(name, &one, 1, 10);
+            const struct placement_result result = place(placer, &request);
+            take(placer, &request, &result);
+        }
+        const struct placement_request request = ask("large", &wanted[i], 1, 100);
+        const struct placement_result result = place(placer, &request);
+        assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+        assert_int_equal(result.victim_count, WANTED);
+        for (size_t k = 0; k < result.victim_count; k++)
+            placer->ops->release_group(placer, result.victims[k]);
+        const struct placement_result again = place(placer, &request);
+        take(placer, &request, &again);
+        check(placer);
+        placer->ops->free(placer);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(thousands_run_and_most_must_go),
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
