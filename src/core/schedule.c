@@ -26,7 +26,8 @@ enum {
     REVIEW_ALL_MS = 60000,   /* … so often at most */
     REST_STEPS_MAX = 64,     /* of a pass, in which others come first */
     AT_ONCE_MAX = 32,        /* steps of one pass without a pause, … */
-    PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do */
+    PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do … */
+    PLACING_PAUSE_MS = 1, /* … but all wait for a gang that is searched for */
     /* units of work in one step (struct pass); the rest follows */
     WORK_REVIEW = 500,
     WORK_IN_ORDER = 1000,
@@ -358,7 +359,8 @@ static void pass_go_on(struct core *core)
         is_starting || placer_is_renewing(core) || core->policy_change.placer ||
         shadow_is_made(core) || room_is_asked(core) || reserve_is_joining(core) ||
         (ops->is_making && ops->is_making(core->placer)) || pass->cuts < AT_ONCE_MAX;
-    pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
+    const int64_t pause_ms = core->placing.job ? PLACING_PAUSE_MS : PAUSE_MS;
+    pass->next_ms = core->now_ms + (is_at_once ? 0 : pause_ms);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
 

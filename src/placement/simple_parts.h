@@ -242,9 +242,11 @@ void simple_views_fill(struct simple *simple, const struct simple_view *from);
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
 /* Would the gang fit if nothing was in use, even on nodes that are not healthy? */
 bool simple_gang_is_possible(const struct simple_search *search);
-/* That question to simple_gang_begin, of a gang whose answer a few nodes do not tell; the views are
- * filled for it. */
+/* Has it several kinds of tasks, or must it lie on one node? Then counting does not tell whether it
+ * fits. */
 bool simple_gang_is_unequal(const struct placement_request *request);
+/* The search for which nothing is to be avoided and every node counts as healthy: with the views of
+ * whole nodes it answers whether the gang would ever fit. */
 struct simple_search simple_search_empty(const struct simple_search *search);
 /* Do the tasks of a gang of one kind fit into these views? A few nodes tell, mostly. */
 bool simple_equal_fits(const struct simple_search *search, const struct simple_view *views);
