@@ -1,4 +1,5 @@
-/* Another policy of a configuration that is read again takes over in several steps. */
+/* Another policy of a configuration that is read again takes over in several steps.
+ * Covers: src/server/core_thread.c */
 #include "faults.h"
 #include "unit.h"
 #include "world.h"
