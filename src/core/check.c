@@ -127,6 +127,22 @@ static void check_capacity(const struct core *core)
         CHECK((known->priorities[i / 64] >> i % 64 & 1) == (known->groups_by_priority[i] > 0));
 }
 
+/* True: it holds a place. */
+static bool check_task_of(const struct core *core, uint32_t slot, struct task_ref ref)
+{
+    struct core *mutable = (struct core *)(uintptr_t)core;
+    const struct core_job *job = core_job_at(core, slot);
+    const struct job_task *life = job_task_find(&job->life, ref);
+    const struct core_task *task = core_task_find(mutable, slot, ref);
+    const bool is_live = life->state >= LIFE_CREATION_REQUESTED && life->state <= LIFE_DELETING;
+    CHECK(task);
+    CHECK(task->is_taken == is_live);
+    CHECK(task->attempt.v == life->attempt.v && task->job_attempt == job->life.attempt);
+    CHECK(!is_live || core_task_of_attempt(mutable, life->attempt) == task);
+    CHECK(task->is_kept == job_task_is_kept(life));
+    return is_live;
+}
+
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 {
     assert(slot < core_job_slots(core));
@@ -135,17 +151,9 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
     uint32_t kept = 0;
     for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)
         for (size_t j = 0; j < job->life.roles[i].count; j++) {
-            struct task_ref ref = {i, (uint16_t)j};
-            const struct job_task *life = job_task_find(&job->life, ref);
-            const struct core_task *task = core_task_find(mutable, slot, ref);
-            bool is_live = life->state >= LIFE_CREATION_REQUESTED && life->state <= LIFE_DELETING;
-            CHECK(task);
-            CHECK(task->is_taken == is_live);
-            CHECK(task->attempt.v == life->attempt.v && task->job_attempt == job->life.attempt);
-            CHECK(!is_live || core_task_of_attempt(mutable, life->attempt) == task);
-            CHECK(task->is_kept == job_task_is_kept(life));
-            *taken += is_live;
-            kept += task->is_kept;
+            const struct task_ref ref = {i, (uint16_t)j};
+            *taken += check_task_of(core, slot, ref);
+            kept += core_task_find(mutable, slot, ref)->is_kept;
         }
     CHECK(kept == job->kept);
 }
