@@ -100,8 +100,13 @@ static void bench_interrupted(struct bench *bench, enum interrupted what, bool i
     if (what == TAKES_RESERVED) { /* it is not seen from outside how far that has come */
         bench_begin(bench, false);
         preempt_all(bench, &plan);
-        count = steps_until_its_own(bench) - BEFORE_OWN;
+        count = steps_until_its_own(bench);
         core_free(bench->core);
+        if (count < BEFORE_OWN) { /* a small cluster has no place for it */
+            printf("\nno gang takes what was reserved for it: there is too little room\n");
+            return;
+        }
+        count -= BEFORE_OWN;
     }
     bench_begin(bench, false);
     if (what == TAKES_RESERVED)
