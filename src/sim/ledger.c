@@ -30,7 +30,8 @@ struct ledger_job {
     struct plan *plan;
     uint32_t placed, placed_attempt; /* tasks that got a place in the latest attempt, … */
     uint32_t first_node;             /* … and the place of the first of them */
-    bool is_final;
+    uint32_t attempt;                /* the latest */
+    bool is_final, is_deleted;
 };
 
 struct ledger {
@@ -239,6 +240,7 @@ static int job_enter(struct ledger *ledger, const struct job_record *record, str
     if (!plan)
         return err_fail(err, ERR_INTERNAL, "job", "%u is not known", record->id.v);
     ledger->jobs.items[record->id.v].is_final = record->state == LIFE_COMPLETED;
+    ledger->jobs.items[record->id.v].attempt = record->attempt;
     if (plan->retry_max >= 0 && record->retries_user > (uint32_t)plan->retry_max)
         return err_fail(err, ERR_INTERNAL, "job", "%u was retried %u times of %d", record->id.v,
                         record->retries_user, plan->retry_max);
@@ -266,8 +268,11 @@ static int records_enter(struct ledger *ledger, const struct output *output, str
         case RECORD_CLUSTER:
             cluster_enter(ledger, &record->cluster);
             break;
-        case RECORD_STORY:
         case RECORD_JOB_DELETED:
+            if (record->deleted.v < ledger->jobs.count)
+                ledger->jobs.items[record->deleted.v].is_deleted = true;
+            break;
+        case RECORD_STORY:
             break;
         }
     }
@@ -349,6 +354,20 @@ static bool is_retold(const struct output *output)
     return false;
 }
 
+/* A core of the rows knows nothing of containers that were kept by a job that is deleted, or by an
+ * attempt before its latest: the engine's are removed as orphans, if it has them still. */
+static void orphans_enter(struct ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->attempts.count; i++) {
+        struct ledger_attempt *attempt = &ledger->attempts.items[i];
+        if (!attempt->job || attempt->is_live || attempt->forgotten)
+            continue;
+        const struct ledger_job *job = &ledger->jobs.items[attempt->job];
+        if (job->is_deleted || attempt->job_attempt != job->attempt)
+            attempt->forgotten = ledger->step;
+    }
+}
+
 int ledger_enter(struct ledger *ledger, const struct output *output, int64_t now_ms,
                  bool is_restart, struct err *err)
 {
@@ -362,6 +381,8 @@ int ledger_enter(struct ledger *ledger, const struct output *output, int64_t now
             code = err_fail(err, ERR_INTERNAL, "command", "attempt %llu %s",
                             (unsigned long long)command->attempt.v, wrong);
     }
+    if (is_restart)
+        orphans_enter(ledger);
     return code ? code : preemptions_check(output, err);
 }
 

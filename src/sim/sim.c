@@ -501,8 +501,9 @@ static size_t containers_left(const struct sim *sim)
 static int run(struct sim *sim)
 {
     int64_t last_ms = INT64_MAX;
+    /* what was kept is given up in the last steps, whether its container is there or not */
     while (!sim->is_ending || !is_all_final(sim) || engine_fake_next_ms(sim->engine) != INT64_MAX ||
-           (containers_left(sim) > 0 && pass_goes_on(sim))) {
+           pass_goes_on(sim)) {
         if (sim->action_ms == INT64_MAX && last_ms == INT64_MAX)
             last_ms = sim->now_ms + DRAIN_MS;
         int code = run_once(sim, last_ms);
