@@ -1,6 +1,6 @@
 // What administrators do to nodes, and who cannot; and jobs that are abnormal.
 import { axePath, barriers, expect, jobFile, roomMake, signIn, submit, tabTo, test } from './portal'
-import { ANN, ask, stageSet } from './stage'
+import { ANN, ask, fetched, stageSet } from './stage'
 
 const stateOf = (page: Parameters<typeof ask>[0], job: string) =>
   page.evaluate(async (name) => {
@@ -82,7 +82,7 @@ test('nodes are found by name and ordered by a column, and the address has both'
   await signIn(page)
   // this machine is one node alone: what it has is what the others have
   await page.route('**/api/v2/nodes', async (route) => {
-    const reply = await route.fetch()
+    const reply = await fetched(route)
     const body = (await reply.json()) as { data: { name: string }[] }
     const [own] = body.data
     for (const [i, memoryMB] of [300, 100, 200].entries()) body.data.push({ ...own, name: `played-${9 + i}`, memoryMB } as never)

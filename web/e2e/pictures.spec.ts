@@ -2,7 +2,7 @@
 // narrow are the same pages in the dark theme and in a window of 320 pixels, at full length, for who changes how they look.
 import type { Route } from '@playwright/test'
 import { expect, picture, signIn, test, viewSet } from './portal'
-import { ANN, GRETA, settled, stageSet } from './stage'
+import { ANN, fetched, GRETA, settled, stageSet } from './stage'
 
 const PICTURES: [string, string][] = [
   ['home', '/'],
@@ -42,7 +42,7 @@ const VIEWS = [
 
 /** What waits and what runs has done so for days, which nobody waits for here. */
 async function daysLater(route: Route) {
-  const reply = await route.fetch()
+  const reply = await fetched(route)
   const page = (await reply.json()) as { data?: { state: string; submissionTime: number; launchedTime: number | null }[] }
   for (const job of page.data ?? []) {
     if (job.state === 'WAITING') job.submissionTime -= 31 * 3600_000

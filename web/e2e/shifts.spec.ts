@@ -2,7 +2,7 @@
 // it (https://web.dev/articles/cls), at both widths.
 import type { Page } from '@playwright/test'
 import { expect, signIn, test } from './portal'
-import { pagesOf, settled, stageSet } from './stage'
+import { fetched, pagesOf, settled, stageSet } from './stage'
 
 const SHIFT_MAX = 0.05 // half of what counts as good
 
@@ -55,7 +55,7 @@ async function farAway(page: Page) {
   let count = 0
   await page.route(/\/(api|v1|marketplace|readyz)\b/, async (route) => {
     if (isStream(route.request().url())) return route.continue()
-    const reply = await route.fetch()
+    const reply = await fetched(route)
     const ms = 40 * ((count++ * 3) % 5)
     setTimeout(() => void route.fulfill({ response: reply }).catch(() => undefined), ms) // the page may have been left
   })

@@ -1,5 +1,5 @@
 // A cluster as people find it, for the walks over all pages: a user, the administrator of a group, and jobs in every state.
-import { expect, type Page } from '@playwright/test'
+import { expect, type Page, type Route } from '@playwright/test'
 import { jobFile, roomMake, submit } from './portal'
 
 export const ANN = { name: 'ann', password: 'ann-password' } // an ordinary user
@@ -48,6 +48,10 @@ export const pagesOf = (job: string) => [
   '/profile',
   '/design',
 ]
+
+/** What the server replies to a page, to be changed on its way. Asked again, as a browser does by itself, when the
+ * server has closed a kept connection just as it was used. */
+export const fetched = (route: Route) => route.fetch({ maxRetries: 3 })
 
 export async function settled(page: Page) {
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible()

@@ -1,5 +1,6 @@
 // What was used over time: of a job that works, and of the machine.
 import { expect, jobFile, roomMake, signIn, submit, test } from './portal'
+import { fetched } from './stage'
 
 test('charts tell what a job and a machine used', async ({ page }) => {
   test.setTimeout(180_000)
@@ -29,7 +30,7 @@ test('charts tell what a job and a machine used', async ({ page }) => {
   const unknown = page.getByText(/Of its processors and memory nothing is known/)
   await expect(unknown).toHaveCount(0)
   await page.route('**/api/v2/nodes/*/use?*', async (route) => {
-    const reply = await route.fetch()
+    const reply = await fetched(route)
     const said = (await reply.json()) as { use: { cpu?: unknown; memory?: unknown } }
     delete said.use.cpu
     delete said.use.memory

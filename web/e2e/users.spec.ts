@@ -1,7 +1,7 @@
 // Many users: found, ordered, changed at once, and taken back.
 import { readFileSync } from 'node:fs'
 import { expect, signIn, test } from './portal'
-import { ask } from './stage'
+import { ask, fetched } from './stage'
 
 test('several users are put into a group and locked out, and the undo gives it all back', async ({ page }) => {
   await signIn(page)
@@ -77,7 +77,7 @@ test('the list is ordered by a column, filtered by what a user may, and saved', 
 test('more users than a page are gone through by pages', async ({ page }) => {
   await signIn(page)
   await page.route('**/api/v2/users?cursor=', async (route) => {
-    const reply = await route.fetch()
+    const reply = await fetched(route)
     const body = (await reply.json()) as { data: object[]; cursor: string | null }
     for (let i = 0; i < 1200; i++) body.data.push({ username: `made-${String(i).padStart(4, '0')}`, email: '', grouplist: [], virtualCluster: ['default'], admin: false, active: true })
     await route.fulfill({ json: body })
