@@ -365,7 +365,7 @@ class Exec(unittest.TestCase):
         terminal.until("trapped")
         # what ends the task stays, until it is ended with it
         done = self.skep("exec", "short", "--", "sh", "-c", "echo now >/tmp/go; exec cat /tmp/go")
-        self.assertEqual(done.returncode, 125)
+        self.assertEqual(done.returncode, 125, done.stderr)
         self.assertIn("the task has ended, and the program with it", done.stderr)
         terminal.until("the task has ended, and the program with it")
         self.assertEqual(terminal.wait(), 125)
