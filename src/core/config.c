@@ -76,7 +76,7 @@ void core_config_release(struct core_config *config)
     *config = (struct core_config){0};
 }
 
-static bool is_policy_of(const struct core_config *a, const struct core_config *b)
+bool core_config_same_policy(const struct core_config *a, const struct core_config *b)
 {
     return strcmp(a->policy, b->policy) == 0 &&
            text_equal(a->placement_document, b->placement_document);
@@ -104,7 +104,7 @@ static int policy_ask(struct core *core, const struct core_config *config, struc
 {
     const struct core_config *last =
         core_policy_changes(core) ? &core->policy_change.config : &core->config;
-    const bool is_same = is_policy_of(config, last);
+    const bool is_same = core_config_same_policy(config, last);
     if (is_same && made)
         past_placer_add(core, made);
     *placer = NULL;

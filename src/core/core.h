@@ -51,6 +51,8 @@ void core_config_default(struct core_config *config); /* the values above */
 /* A copy with strings of its own. ERR_INVALID, with the place in it; then nothing is kept. */
 int core_config_copy(struct core_config *to, const struct core_config *from, struct err *err);
 void core_config_release(struct core_config *config);
+/* The same policy, with the same document? */
+bool core_config_same_policy(const struct core_config *a, const struct core_config *b);
 
 /* An empty core; the configuration is copied. NULL, with the place in the configuration:
  * ERR_INVALID (no such policy, the placement document has errors). */

@@ -5,8 +5,6 @@
  * the store: it is thrown away, requests are refused, facts are kept, and once the store can be
  * written again a new core is made from its rows and steps through the facts.
  */
-#include <string.h>
-
 #include "base/err.h"
 #include "server/admission.h"
 #include "server/batch.h"
@@ -73,12 +71,6 @@ static void policy_tell(struct server *server)
     core->is_policy_awaited = false;
     log_info("config", "the policy %s and its virtual clusters are in force",
              server->config->core.policy);
-}
-
-static bool is_other_policy(const struct core_config *a, const struct core_config *b)
-{
-    return strcmp(a->policy, b->policy) != 0 ||
-           !text_equal(a->placement_document, b->placement_document);
 }
 
 static void core_thread_event(struct server *server, struct event *event)
@@ -175,7 +167,8 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     use_watch_configure(server->use_watch, config->retention.use_mib << 20);
     notify_watch_configure(server->notify_watch, &config->notify);
     mail->is_done = true;
-    server->core.is_policy_awaited |= is_other_policy(&config->core, &server->config->core);
+    server->core.is_policy_awaited |=
+        !core_config_same_policy(&config->core, &server->config->core);
     /* freed with the mail; the engines borrow the first */
     mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
