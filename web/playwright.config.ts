@@ -1,4 +1,5 @@
 import { defineConfig } from '@playwright/test'
+import { browser } from './e2e/browser.mjs'
 
 // One browser, Debian's, for all tests, which share a server: tests/system/portal/test_portal.py starts it.
 export default defineConfig({
@@ -11,7 +12,7 @@ export default defineConfig({
   use: {
     baseURL: process.env['PORTAL_URL'] ?? 'http://127.0.0.1:9186',
     launchOptions: {
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      executablePath: browser,
       args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
     },
     screenshot: 'only-on-failure',

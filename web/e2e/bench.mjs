@@ -1,11 +1,12 @@
 // Measures one part of the portal in a browser; started by tests/bench/api/bench_portal.py, which says what the parts are.
 import { cpus, loadavg } from 'node:os'
 import { chromium } from '@playwright/test'
+import { browser as executablePath } from './browser.mjs'
 
 const base = process.env.PORTAL_URL
 const user = process.env.PORTAL_USER ?? 'admin'
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  executablePath,
   args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--enable-precise-memory-info', '--js-flags=--expose-gc'],
 })
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })

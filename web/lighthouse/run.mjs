@@ -3,6 +3,7 @@
 import { cpus, loadavg } from 'node:os'
 import lighthouse, { desktopConfig } from 'lighthouse'
 import puppeteer from 'puppeteer-core'
+import { browser as executablePath } from '../e2e/browser.mjs'
 
 const base = process.env.PORTAL_URL
 const CATEGORIES = ['performance', 'accessibility', 'best-practices']
@@ -53,7 +54,7 @@ function lacks(lhr) {
 /** A browser for each run: what one page has left, a log that it follows, is no part of the next one's score. */
 async function measure(name, tries = 3) {
   const browser = await puppeteer.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath,
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   })
   try {

@@ -19,7 +19,7 @@ usage: bench_portal.py [--parts PART,PART…] [--jobs N] [--lines N] [--minutes 
   --runs N    of Lighthouse over each page; the one in the middle counts (default 3)
   --pages PAGE,PAGE…  which pages Lighthouse reads (default: all of web/lighthouse/run.mjs)
 
-Needs the variables SKEPD, SKEP and SKEP_INIT (programs), PYTHONPATH with tests/system and tests/system/api, node and chromium; `meson
+Needs the variables SKEPD, SKEP and SKEP_INIT (programs), PYTHONPATH with tests/system and tests/system/api, node and Debian's chromium-headless-shell; `meson
 compile bench-portal` sets them.
 """
 import argparse

@@ -13,10 +13,15 @@ SKIP = 77
 def why_not(needs_containers):
     """Why the tests cannot run here, or None."""
     reason = can_run_containers() if needs_containers else None
-    for program in ("node", "npm", "chromium"):
-        if not reason and not shutil.which(program):
-            reason = f"{program} is not installed"
-    return reason
+    return reason or browser_missing()
+
+
+def browser_missing():
+    """Which of the programs that drive a browser is not installed, as a sentence, or None. The whole Chromium would do as well (web/e2e/browser.mjs)."""
+    for program in ("node", "npm", "chromium-headless-shell"):
+        if not shutil.which(program) and not (program == "chromium-headless-shell" and shutil.which("chromium")):
+            return f"{program} is not installed"
+    return None
 
 
 def packages_install():

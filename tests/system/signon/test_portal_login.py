@@ -4,12 +4,12 @@ Covers: web/src/lib/sign-on.ts
 """
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest
 
 import world
+from browser import browser_missing
 from provider import SECRET, Provider, missing
 
 WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
@@ -50,7 +50,7 @@ api:
 
 
 if __name__ == "__main__":
-    reason = missing() or next((f"{name} is not installed" for name in ("npm", "chromium") if not shutil.which(name)), None)
+    reason = missing() or browser_missing()
     if reason:
         print(f"skip: {reason}")
         sys.exit(77)
