@@ -94,6 +94,10 @@ static void program_become(struct init *init, char **argv, const struct terminal
     sigset_t none;
     char *shell[2] = {NULL, NULL};
     bool is_bash;
+    /* told here, and not by the parent: the program may end the task, and the parent with it, at
+     * once */
+    const char started = LAYOUT_ENTER_STARTED;
+    message_send(&started, 1, terminal->master);
     setsid();
     if (terminal->slave >= 0) {
         ioctl(terminal->slave, TIOCSCTTY, 0);
@@ -192,8 +196,6 @@ static int program_run(struct init *init, char **argv, struct terminal *terminal
         return err_errno(err, errno, "fork");
     if (init->main_pid == 0)
         program_become(init, argv, terminal);
-    char started = LAYOUT_ENTER_STARTED;
-    message_send(&started, 1, terminal->master);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         close(fd); /* the program's alone: their end is seen when it closes them */
     if (terminal->master >= 0) {
