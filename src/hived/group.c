@@ -161,7 +161,15 @@ static struct group *group_alloc(struct hived *h, const struct group *like, uint
     return group;
 }
 
-/* All leaves NONE; slots of so many leaves each. */
+static void leaves_set(uint32_t *leaves, const uint32_t *from, uint32_t count)
+{
+    if (from)
+        memcpy(leaves, from, count * sizeof *leaves);
+    else
+        memset(leaves, 0xff, count * sizeof *leaves);
+}
+
+/* All leaves as they are told, or NONE; slots of so many leaves each. */
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
 {
     assert(like->slot_count > 0);
@@ -170,7 +178,9 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
         leaves += slot_leaves[i];
     struct group *group = group_alloc(h, like, leaves);
     memset(group->pods, 0, group->slot_count * sizeof *group->pods);
-    memset(group->physical, 0xff, 3 * leaves * sizeof *group->physical);
+    leaves_set(group->physical, like->physical, leaves);
+    leaves_set(group->virtual, like->virtual, leaves);
+    leaves_set(group->types, NULL, leaves);
     group->slot_leaf[0] = 0;
     for (uint32_t i = 0; i < group->slot_count; i++)
         group->slot_leaf[i + 1] = group->slot_leaf[i] + slot_leaves[i];

@@ -317,12 +317,13 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
     /* the original minds it only when it goes on to preempt, and binds to what is bad */
     const bool is_binding =
         !plan->found->conflict.victim_count && !plan->h->habits->minds_suggestions;
-    const enum placement_use use = plan->phase == HIVED_PREEMPTING || is_binding
-                                       ? placement_check(plan, group)
-                                       : PLACEMENT_USABLE;
-    if (use == PLACEMENT_UNUSABLE)
+    const bool is_minded = plan->phase == HIVED_PREEMPTING || is_binding;
+    /* in pieces it is looked at here already, so that PREEMPTING need not be cut for it */
+    const enum placement_use use =
+        is_minded || plan->course ? placement_check(plan, group) : PLACEMENT_USABLE;
+    if (is_minded && use == PLACEMENT_UNUSABLE)
         return preempting_leave(plan, index);
-    if (use == PLACEMENT_USABLE)
+    if (use != PLACEMENT_CUT)
         preempting_answer(plan, index);
     return true;
 }
@@ -614,6 +615,8 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
                          .is_lazy = request->is_lazy,
                          .uses_suggested = request->uses_suggested,
                          .has_virtual = plan->virtual != NULL,
+                         .physical = plan->physical,
+                         .virtual = plan->virtual,
                          .slot_count = plan->item_count,
                          .chain_name = (char *)(uintptr_t)h->chains[plan->chain].name};
     if (is_given(request->pinned_cell))
@@ -623,11 +626,9 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
         sizes[i] = plan->items[i].leaves;
     uint32_t index = gang_add(h, &like, sizes);
     struct group *group = h->groups[index];
-    memcpy(group->physical, plan->physical, plan->leaf_count * sizeof *group->physical);
-    if (plan->virtual)
-        memcpy(group->virtual, plan->virtual, plan->leaf_count * sizeof *group->virtual);
     preempting_add(group, plan->pod);
-    if (plan->course && !takes_others) { /* the rest with the next calls */
+    plan->found->usable = plan->leaf_count; /* as it has just been found */
+    if (plan->course && !takes_others) {    /* the rest with the next calls */
         plan->is_cut = plan->course->is_cut = true;
         return;
     }

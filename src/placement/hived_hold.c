@@ -210,12 +210,9 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
 
 /* --- ends --- */
 
-void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot)
+void placer_slot_end(struct placer_hived *p, const char *group, size_t slot)
 {
-    struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
-    if (search_defers(p, TOLD_SLOT_OVER, group, slot))
-        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held || slot >= held->slot_count || held->places[slot].part == UINT32_MAX)
@@ -231,12 +228,16 @@ void placer_hived_slot_over(struct placer *placer, const char *group, size_t slo
         placer_held_drop(p, at);
 }
 
-void placer_hived_group_over(struct placer *placer, const char *group)
+void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
+    if (!search_defers(p, TOLD_SLOT_OVER, group, slot))
+        placer_slot_end(p, group, slot);
+}
+
+void placer_group_end(struct placer_hived *p, const char *group)
+{
     uint32_t at;
-    if (search_defers(p, TOLD_GROUP_OVER, group, 0))
-        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held)
@@ -245,6 +246,13 @@ void placer_hived_group_over(struct placer *placer, const char *group)
         if (held->tasks_left[i])
             placer_gang_end(p, held->parts[i]);
     placer_held_drop(p, at);
+}
+
+void placer_hived_group_over(struct placer *placer, const char *group)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    if (!search_defers(p, TOLD_GROUP_OVER, group, 0))
+        placer_group_end(p, group);
 }
 
 /* A preempting gang's parts are not held yet: they carry its name, or its name and a leaf type. */
