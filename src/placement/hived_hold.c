@@ -118,7 +118,8 @@ static bool taking_begin(struct placer_hived *p)
     for (uint32_t i = 0; i < part->placement.slot_count; i++)
         leaves += part->placement.slots[i].leaf_count;
     p->search.taking.gang = mem_copy(part->request.group);
-    p->search.taking.all = leaves + part->placement.slot_count;
+    p->search.taking.overtaken = part->overtaken;
+    p->search.taking.all = leaves + part->placement.slot_count + part->overtaken;
     return true;
 }
 
@@ -143,7 +144,7 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     if (is_first && !taking_begin(p))
         return 0;
     const uint32_t left = search->taking.all - search->taking.done,
-                   least = search->taking.all / TAKINGS_MAX + 1,
+                   least = (search->taking.all - search->taking.overtaken) / TAKINGS_MAX + 1,
                    most = search->leaves > least ? search->leaves : least;
     if (!left)
         return 0;

@@ -74,6 +74,7 @@ struct type_part { /* the members of a request on one leaf type */
     enum hived_kind kind;
     const struct hived_victim *victims;
     uint32_t victim_count;
+    uint32_t overtaken; /* as in a hived_result */
     const char *reason;
     uint64_t topic; /* of the reason, as in a placement_result */
     bool is_never;
@@ -131,7 +132,8 @@ struct placer_search {
     uint32_t leaves;         /* to be reserved or taken in one piece */
     struct {                 /* what is decided takes its cells before the answer */
         char *gang;          /* HiveD's group that has some of them; NULL: none */
-        uint32_t done, all;  /* of the work, in leaves */
+        uint32_t done, all;  /* of the work, in leaves, … */
+        uint32_t overtaken;  /* … and how much of all is what others had reserved */
         bool is_whole;       /* it has all */
         bool is_held;        /* in a copy, which took all of them at once */
         bool was_preempting; /* they were reserved for it, and are again when it is given up */
