@@ -14,6 +14,7 @@
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/schedule.h"
 #include "core/start.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -256,6 +257,8 @@ static struct start_outcome parts_search(struct core *core, struct core_job *job
         struct gang_part *part = &parts->items[i];
         if (part->is_held || part->is_bound || part->is_preempting)
             continue;
+        if (!parts->is_task && i > parts->first && placer_is_untidy(core)) /* by the part before */
+            return parts_cut(core, job, parts, i);
         struct start_outcome outcome = part_place(core, job, parts, part);
         if (outcome.is_cut)
             return parts->is_task ? outcome : parts_cut(core, job, parts, i);

@@ -598,7 +598,7 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
         h->chains[chain].node_level != h->chains[chain].top || !spec->address || spec->pin ||
         node_has_chain(h, spec->address, chain) || h->is_safety_broken)
         return false;
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     uint8_t level = h->chains[chain].top;
     size_t size = tree_size(h, h->chains[chain].type);

@@ -105,7 +105,8 @@ static int check_committing(const struct hived *h, struct err *err)
           "group being committed", 0);
     CHECK(group->bound_count == committing->pods, "pods of the group being committed", 0);
     CHECK(!committing->pods || committing->slots == group->slot_count, "order of a commit", 0);
-    for (uint32_t i = group->slot_leaf[committing->slots]; i < group->leaf_count; i++)
+    const uint32_t next = group->slot_leaf[committing->slots] + committing->leaf;
+    for (uint32_t i = next; i < group->leaf_count; i++)
         CHECK(preempts ? h->rests[group->physical[i]].reserving == committing->group
                        : group->physical[i] == NONE,
               "leaf that is still to be committed", i);
@@ -295,7 +296,8 @@ int hived_check(struct hived *h, struct err *err)
     if (code)
         return code;
     CHECK(h->habits->dooms_early || h->dooms_held == (uint32_t)(h->pending_count > 0) +
-                                                         h->holds_for_commit + commit_holds(h),
+                                                         h->holds_for_commit + commit_holds(h) +
+                                                         h->is_overtaking,
           "holders of the dooms", h->dooms_held);
     for (uint32_t i = 0; i < h->cell_count && !code; i++)
         code = check_cell(h, i, err);

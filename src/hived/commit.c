@@ -14,6 +14,8 @@ struct commit {
     struct group *group;
     uint32_t vc, chain, pin_root;
     bool must_downgrade, has_oppo;
+    uint32_t leaf;    /* of the next slot, whose turn it is */
+    uint32_t *left;   /* of a piece, in leaves; NULL: it is not cut */
     const char *type; /* of a preassigned cell, the last one looked up, and its level in a chain */
     uint16_t type_chain;
     uint8_t type_level;
@@ -183,7 +185,26 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
 
 enum { SLOTS_AHEAD = 2 }; /* whose cells are fetched: no cache holds those of a large gang */
 
-static void slot_commit(struct commit *commit, uint32_t s)
+/* Whoever has reserved the leaf preempts no more. False: he has more to give back. */
+static bool leaf_overtake(struct commit *commit, uint32_t physical)
+{
+    struct hived *h = commit->h;
+    const uint32_t reserver = h->rests[physical].reserving;
+    uint32_t *weaker = &h->committing.weaker;
+    if (!commit->left) {
+        if (reserver != NONE)
+            preemption_undo(h, reserver);
+        return true;
+    }
+    if (!*weaker && reserver != NONE)
+        *weaker = reserver + 1;
+    while (*weaker && *commit->left)
+        preemption_overtake(h, weaker, commit->left);
+    return !*weaker;
+}
+
+/* From commit->leaf on. False: cut. */
+static bool slot_commit(struct commit *commit, uint32_t s)
 {
     struct hived *h = commit->h;
     struct group *group = commit->group;
@@ -191,11 +212,12 @@ static void slot_commit(struct commit *commit, uint32_t s)
     uint32_t node = NONE;
     if (s + SLOTS_AHEAD < group->slot_count && slot[SLOTS_AHEAD].hints)
         leaves_fetch(h, slot[SLOTS_AHEAD].hints, slot[SLOTS_AHEAD].leaf_count);
-    for (uint32_t k = 0; k < slot->leaf_count; k++) {
+    for (uint32_t k = commit->leaf; k < slot->leaf_count; k++) {
         uint32_t i = group->slot_leaf[s] + k;
         uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);
-        if (physical != NONE && h->rests[physical].reserving != NONE)
-            preemption_undo(h, h->rests[physical].reserving);
+        commit->leaf = k;
+        if (physical != NONE && !leaf_overtake(commit, physical))
+            return false;
         /* of two groups recovered on one device the first one keeps it until its end */
         bool is_taken = physical != NONE && h->cells[physical].using != NONE;
         commit->must_downgrade |= is_taken;
@@ -204,17 +226,19 @@ static void slot_commit(struct commit *commit, uint32_t s)
         else
             leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
     }
+    commit->leaf = 0;
+    return true;
 }
 
 /* From slot `at` on, of about so many leaves; returns the slot whose turn is next. */
-static uint32_t slots_commit(struct commit *commit, uint32_t at, uint32_t leaves)
+static uint32_t slots_commit(struct commit *commit, uint32_t at, uint32_t *leaves)
 {
     const struct group *group = commit->group;
-    assert(at < group->slot_count && leaves > 0);
-    while (at < group->slot_count && leaves > 0) {
+    assert(at < group->slot_count);
+    while (at < group->slot_count && *leaves && slot_commit(commit, at)) {
         const uint32_t count = group->slot_leaf[at + 1] - group->slot_leaf[at];
-        slot_commit(commit, at++);
-        leaves -= count < leaves ? count : leaves;
+        *leaves -= count < *leaves ? count : *leaves;
+        at++;
     }
     return at;
 }
@@ -344,7 +368,8 @@ static void group_create(struct hived *h, const struct hived_request *request,
 {
     struct commit commit = commit_of(h, request, placement);
     group_begin(&commit);
-    slots_commit(&commit, 0, UINT32_MAX);
+    uint32_t all = UINT32_MAX;
+    slots_commit(&commit, 0, &all);
     group_conclude(&commit);
 }
 
@@ -451,7 +476,7 @@ static int commit_begin(struct hived *h, const struct hived_request *request,
         return code;
     h->now_ms = now_ms;
     dooms_hold(h); /* what the decision set free is the group's */
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
     code = group_ready(h, request, placement, err);
     dooms_let(h);
@@ -533,14 +558,14 @@ static void committing_slots(struct commit *commit, uint32_t *leaves)
 {
     struct committing *committing = &commit->h->committing;
     const struct group *group = commit->group;
-    const uint32_t first = committing->slots;
     commit->must_downgrade = committing->must_downgrade;
     commit->has_oppo = committing->has_oppo;
-    committing->slots = slots_commit(commit, first, *leaves);
+    commit->leaf = committing->leaf;
+    commit->left = leaves;
+    committing->slots = slots_commit(commit, committing->slots, leaves);
+    committing->leaf = commit->leaf;
     committing->must_downgrade = commit->must_downgrade;
     committing->has_oppo = commit->has_oppo;
-    const uint32_t done = group->slot_leaf[committing->slots] - group->slot_leaf[first];
-    *leaves -= done < *leaves ? done : *leaves;
     if (committing->slots < group->slot_count)
         return;
     group_conclude(commit);
@@ -576,7 +601,7 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     int code = committing->is_on ? 0 : commit_check(h, request, placement, err);
     if (code)
         return code;
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     h->now_ms = now_ms;
     struct commit commit = commit_of(h, request, placement);
@@ -654,7 +679,7 @@ static void committing_forget(struct hived *h, uint32_t index)
 bool hived_commit_undo(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
     uint32_t index;
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     struct group *group = gang_find(h, name, &index);
     assert(group && group->reserved == group->leaf_count && !group->lost_count);
@@ -684,7 +709,7 @@ static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
 bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
 {
     assert(!h->committing.is_on);
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
@@ -696,7 +721,7 @@ bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
 
 bool hived_group_end_some(struct hived *h, const char *name, uint32_t leaves)
 {
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
@@ -715,7 +740,7 @@ void hived_group_end(struct hived *h, const char *name)
 
 bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
@@ -738,7 +763,7 @@ bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32
 bool hived_node_set(struct hived *h, const char *name, bool is_healthy)
 {
     assert(!h->committing.is_on);
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     uint32_t node = text_map_get(&h->node_index, text_of(name));
     if (node == MAP_NONE)

@@ -161,7 +161,15 @@ static struct group *group_alloc(struct hived *h, const struct group *like, uint
     return group;
 }
 
-/* All leaves NONE; slots of so many leaves each. */
+static void leaves_set(uint32_t *leaves, const uint32_t *from, uint32_t count)
+{
+    if (from)
+        memcpy(leaves, from, count * sizeof *leaves);
+    else
+        memset(leaves, 0xff, count * sizeof *leaves);
+}
+
+/* All leaves as they are told, or NONE; slots of so many leaves each. */
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
 {
     assert(like->slot_count > 0);
@@ -170,7 +178,9 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
         leaves += slot_leaves[i];
     struct group *group = group_alloc(h, like, leaves);
     memset(group->pods, 0, group->slot_count * sizeof *group->pods);
-    memset(group->physical, 0xff, 3 * leaves * sizeof *group->physical);
+    leaves_set(group->physical, like->physical, leaves);
+    leaves_set(group->virtual, like->virtual, leaves);
+    leaves_set(group->types, NULL, leaves);
     group->slot_leaf[0] = 0;
     for (uint32_t i = 0; i < group->slot_count; i++)
         group->slot_leaf[i + 1] = group->slot_leaf[i] + slot_leaves[i];
@@ -518,6 +528,54 @@ void preemption_undo(struct hived *h, uint32_t index)
     const bool is_gone = preemption_undo_some(h, index, UINT32_MAX);
     assert(is_gone);
     (void)is_gone;
+}
+
+enum { LEAVES_OF_GROUP = 16 }; /* to forget one that preempts is as much work */
+
+uint32_t preemption_work(const struct group *group)
+{
+    assert(group->state == HIVED_GROUP_PREEMPTING);
+    return group->reserved - group->ended + LEAVES_OF_GROUP;
+}
+
+/* Some of what the weaker one has reserved: all of it goes back, as its preemption is cancelled. */
+void preemption_overtake(struct hived *h, uint32_t *weaker, uint32_t *leaves)
+{
+    const struct group *group = h->groups[*weaker - 1];
+    const uint32_t left = group->reserved - group->ended, part = left < *leaves ? left : *leaves,
+                   work = part + LEAVES_OF_GROUP;
+    if (preemption_undo_some(h, *weaker - 1, part))
+        *weaker = 0;
+    *leaves -= work < *leaves ? work : *leaves;
+}
+
+/* Those who preempt for leaves of this group do no more. True: nobody is left. */
+bool preemption_overtake_some(struct hived *h, uint32_t index, uint32_t leaves)
+{
+    enum { LOOKED_AT_PER_LEAF = 8 };
+    struct group *group = h->groups[index];
+    uint32_t looked_at = 0;
+    assert(group->state == HIVED_GROUP_PREEMPTING);
+    while (group->overtaken < group->leaf_count && leaves > looked_at / LOOKED_AT_PER_LEAF) {
+        const uint32_t reserver = h->rests[group->physical[group->overtaken]].reserving;
+        if (!group->weaker && reserver != NONE)
+            group->weaker = reserver + 1;
+        if (group->weaker) {
+            preemption_overtake(h, &group->weaker, &leaves);
+            continue;
+        }
+        group->overtaken++;
+        looked_at++;
+    }
+    return group->overtaken == group->leaf_count;
+}
+
+void hived_overtaking_end(struct hived *h)
+{
+    if (!h->is_overtaking)
+        return;
+    h->is_overtaking = false;
+    dooms_let(h);
 }
 
 /* Leaves of an allocated group go back; cells reserved by a preemptor stay with it, and devices

@@ -227,7 +227,7 @@ void hived_adopt(struct hived *h, struct hived *built)
 {
     assert(built->build.stage == BUILD_WHOLE && !built->group_count);
     assert(!h->committing.is_on);
-    hived_trial_end(h);
+    hived_search_end(h);
     group_pending_settle(h, false);
     struct hived old = *h;
     *h = *built;

@@ -166,7 +166,9 @@ struct hived_result {
     enum hived_kind kind;
     struct hived_placement placement; /* BIND; also what a PREEMPT is for */
     uint32_t slot;                    /* BIND: of the pod that asked */
-    struct hived_victim *victims;     /* PREEMPT: pods of whole gangs, by node */
+    uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
+                           had reserved, who preempt no more then, goes back */
+    struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
     uint64_t topic;     /* of the reason: a hash of it without its numbers and holders */

@@ -37,11 +37,11 @@ static void leaf_conflict(struct hived *h, struct conflict *conflict, uint32_t l
 uint32_t conflict_some(struct hived *h, struct conflict *conflict, const struct conflict_of *of,
                        uint32_t leaves)
 {
-    const uint32_t first = conflict->at, left = of->count - first,
-                   end = first + (left < leaves ? left : leaves);
-    assert(first <= of->count);
-    for (uint32_t i = first; i < end; i++) {
-        const uint32_t leaf = of->physical[i];
+    uint32_t done = 0;
+    assert(conflict->at <= of->count);
+    while (done < leaves && conflict->at < of->count) {
+        const uint32_t leaf = of->physical[conflict->at++], before = conflict->victim_count;
+        done++;
         if (leaf == NONE || h->cells[leaf].state == HIVED_CELL_FREE)
             continue;
         if (!conflict->victims) { /* each list has room for all of them */
@@ -51,9 +51,10 @@ uint32_t conflict_some(struct hived *h, struct conflict *conflict, const struct 
             conflict->listing = ++h->listing;
         }
         leaf_conflict(h, conflict, leaf, of->own);
+        if (conflict->victim_count > before)
+            done += LEAVES_OF_VICTIM;
     }
-    conflict->at = end;
-    return end - first;
+    return done;
 }
 
 /* --- their pods --- */

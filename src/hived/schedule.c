@@ -296,6 +296,20 @@ static bool preempting_leave(struct scheduling *plan, uint32_t index)
     return course != NULL;
 }
 
+/* Others who preempt for its cells are cancelled first. */
+static void preempting_reserve_some(struct scheduling *plan, uint32_t index)
+{
+    struct hived *h = plan->h;
+    const struct group *group = h->groups[index];
+    const bool was_overtaken = group->overtaken == group->leaf_count;
+    const uint32_t leaves = plan->course ? plan->course->leaves : UINT32_MAX;
+    if (!was_overtaken && (!preemption_overtake_some(h, index, leaves) || plan->course))
+        return;
+    preemption_go_on(h, index, leaves);
+    if (group->reserved == group->leaf_count)
+        hived_overtaking_end(h);
+}
+
 /* True: answered, or cut. False: its preemption was cancelled, it must be placed anew. */
 static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
@@ -305,7 +319,7 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
     if (group->ended > 0)
         return preempting_leave(plan, index);
     if (plan->phase == HIVED_PREEMPTING && group->reserved < group->leaf_count) {
-        preemption_go_on(plan->h, index, plan->course ? plan->course->leaves : group->leaf_count);
+        preempting_reserve_some(plan, index);
         if (plan->course) {
             plan->is_cut = plan->course->is_cut = true;
             return true;
@@ -317,12 +331,13 @@ static bool preempting_schedule(struct scheduling *plan, uint32_t index)
     /* the original minds it only when it goes on to preempt, and binds to what is bad */
     const bool is_binding =
         !plan->found->conflict.victim_count && !plan->h->habits->minds_suggestions;
-    const enum placement_use use = plan->phase == HIVED_PREEMPTING || is_binding
-                                       ? placement_check(plan, group)
-                                       : PLACEMENT_USABLE;
-    if (use == PLACEMENT_UNUSABLE)
+    const bool is_minded = plan->phase == HIVED_PREEMPTING || is_binding;
+    /* in pieces it is looked at here already, so that PREEMPTING need not be cut for it */
+    const enum placement_use use =
+        is_minded || plan->course ? placement_check(plan, group) : PLACEMENT_USABLE;
+    if (is_minded && use == PLACEMENT_UNUSABLE)
         return preempting_leave(plan, index);
-    if (use == PLACEMENT_USABLE)
+    if (use != PLACEMENT_CUT)
         preempting_answer(plan, index);
     return true;
 }
@@ -600,7 +615,8 @@ static const uint32_t *slot_starts(const struct scheduling *plan)
     return plan->found->starts = starts;
 }
 
-/* A gang that takes the places of others that preempt takes them all at once. */
+/* `takes_others`: in pieces they are cancelled before its cells are reserved; else they have been.
+ */
 static void preempting_create(struct scheduling *plan, bool takes_others)
 {
     assert(plan->chain < plan->h->chain_count);
@@ -614,7 +630,10 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
                          .is_lazy = request->is_lazy,
                          .uses_suggested = request->uses_suggested,
                          .has_virtual = plan->virtual != NULL,
+                         .physical = plan->physical,
+                         .virtual = plan->virtual,
                          .slot_count = plan->item_count,
+                         .overtaken = plan->course && takes_others ? 0 : plan->leaf_count,
                          .chain_name = (char *)(uintptr_t)h->chains[plan->chain].name};
     if (is_given(request->pinned_cell))
         like.pin = (char *)(uintptr_t)request->pinned_cell;
@@ -623,11 +642,9 @@ static void preempting_create(struct scheduling *plan, bool takes_others)
         sizes[i] = plan->items[i].leaves;
     uint32_t index = gang_add(h, &like, sizes);
     struct group *group = h->groups[index];
-    memcpy(group->physical, plan->physical, plan->leaf_count * sizeof *group->physical);
-    if (plan->virtual)
-        memcpy(group->virtual, plan->virtual, plan->leaf_count * sizeof *group->virtual);
     preempting_add(group, plan->pod);
-    if (plan->course && !takes_others) { /* the rest with the next calls */
+    plan->found->usable = plan->leaf_count; /* as it has just been found */
+    if (plan->course) {                     /* the rest with the next calls */
         plan->is_cut = plan->course->is_cut = true;
         return;
     }
@@ -661,14 +678,19 @@ static void found_preempt(struct scheduling *plan)
 {
     struct hived *h = plan->h;
     const struct conflict *conflict = &plan->found->conflict;
+    const bool takes_others = conflict->preemptor_count > 0,
+               is_in_pieces = plan->course && conflict->victim_count;
     /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
     dooms_hold(h);
-    for (uint32_t i = 0; i < conflict->preemptor_count; i++)
+    for (uint32_t i = 0; i < conflict->preemptor_count && !is_in_pieces; i++)
         preemption_undo(h, conflict->preemptors[i]);
     if (conflict->victim_count) {
-        preempting_create(plan, conflict->preemptor_count > 0);
+        preempting_create(plan, takes_others);
         group_pending_settle(h, true);
-        dooms_let(h);
+        if (takes_others && is_in_pieces)
+            h->is_overtaking = true;
+        else
+            dooms_let(h);
     } else {
         h->holds_for_commit = true;
     }
@@ -684,6 +706,8 @@ static void found_conclude(struct scheduling *plan)
     const bool has_victims = plan->found->conflict.victim_count > 0;
     if (!has_victims) /* it will be committed */
         leaves_fetch(h, plan->physical, plan->leaf_count);
+    for (uint32_t i = 0; !has_victims && i < plan->found->conflict.preemptor_count; i++)
+        result->overtaken += preemption_work(h->groups[plan->found->conflict.preemptors[i]]);
     if (plan->phase == HIVED_PREEMPTING)
         found_preempt(plan);
     else if (has_victims)
@@ -801,6 +825,8 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
         plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;
     struct group *group = gang_find(h, request->group, &index);
+    if (!group || group->state != HIVED_GROUP_PREEMPTING || group->reserved == group->leaf_count)
+        hived_overtaking_end(h); /* of another search */
     if (!group)
         return new_schedule(&plan, err);
     switch ((enum hived_group_state)group->state) {

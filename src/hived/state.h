@@ -194,6 +194,8 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
     uint32_t slot_count, leaf_count;
     uint32_t reserved;    /* PREEMPTING: leaves before this one are reserved for it … */
     uint32_t ended;       /* … but those before this one have been given back: it is ending */
+    uint32_t overtaken;   /* PREEMPTING: nobody else preempts for the leaves before this one … */
+    uint32_t weaker;      /* … who did for the next one gives back what he has, plus one; or 0 */
     uint32_t taken;       /* PREEMPTING: those before this one are still its own, as a commit that
                              was given up is taken back */
     uint32_t bound_count; /* pods */
@@ -257,6 +259,9 @@ struct committing {
     uint32_t slots; /* those before have their leaves; the dooms are held until all have */
     uint32_t pods;  /* those before are bound; none until all slots have their leaves */
     bool must_downgrade, has_oppo; /* as far as it has come */
+    uint32_t leaf;                 /* so many leaves of the next slot are there as well, … */
+    uint32_t weaker; /* … who has reserved the one behind them gives back all he has, plus one; or 0
+                      */
     bool was_preempting; /* its cells are reserved for it: until all are its own, it preempts */
 };
 
@@ -320,6 +325,8 @@ struct hived {
     uint32_t dooms_held;
     bool dooms_missed;     /* something was to be looked at while they were held */
     bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
+    bool is_overtaking;    /* another, of a search in pieces: until what others had reserved, and
+                              have given back, is reserved for its group */
     struct committing committing;
     uint32_t listing; /* number of the list of groups that is being made */
     /* For mirrors: the number of what HiveD was asked or told last, and of what has changed a chunk
@@ -428,6 +435,13 @@ static inline void hived_trial_end(struct hived *h)
 {
     if (h->is_trial)
         free_trial_undo(h);
+}
+/* Whatever comes is not the next piece of it. */
+void hived_overtaking_end(struct hived *h);
+static inline void hived_search_end(struct hived *h)
+{
+    hived_trial_end(h);
+    hived_overtaking_end(h);
 }
 bool cell_is_free(const struct hived *h, uint32_t cell); /* it or an ancestor is in a free list */
 uint32_t cell_weight(const struct hived *h, const struct cell *cell); /* as struct free_list says */
@@ -624,6 +638,10 @@ void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemp
 void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);
+/* So much of it: true when nobody else preempts for its leaves; and of one of them. */
+bool preemption_overtake_some(struct hived *h, uint32_t index, uint32_t leaves);
+void preemption_overtake(struct hived *h, uint32_t *weaker, uint32_t *leaves);
+uint32_t preemption_work(const struct group *group); /* of all of it, in leaves */
 void preemption_undo(struct hived *h, uint32_t index);
 void preempting_add(struct group *group, const char *pod); /* it waits for the victims; or NULL */
 bool preemption_undo_some(struct hived *h, uint32_t index, uint32_t leaves);

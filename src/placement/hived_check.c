@@ -61,13 +61,14 @@ static int held_check(struct placer_hived *p, const struct held *held,
     return 0;
 }
 
-/* As if the search had been given up: what was told meanwhile counts. */
-static int searching_check(struct placer_hived *p, const struct placement_visit *visit,
-                           struct err *err)
+/* As if the search had been given up, and what is owed counted: the core is done with it. */
+static int settled_check(struct placer_hived *p, const struct placement_visit *visit,
+                         struct err *err)
 {
     struct placer *copy = p->base.ops->copy(&p->base);
     int code = hived_check(p->hived, err);
     copy->ops->forget(copy);
+    placer_owed_finish((struct placer_hived *)copy);
     if (!code)
         code = placer_hived_check(copy, visit, err);
     copy->ops->free(copy);
@@ -79,8 +80,8 @@ int placer_hived_check(struct placer *placer, const struct placement_visit *visi
     struct placer_hived *p = (struct placer_hived *)placer;
     if (!p->hived)
         return 0;
-    if (p->search.group)
-        return searching_check(p, visit, err);
+    if (p->search.group || placer_owes(p))
+        return settled_check(p, visit, err);
     int code = hived_check(p->hived, err);
     uint32_t at = 0;
     for (const char *gang; !code && (gang = hived_group_next(p->hived, &at));)

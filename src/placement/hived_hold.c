@@ -118,7 +118,8 @@ static bool taking_begin(struct placer_hived *p)
     for (uint32_t i = 0; i < part->placement.slot_count; i++)
         leaves += part->placement.slots[i].leaf_count;
     p->search.taking.gang = mem_copy(part->request.group);
-    p->search.taking.all = leaves + part->placement.slot_count;
+    p->search.taking.overtaken = part->overtaken;
+    p->search.taking.all = leaves + part->placement.slot_count + part->overtaken;
     return true;
 }
 
@@ -143,7 +144,7 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     if (is_first && !taking_begin(p))
         return 0;
     const uint32_t left = search->taking.all - search->taking.done,
-                   least = search->taking.all / TAKINGS_MAX + 1,
+                   least = (search->taking.all - search->taking.overtaken) / TAKINGS_MAX + 1,
                    most = search->leaves > least ? search->leaves : least;
     if (!left)
         return 0;
@@ -210,12 +211,9 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
 
 /* --- ends --- */
 
-void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot)
+void placer_slot_end(struct placer_hived *p, const char *group, size_t slot)
 {
-    struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
-    if (search_defers(p, TOLD_SLOT_OVER, group, slot))
-        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held || slot >= held->slot_count || held->places[slot].part == UINT32_MAX)
@@ -231,12 +229,16 @@ void placer_hived_slot_over(struct placer *placer, const char *group, size_t slo
         placer_held_drop(p, at);
 }
 
-void placer_hived_group_over(struct placer *placer, const char *group)
+void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
+    if (!search_defers(p, TOLD_SLOT_OVER, group, slot))
+        placer_slot_end(p, group, slot);
+}
+
+void placer_group_end(struct placer_hived *p, const char *group)
+{
     uint32_t at;
-    if (search_defers(p, TOLD_GROUP_OVER, group, 0))
-        return;
     struct held *held = held_find(p, group, &at);
     p->decided = NULL;
     if (!held)
@@ -245,6 +247,13 @@ void placer_hived_group_over(struct placer *placer, const char *group)
         if (held->tasks_left[i])
             placer_gang_end(p, held->parts[i]);
     placer_held_drop(p, at);
+}
+
+void placer_hived_group_over(struct placer *placer, const char *group)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    if (!search_defers(p, TOLD_GROUP_OVER, group, 0))
+        placer_group_end(p, group);
 }
 
 /* A preempting gang's parts are not held yet: they carry its name, or its name and a leaf type. */

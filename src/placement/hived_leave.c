@@ -1,5 +1,5 @@
-/* hived_leave.c — the cells of large groups that have ended are given back in pieces: see
- * hived_parts.h, and "Giving back" in docs/rfc/0016-gangs-in-steps.md. */
+/* hived_leave.c — the cells of large groups that have ended are given back in pieces, after what is
+ * owed: see hived_parts.h, and "Giving back" in docs/rfc/0016-gangs-in-steps.md. */
 #include <assert.h>
 #include <string.h>
 
@@ -81,17 +81,32 @@ static void first_go_on(struct placer_hived *p, uint32_t leaves)
 
 void placer_leaving_finish(struct placer_hived *p)
 {
+    placer_owed_finish(p);
     while (p->leaving.count > 0)
         first_go_on(p, UINT32_MAX);
 }
 
+bool placer_is_tidy(const struct placer_hived *p)
+{
+    return !p->leaving.count && !placer_owes(p);
+}
+
+/* A group that ends by what is owed waits for its turn among those that leave. */
+static void piece_go_on(struct placer_hived *p, uint32_t tasks)
+{
+    if (placer_owes(p))
+        placer_owed_go_on(p, tasks);
+    else if (p->leaving.count > 0)
+        first_go_on(p, slice_leaves(tasks));
+}
+
 bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice)
 {
-    if (!slice)
+    if (slice)
+        piece_go_on(p, slice);
+    else
         placer_leaving_finish(p);
-    else if (p->leaving.count > 0)
-        first_go_on(p, slice_leaves(slice));
-    return !p->leaving.count;
+    return placer_is_tidy(p);
 }
 
 bool placer_is_leaving(const struct placer_hived *p, const char *gang)
@@ -104,6 +119,7 @@ void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from
 {
     assert(p != from && !p->leaving.count);
     p->leaving_leaves = from->leaving_leaves;
+    told_copy(&p->owed, &from->owed, from->owed_next);
     for (size_t i = 0; i < from->leaving.count; i++)
         leaving_add(p, from->leaving.items[i].gang, from->leaving.items[i].is_reserved);
 }
@@ -113,6 +129,7 @@ void placer_leaving_free(struct placer_hived *p)
     for (size_t i = 0; i < p->leaving.count; i++)
         mem_free(p->leaving.items[i].gang);
     ARRAY_FREE(&p->leaving);
+    told_release(&p->owed, p->owed_next);
 }
 
 bool placer_hived_tidy(struct placer *placer, uint32_t tasks)
@@ -120,9 +137,8 @@ bool placer_hived_tidy(struct placer *placer, uint32_t tasks)
     struct placer_hived *p = (struct placer_hived *)placer;
     if (tasks > 0) {
         p->leaving_leaves = slice_leaves(tasks);
-        if (p->leaving.count > 0)
-            first_go_on(p, p->leaving_leaves);
+        piece_go_on(p, tasks);
         making_tidy(p, tasks);
     }
-    return !p->leaving.count && !making_is_due(p);
+    return placer_is_tidy(p) && !making_is_due(p);
 }

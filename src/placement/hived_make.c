@@ -178,8 +178,7 @@ static void nodes_tell(struct placer_hived *p, uint32_t leaves)
 static void making_end(struct placer_hived *p)
 {
     struct cells_making *making = &p->making;
-    search_close(p, false);
-    placer_leaving_finish(p);
+    assert(!p->search.group && placer_is_tidy(p));
     p->decided = NULL;
     if (placer_hived_is_outdated(&p->base) && placer_has_other_leaves(p)) {
         making_drop(p);
@@ -229,7 +228,10 @@ static void making_go_on(struct placer_hived *p)
         making->next = 0;
     } else if (hived_build_some(making->cells, making->leaves)) {
         nodes_tell(p, making->leaves);
-        if (making->next == p->nodes.count && !p->leaving.count) /* they are told of what runs */
+        if (making->next < p->nodes.count)
+            return;
+        search_close(p, false);
+        if (placer_is_tidy(p)) /* they are told of what runs */
             making_end(p);
     }
 }

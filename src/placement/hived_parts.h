@@ -3,7 +3,9 @@
  * hived.c keeps the nodes and the whole; hived_make.c makes automatic cells; hived_split.c turns a
  * request into parts, one for each leaf type, in every combination of leaf types that may serve it;
  * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
- * hived_hold.c takes a decision, and ends it; hived_given.c takes slots that were not decided here.
+ * hived_owed.c applies what was told meanwhile; hived_hold.c takes a decision, and ends it;
+ * hived_leave.c gives the cells of large groups back; hived_given.c takes slots that were not
+ * decided here.
  */
 #ifndef PLACEMENT_HIVED_PARTS_H
 #define PLACEMENT_HIVED_PARTS_H
@@ -72,6 +74,7 @@ struct type_part { /* the members of a request on one leaf type */
     enum hived_kind kind;
     const struct hived_victim *victims;
     uint32_t victim_count;
+    uint32_t overtaken; /* as in a hived_result */
     const char *reason;
     uint64_t topic; /* of the reason, as in a placement_result */
     bool is_never;
@@ -113,6 +116,11 @@ struct told_later {
     size_t slot;
 };
 
+struct told_list {
+    struct told_later *items;
+    size_t count, room;
+};
+
 struct placer_search {
     char *group; /* whom it is for, when it was cut; NULL: there is none */
     struct node_id *avoid;
@@ -124,7 +132,8 @@ struct placer_search {
     uint32_t leaves;         /* to be reserved or taken in one piece */
     struct {                 /* what is decided takes its cells before the answer */
         char *gang;          /* HiveD's group that has some of them; NULL: none */
-        uint32_t done, all;  /* of the work, in leaves */
+        uint32_t done, all;  /* of the work, in leaves, … */
+        uint32_t overtaken;  /* … and how much of all is what others had reserved */
         bool is_whole;       /* it has all */
         bool is_held;        /* in a copy, which took all of them at once */
         bool was_preempting; /* they were reserved for it, and are again when it is given up */
@@ -151,10 +160,7 @@ struct placer_search {
     } giving;
     struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
     uint32_t call_count;
-    struct {
-        struct told_later *items; /* what was told since: it counts when the search is over */
-        size_t count, room;
-    } told;
+    struct told_list told; /* since it began: it counts when the search is over */
 };
 
 struct leaving {
@@ -195,6 +201,10 @@ struct placer_hived {
     const struct placement_slot *decided_slots;
     size_t decided_count;
     struct placer_search search;
+    /* what was told during searches that are over: from `owed_next` on it does not count yet. Not
+     * while there is a search */
+    struct told_list owed;
+    size_t owed_next;
     /* groups of HiveD that still have cells to give back; how many leaves go in one piece, 0:
      * nobody has said, so all do */
     struct {
@@ -243,7 +253,7 @@ void search_settle(struct placer_hived *p, const struct placement_request *reque
 void search_begin(struct placer_hived *p, struct placement_request *request);
 /* It was cut. */
 void search_keep(struct placer_hived *p, const struct placement_request *request);
-/* It is over: what was told meanwhile counts now. What it has not finished is undone, unless it
+/* It is over: what was told meanwhile is owed now. What it has not finished is undone, unless it
  * `is_answered`. */
 void search_close(struct placer_hived *p, bool is_answered);
 /* The placer itself is to be freed: nothing counts any more. */
@@ -341,15 +351,27 @@ int placer_given_commit(struct placer_hived *p, const struct placement_request *
 int placer_giving_go_on(struct placer_hived *p, const struct placement_request *request,
                         const struct placement_slot *slots, size_t slot_count, struct err *err);
 
+/* hived_owed.c. Something that was told counts later; all of such a list does (then it is empty).
+ */
+void told_add(struct told_list *list, enum told_kind kind, const char *group, size_t slot);
+void told_copy(struct told_list *list, const struct told_list *from, size_t first);
+void told_release(struct told_list *list, size_t first);
+void placer_owe(struct placer_hived *p, struct told_list *told);
+bool placer_owes(const struct placer_hived *p);
+/* Some of it counts from now on, in its order: what about so many tasks cost, and at least one. */
+void placer_owed_go_on(struct placer_hived *p, uint32_t tasks);
+void placer_owed_finish(struct placer_hived *p);
+
 /* hived_leave.c. A group of HiveD ends; or a preemption of the group of the core; or what a group
  * that had preempted has taken is reserved for it again. */
 void placer_gang_end(struct placer_hived *p, const char *gang);
 void placer_gang_cancel(struct placer_hived *p, const char *gang, const char *group);
 void placer_gang_reserve(struct placer_hived *p, const char *gang, const char *group);
-/* All that is to be given back is; or some of it, if there is a slice: true when nothing is left.
- */
+/* All that is owed or to be given back is; or some of it, if there is a slice: true when nothing is
+ * left. */
 void placer_leaving_finish(struct placer_hived *p);
 bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice);
+bool placer_is_tidy(const struct placer_hived *p);
 /* It has ended. */
 bool placer_is_leaving(const struct placer_hived *p, const char *gang);
 void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from);
@@ -367,6 +389,9 @@ void placer_hived_expect(struct placer *placer, struct node_id node, const uint1
 void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot);
 void placer_hived_group_over(struct placer *placer, const char *group);
 void placer_hived_cancel(struct placer *placer, const char *group);
+/* The same, now. */
+void placer_slot_end(struct placer_hived *p, const char *group, size_t slot);
+void placer_group_end(struct placer_hived *p, const char *group);
 void placer_group_cancel(struct placer_hived *p, const char *group);
 int placer_hived_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
 

@@ -46,8 +46,6 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
                                       .leaves = search->leaves,
                                       .found = call->found ? call->found : part->found};
         struct hived_ask piece = *ask;
-        struct hived_group_view view;
-        const bool was_known = hived_group_find(p->hived, part->request.group, &view);
         piece.course = &course;
         code = hived_schedule(p->hived, &piece, &p->arena, &call->result, &why);
         if (course.is_leaving) {
@@ -56,10 +54,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         }
         search->passed = course.passed;
         call->found = course.found;
-        /* one that takes the places of others that preempt has reserved all of its cells at once */
-        search->is_preempting |=
-            ask->phase == HIVED_PREEMPTING &&
-            (course.is_cut || (!was_known && !code && call->result.kind == HIVED_PREEMPT));
+        search->is_preempting |= ask->phase == HIVED_PREEMPTING && course.is_cut;
         code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);
     } else {
         search->passed += call->passed;
@@ -91,6 +86,7 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
     part->placement = result.placement;
     part->victims = result.victims;
     part->victim_count = result.victim_count;
+    part->overtaken = result.overtaken;
     part->reason = result.reason;
     part->topic = result.topic;
     part->is_never = result.is_never;

@@ -37,7 +37,7 @@ void search_settle(struct placer_hived *p, const struct placement_request *reque
 void search_begin(struct placer_hived *p, struct placement_request *request)
 {
     struct placer_search *search = &p->search;
-    assert(!request->is_check && !p->leaving.count);
+    assert(!request->is_check && placer_is_tidy(p));
     if (!search_is_for(p, request)) {
         assert(!search->group);
         p->decided = NULL;
@@ -79,27 +79,9 @@ void search_go_on_given(struct placer_hived *p, const struct placement_request *
     piece_set(&p->search, request);
 }
 
-static void told_apply(struct placer_hived *p, const struct told_later *told)
-{
-    assert(!p->search.group);
-    switch (told->kind) {
-    case TOLD_SLOT_OVER:
-        placer_hived_slot_over(&p->base, told->group, told->slot);
-        break;
-    case TOLD_GROUP_OVER:
-        placer_hived_group_over(&p->base, told->group);
-        break;
-    case TOLD_CANCEL:
-        placer_hived_cancel(&p->base, told->group);
-        break;
-    }
-}
-
 static void search_release(struct placer_search *search)
 {
-    for (size_t i = 0; i < search->told.count; i++)
-        mem_free(search->told.items[i].group);
-    ARRAY_FREE(&search->told);
+    told_release(&search->told, 0);
     mem_free(search->taking.gang);
     mem_free(search->avoid);
     mem_free(search->group);
@@ -116,7 +98,7 @@ static void search_undo(struct placer_hived *p, const struct placer_search *sear
     if (!is_taking || search->taking.was_preempting)
         return;
     if (search->taking.is_held)
-        placer_hived_group_over(&p->base, search->group);
+        placer_group_end(p, search->group);
     else
         placer_gang_end(p, search->taking.gang);
 }
@@ -130,8 +112,7 @@ void search_close(struct placer_hived *p, bool is_answered)
     p->decided = NULL;
     if (!is_answered)
         search_undo(p, &search);
-    for (size_t i = 0; i < search.told.count; i++)
-        told_apply(p, &search.told.items[i]);
+    placer_owe(p, &search.told);
     search_release(&search);
 }
 
@@ -143,14 +124,11 @@ void search_drop(struct placer_hived *p)
 
 bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot)
 {
-    struct placer_search *search = &p->search;
-    if (!search->group)
-        return false;
-    if (!strcmp(search->group, group)) {
+    if (p->search.group && !strcmp(p->search.group, group))
         search_close(p, false);
+    if (!p->search.group && !placer_owes(p))
         return false;
-    }
-    *ARRAY_ADD(&search->told) = (struct told_later){kind, mem_copy(group), slot};
+    told_add(p->search.group ? &p->search.told : &p->owed, kind, group, slot);
     return true;
 }
 
@@ -243,11 +221,7 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
                    .pieces = search->giving.pieces},
         .pieces = search->pieces,
         .now_ms = search->now_ms};
-    for (size_t i = 0; i < search->told.count; i++) {
-        const struct told_later *told = &search->told.items[i];
-        *ARRAY_ADD(&p->search.told) =
-            (struct told_later){told->kind, mem_copy(told->group), told->slot};
-    }
+    told_copy(&p->search.told, &search->told, 0);
     if (search->taking.gang)
         taking_copy(p, from);
 }

@@ -177,7 +177,8 @@ struct placer_ops {
     void (*cancel)(struct placer *placer, const char *group);
 
     /* What a large group that has ended or was cancelled held is given back in pieces: here that of
-     * so many tasks, from now on that of as many when such a group ends. False: there is more.
+     * so many tasks, from now on that of as many when such a group ends. Likewise what ended during
+     * a search in pieces counts in pieces after it. False: there is more.
      * Whatever depends on it (place, commit) gives back all of it first: in pieces, when it is
      * asked with a slice. NULL: nothing is ever left. */
     bool (*tidy)(struct placer *placer, uint32_t tasks);

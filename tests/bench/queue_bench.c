@@ -14,6 +14,7 @@
  * reads: a barrier of a large job, and which jobs are on all nodes.
  * interrupted: a node fails, or a large gang is stopped, while it takes its cells or gives them
  * back.
+ * overtaken: a large gang takes places for which others preempt.
  * It asserts nothing. CPU time of the one thread.
  */
 #include <stdbool.h>
@@ -29,7 +30,7 @@
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
     "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
-    "starves, behind, reads, interrupted, preempts or unequal.\n";
+    "starves, behind, reads, interrupted, overtaken, preempts or unequal.\n";
 
 struct part {
     const char *name;
@@ -46,6 +47,7 @@ static const struct part parts[] = {
     {"behind", behind_run, true},
     {"reads", reads_run, true},
     {"interrupted", interrupted_run, true},
+    {"overtaken", overtaken_run, true},
     {"preempts", bench_preemptors, false}, /* among those of waits */
     {"unequal", unequal_run, true},
 };

@@ -32,4 +32,7 @@ void reads_run(struct bench *bench);
  * them back. */
 void interrupted_run(struct bench *bench);
 
+/* queue_overtaken.c: a large gang takes places for which others preempt. */
+void overtaken_run(struct bench *bench);
+
 #endif

@@ -41,7 +41,8 @@ static struct conflict conflict_of(struct world *world, const uint32_t *leaves, 
     const struct conflict_of of = {leaves, count, own, &world->arena};
     for (uint32_t pieces = 0; conflict.at < count; pieces++) {
         assert_true(pieces < PIECES_MAX);
-        assert_in_range(conflict_some(world->hived, &conflict, &of, piece), 1, piece);
+        assert_in_range(conflict_some(world->hived, &conflict, &of, piece), 1,
+                        piece + LEAVES_OF_VICTIM);
     }
     return conflict;
 }
