@@ -308,12 +308,10 @@ void past_placer_add(struct core *core, struct placer *placer)
 }
 
 /* A copy of the core has none, so nothing may depend on it. In a small cluster a step makes several
- * shadows: it frees as many, each by some calls, or they would heap up. The allocator keeps small
- * blocks that are freed for the next larger one to sort: were that left to whoever comes next, it
- * would be the work of all these steps. */
+ * shadows: it frees as many, each by some calls, or they would heap up. */
 void past_placer_drop(struct core *core)
 {
-    enum { LARGER = 1 << 15, CALLS = 4 };
+    enum { CALLS = 4 };
     if (!core->past_placers.count)
         return;
     const uint32_t of_call = 1 + (core_node_count(core) + core_group_slots(core)) / CALLS;
@@ -326,8 +324,7 @@ void past_placer_drop(struct core *core)
             break;
         left -= of_call;
     }
-    void *volatile sorts = mem_alloc(LARGER);
-    mem_free(sorts);
+    mem_settle();
 }
 
 size_t past_placer_count(const struct core *core)

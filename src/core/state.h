@@ -31,7 +31,8 @@ enum timer_kind {
     TIMER_STARVES, /* … because a job begins to starve, … */
     TIMER_PREEMPT, /* … because a job may preempt again */
     TIMER_QUEUE,   /* the pass goes on */
-    TIMER_GO_ON,   /* more tasks are told that their attempts end, or created */
+    TIMER_GO_ON,   /* more tasks are told that their attempts end, or created; or more jobs are put
+                      in another order */
     TIMER_JOB,     /* job_wake_ms */
 };
 

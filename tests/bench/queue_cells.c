@@ -172,29 +172,46 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
     core_free(bench->core);
 }
 
-/* Many jobs wait in a full cluster, and the configuration is read again: smaller ones go first. */
-static void bench_order(struct bench *bench)
+/* Many jobs wait in a full cluster, of eight shapes or each of its own, and the configuration is
+ * read again: smaller ones go first. */
+static void bench_order(struct bench *bench, bool is_of_few)
 {
-    struct cost change = {0}, steps = {0};
+    struct cost change = {0}, steps = {0}, passes = {0}, before = {0}, ends = {0};
     struct core_config config;
     bench_begin(bench, false);
     fill(bench, false);
     settle(bench, NULL);
     for (uint32_t i = 0; i < bench->jobs; i++) {
-        const struct plan_role role = role_of(1 + i * 7 % NODE_GPUS);
+        struct plan_role role = role_of(1 + i * 7 % NODE_GPUS);
+        if (!is_of_few)
+            role.memory_mib = 1 + i;
         const struct plan plan = plan_of(&role, 1);
         submit(bench, &plan, NULL);
     }
     settle(bench, NULL);
+    for (uint64_t i = 1; i <= ENDS; i++) {
+        bench->now_ms += PAUSE_MS;
+        end(bench, i, &before);
+    }
     core_config_default(&config);
     config.port_last = 15999;
     config.policy = bench->policy;
     config.order = "smallest";
     step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    settle(bench, &steps);
-    printf("\nthe order becomes smallest, and %u jobs wait\n", bench->jobs);
+    while (core_order_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    settle(bench, &passes);
+    for (uint64_t i = ENDS + 1; i <= 2 * ENDS; i++) {
+        bench->now_ms += PAUSE_MS;
+        end(bench, i, &ends);
+    }
+    printf("\nthe order becomes smallest, and %u jobs wait, %s\n", bench->jobs,
+           is_of_few ? "of eight shapes" : "each of its own shape");
+    cost_print("ends of jobs before that", &before);
     cost_print("the configuration is read", &change);
-    cost_print("steps after that", &steps);
+    cost_print("steps until the order is in force", &steps);
+    cost_print("steps after that", &passes);
+    cost_print("ends of jobs after that", &ends);
     fflush(stdout);
     core_free(bench->core);
 }
@@ -205,5 +222,6 @@ void cells_run(struct bench *bench)
     const char *next = strcmp(bench->policy, "hived") != 0 ? "hived" : "best-fit";
     bench_policy(bench, next, 0);
     bench_policy(bench, next, bench->nodes / 2);
-    bench_order(bench);
+    bench_order(bench, true);
+    bench_order(bench, false);
 }
