@@ -60,6 +60,13 @@ void *mem_realloc(void *memory, size_t size)
     return checked(realloc(memory, size ? size : 1));
 }
 
+void mem_settle(void)
+{
+    enum { LARGER = 1 << 15 };
+    void *volatile sorts = mem_alloc(LARGER);
+    mem_free(sorts);
+}
+
 char *mem_copy(const char *string)
 {
     size_t size = strlen(string) + 1;

@@ -31,6 +31,11 @@ static inline void mem_free(void *memory)
     free(memory);
 }
 
+/* After many small blocks have been freed. The allocator keeps them for the next larger one that is
+ * asked for to sort: this does it now, as for whoever asks next it may be the work of many steps.
+ */
+void mem_settle(void);
+
 /* count * size; aborts on overflow. */
 static inline size_t mem_size(size_t count, size_t size)
 {

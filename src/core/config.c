@@ -97,6 +97,11 @@ bool core_policy_changes(const struct core *core)
     return core->policy_change.config.policy != NULL;
 }
 
+bool core_order_changes(const struct core *core)
+{
+    return queue_order_changes(core->queue);
+}
+
 /* Of the last policy that was asked for, or of the one in force? Else *placer is its placer, or
  * NULL: ERR_INVALID. */
 static int policy_ask(struct core *core, const struct core_config *config, struct placer *made,
@@ -114,7 +119,28 @@ static int policy_ask(struct core *core, const struct core_config *config, struc
     return *placer ? 0 : err->code;
 }
 
-/* Numbers count at once, the policy and its document from the take-over on. */
+/* A piece of it. From the last one on the order decides, as if it had been asked for only then. */
+static void order_go_on(struct core *core)
+{
+    if (!queue_order_go_on(core->queue, core->slice))
+        return;
+    core->is_unblocked = true;
+    nodes_note_change(core);
+}
+
+void config_go_on(struct core *core)
+{
+    assert(core->output);
+    queue_tidy(core->queue, core->slice);
+    if (!queue_order_changes(core->queue))
+        return;
+    order_go_on(core);
+    if (!queue_order_changes(core->queue))
+        core_trace(core, "the order of the queue is %s", core->config.order);
+}
+
+/* Numbers count at once, the order when all jobs are in it, the policy and its document from the
+ * take-over on. */
 static void config_set(struct core *core, struct core_config *config, struct placer *placer)
 {
     if (placer || core_policy_changes(core)) {
@@ -128,6 +154,7 @@ static void config_set(struct core *core, struct core_config *config, struct pla
     core->config = *config;
     core->policy_job = 0;
     queue_order_set(core->queue, queue_order_named(config->order));
+    order_go_on(core);
 }
 
 void config_event(struct core *core, const struct event *event)

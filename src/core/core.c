@@ -538,7 +538,7 @@ void core_step_end(struct core *core)
     /* the rest with the next steps, whenever they come: but for containers nobody waits for it */
     if (core_old_tables_drop(core))
         job_output_free_dropped(&core->actions, &core->drops_left);
-    if (core->going_jobs.count || core->old_kept)
+    if (core->going_jobs.count || core->old_kept || core_order_changes(core))
         timers_set(&core->timers, timer_key(TIMER_GO_ON, 0), core->now_ms);
     wake_ask(core);
     arena_clear(&core->scratch);
@@ -580,6 +580,7 @@ void core_step(struct core *core, const struct event *event, struct output *outp
     if (core->wake_ms <= core->now_ms)
         core->wake_ms = INT64_MAX; /* it has come: ask again for the next */
     placer_tidy(core);
+    config_go_on(core);
     timers_fire(core);
     event_apply(core, event);
     core_step_end(core);

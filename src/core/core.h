@@ -112,6 +112,8 @@ uint64_t core_scale_gpus(struct core *core, struct job_id job, uint16_t role, ui
 /* Has it been told of another policy or document that is not in force yet? That of before decides
  * until what runs has been told to the new placer, in the steps that follow. */
 bool core_policy_changes(const struct core *core);
+/* Likewise of another order of the queue: that of before decides until all that wait are in it. */
+bool core_order_changes(const struct core *core);
 
 /* The placer, for reading: placer_hived_mirror (placement/hived.h) knows whether it
  * is HiveD. The core's; valid until the next step. */

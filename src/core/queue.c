@@ -5,16 +5,9 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "core/queue_ranking.h"
 
 #define NOWHERE UINT32_MAX
-
-/* Of a class, or the least of a subtree: the smallest of each, and the highest priority. */
-struct reach {
-    uint64_t tried;
-    uint64_t closed; /* UINT64_MAX: none of them is */
-    struct queue_need need;
-    int32_t priority;
-};
 
 struct class
 {
@@ -22,20 +15,11 @@ struct class
     size_t shape_length;
     char *reason;
     uint64_t topic;
-    struct queue_item *items; /* binary heap */
-    uint32_t *by_limit;       /* their slots, a binary heap by time limits */
-    size_t count, room;
     bool is_for_limit; /* blocked, but not for jobs with shorter time limits */
     struct queue_need need;
+    int32_t priority;
     uint64_t tried;  /* the change before which it was found to be hopeless; 0: never */
     uint64_t closed; /* the opening before which it was closed; 0: it is not */
-    uint32_t left, right;
-    struct reach least; /* of the subtree */
-};
-
-/* Where a slot stands. */
-struct position {
-    uint32_t class, at, limit_at;
 };
 
 struct queue {
@@ -46,15 +30,20 @@ struct queue {
     struct text_map shapes;
     uint32_t free_class; /* an entry that may be free, to begin the search with */
     struct {
-        struct position *items;
+        uint32_t *items; /* by slot; NOWHERE: it is not queued */
         size_t count, room;
-    } positions;
-    uint32_t root;
+    } class_of;
+    struct queue_ranking now;
+    struct queue_ranking next; /* in the order that was asked for; its order is NULL: in none … */
+    uint32_t next_slot;        /* … it has the jobs of the slots before this one */
+    struct {
+        struct queue_ranking *items; /* of no use any more: some is freed now and then */
+        size_t count, room;
+    } past;
     uint64_t change;  /* classes tried before it may have something to start */
     uint64_t opening; /* classes closed before it may have been opened */
     size_t total;
     uint32_t class_count;
-    const struct queue_order *order;
 };
 
 /* --- orders --- */
@@ -94,52 +83,19 @@ const struct queue_order *queue_order_named(const char *name)
 bool queue_is_before(const struct queue *queue, const struct queue_item *a,
                      const struct queue_item *b)
 {
-    return queue->order->is_before(a, b);
+    return queue->now.order->is_before(a, b);
 }
 
-/* --- the tree of classes: a treap, its second keys made of the classes' numbers --- */
-
-static uint64_t tree_rank(uint32_t class)
-{
-    uint64_t rank = (class + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
-    rank = (rank ^ rank >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    return rank ^ rank >> 29;
-}
-
-static const struct queue_item *head(const struct queue *queue, uint32_t class)
-{
-    return &queue->classes.items[class].items[0];
-}
-
-static bool class_is_before(const struct queue *queue, uint32_t a, uint32_t b)
-{
-    return queue_is_before(queue, head(queue, a), head(queue, b));
-}
-
-static void reach_add(struct reach *sum, const struct reach *other)
-{
-    if (other->tried < sum->tried)
-        sum->tried = other->tried;
-    if (other->closed < sum->closed)
-        sum->closed = other->closed;
-    if (other->need.task_gpus < sum->need.task_gpus)
-        sum->need.task_gpus = other->need.task_gpus;
-    if (other->need.gpus < sum->need.gpus)
-        sum->need.gpus = other->need.gpus;
-    if (other->need.cpus < sum->need.cpus)
-        sum->need.cpus = other->need.cpus;
-    if (other->priority > sum->priority)
-        sum->priority = other->priority;
-}
+/* --- classes --- */
 
 /* A class that has never been tried needs nothing: it is tried once, for its reason. No room is
  * enough for one that is closed, so that it does not lead a search for others astray. */
-static struct reach class_reach(const struct class *class)
+static struct queue_reach class_reach(const struct class *class)
 {
-    static const struct reach closed = {
+    static const struct queue_reach closed = {
         UINT64_MAX, UINT64_MAX, {UINT32_MAX, UINT64_MAX, UINT64_MAX}, INT32_MIN};
-    assert(class->count > 0);
-    struct reach reach = {class->tried, UINT64_MAX, {0}, class->items[0].priority};
+    assert(class->shape);
+    struct queue_reach reach = {class->tried, UINT64_MAX, {0}, class->priority};
     if (class->closed) {
         reach = closed;
         reach.closed = class->closed;
@@ -150,220 +106,12 @@ static struct reach class_reach(const struct class *class)
     return reach;
 }
 
-/* The children of the class have changed, or it has. */
-static void tree_sum(struct queue *queue, uint32_t at)
+static void class_changed(struct queue *queue, uint32_t at)
 {
-    assert(at < queue->classes.count);
-    struct class *class = &queue->classes.items[at];
-    class->least = class_reach(class);
-    if (class->left != NOWHERE)
-        reach_add(&class->least, &queue->classes.items[class->left].least);
-    if (class->right != NOWHERE)
-        reach_add(&class->least, &queue->classes.items[class->right].least);
+    const struct queue_reach reach = class_reach(&queue->classes.items[at]);
+    ranking_reach_set(&queue->now, at, &reach);
+    ranking_reach_set(&queue->next, at, &reach);
 }
-
-/* All of `a` stands before all of `b`. */
-static uint32_t tree_join(struct queue *queue, uint32_t a, uint32_t b)
-{
-    assert((a == NOWHERE || a < queue->classes.count) &&
-           (b == NOWHERE || b < queue->classes.count));
-    if (a == NOWHERE || b == NOWHERE)
-        return a == NOWHERE ? b : a;
-    struct class *classes = queue->classes.items;
-    uint32_t top = tree_rank(a) > tree_rank(b) ? a : b;
-    if (top == a)
-        classes[a].right = tree_join(queue, classes[a].right, b);
-    else
-        classes[b].left = tree_join(queue, a, classes[b].left);
-    tree_sum(queue, top);
-    return top;
-}
-
-/* What stands before `class`, and what behind it. */
-static void tree_split(struct queue *queue, uint32_t at, uint32_t class, uint32_t *before,
-                       uint32_t *behind)
-{
-    assert(at == NOWHERE || at < queue->classes.count);
-    if (at == NOWHERE) {
-        *before = *behind = NOWHERE;
-        return;
-    }
-    struct class *top = &queue->classes.items[at];
-    if (class_is_before(queue, at, class)) {
-        tree_split(queue, top->right, class, &top->right, behind);
-        *before = at;
-    } else {
-        tree_split(queue, top->left, class, before, &top->left);
-        *behind = at;
-    }
-    tree_sum(queue, at);
-}
-
-static void tree_add(struct queue *queue, uint32_t class)
-{
-    assert(class < queue->classes.count);
-    uint32_t before, behind;
-    queue->classes.items[class].left = queue->classes.items[class].right = NOWHERE;
-    tree_sum(queue, class);
-    tree_split(queue, queue->root, class, &before, &behind);
-    queue->root = tree_join(queue, tree_join(queue, before, class), behind);
-}
-
-/* The subtree without `class`, or, when it is not to be removed, with sums that know its changes.
- */
-static uint32_t tree_update(struct queue *queue, uint32_t at, uint32_t class, bool is_removed)
-{
-    assert(at != NOWHERE);
-    struct class *top = &queue->classes.items[at];
-    if (at == class && is_removed)
-        return tree_join(queue, top->left, top->right);
-    if (at != class && class_is_before(queue, class, at))
-        top->left = tree_update(queue, top->left, class, is_removed);
-    else if (at != class)
-        top->right = tree_update(queue, top->right, class, is_removed);
-    tree_sum(queue, at);
-    return at;
-}
-
-static void tree_remove(struct queue *queue, uint32_t class)
-{
-    queue->root = tree_update(queue, queue->root, class, true);
-}
-
-struct queue_search {
-    const struct queue *queue;
-    const struct queue_room *room; /* NULL: whatever it needs */
-    uint32_t visits;
-};
-
-enum { VISITS_MAX = 256 }; /* then anything that is not blocked will do */
-
-static bool reach_is_in(const struct queue_search *search, const struct reach *reach)
-{
-    const struct queue_room *room = search->visits < VISITS_MAX ? search->room : NULL;
-    if (reach->tried >= search->queue->change && reach->closed >= search->queue->opening)
-        return false;
-    return !room || reach->priority > room->lowest ||
-           (reach->need.task_gpus <= room->free.task_gpus && reach->need.gpus <= room->free.gpus &&
-            reach->need.cpus <= room->free.cpus);
-}
-
-/* The first behind `after` in this subtree that is not blocked and fits. */
-static uint32_t tree_find(struct queue_search *search, uint32_t at, const struct queue_item *after)
-{
-    assert(at == NOWHERE || at < search->queue->classes.count);
-    const struct queue *queue = search->queue;
-    if (at == NOWHERE || !reach_is_in(search, &queue->classes.items[at].least))
-        return NOWHERE;
-    const struct class *class = &queue->classes.items[at];
-    bool is_behind = !after || queue_is_before(queue, after, &class->items[0]);
-    search->visits++;
-    if (is_behind) {
-        uint32_t found = tree_find(search, class->left, after);
-        struct reach own = class_reach(class);
-        if (found != NOWHERE || reach_is_in(search, &own))
-            return found != NOWHERE ? found : at;
-    }
-    return tree_find(search, class->right, is_behind ? NULL : after);
-}
-
-/* --- the heap of one class --- */
-
-static void item_put(struct queue *queue, struct class *class, size_t at,
-                     const struct queue_item *item)
-{
-    class->items[at] = *item;
-    queue->positions.items[item->slot].at = (uint32_t)at;
-}
-
-static void item_up(struct queue *queue, struct class *class, size_t at)
-{
-    assert(at < class->count && queue->order);
-    struct queue_item item = class->items[at];
-    while (at > 0 && queue_is_before(queue, &item, &class->items[(at - 1) / 2])) {
-        item_put(queue, class, at, &class->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    item_put(queue, class, at, &item);
-}
-
-static void item_down(struct queue *queue, struct class *class, size_t at)
-{
-    assert(at < class->count && queue->order);
-    struct queue_item item = class->items[at];
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= class->count)
-            break;
-        if (child + 1 < class->count &&
-            queue_is_before(queue, &class->items[child + 1], &class->items[child]))
-            child++;
-        if (!queue_is_before(queue, &class->items[child], &item))
-            break;
-        item_put(queue, class, at, &class->items[child]);
-        at = child;
-    }
-    item_put(queue, class, at, &item);
-}
-
-/* --- the heap of one class by time limits --- */
-
-static bool limit_is_before(const struct queue *queue, const struct class *class, uint32_t a,
-                            uint32_t b)
-{
-    assert(a != b && class->count > 0);
-    const struct queue_item *x = &class->items[queue->positions.items[a].at];
-    const struct queue_item *y = &class->items[queue->positions.items[b].at];
-    if (x->limit_s != y->limit_s)
-        return x->limit_s - 1 < y->limit_s - 1; /* none, 0, is the longest */
-    return queue_is_before(queue, x, y);
-}
-
-static void limit_put(struct queue *queue, struct class *class, size_t at, uint32_t slot)
-{
-    class->by_limit[at] = slot;
-    queue->positions.items[slot].limit_at = (uint32_t)at;
-}
-
-static void limit_up(struct queue *queue, struct class *class, size_t at)
-{
-    assert(at < class->count && queue->order);
-    uint32_t slot = class->by_limit[at];
-    while (at > 0 && limit_is_before(queue, class, slot, class->by_limit[(at - 1) / 2])) {
-        limit_put(queue, class, at, class->by_limit[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    limit_put(queue, class, at, slot);
-}
-
-static void limit_down(struct queue *queue, struct class *class, size_t at, size_t count)
-{
-    assert(at < count && count <= class->count && queue->order);
-    uint32_t slot = class->by_limit[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count &&
-            limit_is_before(queue, class, class->by_limit[child + 1], class->by_limit[child]))
-            child++;
-        if (!limit_is_before(queue, class, class->by_limit[child], slot))
-            break;
-        limit_put(queue, class, at, class->by_limit[child]);
-    }
-    limit_put(queue, class, at, slot);
-}
-
-/* While the slot's item still has its place. */
-static void limit_remove(struct queue *queue, struct class *class, uint32_t slot)
-{
-    size_t at = queue->positions.items[slot].limit_at, count = class->count - 1;
-    uint32_t last = class->by_limit[count];
-    if (at == count)
-        return;
-    limit_put(queue, class, at, last);
-    limit_up(queue, class, at);
-    limit_down(queue, class, queue->positions.items[last].limit_at, count);
-}
-
-/* --- classes --- */
 
 static uint32_t class_find(struct queue *queue, struct text shape)
 {
@@ -377,9 +125,10 @@ static uint32_t class_find(struct queue *queue, struct text shape)
         ARRAY_ADD(&queue->classes);
     queue->free_class = at + 1;
     struct class *class = &queue->classes.items[at];
-    *class = (struct class){.shape_length = shape.length, .left = NOWHERE, .right = NOWHERE};
+    *class = (struct class){.shape_length = shape.length};
     class->shape = mem_alloc(shape.length + 1);
     memcpy(class->shape, shape.at, shape.length);
+    class->shape[shape.length] = '\0';
     text_map_set(&queue->shapes, (struct text){class->shape, shape.length}, at);
     queue->class_count++;
     return at;
@@ -388,12 +137,11 @@ static uint32_t class_find(struct queue *queue, struct text shape)
 static void class_drop(struct queue *queue, uint32_t at)
 {
     struct class *class = &queue->classes.items[at];
-    assert(class->count == 0);
+    ranking_drop(&queue->now, at);
+    ranking_drop(&queue->next, at);
     text_map_remove(&queue->shapes, (struct text){class->shape, class->shape_length});
     mem_free(class->shape);
     mem_free(class->reason);
-    mem_free(class->items);
-    mem_free(class->by_limit);
     *class = (struct class){0};
     queue->class_count--;
     if (at < queue->free_class)
@@ -402,30 +150,10 @@ static void class_drop(struct queue *queue, uint32_t at)
 
 struct queue *queue_new(const struct queue_order *order)
 {
-    assert(order);
     struct queue *queue = mem_zero(1, sizeof *queue);
-    queue->order = order;
-    queue->root = NOWHERE;
+    ranking_init(&queue->now, order);
     queue->change = queue->opening = 1;
     return queue;
-}
-
-void queue_order_set(struct queue *queue, const struct queue_order *order)
-{
-    assert(order);
-    if (queue->order == order)
-        return;
-    queue->order = order;
-    queue->root = NOWHERE;
-    for (size_t i = 0; i < queue->classes.count; i++) {
-        struct class *class = &queue->classes.items[i];
-        for (size_t at = 1; at < class->count; at++)
-            item_up(queue, class, at);
-        for (size_t at = 1; at < class->count; at++)
-            limit_up(queue, class, at);
-        if (class->shape)
-            tree_add(queue, (uint32_t)i);
-    }
 }
 
 void queue_free(struct queue *queue)
@@ -435,53 +163,128 @@ void queue_free(struct queue *queue)
     for (size_t i = 0; i < queue->classes.count; i++) {
         mem_free(queue->classes.items[i].shape);
         mem_free(queue->classes.items[i].reason);
-        mem_free(queue->classes.items[i].items);
-        mem_free(queue->classes.items[i].by_limit);
     }
+    ranking_release(&queue->now);
+    ranking_release(&queue->next);
+    for (size_t i = 0; i < queue->past.count; i++)
+        ranking_release(&queue->past.items[i]);
+    ARRAY_FREE(&queue->past);
     ARRAY_FREE(&queue->classes);
-    ARRAY_FREE(&queue->positions);
+    ARRAY_FREE(&queue->class_of);
     text_map_release(&queue->shapes);
     mem_free(queue);
 }
 
-static void *bytes_copy(const void *bytes, size_t size)
-{
-    if (!bytes)
-        return NULL;
-    void *copy = mem_alloc(size);
-    memcpy(copy, bytes, size);
-    return copy;
-}
-
 struct queue *queue_copy(const struct queue *from)
 {
-    struct queue *to = queue_new(from->order);
+    struct queue *to = queue_new(from->now.order);
     to->free_class = from->free_class;
     to->total = from->total;
-    to->positions.items =
-        bytes_copy(from->positions.items, from->positions.count * sizeof *from->positions.items);
-    to->positions.count = to->positions.room = from->positions.count;
-    to->root = from->root;
+    ARRAY_COPY(&to->class_of, &from->class_of);
+    ranking_copy(&to->now, &from->now);
+    if (queue_order_changes(from))
+        ranking_copy(&to->next, &from->next);
+    to->next_slot = from->next_slot;
     to->change = from->change;
     to->opening = from->opening;
     to->class_count = from->class_count;
-    ARRAY_RESERVE(&to->classes, from->classes.count);
-    to->classes.count = from->classes.count;
-    for (size_t i = 0; i < from->classes.count; i++) {
-        const struct class *old = &from->classes.items[i];
-        struct class *new = &to->classes.items[i];
-        *new = *old;
-        if (!old->shape)
+    ARRAY_COPY(&to->classes, &from->classes);
+    for (size_t i = 0; i < to->classes.count; i++) {
+        struct class *class = &to->classes.items[i];
+        if (!class->shape)
             continue;
-        new->shape = bytes_copy(old->shape, old->shape_length);
-        new->reason = old->reason ? mem_copy(old->reason) : NULL;
-        new->items = bytes_copy(old->items, old->count * sizeof *old->items);
-        new->by_limit = bytes_copy(old->by_limit, old->count * sizeof *old->by_limit);
-        new->room = old->count;
-        text_map_set(&to->shapes, (struct text){new->shape, new->shape_length}, (uint32_t)i);
+        class->shape = mem_copy_array(class->shape, class->shape_length + 1, 1);
+        class->reason = class->reason ? mem_copy(class->reason) : NULL;
+        text_map_set(&to->shapes, (struct text){class->shape, class->shape_length}, (uint32_t)i);
     }
     return to;
 }
+
+/* --- another order --- */
+
+enum { /* in units of the caller's work, of about a quarter of a microsecond */
+       WORK_OF_JOB = 1,
+       WORK_OF_FIRST = 8, /* its class moves in the tree */
+       WORK_OF_PAST = 2,  /* it is freed, with its class */
+       LISTED_PER_WORK = 2,
+};
+
+bool queue_order_changes(const struct queue *queue)
+{
+    return queue->next.order != NULL;
+}
+
+static bool is_in_next(const struct queue *queue, uint32_t slot)
+{
+    return queue_order_changes(queue) && slot < queue->next_slot;
+}
+
+void queue_order_set(struct queue *queue, const struct queue_order *order)
+{
+    assert(order);
+    if (order == (queue_order_changes(queue) ? queue->next.order : queue->now.order))
+        return;
+    if (queue_order_changes(queue))
+        *ARRAY_ADD(&queue->past) = queue->next;
+    queue->next = (struct queue_ranking){0};
+    queue->next_slot = 0;
+    if (order != queue->now.order)
+        ranking_init(&queue->next, order);
+}
+
+/* The next slot has its turn. */
+static uint32_t next_take(struct queue *queue)
+{
+    const uint32_t slot = queue->next_slot++, class = queue->class_of.items[slot];
+    if (class == NOWHERE)
+        return slot % LISTED_PER_WORK == 0;
+    const struct queue_reach reach = class_reach(&queue->classes.items[class]);
+    /* several large heaps would grow in one step: to move them is what takes long */
+    ranking_reserve(&queue->next, class, ranking_count(&queue->now, class));
+    const bool is_first =
+        ranking_push(&queue->next, class, ranking_item(&queue->now, class, slot), &reach);
+    return is_first ? WORK_OF_FIRST : WORK_OF_JOB;
+}
+
+static void next_decides(struct queue *queue)
+{
+    assert(queue->next_slot == queue->class_of.count);
+    *ARRAY_ADD(&queue->past) = queue->now;
+    queue->now = queue->next;
+    queue->next = (struct queue_ranking){0};
+    queue->next_slot = 0;
+}
+
+/* The table of classes is made first, so that no job has to make much of it. */
+bool queue_order_go_on(struct queue *queue, uint32_t work)
+{
+    if (!queue_order_changes(queue))
+        return false;
+    for (uint32_t done = 0; done < work;) {
+        const size_t covered = queue->next.ranks.count;
+        if (covered < queue->classes.count) {
+            ranking_cover(&queue->next, (uint32_t)covered);
+            done++;
+        } else if (queue->next_slot < queue->class_of.count) {
+            done += next_take(queue);
+        } else {
+            next_decides(queue);
+            return true;
+        }
+    }
+    return false;
+}
+
+void queue_tidy(struct queue *queue, uint32_t work)
+{
+    if (!queue->past.count)
+        return;
+    struct queue_ranking *last = &queue->past.items[queue->past.count - 1];
+    queue->past.count -= ranking_release_some(last, work / WORK_OF_PAST + 1);
+    mem_settle();
+}
+
+/* --- jobs --- */
 
 size_t queue_count(const struct queue *queue)
 {
@@ -490,47 +293,31 @@ size_t queue_count(const struct queue *queue)
 
 bool queue_has(const struct queue *queue, uint32_t slot)
 {
-    return slot < queue->positions.count && queue->positions.items[slot].class != NOWHERE;
-}
-
-/* The last item and the last place by limits, for `item`. */
-static void class_grow(struct queue *queue, struct class *class, const struct queue_item *item)
-{
-    if (class->count == class->room) {
-        class->room = class->room ? array_room_next(class->room, sizeof *class->items) : 1;
-        class->items = mem_realloc(class->items, mem_size(class->room, sizeof *class->items));
-        class->by_limit =
-            mem_realloc(class->by_limit, mem_size(class->room, sizeof *class->by_limit));
-    }
-    size_t at = class->count++;
-    item_put(queue, class, at, item);
-    limit_put(queue, class, at, item->slot);
-    item_up(queue, class, at);
-    limit_up(queue, class, at);
+    return slot < queue->class_of.count && queue->class_of.items[slot] != NOWHERE;
 }
 
 uint32_t queue_push(struct queue *queue, const struct queue_item *item,
                     const struct queue_need *need, struct text shape)
 {
     queue_remove(queue, item->slot);
-    while (queue->positions.count <= item->slot)
-        *ARRAY_ADD(&queue->positions) = (struct position){NOWHERE, NOWHERE, NOWHERE};
-    uint32_t at = class_find(queue, shape);
+    while (queue->class_of.count <= item->slot)
+        *ARRAY_ADD(&queue->class_of) = NOWHERE;
+    const uint32_t at = class_find(queue, shape);
     struct class *class = &queue->classes.items[at];
-    bool is_head = !class->count || queue_is_before(queue, item, &class->items[0]);
-    if (class->count && is_head)
-        tree_remove(queue, at);
-    if (!class->count)
+    if (!ranking_count(&queue->now, at)) {
         class->need = *need;
-    queue->positions.items[item->slot].class = at;
+        class->priority = item->priority;
+    }
+    queue->class_of.items[item->slot] = at;
     queue->total++;
-    class_grow(queue, class, item);
-    if (class->is_for_limit && class->by_limit[0] == item->slot)
+    const struct queue_reach reach = class_reach(class);
+    ranking_push(&queue->now, at, item, &reach);
+    if (is_in_next(queue, item->slot))
+        ranking_push(&queue->next, at, item, &reach);
+    if (class->is_for_limit && ranking_shortest(&queue->now, at)->slot == item->slot) {
         class->tried = 0;
-    if (is_head)
-        tree_add(queue, at);
-    else if (!class->tried)
-        tree_update(queue, queue->root, at, false);
+        class_changed(queue, at);
+    }
     return at;
 }
 
@@ -538,36 +325,27 @@ void queue_remove(struct queue *queue, uint32_t slot)
 {
     if (!queue_has(queue, slot))
         return;
-    struct position position = queue->positions.items[slot];
-    struct class *class = &queue->classes.items[position.class];
+    const uint32_t class = queue->class_of.items[slot];
     queue->total--;
-    if (position.at == 0)
-        tree_remove(queue, position.class);
-    limit_remove(queue, class, slot);
-    queue->positions.items[slot] = (struct position){NOWHERE, NOWHERE, NOWHERE};
-    struct queue_item last = class->items[--class->count];
-    if (position.at < class->count) {
-        item_put(queue, class, position.at, &last);
-        item_up(queue, class, position.at);
-        item_down(queue, class, queue->positions.items[last.slot].at);
-    }
-    if (!class->count)
-        class_drop(queue, position.class);
-    else if (position.at == 0)
-        tree_add(queue, position.class);
+    ranking_remove(&queue->now, class, slot);
+    if (is_in_next(queue, slot))
+        ranking_remove(&queue->next, class, slot);
+    queue->class_of.items[slot] = NOWHERE;
+    if (!ranking_count(&queue->now, class))
+        class_drop(queue, class);
 }
 
 bool queue_next(const struct queue *queue, const struct queue_item *after,
                 const struct queue_room *room, struct queue_item *item, uint32_t *class,
                 uint32_t *work)
 {
-    struct queue_search search = {queue, room, 0};
-    uint32_t found = tree_find(&search, queue->root, after);
+    struct ranking_search search = {&queue->now, room, queue->change, queue->opening, 0};
+    uint32_t found = ranking_find(&search, after);
     *work += search.visits;
-    if (found == NOWHERE)
+    if (found == RANKING_NOWHERE)
         return false;
     *class = found;
-    *item = *head(queue, found);
+    *item = ranking_items(&queue->now, found)[0];
     return true;
 }
 
@@ -577,11 +355,9 @@ bool queue_first(const struct queue *queue, struct queue_item *item, uint32_t *c
     return queue_next(queue, NULL, NULL, item, class, &work);
 }
 
-struct queue_item queue_shortest(const struct queue *queue, uint32_t at)
+struct queue_item queue_shortest(const struct queue *queue, uint32_t class)
 {
-    const struct class *class = &queue->classes.items[at];
-    assert(class->count > 0);
-    return class->items[queue->positions.items[class->by_limit[0]].at];
+    return *ranking_shortest(&queue->now, class);
 }
 
 static void class_stop(struct queue *queue, uint32_t at, const char *reason, uint64_t topic)
@@ -590,7 +366,7 @@ static void class_stop(struct queue *queue, uint32_t at, const char *reason, uin
     assert(class->shape);
     class->tried = queue->change;
     class->topic = topic;
-    tree_update(queue, queue->root, at, false);
+    class_changed(queue, at);
     if (class->reason && (class->reason == reason || strcmp(class->reason, reason) == 0))
         return;
     mem_free(class->reason);
@@ -638,7 +414,7 @@ uint32_t queue_class_count(const struct queue *queue)
 uint32_t queue_class_of(const struct queue *queue, uint32_t slot)
 {
     assert(queue_has(queue, slot));
-    return queue->positions.items[slot].class;
+    return queue->class_of.items[slot];
 }
 
 const char *queue_reason(const struct queue *queue, uint32_t class)
@@ -656,17 +432,19 @@ size_t queue_list(const struct queue *queue, uint32_t *slots)
 {
     size_t count = 0;
     for (size_t i = 0; slots && i < queue->classes.count; i++)
-        for (size_t j = 0; j < queue->classes.items[i].count; j++)
-            slots[count++] = queue->classes.items[i].items[j].slot;
+        for (uint32_t j = 0; j < ranking_count(&queue->now, (uint32_t)i); j++)
+            slots[count++] = ranking_items(&queue->now, (uint32_t)i)[j].slot;
     return queue->total;
 }
 
 size_t queue_memory(const struct queue *queue)
 {
     size_t size = sizeof *queue + queue->classes.room * sizeof *queue->classes.items +
-                  queue->positions.room * sizeof *queue->positions.items;
+                  queue->class_of.room * sizeof *queue->class_of.items +
+                  ranking_memory(&queue->now) + ranking_memory(&queue->next);
     for (size_t i = 0; i < queue->classes.count; i++)
-        size += queue->classes.items[i].room * (sizeof(struct queue_item) + sizeof(uint32_t)) +
-                queue->classes.items[i].shape_length;
+        size += queue->classes.items[i].shape_length;
+    for (size_t i = 0; i < queue->past.count; i++)
+        size += ranking_memory(&queue->past.items[i]);
     return size;
 }

@@ -11,9 +11,8 @@
  * queue_close says "nothing of this class may start": it is passed over, at no cost, until
  * queue_reopen, which lets all closed classes be tried once more.
  *
- * The classes stand in a balanced tree in the order of their first jobs. Each subtree knows the
- * least that any of its classes needs, so that classes for which there is certainly no room cost
- * nothing, however many they are.
+ * Classes for which there is certainly no room cost nothing, however many they are: the balanced
+ * tree in which they stand (queue_ranking.h) knows the least that any of a subtree needs.
  */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
@@ -59,8 +58,16 @@ struct queue_order {
 const struct queue_order *queue_order_named(const char *name);
 
 struct queue *queue_new(const struct queue_order *order); /* empty; the caller's */
-/* From now on in this order. */
+/* Another order is asked for. All jobs are put in it aside, by queue_order_go_on, while the one of
+ * before decides: whatever comes, goes or is blocked meanwhile counts in both. */
 void queue_order_set(struct queue *queue, const struct queue_order *order);
+bool queue_order_changes(const struct queue *queue);
+/* So much more work, in units of about a quarter of a microsecond. True: from now on the order that
+ * was asked for decides. */
+bool queue_order_go_on(struct queue *queue, uint32_t work);
+/* So much of what an order of before needed is freed. Nothing depends on it; a copy has none. */
+void queue_tidy(struct queue *queue, uint32_t work);
+/* In the order that decides. */
 bool queue_is_before(const struct queue *queue, const struct queue_item *a,
                      const struct queue_item *b);
 struct queue *queue_copy(const struct queue *queue); /* deep, the reasons included */
@@ -69,8 +76,8 @@ void queue_free(struct queue *queue);
 size_t queue_count(const struct queue *queue); /* jobs */
 bool queue_has(const struct queue *queue, uint32_t slot);
 
-/* Into the class of `shape`, which determines `need`; a slot already queued is moved. Returns the
- * class. */
+/* Into the class of `shape`, which determines `need` and the priority; a slot already queued is
+ * moved. Returns the class. */
 uint32_t queue_push(struct queue *queue, const struct queue_item *item,
                     const struct queue_need *need, struct text shape);
 /* Out of the queue; nothing when it is not there. */

@@ -21,76 +21,150 @@
 enum { /* in units of a step's work: struct pass */
        WORK_OF_NODE = 4,
        WORK_OF_GROUP = 12,
-       WORK_OF_TASK = 6,
+       WORK_OF_DEVICE = 3,
        WORK_OF_WAITING = 20,
        WORK_OF_HOLD = 2,
        LISTED_PER_WORK = 2,
+       FILLED_PER_WORK = 4,
+};
+
+enum {
+    TASKS_LISTED = 64,  /* between two looks at the work that is done, … */
+    TASKS_FILLED = 256, /* … likewise */
+    DOUBLINGS_MAX = 16, /* of a piece of the next one */
 };
 
 /* --- what runs is told --- */
 
-static void group_tell(struct core *core, struct placer *placer, struct core_group *group)
+static void telling_release(struct renewal_telling *telling)
 {
-    struct core_job *job = core_job_at(core, group->job);
-    struct request request;
-    if (group->is_task) {
-        assert(group->slot_count == 1);
-        const struct core_task *task = core_task_at(core, group->tasks[0]);
-        request_of_task(core, job, task->ref, 0, &core->scratch, &request);
-    } else {
-        request_of_part(core, job, group->first_role, &core->scratch, &request);
-    }
-    request.placement.group = group->name;
-    assert(request.task_count == group->slot_count);
-    struct placement_slot *slots =
-        ARENA_ARRAY(&core->scratch, struct placement_slot, group->slot_count);
-    for (uint32_t i = 0; i < group->slot_count; i++) {
+    mem_free(telling->slots);
+    ARRAY_FREE(&telling->ended);
+    *telling = (struct renewal_telling){0};
+}
+
+static void telling_begin(struct core *core, uint32_t at)
+{
+    struct renewal_telling *telling = &core->renewal.telling;
+    const struct core_group *group = core_group_at(core, at);
+    assert(!telling->slots && group->slot_count > 0);
+    *telling = (struct renewal_telling){
+        .slots = mem_zero(group->slot_count, sizeof *telling->slots), .group = at};
+}
+
+/* What the placer had of it is given back. */
+static void telling_restart(struct renewal_telling *telling)
+{
+    assert(telling->slots);
+    telling->filled = 0;
+    telling->weight = 0;
+    telling->has_begun = false;
+    telling->ended.count = 0;
+}
+
+/* Where its tasks are, some of them. The devices stay the tasks', which live as long as the group.
+ */
+static uint32_t telling_fill(struct core *core, const struct core_group *group)
+{
+    struct renewal_telling *telling = &core->renewal.telling;
+    static const uint16_t no_devices[1];
+    const uint32_t first = telling->filled;
+    while (telling->filled < group->slot_count && telling->filled - first < TASKS_FILLED) {
+        const uint32_t i = telling->filled++;
         const struct core_task *task =
             group->tasks[i] == NONE ? NULL : core_task_at(core, group->tasks[i]);
-        slots[i].node = NODE_NONE;
+        telling->slots[i] = (struct placement_slot){.node = NODE_NONE, .gpus = no_devices};
+        telling->weight++;
         if (!task || !task->is_taken)
             continue; /* this task has ended */
         assert(core_group_at(core, task->group) == group);
-        slots[i].node.v = task->node;
-        slots[i].cell_level = task->cell_level;
-        slots[i].gpu_count = task->gpu_count;
-        slots[i].gpus = task->gpus;
+        telling->slots[i] =
+            (struct placement_slot){.node = {task->node},
+                                    .cell_level = task->cell_level,
+                                    .gpu_count = task->gpu_count,
+                                    .gpus = task->gpu_count ? task->gpus : no_devices};
+        telling->weight += task->gpu_count;
     }
+    return (telling->filled - first) / FILLED_PER_WORK;
+}
+
+static void group_request(struct core *core, const struct core_group *group,
+                          struct request *request)
+{
+    const struct core_job *job = core_job_at(core, group->job);
+    if (group->is_task) {
+        assert(group->slot_count == 1);
+        const struct core_task *task = core_task_at(core, group->tasks[0]);
+        request_of_task(core, job, task->ref, 0, &core->scratch, request);
+    } else {
+        request_of_part(core, job, group->first_role, &core->scratch, request);
+    }
+    request->placement.group = group->name;
+    assert(request->task_count == group->slot_count);
+}
+
+/* A large one is taken in pieces, if all of it is free; 0: at once. Each time that a node has
+ * changed the pieces are twice as large, so that there is an end. */
+static uint32_t telling_slice(const struct core *core)
+{
+    const struct renewal *renewal = &core->renewal;
+    const struct renewal_telling *telling = &renewal->telling;
+    const uint32_t doublings =
+        telling->restarts < DOUBLINGS_MAX ? telling->restarts : DOUBLINGS_MAX;
+    const uint64_t slice = (uint64_t)core->slice << doublings;
+    if (renewal->is_at_once || telling->is_refused || !renewal->placer->ops->tidy ||
+        telling->weight <= slice / 2)
+        return 0;
+    return slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX;
+}
+
+/* What no longer fits is told once more, at once: the placer does its best with it. */
+static uint32_t telling_commit(struct core *core, struct core_group *group)
+{
+    struct renewal *renewal = &core->renewal;
+    struct renewal_telling *telling = &renewal->telling;
+    struct placer *placer = renewal->placer;
+    struct request request;
     struct err err = {0};
-    group->is_refused =
-        placer->ops->commit(placer, &request.placement, slots, group->slot_count, true, &err) != 0;
-    if (group->is_refused)
+    group_request(core, group, &request);
+    const uint32_t slice = telling_slice(core);
+    request.placement.slice = slice;
+    const int code = placer->ops->commit(placer, &request.placement, telling->slots,
+                                         group->slot_count, slice == 0, &err);
+    telling->has_begun = code == PLACEMENT_CUT;
+    if (code == PLACEMENT_CUT)
+        return core->slice;
+    if (code && slice) {
+        telling->is_refused = true;
+        telling_restart(telling);
+        return core->slice;
+    }
+    group->is_refused = code != 0;
+    if (code)
         core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
+    for (size_t i = 0; i < telling->ended.count; i++)
+        placer->ops->release_slot(placer, group->name, telling->ended.items[i]);
+    const uint64_t work = WORK_OF_GROUP + WORK_OF_DEVICE * telling->weight;
+    telling_release(telling);
+    return work < core->slice ? (uint32_t)work : core->slice;
 }
 
-/* Its devices, before the first group is told: see placement.h. */
-static void devices_tell(struct core *core, struct placer *placer, const struct core_group *group)
+/* Whoever is told has ended. */
+static void telling_forget(struct core *core)
 {
-    for (uint32_t k = 0; placer->ops->expect && k < group->slot_count; k++) {
-        const struct core_task *task =
-            group->tasks[k] == NONE ? NULL : core_task_at(core, group->tasks[k]);
-        if (task && task->is_taken && task->gpu_count)
-            placer->ops->expect(placer, (struct node_id){task->node}, task->gpus, task->gpu_count);
-    }
+    struct renewal *renewal = &core->renewal;
+    if (renewal->telling.has_begun && renewal->placer->ops->forget)
+        renewal->placer->ops->forget(renewal->placer);
+    telling_release(&renewal->telling);
 }
 
-enum { GROUP_RANKS = 3 };
-
-/* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
- * they do not take what is known to be somebody's. */
-static int group_rank(const struct core *core, const struct core_group *group)
+static uint32_t telling_next(struct core *core)
 {
+    const struct renewal_telling *telling = &core->renewal.telling;
+    struct core_group *group = core_group_at(core, telling->group);
     assert(group->name);
-    uint32_t with = 0, without = 0;
-    for (uint32_t i = 0; i < group->slot_count; i++) {
-        if (group->tasks[i] == NONE)
-            continue;
-        if (core_task_at(core, group->tasks[i])->gpu_count)
-            with++;
-        else
-            without++;
-    }
-    return !without ? 0 : with ? 1 : 2;
+    return telling->filled < group->slot_count ? telling_fill(core, group)
+                                               : telling_commit(core, group);
 }
 
 /* --- those that are still to be told --- */
@@ -137,17 +211,50 @@ static uint32_t heap_pop(struct renewal *renewal)
     return first;
 }
 
-static void group_list(struct core *core, uint32_t at)
+/* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
+ * they do not take what is known to be somebody's. */
+static uint8_t group_rank(const struct renewal *renewal)
+{
+    return !renewal->lacks_devices ? 0 : renewal->has_devices ? 1 : 2;
+}
+
+/* Its devices, before the first group is told: see placement.h. */
+static void task_list(struct core *core, const struct core_task *task)
 {
     struct renewal *renewal = &core->renewal;
+    struct placer *placer = renewal->placer;
+    renewal->has_devices |= task->gpu_count > 0;
+    renewal->lacks_devices |= task->gpu_count == 0;
+    if (placer->ops->expect && task->is_taken && task->gpu_count)
+        placer->ops->expect(placer, (struct node_id){task->node}, task->gpus, task->gpu_count);
+}
+
+/* Some tasks of the group whose turn it is; after the last one it is listed. */
+static uint32_t group_list(struct core *core)
+{
+    struct renewal *renewal = &core->renewal;
+    const uint32_t at = renewal->next;
     const struct core_group *group = core_group_at(core, at);
-    if (!group->name)
-        return;
-    devices_tell(core, renewal->placer, group);
-    heap_push(renewal, &(struct renewal_group){.rank = (uint8_t)group_rank(core, group),
-                                               .first_role = group->first_role,
-                                               .group = at,
-                                               .sequence = group->sequence});
+    uint32_t work = 1;
+    for (uint32_t tasks = 0; group->name && renewal->task < group->slot_count; tasks++) {
+        if (tasks == TASKS_LISTED)
+            return work;
+        const uint32_t task = group->tasks[renewal->task++];
+        work++;
+        if (task == NONE)
+            continue;
+        task_list(core, core_task_at(core, task));
+        work += core_task_at(core, task)->gpu_count / LISTED_PER_WORK;
+    }
+    if (group->name)
+        heap_push(renewal, &(struct renewal_group){.rank = group_rank(renewal),
+                                                   .first_role = group->first_role,
+                                                   .group = at,
+                                                   .sequence = group->sequence});
+    renewal->next++;
+    renewal->task = 0;
+    renewal->has_devices = renewal->lacks_devices = false;
+    return work;
 }
 
 /* --- the pieces --- */
@@ -188,9 +295,7 @@ static uint32_t groups_next(struct core *core)
         stage_begin(renewal, RENEWAL_JOBS);
         return 0;
     }
-    const uint32_t at = renewal->next++;
-    group_list(core, at);
-    return 1 + core_group_at(core, at)->slot_count;
+    return group_list(core);
 }
 
 /* Nobody else comes to hold anything, or to have room held back for it, before this is over. */
@@ -211,15 +316,16 @@ static uint32_t jobs_next(struct core *core)
 static uint32_t tell_next(struct core *core)
 {
     struct renewal *renewal = &core->renewal;
+    if (renewal->telling.slots)
+        return telling_next(core);
     if (!renewal->groups.count) {
         stage_begin(renewal, RENEWAL_WAITING);
         return 0;
     }
-    struct core_group *group = core_group_at(core, heap_pop(renewal));
-    if (!group->name)
-        return 1; /* it has ended */
-    group_tell(core, renewal->placer, group);
-    return WORK_OF_GROUP + WORK_OF_TASK * group->slot_count;
+    const uint32_t at = heap_pop(renewal);
+    if (core_group_at(core, at)->name) /* else it has ended */
+        telling_begin(core, at);
+    return 1;
 }
 
 /* A waiting job whose preemption or reservation is the old placer's business starts again. What it
@@ -290,7 +396,7 @@ void placer_fill(struct core *core, struct placer *placer)
     for (uint32_t i = 0; i < core_node_count(core); i++)
         node_tell_placer(core, placer, i);
     assert(!core->renewal.placer);
-    core->renewal = (struct renewal){.placer = placer, .stage = RENEWAL_GROUPS};
+    core->renewal = (struct renewal){.placer = placer, .stage = RENEWAL_GROUPS, .is_at_once = true};
     const bool is_whole = renewal_some(core, UINT32_MAX);
     assert(is_whole);
     (void)is_whole;
@@ -308,12 +414,10 @@ void past_placer_add(struct core *core, struct placer *placer)
 }
 
 /* A copy of the core has none, so nothing may depend on it. In a small cluster a step makes several
- * shadows: it frees as many, each by some calls, or they would heap up. The allocator keeps small
- * blocks that are freed for the next larger one to sort: were that left to whoever comes next, it
- * would be the work of all these steps. */
+ * shadows: it frees as many, each by some calls, or they would heap up. */
 void past_placer_drop(struct core *core)
 {
-    enum { LARGER = 1 << 15, CALLS = 4 };
+    enum { CALLS = 4 };
     if (!core->past_placers.count)
         return;
     const uint32_t of_call = 1 + (core_node_count(core) + core_group_slots(core)) / CALLS;
@@ -326,8 +430,7 @@ void past_placer_drop(struct core *core)
             break;
         left -= of_call;
     }
-    void *volatile sorts = mem_alloc(LARGER);
-    mem_free(sorts);
+    mem_settle();
 }
 
 size_t past_placer_count(const struct core *core)
@@ -363,6 +466,7 @@ static void renewal_drop(struct core *core)
     if (renewal->placer)
         past_placer_add(core, renewal->placer);
     renewal->placer = NULL;
+    telling_release(&renewal->telling);
     ARRAY_FREE(&renewal->groups);
     ARRAY_FREE(&renewal->jobs);
 }
@@ -421,23 +525,41 @@ void placer_renew(struct core *core)
 
 void renewal_node(struct core *core, uint32_t node)
 {
-    const struct renewal *renewal = &core->renewal;
-    if (renewal->placer && (renewal->stage > RENEWAL_NODES || node < renewal->next))
-        node_tell_placer(core, renewal->placer, node);
+    struct renewal *renewal = &core->renewal;
+    if (!renewal->placer || (renewal->stage == RENEWAL_NODES && node >= renewal->next))
+        return;
+    node_tell_placer(core, renewal->placer, node);
+    if (!renewal->telling.has_begun)
+        return;
+    telling_restart(&renewal->telling);
+    renewal->telling.restarts++;
 }
 
 void renewal_release_slot(struct core *core, const char *group, size_t slot)
 {
     struct placer *placer = core->renewal.placer;
-    if (placer)
+    struct renewal_telling *telling = &core->renewal.telling;
+    if (!placer)
+        return;
+    const bool is_told =
+        telling->slots && strcmp(core_group_at(core, telling->group)->name, group) == 0;
+    if (is_told && telling->has_begun)
+        *ARRAY_ADD(&telling->ended) = (uint32_t)slot;
+    else if (is_told && slot < telling->filled)
+        telling->slots[slot].node = NODE_NONE;
+    else if (!is_told)
         placer->ops->release_slot(placer, group, slot);
 }
 
 void renewal_release_group(struct core *core, const char *group)
 {
+    const struct renewal_telling *telling = &core->renewal.telling;
     struct placer *placer = core->renewal.placer;
-    if (placer)
-        placer->ops->release_group(placer, group);
+    if (!placer)
+        return;
+    if (telling->slots && strcmp(core_group_at(core, telling->group)->name, group) == 0)
+        telling_forget(core);
+    placer->ops->release_group(placer, group);
 }
 
 void renewal_copy(struct core *to, const struct core *from)
@@ -446,6 +568,11 @@ void renewal_copy(struct core *to, const struct core *from)
     to->renewal = from->renewal;
     if (from->renewal.placer)
         to->renewal.placer = from->renewal.placer->ops->copy(from->renewal.placer);
+    const struct renewal_telling *telling = &from->renewal.telling;
+    if (telling->slots)
+        to->renewal.telling.slots =
+            placement_slots_copy(telling->slots, core_group_at(from, telling->group)->slot_count);
+    ARRAY_COPY(&to->renewal.telling.ended, &telling->ended);
     ARRAY_COPY(&to->renewal.groups, &from->renewal.groups);
     ARRAY_COPY(&to->renewal.jobs, &from->renewal.jobs);
     if (from->policy_change.placer)
@@ -464,6 +591,7 @@ void renewal_release(struct core *core)
     if (renewal->placer)
         renewal->placer->ops->free(renewal->placer);
     renewal->placer = NULL;
+    telling_release(&renewal->telling);
     ARRAY_FREE(&renewal->groups);
     ARRAY_FREE(&renewal->jobs);
     if (core->policy_change.placer)

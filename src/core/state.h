@@ -31,7 +31,8 @@ enum timer_kind {
     TIMER_STARVES, /* … because a job begins to starve, … */
     TIMER_PREEMPT, /* … because a job may preempt again */
     TIMER_QUEUE,   /* the pass goes on */
-    TIMER_GO_ON,   /* more tasks are told that their attempts end, or created */
+    TIMER_GO_ON,   /* more tasks are told that their attempts end, or created; or more jobs are put
+                      in another order */
     TIMER_JOB,     /* job_wake_ms */
 };
 
@@ -442,10 +443,29 @@ struct renewal_group {
     uint32_t group;
     uint64_t sequence; /* … of these the one that was placed first */
 };
+/* The group that is being told. */
+struct renewal_telling {
+    struct placement_slot *slots; /* NULL: none is */
+    uint32_t group;
+    uint32_t filled;   /* slots before this one are known */
+    uint64_t weight;   /* of these, in devices and tasks */
+    uint32_t restarts; /* so often nodes have changed while the placer took it */
+    bool is_refused;   /* in pieces */
+    bool has_begun; /* it must not hear of slots that end meanwhile, as it would begin anew: … */
+    struct {
+        uint32_t *items; /* … these are told after it has taken the group */
+        size_t count, room;
+    } ended;
+};
 struct renewal {
     struct placer *placer; /* NULL: there is none */
     enum renewal_stage stage;
-    uint32_t next;     /* the node, group or job whose turn it is */
+    bool is_at_once;    /* nothing is told in pieces */
+    uint32_t next;      /* the node, group or job whose turn it is */
+    uint32_t task;      /* GROUPS: those of the group before this one have had theirs, … */
+    bool has_devices;   /* … of which some have devices, … */
+    bool lacks_devices; /* … and some have none */
+    struct renewal_telling telling;
     uint32_t starving; /* so many of the first jobs of the list have had theirs, and starve */
     struct {
         struct renewal_group *items; /* a heap: the first one is told next */

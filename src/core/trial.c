@@ -76,7 +76,7 @@ static bool steps_are_left(const struct core *core)
 {
     return core->placing.job || holdovers_are_left(core) || core->going_jobs.count ||
            shadow_is_made(core) || room_is_asked(core) || reserve_is_joining(core) ||
-           placer_is_untidy(core) || schedule_is_cut(core);
+           placer_is_untidy(core) || schedule_is_cut(core) || core_order_changes(core);
 }
 
 bool core_trial_prepare(struct core *core, int64_t now_ms)

@@ -158,8 +158,9 @@ struct placer_ops {
      *
      * With a slice, slots that were not found just now may be taken in pieces of about so many
      * tasks: PLACEMENT_CUT until the same has been asked often enough. What ends meanwhile counts
-     * after that. Another node, or forget, ends it: what was taken is given back, and the same
-     * begins anew. */
+     * after that. So may what runs already be when it is told as no recovery: it may be refused
+     * then, and slots that have ended take nothing. Another node, or forget, ends it: what was
+     * taken is given back, and the same begins anew. */
     int (*commit)(struct placer *placer, const struct placement_request *request,
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);
@@ -180,7 +181,7 @@ struct placer_ops {
      * so many tasks, from now on that of as many when such a group ends. Likewise what ended during
      * a search in pieces counts in pieces after it. False: there is more.
      * Whatever depends on it (place, commit) gives back all of it first: in pieces, when it is
-     * asked with a slice. NULL: nothing is ever left. */
+     * asked with a slice. NULL: nothing is ever left, and no commit is cut. */
     bool (*tidy)(struct placer *placer, uint32_t tasks);
 
     /* The cells of new or changed nodes are being made, in pieces by tidy: until then those nodes

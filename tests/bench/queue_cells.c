@@ -1,6 +1,7 @@
 /* Nodes appear and change, and so do the policy and the order; readers get copies of that. */
 #include "queue_scenes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,29 +173,86 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
     core_free(bench->core);
 }
 
-/* Many jobs wait in a full cluster, and the configuration is read again: smaller ones go first. */
-static void bench_order(struct bench *bench)
+/* One affinity group of two roles of 10,000 tasks runs, and the policy changes; then a node does,
+ * so that its cells are made anew. */
+static void bench_policy_of_part(struct bench *bench, const char *policy, uint32_t gpu)
 {
-    struct cost change = {0}, steps = {0};
+    struct cost start = {0}, change = {0}, steps = {0}, again = {0}, back = {0};
+    struct core_config config;
+    struct plan_role roles[] = {role_of(gpu), role_of(gpu)};
+    roles[1].name = "other";
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        roles[i].instances = one_group.tasks;
+        roles[i].affinity_group = "all";
+        roles[i].memory_mib = 1;
+    }
+    const struct plan plan = plan_of(roles, COUNT_OF(roles));
+    bench_begin(bench, false);
+    submit(bench, &plan, &start);
+    settle(bench, &start);
+    core_config_default(&config);
+    config.port_last = 15999;
+    config.policy = policy;
+    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
+    while (core_policy_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    settle(bench, &again);
+    config.policy = bench->policy;
+    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
+    while (core_policy_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &back);
+    settle(bench, &again);
+    printf("\none group of %" PRIu64 " tasks of %u GPUs runs, and the policy becomes %s\n",
+           bench->starts, gpu, policy);
+    cost_print("it starts", &start);
+    cost_print("the configuration is read", &change);
+    cost_print("steps until the policy is in force", &steps);
+    cost_print("steps until that of before is again", &back);
+    cost_print("steps after that", &again);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+/* Many jobs wait in a full cluster, of eight shapes or each of its own, and the configuration is
+ * read again: smaller ones go first. */
+static void bench_order(struct bench *bench, bool is_of_few)
+{
+    struct cost change = {0}, steps = {0}, passes = {0}, before = {0}, ends = {0};
     struct core_config config;
     bench_begin(bench, false);
     fill(bench, false);
     settle(bench, NULL);
     for (uint32_t i = 0; i < bench->jobs; i++) {
-        const struct plan_role role = role_of(1 + i * 7 % NODE_GPUS);
+        struct plan_role role = role_of(1 + i * 7 % NODE_GPUS);
+        if (!is_of_few)
+            role.memory_mib = 1 + i;
         const struct plan plan = plan_of(&role, 1);
         submit(bench, &plan, NULL);
     }
     settle(bench, NULL);
+    for (uint64_t i = 1; i <= ENDS; i++) {
+        bench->now_ms += PAUSE_MS;
+        end(bench, i, &before);
+    }
     core_config_default(&config);
     config.port_last = 15999;
     config.policy = bench->policy;
     config.order = "smallest";
     step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    settle(bench, &steps);
-    printf("\nthe order becomes smallest, and %u jobs wait\n", bench->jobs);
+    while (core_order_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    settle(bench, &passes);
+    for (uint64_t i = ENDS + 1; i <= 2 * ENDS; i++) {
+        bench->now_ms += PAUSE_MS;
+        end(bench, i, &ends);
+    }
+    printf("\nthe order becomes smallest, and %u jobs wait, %s\n", bench->jobs,
+           is_of_few ? "of eight shapes" : "each of its own shape");
+    cost_print("ends of jobs before that", &before);
     cost_print("the configuration is read", &change);
-    cost_print("steps after that", &steps);
+    cost_print("steps until the order is in force", &steps);
+    cost_print("steps after that", &passes);
+    cost_print("ends of jobs after that", &ends);
     fflush(stdout);
     core_free(bench->core);
 }
@@ -205,5 +263,9 @@ void cells_run(struct bench *bench)
     const char *next = strcmp(bench->policy, "hived") != 0 ? "hived" : "best-fit";
     bench_policy(bench, next, 0);
     bench_policy(bench, next, bench->nodes / 2);
-    bench_order(bench);
+    bench_policy_of_part(bench, next, 4);
+    bench_policy_of_part(bench, next, 1);
+    bench_policy_of_part(bench, next, 0);
+    bench_order(bench, true);
+    bench_order(bench, false);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "queue_world.h"
 
@@ -166,6 +167,63 @@ static void bench_held(struct bench *bench, bool is_cut, enum event_kind kind)
     core_free(bench->core);
 }
 
+/* What the last row of the job said that is to be given back when it starts again: into `buf`. */
+static void extra_keep(const struct bench *bench, uint32_t job, struct buf *extra)
+{
+    for (size_t i = 0; i < bench->output.records.count; i++) {
+        const struct record *record = &bench->output.records.items[i];
+        if (record->kind != RECORD_JOB || record->job.id.v != job || !record->job.extra.length)
+            continue;
+        buf_clear(extra);
+        buf_add(extra, record->job.extra.at, record->job.extra.length);
+    }
+}
+
+/* A job of 20,000 tasks is stopped and started again a few times, and deleted. */
+static void bench_again(struct bench *bench)
+{
+    enum { TIMES = 4 };
+    struct cost again = {0}, start = {0}, stop = {0}, steps = {0}, exits = {0}, delete = {0},
+                rest = {0};
+    cleanup_buf struct buf extra = BUF_INIT;
+    bench_begin(bench, false);
+    const struct plan plan = shape_plan(&no_gang, 1);
+    bench->starts = 0;
+    submit(bench, &plan, &again);
+    const uint32_t job = (uint32_t)bench->submitted;
+    for (uint32_t time = 0; time < TIMES; time++) {
+        const uint64_t before = time ? bench->starts : 0;
+        struct job_record record = {.id = {job}, .reason = "", .extra = buf_as_text(&extra)};
+        struct event event = {.kind = EVENT_START, .start = {.job = {job}, .record = &record}};
+        event.start.plan = time ? plan_copy(&plan) : NULL;
+        if (time)
+            step(bench, &event, &again);
+        settle(bench, &start);
+        step(bench, &(struct event){.kind = EVENT_STOP, .job = {job}}, &stop);
+        settle(bench, &steps);
+        for (uint64_t i = before + 1; i <= bench->starts; i++) {
+            struct event exit = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {i}}};
+            exit.task.completion = completion_of(143, "%s", "");
+            step(bench, &exit, &exits);
+            extra_keep(bench, job, &extra);
+        }
+        settle(bench, &rest);
+    }
+    step(bench, &(struct event){.kind = EVENT_DELETE, .job = {job}}, &delete);
+    settle(bench, &rest);
+    printf("\n%s are stopped and started again (%" PRIu64 " starts)\n", no_gang.name,
+           bench->starts);
+    cost_print("it is submitted, or started again", &again);
+    cost_print("steps of its start", &start);
+    cost_print("its end is asked for", &stop);
+    cost_print("steps in which its tasks are told", &steps);
+    cost_print("ends of its tasks", &exits);
+    cost_print("it is deleted", &delete);
+    cost_print("steps after the last end, and after that", &rest);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 /* A gang of one affinity group whose roles all need something else: whether it fits is not known by
  * counting alone. */
 static struct plan unequal_plan(struct plan_role *roles, uint16_t count, uint32_t instances)
@@ -262,6 +320,7 @@ void lives_run(struct bench *bench)
     bench_start_stop(bench);
     bench_ends_meanwhile(bench, &one_group);
     bench_ends_meanwhile(bench, &all_gpus);
+    bench_again(bench);
     bench_held(bench, false, EVENT_RELEASE);
     bench_held(bench, true, EVENT_RELEASE);
     bench_held(bench, true, EVENT_DELETE);

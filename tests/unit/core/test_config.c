@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "world.h"
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -136,7 +137,154 @@ static void what_the_configuration_lacks_runs_on(void **state)
     world_release(&world);
 }
 
+/* --- another order, in pieces --- */
+
+enum { GPUS = 8, SIZES = 6 };
+
+enum happening {
+    THE_FIRST_ENDS,
+    A_JOB_COMES,
+    A_JOB_IS_STOPPED,
+    IT_IS_COPIED,
+    THE_SERVER_RESTARTS,
+    THE_ORDER_IS_TAKEN_BACK,
+    THE_POLICY_CHANGES,
+    HAPPENINGS,
+};
+
+/* One job has all GPUs, and the larger ones of those that wait have come first. Returns the first
+ * of these: it needs SIZES GPUs, the last one needs one. */
+static uint32_t order_begin(struct world *world)
+{
+    char name[16];
+    uint32_t first = 0;
+    world_init(world, "first-fit");
+    world_keep(world);
+    core_slice_set(world->core, 1);
+    world_node(world, "n1", 64, GPUS);
+    world_submit_simple(world, "all", 1, 1, GPUS);
+    world_run(world, 1);
+    for (uint32_t gpus = SIZES; gpus > 0; gpus--) {
+        snprintf(name, sizeof name, "waits%u", gpus);
+        const uint32_t job = world_submit_simple(world, name, 1, 1, gpus);
+        first = first ? first : job;
+    }
+    world_pass_end(world);
+    world->config.order = "smallest";
+    world_configure(world);
+    assert_true(core_order_changes(world->core));
+    return first;
+}
+
+/* Who gets a place first when all GPUs become free. */
+static uint32_t started_first(struct world *world)
+{
+    const uint32_t all = 1;
+    world_exit(world, 1, 0, 0);
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        if (record->kind == RECORD_TASK && record->task.job.v != all)
+            return record->task.job.v;
+    }
+    fail_msg("nobody has started");
+    return 0;
+}
+
+/* The step itself is one more piece: who decides is known after it. */
+static uint32_t first_of_now(const struct world *world, uint32_t first)
+{
+    return core_order_changes(world->core) ? first : first + SIZES - 1;
+}
+
+static void order_is_in_force(struct world *world, uint32_t expected)
+{
+    bool is_told = !core_order_changes(world->core);
+    while (world_pass_step(world))
+        is_told |= world_has_trace(world, "the order of the queue is smallest");
+    assert_false(core_order_changes(world->core));
+    assert_true(is_told);
+    assert_int_equal(started_first(world), expected);
+}
+
+static uint32_t first_starts(struct world *world, uint32_t first)
+{
+    const uint32_t started = started_first(world);
+    assert_int_equal(started, first_of_now(world, first));
+    return started;
+}
+
+static void copy_does_the_same(struct world *world, uint32_t first)
+{
+    struct core *copy = core_copy(world->core), *own = world->core;
+    const int64_t now_ms = world->now_ms;
+    assert_int_equal(core_order_changes(copy), core_order_changes(own));
+    const uint32_t started = first_starts(world, first);
+    world->core = copy; /* it has heard of nothing */
+    world->now_ms = now_ms;
+    assert_int_equal(started_first(world), started);
+    assert_true(core_hash(copy) == core_hash(own));
+    core_free(own);
+}
+
+static void order_happens(struct world *world, enum happening happening, uint32_t first)
+{
+    uint32_t expected = first + SIZES - 1;
+    switch (happening) {
+    case THE_FIRST_ENDS:
+        first_starts(world, first);
+        world_pass_end(world);
+        assert_false(core_order_changes(world->core));
+        return;
+    case A_JOB_COMES: /* in both orders at its place: the one of a GPU goes first in the new one */
+        world_submit_simple(world, "late", 1, 1, 1);
+        break;
+    case A_JOB_IS_STOPPED:
+        assert_int_equal(world_ask(world, EVENT_STOP, expected--), 0);
+        break;
+    case IT_IS_COPIED:
+        copy_does_the_same(world, first);
+        return;
+    case THE_SERVER_RESTARTS:
+        world_restart(world);
+        assert_false(core_order_changes(world->core));
+        break;
+    case THE_ORDER_IS_TAKEN_BACK:
+        world->config.order = "priority";
+        world_configure(world);
+        world_pass_end(world);
+        assert_int_equal(started_first(world), first);
+        return;
+    case THE_POLICY_CHANGES:
+        world->config.policy = "best-fit";
+        world_configure(world);
+        break;
+    case HAPPENINGS:
+        break;
+    }
+    order_is_in_force(world, expected);
+}
+
+/* Until all that wait are in the new order the one of before decides, whatever happens. */
+static void another_order_decides_when_all_are_in_it(void **state)
+{
+    (void)state;
+    for (int happening = 0; happening < HAPPENINGS; happening++) {
+        uint32_t cuts = 0;
+        for (bool is_over = false; !is_over; cuts++) {
+            struct world world;
+            const uint32_t first = order_begin(&world);
+            for (uint32_t i = 0; i < cuts; i++)
+                assert_true(world_pass_step(&world));
+            is_over = !core_order_changes(world.core);
+            order_happens(&world, (enum happening)happening, first);
+            world_release(&world);
+        }
+        assert_in_range(cuts, SIZES, 4 * SIZES);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(another_order_decides_when_all_are_in_it),
     cmocka_unit_test(test_config),
     cmocka_unit_test(configurations_are_checked),
     cmocka_unit_test(hived_is_seen_under_its_policy_alone),

@@ -1,5 +1,8 @@
 /* The queue beside a plain list: what is blocked, what fits, who comes next, whose limit is
- * shortest. */
+ * shortest; another order takes over in pieces.
+ *
+ * Covers: src/core/queue_ranking.c
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -225,6 +228,8 @@ static void the_next_is_the_first_that_fits(void **state)
         } else if (action == 83 && i % 4 == 0) {
             drain(&plain, queue);
         }
+        queue_order_go_on(queue, below(&random, 30));
+        queue_tidy(queue, below(&random, 3));
         compare(&random, &plain, queue);
     }
     queue_free(queue);
@@ -375,7 +380,7 @@ static void test_queue_random(void **state)
 {
     (void)state;
     static const char *const orders[] = {"priority", "smallest", "fifo"};
-    const char *order = orders[0];
+    const char *order = orders[0], *asked = order;
     struct queue *queue = queue_new(queue_order_named(order));
     struct naive items[RANDOM_SLOTS] = {0};
     struct random random = {7};
@@ -421,10 +426,14 @@ static void test_queue_random(void **state)
                 queue = copy;
             }
             if (random_below(&random, 20) == 0) {
-                order = orders[random_below(&random, 3)];
-                queue_order_set(queue, queue_order_named(order));
+                asked = orders[random_below(&random, 3)];
+                queue_order_set(queue, queue_order_named(asked));
             }
         }
+        if (queue_order_go_on(queue, (uint32_t)random_below(&random, 10)) ||
+            !queue_order_changes(queue))
+            order = asked;
+        queue_tidy(queue, (uint32_t)random_below(&random, 2));
         int best = naive_first(items, order);
         assert_int_equal(queue_first(queue, &item, &class), best >= 0);
         if (best >= 0)
@@ -444,7 +453,218 @@ static void test_queue_random(void **state)
     queue_free(NULL);
 }
 
+/* --- another order --- */
+
+enum { WAITING = 24, KINDS = 7 };
+
+enum happening {
+    NOTHING,
+    ONE_COMES,
+    ONE_COMES_OF_A_NEW_KIND,
+    ONE_COMES_BEHIND_ALL_SLOTS,
+    ONE_MOVES,
+    THE_FIRST_GOES,
+    THE_LAST_GOES,
+    A_KIND_GOES,
+    ALL_GO,
+    A_KIND_IS_BLOCKED,
+    A_KIND_IS_OPENED_BY_A_LIMIT,
+    A_KIND_IS_CLOSED,
+    ALL_ARE_UNBLOCKED,
+    HAPPENINGS,
+};
+
+/* Of its kind; smaller ones come later. */
+static void come(struct queue *queue, uint32_t slot, uint32_t kind, uint64_t limit_s)
+{
+    const struct queue_item item = {.slot = slot,
+                                    .id = 1000 + slot,
+                                    .submitted_ms = slot * 5 % WAITING,
+                                    .gpus = 1 + (WAITING - slot % WAITING) / 4,
+                                    .limit_s = limit_s};
+    queue_push(queue, &item, &(struct queue_need){0}, (struct text){(const char *)&kind, 1});
+}
+
+static struct queue *waiting_new(void)
+{
+    struct queue *queue = queue_new(queue_order_named("fifo"));
+    for (uint32_t i = 0; i < WAITING; i++)
+        if (i % 5 != 3) /* there are empty slots */
+            come(queue, i, i % KINDS, 100 + i * 7 % WAITING);
+    queue_block(queue, queue_class_of(queue, 1), "full", 1, false);
+    return queue;
+}
+
+static void happen(struct queue *queue, enum happening happening)
+{
+    switch (happening) {
+    case NOTHING:
+    case HAPPENINGS:
+        break;
+    case ONE_COMES:
+        come(queue, 3, 2, 90);
+        break;
+    case ONE_COMES_OF_A_NEW_KIND:
+        come(queue, 8, KINDS, 90);
+        break;
+    case ONE_COMES_BEHIND_ALL_SLOTS:
+        come(queue, WAITING + 9, KINDS, 90);
+        break;
+    case ONE_MOVES:
+        come(queue, 7, 4, 90);
+        break;
+    case THE_FIRST_GOES:
+        queue_remove(queue, 0);
+        break;
+    case THE_LAST_GOES:
+        queue_remove(queue, WAITING - 2);
+        break;
+    case A_KIND_GOES:
+        for (uint32_t i = 2; i < WAITING; i += KINDS)
+            queue_remove(queue, i);
+        break;
+    case ALL_GO:
+        for (uint32_t i = 0; i < WAITING; i++)
+            queue_remove(queue, i);
+        break;
+    case A_KIND_IS_BLOCKED:
+        queue_block(queue, queue_class_of(queue, 4), "too little", 2, false);
+        break;
+    case A_KIND_IS_OPENED_BY_A_LIMIT:
+        queue_block(queue, queue_class_of(queue, 4), "held back", 2, true);
+        come(queue, 13, 4, 50);
+        break;
+    case A_KIND_IS_CLOSED:
+        queue_close(queue, queue_class_of(queue, 4), "closed", 2);
+        break;
+    case ALL_ARE_UNBLOCKED:
+        queue_unblock(queue);
+        break;
+    }
+}
+
+/* Who comes after whom, and how each of them stands. */
+static void assert_alike(const struct queue *a, const struct queue *b)
+{
+    struct queue *left = queue_copy(a), *right = queue_copy(b);
+    struct queue_item x, y;
+    uint32_t class, of;
+    assert_int_equal(queue_count(a), queue_count(b));
+    while (queue_first(left, &x, &class)) {
+        assert_true(queue_first(right, &y, &of));
+        assert_int_equal(x.slot, y.slot);
+        assert_int_equal(queue_shortest(left, class).slot, queue_shortest(right, of).slot);
+        assert_int_equal(queue_is_blocked(left, class), queue_is_blocked(right, of));
+        assert_string_equal(queue_reason(left, class), queue_reason(right, of));
+        queue_remove(left, x.slot);
+        queue_remove(right, x.slot);
+    }
+    assert_false(queue_first(right, &y, &of));
+    queue_free(left);
+    queue_free(right);
+}
+
+static void all_are_opened(struct queue *queue)
+{
+    queue_unblock(queue);
+    queue_reopen(queue);
+}
+
+/* So many pieces are done before it happens: until the last one the order of before decides, and
+ * then all is as if the other one had been the queue's from the beginning. */
+static bool another_order_takes_over(uint32_t pieces, enum happening happening)
+{
+    const struct queue_order *smallest = queue_order_named("smallest");
+    struct queue *queue = waiting_new(), *before = waiting_new(), *after = waiting_new();
+    queue_order_set(after, smallest);
+    assert_true(queue_order_go_on(after, UINT32_MAX));
+    queue_order_set(queue, smallest);
+    bool is_over = false;
+    for (uint32_t i = 0; i < pieces && !is_over; i++)
+        is_over = queue_order_go_on(queue, 1);
+    assert_int_equal(queue_order_changes(queue), !is_over);
+    assert_alike(queue, is_over ? after : before);
+    happen(queue, happening);
+    happen(before, happening);
+    happen(after, happening);
+    assert_alike(queue, is_over ? after : before);
+    struct queue *copy = queue_copy(queue);
+    while (queue_order_changes(queue)) {
+        assert_alike(queue, before);
+        assert_int_equal(queue_order_go_on(copy, 1), queue_order_go_on(queue, 1));
+    }
+    all_are_opened(queue);
+    all_are_opened(after);
+    assert_alike(queue, after);
+    all_are_opened(copy);
+    assert_alike(copy, after);
+    queue_free(copy);
+    queue_free(queue);
+    queue_free(before);
+    queue_free(after);
+    return is_over;
+}
+
+static void another_order_takes_over_in_pieces(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HAPPENINGS; i++) {
+        uint32_t pieces = 0;
+        while (!another_order_takes_over(pieces, (enum happening)i))
+            pieces++;
+        assert_in_range(pieces, WAITING / 2, 4 * WAITING);
+    }
+}
+
+/* What has been done for an order that nobody wants any more counts for no other one. */
+static void the_last_order_that_was_asked_for_counts(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"fifo", "priority", "smallest"};
+    for (uint32_t pieces = 0; pieces < 2 * WAITING; pieces++)
+        for (size_t i = 0; i < COUNT_OF(orders); i++) {
+            const struct queue_order *last = queue_order_named(orders[i]);
+            struct queue *queue = waiting_new(), *other = waiting_new();
+            queue_order_set(queue, queue_order_named("smallest"));
+            for (uint32_t k = 0; k < pieces; k++)
+                queue_order_go_on(queue, 1);
+            queue_order_set(queue, last);
+            queue_order_set(queue, last);
+            queue_order_go_on(queue, UINT32_MAX);
+            queue_order_set(other, last);
+            queue_order_go_on(other, UINT32_MAX);
+            assert_false(queue_order_changes(queue));
+            assert_alike(queue, other);
+            queue_free(queue);
+            queue_free(other);
+        }
+}
+
+/* What the order of before needed goes in pieces. */
+static void what_was_needed_before_is_freed(void **state)
+{
+    (void)state;
+    struct queue *queue = waiting_new();
+    const size_t memory = queue_memory(queue);
+    queue_order_set(queue, queue_order_named("smallest"));
+    assert_true(queue_order_go_on(queue, UINT32_MAX));
+    assert_true(queue_memory(queue) > memory);
+    uint32_t pieces = 0;
+    for (size_t last = SIZE_MAX; queue_memory(queue) < last; pieces++) {
+        last = queue_memory(queue);
+        queue_tidy(queue, 1);
+    }
+    assert_in_range(pieces, 2 * KINDS, 2 * WAITING);
+    struct queue *copy = queue_copy(queue);
+    assert_true(queue_memory(queue) <= 2 * queue_memory(copy));
+    queue_free(copy);
+    queue_free(queue);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(another_order_takes_over_in_pieces),
+    cmocka_unit_test(the_last_order_that_was_asked_for_counts),
+    cmocka_unit_test(what_was_needed_before_is_freed),
     cmocka_unit_test(the_next_is_the_first_that_fits),
     cmocka_unit_test(a_shorter_limit_opens_its_class),
     cmocka_unit_test(a_search_in_vain_is_cut),

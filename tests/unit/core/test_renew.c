@@ -98,6 +98,7 @@ enum { OTHERS = 3, ALL_CPUS = (1 + OTHERS) * CPUS };
 enum happening {
     NOTHING,
     A_TASK_ENDS,
+    A_GANG_ENDS,
     A_NODE_IS_LOST,
     A_NODE_COMES,
     THE_NODE_CHANGES_AGAIN,
@@ -167,6 +168,10 @@ static void happen(struct world *world, enum happening what, uint32_t high)
     case A_TASK_ENDS:
         world_run(world, 1);
         world_exit(world, 1, 0, 0);
+        break;
+    case A_GANG_ENDS:
+        for (uint64_t attempt = 1; attempt <= 1 + OTHERS; attempt++)
+            world_exit(world, attempt, 0, 0);
         break;
     case A_NODE_IS_LOST:
         world_node_event(world, EVENT_NODE_LOST, "other1");

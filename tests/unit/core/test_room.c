@@ -684,7 +684,107 @@ static void what_ends_meanwhile_lets_both_start(void **state)
     large_runs(old_ends, TASKS + 1);
 }
 
+/* --- a small job asks a shadow that is not tidy --- */
+
+enum { SMALL = LARGE_PART + 1 };
+
+/* The large part has run, and ends: what it had in the shadow is given back by whoever asks there,
+ * the placer's own cells by then. The one that is submitted fits where the large part was. */
+static void small_begin(struct world *world, const char *policy, struct seen *seen)
+{
+    const uint64_t first = 2; /* attempt of the large part */
+    large_init(world, policy, 1);
+    large_submit(world, "large", seen);
+    steps_end(world, seen);
+    assert_int_equal(seen->starts, TASKS);
+    for (uint64_t attempt = first; attempt < first + TASKS; attempt++)
+        world_run(world, attempt);
+    for (uint64_t attempt = first; attempt < first + TASKS; attempt++)
+        world_exit(world, attempt, 0, 0);
+    *seen = (struct seen){0};
+    assert_int_equal(submit(world, "small", 100, role_of("worker", "V100", 5)), SMALL);
+    see(world, seen);
+}
+
+/* `happens` after so many steps, unless the small job has its places by then: false. */
+static bool small_run(const char *policy, uint32_t steps, void (*happens)(struct world *world),
+                      size_t starts, bool *was_committing)
+{
+    struct world world;
+    struct seen seen;
+    memset(&seen, 0, sizeof seen);
+    small_begin(&world, policy, &seen);
+    for (uint32_t i = 0; i < steps && !seen.starts; i++) {
+        world_pass_step(&world);
+        *was_committing |= world.core->room.stage == ROOM_COMMIT;
+        see(&world, &seen);
+    }
+    const bool was_placed = seen.starts || world.core->placing.stage == PLACING_START;
+    if (!was_placed) {
+        happens(&world);
+        see(&world, &seen);
+        steps_end(&world, &seen);
+        assert_int_equal(seen.starts, starts);
+    }
+    world_release(&world);
+    return !was_placed;
+}
+
+/* HiveD's shadows alone give back in pieces. */
+static void small_runs(void (*happens)(struct world *world), size_t starts)
+{
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        uint32_t steps = 0;
+        bool was_committing = false;
+        while (small_run(policies[i], steps, happens, starts, &was_committing))
+            assert_true(++steps < STEPS_MAX);
+        assert_int_equal(was_committing, strcmp(policies[i], "hived") == 0);
+    }
+}
+
+static void a_small_job_waits_for_an_untidy_shadow(void **state)
+{
+    (void)state;
+    small_runs(nothing_happens, 1);
+}
+
+static void small_stops(struct world *world)
+{
+    assert_int_equal(world_ask(world, EVENT_STOP, SMALL), 0);
+    struct seen seen = {0};
+    steps_end(world, &seen);
+    assert_int_equal(seen.starts, 0);
+    large_submit(world, "next", &seen); /* the shadow is what it was */
+    steps_end(world, &seen);
+    assert_int_equal(seen.starts, TASKS);
+    assert_int_equal(world_ask(world, EVENT_STOP, SMALL + 1), 0);
+}
+
+static void a_small_job_that_is_stopped_leaves_nothing(void **state)
+{
+    (void)state;
+    small_runs(small_stops, 0);
+}
+
+static void a_node_comes(struct world *world)
+{
+    node_set(world, "n3", "V100", false);
+}
+
+static void others_come_and_go_while_the_shadow_is_untidy(void **state)
+{
+    (void)state;
+    small_runs(big_stops_behind_large, 1);
+    small_runs(core_is_copied, 1);
+    small_runs(server_restarts, 1);
+    small_runs(a_node_comes, 1);
+    small_runs(old_ends, 2);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_small_job_waits_for_an_untidy_shadow),
+    cmocka_unit_test(a_small_job_that_is_stopped_leaves_nothing),
+    cmocka_unit_test(others_come_and_go_while_the_shadow_is_untidy),
     cmocka_unit_test(a_large_part_starts_behind_it),
     cmocka_unit_test(a_large_part_that_is_stopped_leaves_nothing),
     cmocka_unit_test(a_large_part_starts_without_who_starves),

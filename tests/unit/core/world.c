@@ -208,7 +208,7 @@ void world_timer(struct world *world, int64_t after_ms)
 bool world_pass_step(struct world *world)
 {
     int64_t next_ms = world->core->pass.next_ms;
-    if (!next_ms && !world->core->going_jobs.count)
+    if (!next_ms && !world->core->going_jobs.count && !core_order_changes(world->core))
         return false;
     world_timer(world, next_ms > world->now_ms ? next_ms - world->now_ms : 0);
     return true;
