@@ -34,12 +34,15 @@ static void kind_count(struct simple *simple, uint32_t at, bool is_added)
     kind->all_gpu += by * node->facts.gpu_count;
 }
 
-static uint32_t kind_find(struct simple *simple, const char *type)
+static uint32_t kind_find(struct simple *simple, const struct node_facts *facts)
 {
     for (size_t i = 0; i < simple->kinds.count; i++)
-        if (strcmp(simple->kinds.items[i].type, type) == 0)
+        if (strcmp(simple->kinds.items[i].type, facts->gpu_type) == 0 &&
+            strcmp(simple->kinds.items[i].engine, facts->engine) == 0)
             return (uint32_t)i;
-    ARRAY_ADD(&simple->kinds)->type = mem_copy(type);
+    struct simple_kind *kind = ARRAY_ADD(&simple->kinds);
+    kind->type = mem_copy(facts->gpu_type);
+    kind->engine = mem_copy(facts->engine);
     return (uint32_t)simple->kinds.count - 1;
 }
 
@@ -48,6 +51,15 @@ static void node_refresh(struct simple *simple, uint32_t at)
     simple->free[at] = simple_node_free(&simple->nodes.items[at]);
     simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
     simple_choice_touch(simple, at);
+}
+
+/* What it has, or what is kept of that, has changed. */
+static void node_renew(struct simple *simple, uint32_t at)
+{
+    struct simple_view all = simple->whole[at];
+    all.gpus &= ~simple->nodes.items[at].gpus_lost;
+    simple->most[at] = simple_view_less(all, &simple->kept[at]);
+    node_refresh(simple, at);
 }
 
 static void node_take(struct simple *simple, const struct simple_slot *slot)
@@ -88,7 +100,8 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
         ARRAY_ADD(&simple->nodes);
         simple_views_reserve(simple);
         simple->whole[simple->nodes.count - 1] = simple->free[simple->nodes.count - 1] =
-            simple->offered[simple->nodes.count - 1] = (struct simple_view){0};
+            simple->offered[simple->nodes.count - 1] = simple->most[simple->nodes.count - 1] =
+                (struct simple_view){0};
         simple->kept[simple->nodes.count - 1] = (struct simple_share){0};
         simple->traits[simple->nodes.count - 1] = 0;
     }
@@ -103,9 +116,9 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     simple->whole[id.v] =
         (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
                              gpu_mask(node->facts.gpu_count)};
-    node_refresh(simple, id.v);
+    node_renew(simple, id.v);
     simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
-    simple->kind_of[id.v] = kind_find(simple, node->facts.gpu_type);
+    simple->kind_of[id.v] = kind_find(simple, &node->facts);
     kind_count(simple, id.v, true);
     return 0;
 }
@@ -153,7 +166,7 @@ static struct simple_group *group_add(struct simple *simple,
         .is_waiting = is_waiting,
     };
     simple->ranks.items[at] =
-        (struct simple_rank){group->cluster, (int16_t)group->priority, !is_waiting};
+        (struct simple_rank){group->cluster, (int16_t)group->priority, !is_waiting, UINT32_MAX};
     if (is_waiting) {
         simple->waiting_groups++;
     } else {
@@ -177,7 +190,7 @@ static void group_keep(struct simple *simple, const struct simple_group *group, 
         kept->memory_mib =
             is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
         kept->gpus ^= slot->gpus;
-        node_refresh(simple, slot->node);
+        node_renew(simple, slot->node);
     }
 }
 
@@ -316,36 +329,11 @@ static void demand_write(const struct placement_request *request, struct buf *ou
         buf_string(out, REASON_TASKS_ALL_ONE);
 }
 
-static bool kind_suits(const struct simple_kind *kind, const struct placement_request *request)
-{
-    bool suits = false;
-    for (size_t i = 0; i < request->member_count && !suits; i++)
-        suits = simple_type_fits(request->members[i].sku_type, kind->type);
-    return suits;
-}
-
 struct free_room {
     uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
     uint32_t largest;
     size_t healthy, suitable;
 };
-
-/* The sums of a kind are of all engines. False: it is another one's. */
-static bool room_of_engine(const struct simple *simple, size_t at, const char *engine,
-                           struct free_room *room)
-{
-    const struct node_facts *facts = &simple->nodes.items[at].facts;
-    if (strcmp(facts->engine, engine) != 0)
-        return false;
-    room->suitable++;
-    if (!(simple->traits[at] & NODE_HEALTHY))
-        return true;
-    room->healthy++;
-    room->all_cpu += facts->cpu;
-    room->all_mib += facts->memory_mib;
-    room->all_gpu += simple->whole[at].gpu_count;
-    return true;
-}
 
 /* What is free on the nodes of the types asked for. */
 static struct free_room room_of(const struct simple *simple,
@@ -355,8 +343,8 @@ static struct free_room room_of(const struct simple *simple,
     struct free_room room = {0};
     for (size_t i = 0; i < simple->kinds.count; i++) {
         const struct simple_kind *kind = &simple->kinds.items[i];
-        suits[i] = kind_suits(kind, request);
-        if (!suits[i] || request->engine)
+        suits[i] = simple_kind_suits(kind, request);
+        if (!suits[i])
             continue;
         room.suitable += kind->suitable;
         room.healthy += kind->healthy;
@@ -368,8 +356,6 @@ static struct free_room room_of(const struct simple *simple,
         const struct simple_view *view = &simple->free[i];
         const bool is_healthy = simple->traits[i] & NODE_HEALTHY;
         if (!(simple->traits[i] & NODE_KNOWN) || !suits[simple->kind_of[i]])
-            continue;
-        if (request->engine && !room_of_engine(simple, i, request->engine, &room))
             continue;
         if (!is_healthy)
             continue;
@@ -604,7 +590,7 @@ static bool is_in_pieces(const struct simple *simple, const struct placement_req
     enum { GROUPS_AT_ONCE = 16 }; /* for each task of a slice */
     const size_t size = request_size(request);
     return request->slice && (request->member_count > 1 || size > request->slice ||
-                              (size > 1 && simple->live_groups / GROUPS_AT_ONCE >= request->slice));
+                              simple->live_groups / GROUPS_AT_ONCE >= request->slice);
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -697,6 +683,8 @@ static int simple_commit(struct placer *placer, const struct placement_request *
         simple_release_group(placer, request->group);
         return err_fail(err, ERR_CONFLICT, request->group, "its slots are no longer free");
     }
+    simple->ranks.items[group - simple->groups.items].node =
+        slot_count == 1 ? group->slots[0].node : UINT32_MAX;
     if (!group->live)
         group_drop(simple, group);
     return 0;
@@ -718,8 +706,10 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->ranks);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
-    for (size_t i = 0; i < simple->kinds.count; i++)
+    for (size_t i = 0; i < simple->kinds.count; i++) {
         mem_free(simple->kinds.items[i].type);
+        mem_free(simple->kinds.items[i].engine);
+    }
     ARRAY_FREE(&simple->kinds);
     for (size_t i = 0; i < simple->clusters.count; i++)
         mem_free(simple->clusters.items[i]);
@@ -731,6 +721,7 @@ static void simple_free(struct placer *placer)
     mem_free(simple->free);
     mem_free(simple->offered);
     mem_free(simple->kept);
+    mem_free(simple->most);
     mem_free(simple->views);
     mem_free(simple->roomy);
     mem_free(simple->choice);

@@ -49,6 +49,7 @@ void simple_views_reserve(struct simple *simple)
     simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
     simple->offered = mem_realloc(simple->offered, mem_size(room, sizeof *simple->offered));
     simple->kept = mem_realloc(simple->kept, mem_size(room, sizeof *simple->kept));
+    simple->most = mem_realloc(simple->most, mem_size(room, sizeof *simple->most));
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
     simple->traits = mem_realloc(simple->traits, mem_size(room, sizeof *simple->traits));
     simple->kind_of = mem_realloc(simple->kind_of, mem_size(room, sizeof *simple->kind_of));
@@ -99,14 +100,28 @@ static bool is_avoided(const struct placement_request *request, size_t node)
     return false;
 }
 
+static bool kind_is_wanted(const struct simple_kind *kind, const struct placement_request *request,
+                           const struct placement_member *member)
+{
+    return simple_type_fits(member->sku_type, kind->type) &&
+           (!request->engine || strcmp(kind->engine, request->engine) == 0);
+}
+
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member)
 {
-    const struct node_facts *facts = &search->simple->nodes.items[at].facts;
-    const char *engine = search->request->engine;
-    return simple_type_fits(member->sku_type, facts->gpu_type) &&
-           (!engine || strcmp(facts->engine, engine) == 0) &&
+    const struct simple *simple = search->simple;
+    const struct simple_kind *kind = &simple->kinds.items[simple->kind_of[at]];
+    return kind_is_wanted(kind, search->request, member) &&
            !(search->avoids && is_avoided(search->request, at));
+}
+
+bool simple_kind_suits(const struct simple_kind *kind, const struct placement_request *request)
+{
+    bool suits = false;
+    for (size_t i = 0; i < request->member_count && !suits; i++)
+        suits = kind_is_wanted(kind, request, &request->members[i]);
+    return suits;
 }
 
 /* How often `each` is there, at most `most`: mostly that is seen without a division, the dearest

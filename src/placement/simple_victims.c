@@ -27,6 +27,7 @@ struct need {
 /* How far the choice has come. */
 struct simple_choice {
     enum choice_stage {
+        CHOICE_LIST,        /* groups that may be ended are listed */
         CHOICE_NEEDS,       /* how much room its tasks may take from one another */
         CHOICE_COUNT,       /* the room of all nodes is counted */
         CHOICE_FEW,         /* some become victims */
@@ -38,7 +39,7 @@ struct simple_choice {
         CHOICE_DONE,
         CHOICE_FAILED,
     } stage;
-    size_t next; /* need, node, candidate or group */
+    size_t next; /* group, need, node or candidate */
     struct need *needs;
     size_t need_count;
     struct demand least; /* of all needs: a node without so much has no room */
@@ -47,8 +48,7 @@ struct simple_choice {
     bool is_tried;       /* it is placed on trial for that, … */
     struct simple_gang gang;
     struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
-    uint32_t *candidates;      /* groups that may be ended */
-    size_t candidate_count;
+    struct simple_candidates candidates;
     uint64_t before; /* FEW: the room without victims */
     struct {
         uint32_t *items; /* nodes of victims; not of use when there are very many of them */
@@ -168,6 +168,7 @@ static size_t nodes_counted(const struct trial *trial)
     case CHOICE_ADD:
     case CHOICE_SPARE:
         return trial->simple->nodes.count;
+    case CHOICE_LIST:
     case CHOICE_NEEDS:
     case CHOICE_ALL:
     case CHOICE_DONE:
@@ -222,6 +223,7 @@ static void group_give(struct trial *trial, const struct simple_group *group, bo
         const struct simple_slot *slot = &group->slots[i];
         if (slot->node == UINT32_MAX)
             continue;
+        simple_work_take(trial->left, WORK_OF_GIVING);
         node_count(trial, slot->node, false);
         if (is_given)
             slot_add(trial, slot);
@@ -407,38 +409,6 @@ static enum simple_outcome trial_fits(struct trial *trial)
     return is_certain && !choice->is_tried ? SIMPLE_PLACED : trial_place(trial);
 }
 
-static bool is_preemptible(const struct simple_rank *group, int32_t priority, uint32_t cluster)
-{
-    return group->runs && group->priority < priority &&
-           (group->priority < 0 || group->cluster == cluster);
-}
-
-/* Groups that may be ended, lowest priority first, then in the order of the table. */
-static void candidates_list(const struct trial *trial)
-{
-    const struct simple *simple = trial->simple;
-    struct simple_choice *choice = trial->choice;
-    const struct placement_request *request = trial->search->request;
-    uint32_t next[PRIORITIES], sum = 0;
-    const uint32_t end = priority_index(request->priority);
-    for (uint32_t i = 0; i < end; i++) {
-        next[i] = sum;
-        sum += simple->by_priority[i];
-    }
-    uint32_t *sorted = choice->candidates = mem_alloc(mem_size(sum + 1u, sizeof *sorted));
-    if (!sum)
-        return;
-    memset(sorted, 0xff, sum * sizeof *sorted);
-    const uint32_t cluster =
-        text_map_get(&simple->cluster_index, text_of(request->virtual_cluster));
-    for (size_t i = 0; i < simple->ranks.count; i++)
-        if (is_preemptible(&simple->ranks.items[i], request->priority, cluster))
-            sorted[next[priority_index(simple->ranks.items[i].priority)]++] = (uint32_t)i;
-    for (uint32_t i = 0; i < sum; i++)
-        if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
-            sorted[choice->candidate_count++] = sorted[i];
-}
-
 static void extra_clear(const struct simple *simple, struct simple_choice *choice)
 {
     if (is_given_widely(simple, choice))
@@ -460,8 +430,8 @@ static void all_go_on(struct trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
-    for (; choice->next < choice->candidate_count && *trial->left; choice->next++) {
-        const uint32_t at = choice->candidates[choice->next];
+    for (; choice->next < choice->candidates.count && *trial->left; choice->next++) {
+        const uint32_t at = choice->candidates.items[choice->next];
         const struct simple_group *group = &simple->groups.items[at];
         simple_work_take(trial->left, group->slot_count * WORK_OF_COUNTING);
         trial->is_victim[at] = true;
@@ -469,8 +439,28 @@ static void all_go_on(struct trial *trial)
             if (group->slots[j].node != UINT32_MAX)
                 slot_add(trial, &group->slots[j]);
     }
-    if (choice->next == choice->candidate_count)
+    if (choice->next == choice->candidates.count)
         stage_begin(trial, CHOICE_COUNT_ALL);
+}
+
+/* Where the groups after the next ones lie, and what they hold: each is somewhere else. */
+static void candidates_prefetch(const struct trial *trial, size_t end)
+{
+    enum { GROUP_AHEAD = 16, SLOTS_AHEAD = 8 };
+    const struct simple *simple = trial->simple;
+    const uint32_t *next = trial->choice->candidates.items + trial->choice->next;
+    const size_t left = end - trial->choice->next;
+    if (left > GROUP_AHEAD)
+        __builtin_prefetch(&simple->groups.items[next[GROUP_AHEAD]]);
+    if (left <= SLOTS_AHEAD)
+        return;
+    const uint32_t node = simple->ranks.items[next[SLOTS_AHEAD]].node;
+    __builtin_prefetch(simple->groups.items[next[SLOTS_AHEAD]].slots);
+    if (node == UINT32_MAX)
+        return;
+    __builtin_prefetch(&simple->nodes.items[node].cpu_used);
+    __builtin_prefetch(&simple->extra[node]);
+    __builtin_prefetch(&simple->views[node]);
 }
 
 /* One after the other, from `next` to `end`, until it fits. True: it does. Of those that have ended
@@ -479,9 +469,10 @@ static bool victims_add(struct trial *trial, size_t end)
 {
     struct simple_choice *choice = trial->choice;
     while (choice->next < end && *trial->left && (choice->is_given || !choice->touched.count)) {
-        const uint32_t at = choice->candidates[choice->next];
+        const uint32_t at = choice->candidates.items[choice->next];
         const struct simple_group *group = &trial->simple->groups.items[at];
         if (!choice->is_given) {
+            candidates_prefetch(trial, end);
             trial->is_victim[at] = group->name != NULL;
             if (group->name)
                 group_give(trial, group, true);
@@ -513,7 +504,7 @@ static void few_go_on(struct trial *trial)
     enum { FEW = 1024, FEW_FOR_MANY = 3072 };
     struct simple_choice *choice = trial->choice;
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
-    const size_t count = choice->candidate_count, end = count < few ? count : few;
+    const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
         stage_begin(trial, CHOICE_SPARE);
         return;
@@ -533,9 +524,9 @@ static void few_go_on(struct trial *trial)
 static void add_go_on(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    if (victims_add(trial, choice->candidate_count))
+    if (victims_add(trial, choice->candidates.count))
         stage_begin(trial, CHOICE_SPARE);
-    else if (choice->next == choice->candidate_count && !choice->touched.count)
+    else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
 
@@ -603,11 +594,19 @@ static void counted(struct trial *trial)
 static struct simple_choice *choice_begin(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice = mem_zero(1, sizeof *choice);
-    candidates_list(trial);
-    simple_work_take(trial->left, trial->simple->groups.count);
-    if (!choice->candidate_count || !needs_list(trial))
+    simple_candidates_begin(trial->search, &choice->candidates);
+    if (!choice->candidates.room || !needs_list(trial))
         choice->stage = CHOICE_FAILED;
     return choice;
+}
+
+static void list_go_on(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (!simple_candidates_go_on(trial->search, &choice->least, &choice->candidates, &choice->next,
+                                 trial->left))
+        return;
+    stage_begin(trial, choice->candidates.count ? CHOICE_NEEDS : CHOICE_FAILED);
 }
 
 /* In each piece the request is another copy of the same. */
@@ -640,6 +639,9 @@ static void choice_settle(struct trial *trial)
 static void stage_go_on(struct trial *trial)
 {
     switch (trial->choice->stage) {
+    case CHOICE_LIST:
+        list_go_on(trial);
+        break;
     case CHOICE_NEEDS:
         needs_go_on(trial);
         break;
@@ -690,7 +692,7 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice)
     extra_clear(simple, choice);
     ARRAY_FREE(&choice->given);
     mem_free(choice->needs);
-    mem_free(choice->candidates);
+    simple_candidates_free(&choice->candidates);
     mem_free(choice->saved);
     ARRAY_FREE(&choice->touched);
     mem_free(choice);
@@ -703,8 +705,7 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
         return NULL;
     struct simple_choice *choice = mem_copy_array(old, 1, sizeof *old);
     choice->needs = mem_copy_array(old->needs, old->need_count, sizeof *old->needs);
-    choice->candidates =
-        mem_copy_array(old->candidates, old->candidate_count, sizeof *old->candidates);
+    simple_candidates_copy(&choice->candidates, &old->candidates, from);
     if (old->saved)
         choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
     ARRAY_COPY(&choice->touched, &old->touched);
