@@ -55,6 +55,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
             return PLACER_CUT;
         }
         search->passed = course.passed;
+        search->pieces -= course.is_ordering;
         call->found = course.found;
         /* one that takes the places of others that preempt has reserved all of its cells at once */
         search->is_preempting |=
