@@ -25,7 +25,7 @@ static void group_copy(struct simple_group *to, const struct simple_group *from)
     memcpy(to->slots, from->slots, from->slot_count * sizeof *to->slots);
     to->victims = from->victim_count ? mem_zero(from->victim_count, sizeof *to->victims) : NULL;
     for (size_t i = 0; i < from->victim_count; i++)
-        to->victims[i] = mem_copy(from->victims[i]);
+        to->victims[i] = from->victims[i] ? mem_copy(from->victims[i]) : NULL;
 }
 
 static struct simple *copy_begin(const struct simple *from)

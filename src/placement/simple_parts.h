@@ -41,7 +41,7 @@ struct simple_group {
     bool is_waiting; /* preempting: the slots are kept for it, not yet its own */
     struct simple_slot *slots;
     size_t slot_count, live;
-    char **victims; /* of a waiting group: the names of those that must go first */
+    char **victims; /* of a waiting group: the names of those that must go first; NULL: has ended */
     size_t victim_count;
 };
 
@@ -342,7 +342,7 @@ bool simple_course_is_of(const struct simple *simple, const char *group);
 void simple_course_close(struct simple *simple);
 /* A group waits, and its victims are counted anew: so many of them in a piece. CUT: there are more.
  * FAILS: none is left. */
-enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
+enum simple_outcome simple_course_again(struct simple *simple, struct simple_group *waiting,
                                         uint32_t victims);
 void simple_course_copy(struct simple *to, const struct simple *from);
 
