@@ -24,6 +24,17 @@ struct need {
     uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
 };
 
+/* What all tasks of a gang need together, and what there is of it on all nodes that have room for
+ * any: a gang for which that is not enough need not be placed on trial. */
+struct sums {
+    struct simple_share want, have;
+    struct {
+        uint32_t gpu;        /* of tasks of at least so many GPUs each … */
+        uint64_t want, have; /* … there are so many, and nodes have GPUs for so many */
+    } sizes[PLACEMENT_GPUS_MAX];
+    size_t size_count;
+};
+
 /* How far the choice has come. */
 struct simple_choice {
     enum choice_stage {
@@ -43,6 +54,7 @@ struct simple_choice {
     struct need *needs;
     size_t need_count;
     struct demand least; /* of all needs: a node without so much has no room */
+    struct sums sums;    /* where counting alone does not tell whether it fits */
     bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
     bool is_asking;      /* … whether the gang fits with that is not known yet */
     bool is_tried;       /* it is placed on trial for that, … */
@@ -110,12 +122,48 @@ static uint64_t room_of_node(const struct trial *trial, const struct need *need,
     return room > 0 && node_may(trial, need, at) ? room : 0;
 }
 
+static uint64_t sum_changed(uint64_t sum, uint64_t by, bool is_added)
+{
+    assert(is_added || sum >= by);
+    return is_added ? sum + by : sum - by;
+}
+
+static void sums_count(struct sums *sums, const struct simple_view *view, bool is_added)
+{
+    struct simple_share *have = &sums->have;
+    have->cpu = sum_changed(have->cpu, view->cpu, is_added);
+    have->memory_mib = sum_changed(have->memory_mib, view->memory_mib, is_added);
+    have->gpus = sum_changed(have->gpus, view->gpu_count, is_added);
+    for (size_t i = 0; i < sums->size_count && sums->sizes[i].gpu <= view->gpu_count; i++)
+        sums->sizes[i].have =
+            sum_changed(sums->sizes[i].have, view->gpu_count / sums->sizes[i].gpu, is_added);
+}
+
+static bool sums_suffice(const struct sums *sums)
+{
+    bool suffice = sums->have.cpu >= sums->want.cpu &&
+                   sums->have.memory_mib >= sums->want.memory_mib &&
+                   sums->have.gpus >= sums->want.gpus;
+    for (size_t i = 0; i < sums->size_count && suffice; i++)
+        suffice = sums->sizes[i].have >= sums->sizes[i].want;
+    return suffice;
+}
+
+/* No node has anything. */
+static void sums_clear(struct sums *sums)
+{
+    sums->have = (struct simple_share){0};
+    for (size_t i = 0; i < sums->size_count; i++)
+        sums->sizes[i].have = 0;
+}
+
 static void node_count(struct trial *trial, uint32_t at, bool is_added)
 {
     simple_work_take(trial->left, WORK_OF_COUNTING);
     if (!simple_view_has(&trial->simple->views[at], &trial->choice->least))
         return;
     simple_work_take(trial->left, (trial->choice->need_count - 1) * WORK_OF_COUNTING);
+    sums_count(&trial->choice->sums, &trial->simple->views[at], is_added);
     for (size_t i = 0; i < trial->choice->need_count; i++) {
         struct need *need = &trial->choice->needs[i];
         const uint64_t room = room_of_node(trial, need, at);
@@ -130,8 +178,9 @@ static void nodes_count(struct trial *trial)
     struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
     if (!choice->next)
-        for (size_t i = 0; i < choice->need_count; i++)
-            choice->needs[i].room = 0;
+        sums_clear(&choice->sums);
+    for (size_t i = 0; i < choice->need_count && !choice->next; i++)
+        choice->needs[i].room = 0;
     const uint64_t most = *trial->left / WORK_OF_COUNTING + 1;
     uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
     for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
@@ -319,6 +368,38 @@ static void demand_lower(struct demand *least, const struct demand *demand)
         least->memory_mib = demand->memory_mib;
 }
 
+/* Sizes stand in ascending order. */
+static void size_add(struct sums *sums, uint32_t gpu)
+{
+    size_t at = 0;
+    while (at < sums->size_count && sums->sizes[at].gpu < gpu)
+        at++;
+    if (!gpu || (at < sums->size_count && sums->sizes[at].gpu == gpu))
+        return;
+    assert(sums->size_count < COUNT_OF(sums->sizes));
+    memmove(&sums->sizes[at + 1], &sums->sizes[at], (sums->size_count - at) * sizeof *sums->sizes);
+    memset(&sums->sizes[at], 0, sizeof *sums->sizes);
+    sums->sizes[at].gpu = gpu;
+    sums->size_count++;
+}
+
+/* Of a gang of equal tasks the needs say as much. */
+static void sums_list(struct sums *sums, const struct placement_request *request)
+{
+    for (size_t i = 0; i < request->member_count; i++)
+        size_add(sums, request->members[i].gpu);
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        const uint64_t count = member->count;
+        sums->want.cpu += count * member->cpu;
+        sums->want.memory_mib =
+            sum_saturated(sums->want.memory_mib, product_saturated(count, member->memory_mib));
+        sums->want.gpus += count * member->gpu;
+        for (size_t k = 0; k < sums->size_count && sums->sizes[k].gpu <= member->gpu; k++)
+            sums->sizes[k].want += count;
+    }
+}
+
 /* False: more than any node has. */
 static bool needs_list(struct trial *trial)
 {
@@ -333,6 +414,8 @@ static bool needs_list(struct trial *trial)
     } else {
         for (size_t i = 0; i < request->member_count; i++)
             need_add(trial, &request->members[i]);
+        if (choice->need_count > 1)
+            sums_list(&choice->sums, request);
     }
     choice->least = (struct demand){UINT32_MAX, UINT32_MAX, UINT64_MAX};
     for (size_t i = 0; i < choice->need_count; i++)
@@ -406,7 +489,11 @@ static enum simple_outcome trial_fits(struct trial *trial)
             return SIMPLE_FAILS;
         is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
     }
-    return is_certain && !choice->is_tried ? SIMPLE_PLACED : trial_place(trial);
+    if (choice->is_tried)
+        return trial_place(trial);
+    if (!sums_suffice(&choice->sums))
+        return SIMPLE_FAILS;
+    return is_certain ? SIMPLE_PLACED : trial_place(trial);
 }
 
 static void extra_clear(const struct simple *simple, struct simple_choice *choice)
