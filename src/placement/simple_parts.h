@@ -71,15 +71,16 @@ enum { GANG_MEMBERS_MAX = 256 };
 
 /* How far the placing of a gang has come, on the views. */
 struct simple_gang {
-    uint16_t order[GANG_MEMBERS_MAX]; /* of the members: large tasks first, … */
-    uint32_t first[GANG_MEMBERS_MAX]; /* … and the first slot of each */
-    size_t member;                    /* place in the order */
-    uint32_t task;                    /* of this member: the next one */
-    bool is_listed;                   /* nodes that may have room are in simple->roomy, … */
-    size_t roomy_count;               /* … so many, by id: of the others none gets any */
-    size_t choice_count;              /* nodes that have room for its tasks, in simple->choice */
-    bool is_chosen;                   /* these have been found */
-    size_t node;                      /* on which all of it must lie, or SIZE_MAX */
+    uint16_t order[GANG_MEMBERS_MAX];       /* of the members: large tasks first, … */
+    uint32_t first[GANG_MEMBERS_MAX];       /* … and the first slot of each */
+    size_t member;                          /* place in the order */
+    uint32_t task;                          /* of this member: the next one */
+    bool is_listed;                         /* nodes that may have room are in simple->roomy, … */
+    uint32_t roomy[PLACEMENT_GPUS_MAX + 1]; /* … the first ones for tasks of so many GPUs: of the
+                                               others none gets any */
+    size_t choice_count; /* nodes that have room for its tasks, in simple->choice */
+    bool is_chosen;      /* these have been found */
+    size_t node;         /* on which all of it must lie, or SIZE_MAX */
 };
 
 /* The work of a search is counted in nodes that it passes over. */
