@@ -186,6 +186,8 @@ struct hived_course {
     uint32_t leaves;         /* reserved for a preempting gang in one piece: always cut after it */
     struct hived_found *found; /* by the pieces before, in the arena; NULL: nothing is known */
     bool is_cut;
+    bool is_ordering; /* nodes have been put in their order: that is no piece, so as many are asked
+                         for again */
     bool is_leaving; /* what was reserved for the gang cannot be used: some of it has gone back, and
                         the search begins anew with the next ask, from FILTERING on */
 };

@@ -357,13 +357,27 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
 
 /* --- a new group --- */
 
-/* True: packed. It may be the end of a piece. */
+/* So many nodes of the view have been used, or are free again, that to put them in their new order
+ * is enough for one call. A copy finds them in order: so it is not counted. */
+static bool view_is_ordered(struct scheduling *plan, struct view *view)
+{
+    if (piece_room(plan) == UINT32_MAX || view->dirty_count <= plan->course->leaves)
+        return false;
+    view_settle(plan->h, view);
+    assert(!view->dirty_count);
+    plan->is_cut = plan->course->is_cut = plan->course->is_ordering = true;
+    return true;
+}
+
+/* True: packed, or cut. It may be the end of a piece. */
 static bool try_pack(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority,
                      uint32_t *leaves)
 {
     assert(plan->item_count > 0 && view < plan->h->view_count);
     struct hived *h = plan->h;
     struct pack *pack = &plan->found->pack;
+    if (view_is_ordered(plan, &h->views[view]))
+        return true;
     *pack = (struct pack){.h = h,
                           .view = &h->views[view],
                           .chain = chain,
@@ -790,7 +804,7 @@ static void course_join(struct scheduling *plan)
         hived_trial_end(plan->h); /* of another search */
     if (!course)
         return;
-    course->is_cut = course->is_leaving = false;
+    course->is_cut = course->is_leaving = course->is_ordering = false;
     if (!course->found)
         course->found = ARENA_NEW(plan->arena, struct hived_found);
     plan->found = course->found;

@@ -53,6 +53,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
             return PLACER_CUT;
         }
         search->passed = course.passed;
+        search->pieces -= course.is_ordering;
         call->found = course.found;
         search->is_preempting |= ask->phase == HIVED_PREEMPTING && course.is_cut;
         code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);

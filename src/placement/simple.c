@@ -34,12 +34,15 @@ static void kind_count(struct simple *simple, uint32_t at, bool is_added)
     kind->all_gpu += by * node->facts.gpu_count;
 }
 
-static uint32_t kind_find(struct simple *simple, const char *type)
+static uint32_t kind_find(struct simple *simple, const struct node_facts *facts)
 {
     for (size_t i = 0; i < simple->kinds.count; i++)
-        if (strcmp(simple->kinds.items[i].type, type) == 0)
+        if (strcmp(simple->kinds.items[i].type, facts->gpu_type) == 0 &&
+            strcmp(simple->kinds.items[i].engine, facts->engine) == 0)
             return (uint32_t)i;
-    ARRAY_ADD(&simple->kinds)->type = mem_copy(type);
+    struct simple_kind *kind = ARRAY_ADD(&simple->kinds);
+    kind->type = mem_copy(facts->gpu_type);
+    kind->engine = mem_copy(facts->engine);
     return (uint32_t)simple->kinds.count - 1;
 }
 
@@ -50,12 +53,26 @@ static void node_refresh(struct simple *simple, uint32_t at)
     simple_choice_touch(simple, at);
 }
 
-static void node_take(struct simple *simple, const struct simple_slot *slot)
+/* What it has, or what is kept of that, has changed. */
+static void node_renew(struct simple *simple, uint32_t at)
+{
+    struct simple_view all = simple->whole[at];
+    all.gpus &= ~simple->nodes.items[at].gpus_lost;
+    simple->most[at] = simple_view_less(all, &simple->kept[at]);
+    node_refresh(simple, at);
+}
+
+static void node_use(struct simple *simple, const struct simple_slot *slot)
 {
     struct simple_node *node = &simple->nodes.items[slot->node];
     node->cpu_used += slot->cpu;
     node->memory_used += slot->memory_mib;
     node->gpus_taken |= slot->gpus;
+}
+
+static void node_take(struct simple *simple, const struct simple_slot *slot)
+{
+    node_use(simple, slot);
     node_refresh(simple, slot->node);
 }
 
@@ -88,7 +105,8 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
         ARRAY_ADD(&simple->nodes);
         simple_views_reserve(simple);
         simple->whole[simple->nodes.count - 1] = simple->free[simple->nodes.count - 1] =
-            simple->offered[simple->nodes.count - 1] = (struct simple_view){0};
+            simple->offered[simple->nodes.count - 1] = simple->most[simple->nodes.count - 1] =
+                (struct simple_view){0};
         simple->kept[simple->nodes.count - 1] = (struct simple_share){0};
         simple->traits[simple->nodes.count - 1] = 0;
     }
@@ -103,9 +121,9 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     simple->whole[id.v] =
         (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
                              gpu_mask(node->facts.gpu_count)};
-    node_refresh(simple, id.v);
+    node_renew(simple, id.v);
     simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
-    simple->kind_of[id.v] = kind_find(simple, node->facts.gpu_type);
+    simple->kind_of[id.v] = kind_find(simple, &node->facts);
     kind_count(simple, id.v, true);
     return 0;
 }
@@ -153,7 +171,7 @@ static struct simple_group *group_add(struct simple *simple,
         .is_waiting = is_waiting,
     };
     simple->ranks.items[at] =
-        (struct simple_rank){group->cluster, (int16_t)group->priority, !is_waiting};
+        (struct simple_rank){group->cluster, (int16_t)group->priority, !is_waiting, UINT32_MAX};
     if (is_waiting) {
         simple->waiting_groups++;
     } else {
@@ -164,21 +182,34 @@ static struct simple_group *group_add(struct simple *simple,
     return group;
 }
 
+static void slot_keep(struct simple *simple, const struct simple_slot *slot, bool is_kept)
+{
+    struct simple_share *kept = &simple->kept[slot->node];
+    const uint64_t cpu = slot->cpu;
+    assert((kept->gpus & slot->gpus) == (is_kept ? 0 : slot->gpus));
+    kept->cpu = is_kept ? kept->cpu + cpu : kept->cpu - cpu;
+    kept->memory_mib =
+        is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
+    kept->gpus ^= slot->gpus;
+}
+
 /* What a waiting group waits for is not for others, until it gives up. */
 static void group_keep(struct simple *simple, const struct simple_group *group, bool is_kept)
 {
     assert(group->is_waiting);
     for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_slot *slot = &group->slots[i];
-        struct simple_share *kept = &simple->kept[slot->node];
-        const uint64_t cpu = slot->cpu;
-        assert((kept->gpus & slot->gpus) == (is_kept ? 0 : slot->gpus));
-        kept->cpu = is_kept ? kept->cpu + cpu : kept->cpu - cpu;
-        kept->memory_mib =
-            is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
-        kept->gpus ^= slot->gpus;
-        node_refresh(simple, slot->node);
+        slot_keep(simple, &group->slots[i], is_kept);
+        node_renew(simple, group->slots[i].node);
     }
+}
+
+static void victims_free(struct simple_group *group)
+{
+    for (size_t i = 0; i < group->victim_count; i++)
+        mem_free(group->victims[i]);
+    mem_free(group->victims);
+    group->victims = NULL;
+    group->victim_count = 0;
 }
 
 static void group_drop(struct simple *simple, struct simple_group *group)
@@ -194,9 +225,7 @@ static void group_drop(struct simple *simple, struct simple_group *group)
     text_map_remove(&simple->names, text_of(group->name));
     mem_free(group->name);
     mem_free(group->slots);
-    for (size_t i = 0; i < group->victim_count; i++)
-        mem_free(group->victims[i]);
-    mem_free(group->victims);
+    victims_free(group);
     *group = (struct simple_group){0};
     const uint32_t at = (uint32_t)(group - simple->groups.items);
     simple->ranks.items[at] = (struct simple_rank){0};
@@ -316,36 +345,11 @@ static void demand_write(const struct placement_request *request, struct buf *ou
         buf_string(out, REASON_TASKS_ALL_ONE);
 }
 
-static bool kind_suits(const struct simple_kind *kind, const struct placement_request *request)
-{
-    bool suits = false;
-    for (size_t i = 0; i < request->member_count && !suits; i++)
-        suits = simple_type_fits(request->members[i].sku_type, kind->type);
-    return suits;
-}
-
 struct free_room {
     uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
     uint32_t largest;
     size_t healthy, suitable;
 };
-
-/* The sums of a kind are of all engines. False: it is another one's. */
-static bool room_of_engine(const struct simple *simple, size_t at, const char *engine,
-                           struct free_room *room)
-{
-    const struct node_facts *facts = &simple->nodes.items[at].facts;
-    if (strcmp(facts->engine, engine) != 0)
-        return false;
-    room->suitable++;
-    if (!(simple->traits[at] & NODE_HEALTHY))
-        return true;
-    room->healthy++;
-    room->all_cpu += facts->cpu;
-    room->all_mib += facts->memory_mib;
-    room->all_gpu += simple->whole[at].gpu_count;
-    return true;
-}
 
 /* What is free on the nodes of the types asked for. */
 static struct free_room room_of(const struct simple *simple,
@@ -355,8 +359,8 @@ static struct free_room room_of(const struct simple *simple,
     struct free_room room = {0};
     for (size_t i = 0; i < simple->kinds.count; i++) {
         const struct simple_kind *kind = &simple->kinds.items[i];
-        suits[i] = kind_suits(kind, request);
-        if (!suits[i] || request->engine)
+        suits[i] = simple_kind_suits(kind, request);
+        if (!suits[i])
             continue;
         room.suitable += kind->suitable;
         room.healthy += kind->healthy;
@@ -368,8 +372,6 @@ static struct free_room room_of(const struct simple *simple,
         const struct simple_view *view = &simple->free[i];
         const bool is_healthy = simple->traits[i] & NODE_HEALTHY;
         if (!(simple->traits[i] & NODE_KNOWN) || !suits[simple->kind_of[i]])
-            continue;
-        if (request->engine && !room_of_engine(simple, i, request->engine, &room))
             continue;
         if (!is_healthy)
             continue;
@@ -444,7 +446,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
 {
     result->victims = ARENA_ARRAY(arena, const char *, group->victim_count + 1);
     for (size_t i = 0; i < group->victim_count; i++)
-        if (simple_group_find(simple, group->victims[i]))
+        if (group->victims[i] && simple_group_find(simple, group->victims[i]))
             result->victims[result->victim_count++] = arena_copy(arena, text_of(group->victims[i]));
     bool fits;
     simple_course_close(simple);
@@ -457,22 +459,23 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     return fits || result->victim_count > 0;
 }
 
-/* The same in pieces: so many of its victims in each. */
-static bool waiting_go_on(struct simple *simple, const struct simple_group *group, uint32_t victims,
+/* The same in pieces: so many of its victims in each, then its places. */
+static bool waiting_go_on(struct simple *simple, struct simple_group *group, uint32_t victims,
                           struct arena *arena, struct placement_result *result)
 {
     const struct simple_course *course = &simple->course;
-    const bool is_begun = simple_course_is_of(simple, group->name);
     bool fits = false;
-    if (!is_begun && !waiting_fits(simple, group, &fits))
+    if (!simple_course_is_of(simple, group->name) && !waiting_fits(simple, group, &fits))
         return false;
-    const enum simple_outcome outcome =
-        fits ? SIMPLE_FAILS : simple_course_again(simple, group, victims);
-    if (outcome == SIMPLE_FAILS) { /* the last of them may have ended between two pieces */
-        simple_course_close(simple);
-        const bool is_healthy = fits || waiting_fits(simple, group, &fits);
+    const enum simple_outcome outcome = simple_course_again(simple, group, victims);
+    const bool is_over = outcome != SIMPLE_CUT;
+    if (is_over) { /* the last of them may have ended between two pieces */
+        const bool is_healthy = waiting_fits(simple, group, &fits);
         assert(is_healthy); /* a node that changes ends the course */
         (void)is_healthy;
+    }
+    if (is_over && (fits || outcome == SIMPLE_FAILS)) {
+        simple_course_close(simple);
         if (fits)
             result_bind(group->slots, group->slot_count, arena, result);
         return fits;
@@ -604,7 +607,7 @@ static bool is_in_pieces(const struct simple *simple, const struct placement_req
     enum { GROUPS_AT_ONCE = 16 }; /* for each task of a slice */
     const size_t size = request_size(request);
     return request->slice && (request->member_count > 1 || size > request->slice ||
-                              (size > 1 && simple->live_groups / GROUPS_AT_ONCE >= request->slice));
+                              simple->live_groups / GROUPS_AT_ONCE >= request->slice);
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -625,7 +628,8 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     struct simple_group *waiting = simple_group_find(simple, request->group);
     assert(!waiting || waiting->is_waiting);
     if (waiting) {
-        const bool has_many = request->slice && waiting->victim_count > request->slice;
+        const bool has_many = request->slice && (waiting->victim_count > request->slice ||
+                                                 waiting->slot_count > request->slice);
         if (has_many ? waiting_go_on(simple, waiting, request->slice, arena, result)
                      : waiting_place(simple, waiting, arena, result))
             return 0;
@@ -665,6 +669,76 @@ static bool slot_fits(const struct simple *simple, const struct simple_slot *slo
            free->memory_mib >= slot->memory_mib && (free->gpus & slot->gpus) == slot->gpus;
 }
 
+static uint64_t gpus_of(const struct placement_slot *slot)
+{
+    uint64_t gpus = 0;
+    for (size_t i = 0; i < slot->gpu_count; i++)
+        gpus |= slot->gpus[i] < 64 ? UINT64_C(1) << slot->gpus[i] : 0;
+    return gpus;
+}
+
+/* Does the group wait for these slots? */
+static bool is_awaited(const struct simple_group *group, const struct placement_slot *slots,
+                       size_t slot_count)
+{
+    bool is_same = group->is_waiting && group->slot_count == slot_count;
+    for (size_t i = 0; i < slot_count && is_same; i++)
+        is_same =
+            group->slots[i].node == slots[i].node.v && group->slots[i].gpus == gpus_of(&slots[i]);
+    return is_same;
+}
+
+static void group_rank(struct simple *simple, const struct simple_group *group)
+{
+    struct simple_rank *rank = &simple->ranks.items[group - simple->groups.items];
+    rank->runs = true;
+    rank->node = group->slot_count == 1 ? group->slots[0].node : UINT32_MAX;
+}
+
+/* What it has waited for is its own: each node is looked at once. False: it is not free. */
+static bool group_take(struct simple *simple, struct simple_group *group)
+{
+    bool fits = true;
+    for (size_t i = 0; i < group->slot_count; i++) {
+        const struct simple_slot *slot = &group->slots[i];
+        fits = slot_fits(simple, slot) && fits;
+        slot_keep(simple, slot, false);
+        node_use(simple, slot);
+        node_renew(simple, slot->node);
+    }
+    group->is_waiting = false;
+    simple->waiting_groups--;
+    simple->live_groups++;
+    simple->by_priority[priority_index(group->priority)]++;
+    victims_free(group);
+    group_rank(simple, group);
+    return fits;
+}
+
+/* As they are given; one that has ended already takes nothing. False: they are not free. */
+static bool slots_take(struct simple *simple, struct simple_group *group,
+                       const struct placement_request *request, const struct placement_slot *slots)
+{
+    bool fits = true;
+    struct member_walk walk = {.request = request};
+    for (size_t i = 0; i < group->slot_count; i++) {
+        const struct placement_member *member = member_next(&walk);
+        struct simple_slot *slot = &group->slots[i];
+        *slot = (struct simple_slot){slots[i].node.v, member->cpu, member->memory_mib,
+                                     gpus_of(&slots[i])};
+        if (slot->node >= simple->nodes.count) {
+            assert(slots[i].node.v == NODE_NONE.v);
+            slot->node = UINT32_MAX;
+            group->live--;
+            continue;
+        }
+        fits = slot_fits(simple, slot) && fits;
+        node_take(simple, slot);
+    }
+    group_rank(simple, group);
+    return fits;
+}
+
 static int simple_commit(struct placer *placer, const struct placement_request *request,
                          const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                          struct err *err)
@@ -673,25 +747,14 @@ static int simple_commit(struct placer *placer, const struct placement_request *
     struct simple_group *group = simple_group_find(simple, request->group);
     assert(slot_count == request_size(request));
     simple_course_close(simple);
-    if (group)
-        group_drop(simple, group); /* the one that waited for these slots */
-    group = group_add(simple, request, slot_count, false);
     bool fits = true;
-    struct member_walk walk = {.request = request};
-    for (size_t i = 0; i < slot_count; i++) {
-        const struct placement_member *member = member_next(&walk);
-        struct simple_slot *slot = &group->slots[i];
-        *slot = (struct simple_slot){slots[i].node.v, member->cpu, member->memory_mib, 0};
-        for (size_t j = 0; j < slots[i].gpu_count; j++)
-            slot->gpus |= slots[i].gpus[j] < 64 ? UINT64_C(1) << slots[i].gpus[j] : 0;
-        if (slot->node >= simple->nodes.count) {
-            assert(slots[i].node.v == NODE_NONE.v && is_recovery);
-            slot->node = UINT32_MAX;
-            group->live--;
-            continue;
-        }
-        fits = slot_fits(simple, slot) && fits;
-        node_take(simple, slot);
+    if (group && is_awaited(group, slots, slot_count)) {
+        fits = group_take(simple, group);
+    } else {
+        if (group)
+            group_drop(simple, group);
+        group = group_add(simple, request, slot_count, false);
+        fits = slots_take(simple, group, request, slots);
     }
     if (!fits && !is_recovery) {
         simple_release_group(placer, request->group);
@@ -718,8 +781,10 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->ranks);
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
-    for (size_t i = 0; i < simple->kinds.count; i++)
+    for (size_t i = 0; i < simple->kinds.count; i++) {
         mem_free(simple->kinds.items[i].type);
+        mem_free(simple->kinds.items[i].engine);
+    }
     ARRAY_FREE(&simple->kinds);
     for (size_t i = 0; i < simple->clusters.count; i++)
         mem_free(simple->clusters.items[i]);
@@ -731,6 +796,7 @@ static void simple_free(struct placer *placer)
     mem_free(simple->free);
     mem_free(simple->offered);
     mem_free(simple->kept);
+    mem_free(simple->most);
     mem_free(simple->views);
     mem_free(simple->roomy);
     mem_free(simple->choice);

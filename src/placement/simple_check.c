@@ -93,6 +93,9 @@ static int groups_count(const struct simple *simple, const struct placement_visi
         CHECK(rank->runs == !group->is_waiting && rank->priority == group->priority &&
                   rank->cluster == group->cluster,
               group->name, "is not ranked as it is");
+        const bool is_alone = rank->runs && group->slot_count == 1;
+        CHECK(rank->node == (is_alone ? group->slots[0].node : UINT32_MAX), group->name,
+              "is ranked on another node");
     }
     return 0;
 }
@@ -116,6 +119,12 @@ static int counts_compare(const struct simple *simple, const struct simple *coun
         CHECK(offered->cpu == less.cpu && offered->memory_mib == less.memory_mib &&
                   offered->gpus == less.gpus && offered->gpu_count == less.gpu_count,
               node->facts.name, "does not offer what is noted");
+        struct simple_node idle = {.facts = node->facts, .gpus_lost = node->gpus_lost};
+        const struct simple_view *most = &simple->most[i];
+        const struct simple_view all = simple_view_less(simple_node_free(&idle), &simple->kept[i]);
+        CHECK(most->cpu == all.cpu && most->memory_mib == all.memory_mib &&
+                  most->gpus == all.gpus && most->gpu_count == all.gpu_count,
+              node->facts.name, "would not offer what is noted");
     }
     CHECK(counted->live_groups == simple->live_groups &&
               counted->waiting_groups == simple->waiting_groups &&

@@ -25,7 +25,7 @@ static void group_copy(struct simple_group *to, const struct simple_group *from)
     memcpy(to->slots, from->slots, from->slot_count * sizeof *to->slots);
     to->victims = from->victim_count ? mem_zero(from->victim_count, sizeof *to->victims) : NULL;
     for (size_t i = 0; i < from->victim_count; i++)
-        to->victims[i] = mem_copy(from->victims[i]);
+        to->victims[i] = from->victims[i] ? mem_copy(from->victims[i]) : NULL;
 }
 
 static struct simple *copy_begin(const struct simple *from)
@@ -52,12 +52,15 @@ static void views_copy(struct simple *to, const struct simple *from)
         to->free[i] = from->free[i];
         to->offered[i] = from->offered[i];
         to->kept[i] = from->kept[i];
+        to->most[i] = from->most[i];
         to->traits[i] = from->traits[i];
         to->kind_of[i] = from->kind_of[i];
     }
     ARRAY_COPY(&to->kinds, &from->kinds);
-    for (size_t i = 0; i < to->kinds.count; i++)
+    for (size_t i = 0; i < to->kinds.count; i++) {
         to->kinds.items[i].type = mem_copy(from->kinds.items[i].type);
+        to->kinds.items[i].engine = mem_copy(from->kinds.items[i].engine);
+    }
     for (size_t i = 0; i < from->clusters.count; i++)
         (void)simple_cluster(to, from->clusters.items[i]);
 }

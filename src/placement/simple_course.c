@@ -200,23 +200,38 @@ enum simple_outcome simple_course_go_on(struct simple *simple,
     return course->stage == COURSE_WAIT ? SIMPLE_FAILS : SIMPLE_PLACED;
 }
 
-enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
+/* Whoever has ended is forgotten: a large group that takes its places has no names to free. */
+static bool victim_is_left(struct simple *simple, char **name)
+{
+    if (!*name)
+        return false;
+    if (simple_group_find(simple, *name))
+        return true;
+    mem_free(*name);
+    *name = NULL;
+    return false;
+}
+
+enum simple_outcome simple_course_again(struct simple *simple, struct simple_group *waiting,
                                         uint32_t victims)
 {
     struct simple_course *course = &simple->course;
     assert(waiting->is_waiting && victims > 0);
-    if (!simple_course_is_of(simple, waiting->name)) {
+    const bool is_begun = simple_course_is_of(simple, waiting->name);
+    if (!is_begun) {
         simple_course_close(simple);
         course->group = mem_copy(waiting->name);
         course->stage = COURSE_AGAIN;
     }
     assert(course->stage == COURSE_AGAIN); /* it has found its places */
     const size_t most = course->next + victims, count = waiting->victim_count;
+    const bool was_over = is_begun && course->next == count;
     for (course->named = course->left.count; course->next < count && course->next < most;
          course->next++)
-        if (simple_group_find(simple, waiting->victims[course->next]))
+        if (victim_is_left(simple, &waiting->victims[course->next]))
             *ARRAY_ADD(&course->left) = (uint32_t)course->next;
-    if (course->next < count)
+    /* to take many places is a piece of its own */
+    if (course->next < count || (!was_over && waiting->slot_count > victims))
         return SIMPLE_CUT;
     return course->left.count ? SIMPLE_PLACED : SIMPLE_FAILS;
 }

@@ -21,9 +21,9 @@ struct simple_node {
     uint64_t gpus_lost;
 };
 
-/* All nodes of one type of GPU. */
+/* All nodes of one type of GPU and one engine. */
 struct simple_kind {
-    char *type;
+    char *type, *engine;
     size_t suitable, healthy; /* nodes; of these: */
     uint64_t all_cpu, all_mib, all_gpu;
 };
@@ -41,7 +41,7 @@ struct simple_group {
     bool is_waiting; /* preempting: the slots are kept for it, not yet its own */
     struct simple_slot *slots;
     size_t slot_count, live;
-    char **victims; /* of a waiting group: the names of those that must go first */
+    char **victims; /* of a waiting group: the names of those that must go first; NULL: has ended */
     size_t victim_count;
 };
 
@@ -49,7 +49,8 @@ struct simple_group {
 struct simple_rank {
     uint32_t cluster;
     int16_t priority;
-    bool runs; /* it holds something */
+    bool runs;     /* it holds something: */
+    uint32_t node; /* the place of its only task, or UINT32_MAX: it has several */
 };
 
 /* What is free of a node for one search: the truth changed by what is tried. */
@@ -70,15 +71,16 @@ enum { GANG_MEMBERS_MAX = 256 };
 
 /* How far the placing of a gang has come, on the views. */
 struct simple_gang {
-    uint16_t order[GANG_MEMBERS_MAX]; /* of the members: large tasks first, … */
-    uint32_t first[GANG_MEMBERS_MAX]; /* … and the first slot of each */
-    size_t member;                    /* place in the order */
-    uint32_t task;                    /* of this member: the next one */
-    bool is_listed;                   /* nodes that may have room are in simple->roomy, … */
-    size_t roomy_count;               /* … so many, by id: of the others none gets any */
-    size_t choice_count;              /* nodes that have room for its tasks, in simple->choice */
-    bool is_chosen;                   /* these have been found */
-    size_t node;                      /* on which all of it must lie, or SIZE_MAX */
+    uint16_t order[GANG_MEMBERS_MAX];       /* of the members: large tasks first, … */
+    uint32_t first[GANG_MEMBERS_MAX];       /* … and the first slot of each */
+    size_t member;                          /* place in the order */
+    uint32_t task;                          /* of this member: the next one */
+    bool is_listed;                         /* nodes that may have room are in simple->roomy, … */
+    uint32_t roomy[PLACEMENT_GPUS_MAX + 1]; /* … the first ones for tasks of so many GPUs: of the
+                                               others none gets any */
+    size_t choice_count; /* nodes that have room for its tasks, in simple->choice */
+    bool is_chosen;      /* these have been found */
+    size_t node;         /* on which all of it must lie, or SIZE_MAX */
 };
 
 /* The work of a search is counted in nodes that it passes over. */
@@ -86,6 +88,7 @@ enum {
     WORK_OF_SLICE = 48,   /* a piece may do, for each task of its slice */
     WORK_OF_TASK = 48,    /* it takes its place */
     WORK_OF_NAME = 64,    /* a victim is named */
+    WORK_OF_GIVING = 8,   /* a task of a victim is found, wherever it is */
     WORK_OF_COUNTING = 6, /* the room of a node is counted, for one kind of tasks */
     NEEDS_PER_WORK = 8,   /* of which it is asked whether there is room */
 };
@@ -161,6 +164,7 @@ struct simple {
     struct simple_view *free;    /* … what is free of that, … */
     struct simple_view *offered; /* … and what of this no group waits for */
     struct simple_share *kept;   /* by node: what waiting groups wait for, no two for one device */
+    struct simple_view *most;    /* by node: what it would offer if all that runs there had ended */
     uint8_t *traits;             /* by node: enum node_trait, … */
     uint32_t *kind_of;           /* … and of which of the kinds it is, when it is known */
     struct {
@@ -260,6 +264,8 @@ bool simple_gang_begin(const struct simple_search *search, struct simple_gang *g
 enum simple_outcome simple_gang_go_on(const struct simple_search *search, struct simple_gang *gang,
                                       uint64_t *left);
 void simple_work_take(uint64_t *left, uint64_t work);
+/* May some task of the gang be on nodes of the kind? */
+bool simple_kind_suits(const struct simple_kind *kind, const struct placement_request *request);
 /* Is it of the type that the member wants and of the engine, and none to avoid? */
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member);
@@ -286,6 +292,27 @@ uint32_t simple_view_room(const struct simple_view *view, const struct demand *d
 bool simple_gang_demand(const struct placement_request *request, struct demand *demand);
 /* Who is placed first: negative when `a`. */
 int simple_member_compare(const struct placement_member *a, const struct placement_member *b);
+
+/* simple_candidates.c */
+/* Groups that may be ended for a gang: the lowest priority first, then in the order of the table.
+ * One on whose nodes there is no room for any of its tasks, whoever ends, is none: the places may
+ * be promised to groups that wait, or the nodes may be of another kind. */
+struct simple_candidates {
+    uint32_t *items; /* by group */
+    size_t count;    /* when all are listed */
+    uint32_t *next;  /* while they are listed: by priority, the place of the next one */
+    size_t room;     /* the sum of these */
+    bool *suits;     /* by kind of nodes: some task of the gang may be there */
+};
+void simple_candidates_begin(const struct simple_search *search,
+                             struct simple_candidates *candidates);
+/* The groups from *next on, with so much work. `least`: what each task needs at least. True: all
+ * are listed. */
+bool simple_candidates_go_on(const struct simple_search *search, const struct demand *least,
+                             struct simple_candidates *candidates, size_t *next, uint64_t *left);
+void simple_candidates_free(struct simple_candidates *candidates);
+void simple_candidates_copy(struct simple_candidates *to, const struct simple_candidates *from,
+                            const struct simple *simple);
 
 /* simple_victims.c */
 /* Whose end would make room: the lowest priority first until it fits, then each is spared that can
@@ -316,7 +343,7 @@ bool simple_course_is_of(const struct simple *simple, const char *group);
 void simple_course_close(struct simple *simple);
 /* A group waits, and its victims are counted anew: so many of them in a piece. CUT: there are more.
  * FAILS: none is left. */
-enum simple_outcome simple_course_again(struct simple *simple, const struct simple_group *waiting,
+enum simple_outcome simple_course_again(struct simple *simple, struct simple_group *waiting,
                                         uint32_t victims);
 void simple_course_copy(struct simple *to, const struct simple *from);
 

@@ -49,6 +49,7 @@ void simple_views_reserve(struct simple *simple)
     simple->free = mem_realloc(simple->free, mem_size(room, sizeof *simple->free));
     simple->offered = mem_realloc(simple->offered, mem_size(room, sizeof *simple->offered));
     simple->kept = mem_realloc(simple->kept, mem_size(room, sizeof *simple->kept));
+    simple->most = mem_realloc(simple->most, mem_size(room, sizeof *simple->most));
     simple->views = mem_realloc(simple->views, mem_size(room, sizeof *simple->views));
     simple->traits = mem_realloc(simple->traits, mem_size(room, sizeof *simple->traits));
     simple->kind_of = mem_realloc(simple->kind_of, mem_size(room, sizeof *simple->kind_of));
@@ -99,14 +100,28 @@ static bool is_avoided(const struct placement_request *request, size_t node)
     return false;
 }
 
+static bool kind_is_wanted(const struct simple_kind *kind, const struct placement_request *request,
+                           const struct placement_member *member)
+{
+    return simple_type_fits(member->sku_type, kind->type) &&
+           (!request->engine || strcmp(kind->engine, request->engine) == 0);
+}
+
 bool simple_node_suits(const struct simple_search *search, size_t at,
                        const struct placement_member *member)
 {
-    const struct node_facts *facts = &search->simple->nodes.items[at].facts;
-    const char *engine = search->request->engine;
-    return simple_type_fits(member->sku_type, facts->gpu_type) &&
-           (!engine || strcmp(facts->engine, engine) == 0) &&
+    const struct simple *simple = search->simple;
+    const struct simple_kind *kind = &simple->kinds.items[simple->kind_of[at]];
+    return kind_is_wanted(kind, search->request, member) &&
            !(search->avoids && is_avoided(search->request, at));
+}
+
+bool simple_kind_suits(const struct simple_kind *kind, const struct placement_request *request)
+{
+    bool suits = false;
+    for (size_t i = 0; i < request->member_count && !suits; i++)
+        suits = kind_is_wanted(kind, request, &request->members[i]);
+    return suits;
 }
 
 /* How often `each` is there, at most `most`: mostly that is seen without a division, the dearest
@@ -203,28 +218,37 @@ static struct demand gang_least(const struct placement_request *request)
     return least;
 }
 
-/* For a gang of many kinds of tasks: each kind passes over these nodes only. What is free becomes
- * less while it is placed, so none is missing. */
+/* For a gang of many kinds of tasks: each kind passes over these nodes only, those with the most
+ * GPUs first, as far as they have enough. What is free becomes less while it is placed, so none is
+ * missing. */
 static void gang_list(const struct simple_search *search, struct simple_gang *gang)
 {
     const struct simple *simple = search->simple;
     const struct demand least = gang_least(search->request);
+    uint32_t next[PLACEMENT_GPUS_MAX + 2] = {0}; /* by GPUs: the place of the next one */
     gang->is_listed = true;
-    gang->roomy_count = 0;
     for (size_t i = 0; i < simple->nodes.count; i++)
         if (simple_view_has(&simple->views[i], &least))
-            simple->roomy[gang->roomy_count++] = (uint32_t)i;
+            next[simple->views[i].gpu_count]++;
+    for (uint32_t gpus = PLACEMENT_GPUS_MAX + 1; gpus-- > 0;) {
+        gang->roomy[gpus] = next[gpus] + (gpus < PLACEMENT_GPUS_MAX ? gang->roomy[gpus + 1] : 0);
+        next[gpus] = gang->roomy[gpus] - next[gpus];
+    }
+    for (size_t i = 0; i < simple->nodes.count; i++)
+        if (simple_view_has(&simple->views[i], &least))
+            simple->roomy[next[simple->views[i].gpu_count]++] = (uint32_t)i;
 }
 
-static size_t nodes_passed(const struct simple_search *search, const struct simple_gang *gang)
+static size_t nodes_passed(const struct simple_search *search, const struct simple_gang *gang,
+                           const struct placement_member *member)
 {
-    return gang->is_listed ? gang->roomy_count : search->simple->nodes.count;
+    assert(member->gpu <= PLACEMENT_GPUS_MAX);
+    return gang->is_listed ? gang->roomy[member->gpu] : search->simple->nodes.count;
 }
 
 static size_t node_passed(const struct simple_search *search, const struct simple_gang *gang,
                           size_t at)
 {
-    assert(at < nodes_passed(search, gang));
     return gang->is_listed ? search->simple->roomy[at] : at;
 }
 
@@ -234,7 +258,14 @@ static uint64_t work_of_passing(const struct simple_search *search, const struct
 {
     enum { WORK_OF_WORDS = 4 };
     const bool has_words = *member->sku_type || search->avoids || search->request->engine;
-    return nodes_passed(search, gang) * (has_words ? WORK_OF_WORDS : 1) + 1;
+    return nodes_passed(search, gang, member) * (has_words ? WORK_OF_WORDS : 1) + 1;
+}
+
+/* Without an order by id. */
+static bool is_better(const struct simple *simple, uint32_t a, uint32_t b)
+{
+    const int order = simple->compare ? simple->compare(&simple->views[a], &simple->views[b]) : 0;
+    return order ? order < 0 : a < b;
 }
 
 /* Best node for `need` more tasks at once; SIZE_MAX: none. */
@@ -244,7 +275,7 @@ static size_t node_choose(const struct simple_search *search, const struct simpl
 {
     assert(need > 0);
     const struct simple *simple = search->simple;
-    const size_t count = nodes_passed(search, gang);
+    const size_t count = nodes_passed(search, gang, member);
     size_t best = SIZE_MAX;
     for (size_t k = 0; k < count; k++) {
         const size_t i = node_passed(search, gang, k);
@@ -252,9 +283,9 @@ static size_t node_choose(const struct simple_search *search, const struct simpl
             (need > 1 && simple_view_room(&simple->views[i], demand, need) < need) ||
             !simple_node_may(search, i, member))
             continue;
-        if (!simple->compare)
+        if (!simple->compare && !gang->is_listed)
             return i;
-        if (best == SIZE_MAX || simple->compare(&simple->views[i], &simple->views[best]) < 0)
+        if (best == SIZE_MAX || is_better(simple, (uint32_t)i, (uint32_t)best))
             best = i;
     }
     return best;
@@ -262,19 +293,12 @@ static size_t node_choose(const struct simple_search *search, const struct simpl
 
 /* --- many equal tasks, each on its own best node --- */
 
-/* Nodes that have room for a task: a heap, the best first; without an order by id. */
+/* Nodes that have room for a task: a heap, the best first. */
 struct choice {
     const struct simple_search *search;
     uint32_t *nodes;
     size_t count;
 };
-
-static bool is_better(const struct choice *choice, uint32_t a, uint32_t b)
-{
-    const struct simple *simple = choice->search->simple;
-    const int order = simple->compare ? simple->compare(&simple->views[a], &simple->views[b]) : 0;
-    return order ? order < 0 : a < b;
-}
 
 static void choice_down(struct choice *choice, size_t at)
 {
@@ -284,9 +308,9 @@ static void choice_down(struct choice *choice, size_t at)
         if (child >= choice->count)
             break;
         if (child + 1 < choice->count &&
-            is_better(choice, choice->nodes[child + 1], choice->nodes[child]))
+            is_better(choice->search->simple, choice->nodes[child + 1], choice->nodes[child]))
             child++;
-        if (!is_better(choice, choice->nodes[child], node))
+        if (!is_better(choice->search->simple, choice->nodes[child], node))
             break;
         choice->nodes[at] = choice->nodes[child];
         at = child;
@@ -299,7 +323,7 @@ static struct choice choice_of(const struct simple_search *search, const struct 
 {
     struct simple *simple = search->simple;
     struct choice choice = {search, simple->choice, 0};
-    const size_t count = nodes_passed(search, gang);
+    const size_t count = nodes_passed(search, gang, member);
     for (size_t k = 0; k < count; k++) {
         const size_t i = node_passed(search, gang, k);
         if (simple_view_has(&simple->views[i], demand) && simple_node_may(search, i, member))

@@ -24,9 +24,21 @@ struct need {
     uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
 };
 
+/* What all tasks of a gang need together, and what there is of it on all nodes that have room for
+ * any: a gang for which that is not enough need not be placed on trial. */
+struct sums {
+    struct simple_share want, have;
+    struct {
+        uint32_t gpu;        /* of tasks of at least so many GPUs each … */
+        uint64_t want, have; /* … there are so many, and nodes have GPUs for so many */
+    } sizes[PLACEMENT_GPUS_MAX];
+    size_t size_count;
+};
+
 /* How far the choice has come. */
 struct simple_choice {
     enum choice_stage {
+        CHOICE_LIST,        /* groups that may be ended are listed */
         CHOICE_NEEDS,       /* how much room its tasks may take from one another */
         CHOICE_COUNT,       /* the room of all nodes is counted */
         CHOICE_FEW,         /* some become victims */
@@ -38,17 +50,17 @@ struct simple_choice {
         CHOICE_DONE,
         CHOICE_FAILED,
     } stage;
-    size_t next; /* need, node, candidate or group */
+    size_t next; /* group, need, node or candidate */
     struct need *needs;
     size_t need_count;
     struct demand least; /* of all needs: a node without so much has no room */
+    struct sums sums;    /* where counting alone does not tell whether it fits */
     bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
     bool is_asking;      /* … whether the gang fits with that is not known yet */
     bool is_tried;       /* it is placed on trial for that, … */
     struct simple_gang gang;
     struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
-    uint32_t *candidates;      /* groups that may be ended */
-    size_t candidate_count;
+    struct simple_candidates candidates;
     uint64_t before; /* FEW: the room without victims */
     struct {
         uint32_t *items; /* nodes of victims; not of use when there are very many of them */
@@ -110,12 +122,48 @@ static uint64_t room_of_node(const struct trial *trial, const struct need *need,
     return room > 0 && node_may(trial, need, at) ? room : 0;
 }
 
+static uint64_t sum_changed(uint64_t sum, uint64_t by, bool is_added)
+{
+    assert(is_added || sum >= by);
+    return is_added ? sum + by : sum - by;
+}
+
+static void sums_count(struct sums *sums, const struct simple_view *view, bool is_added)
+{
+    struct simple_share *have = &sums->have;
+    have->cpu = sum_changed(have->cpu, view->cpu, is_added);
+    have->memory_mib = sum_changed(have->memory_mib, view->memory_mib, is_added);
+    have->gpus = sum_changed(have->gpus, view->gpu_count, is_added);
+    for (size_t i = 0; i < sums->size_count && sums->sizes[i].gpu <= view->gpu_count; i++)
+        sums->sizes[i].have =
+            sum_changed(sums->sizes[i].have, view->gpu_count / sums->sizes[i].gpu, is_added);
+}
+
+static bool sums_suffice(const struct sums *sums)
+{
+    bool suffice = sums->have.cpu >= sums->want.cpu &&
+                   sums->have.memory_mib >= sums->want.memory_mib &&
+                   sums->have.gpus >= sums->want.gpus;
+    for (size_t i = 0; i < sums->size_count && suffice; i++)
+        suffice = sums->sizes[i].have >= sums->sizes[i].want;
+    return suffice;
+}
+
+/* No node has anything. */
+static void sums_clear(struct sums *sums)
+{
+    sums->have = (struct simple_share){0};
+    for (size_t i = 0; i < sums->size_count; i++)
+        sums->sizes[i].have = 0;
+}
+
 static void node_count(struct trial *trial, uint32_t at, bool is_added)
 {
     simple_work_take(trial->left, WORK_OF_COUNTING);
     if (!simple_view_has(&trial->simple->views[at], &trial->choice->least))
         return;
     simple_work_take(trial->left, (trial->choice->need_count - 1) * WORK_OF_COUNTING);
+    sums_count(&trial->choice->sums, &trial->simple->views[at], is_added);
     for (size_t i = 0; i < trial->choice->need_count; i++) {
         struct need *need = &trial->choice->needs[i];
         const uint64_t room = room_of_node(trial, need, at);
@@ -130,8 +178,9 @@ static void nodes_count(struct trial *trial)
     struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
     if (!choice->next)
-        for (size_t i = 0; i < choice->need_count; i++)
-            choice->needs[i].room = 0;
+        sums_clear(&choice->sums);
+    for (size_t i = 0; i < choice->need_count && !choice->next; i++)
+        choice->needs[i].room = 0;
     const uint64_t most = *trial->left / WORK_OF_COUNTING + 1;
     uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
     for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
@@ -168,6 +217,7 @@ static size_t nodes_counted(const struct trial *trial)
     case CHOICE_ADD:
     case CHOICE_SPARE:
         return trial->simple->nodes.count;
+    case CHOICE_LIST:
     case CHOICE_NEEDS:
     case CHOICE_ALL:
     case CHOICE_DONE:
@@ -222,6 +272,7 @@ static void group_give(struct trial *trial, const struct simple_group *group, bo
         const struct simple_slot *slot = &group->slots[i];
         if (slot->node == UINT32_MAX)
             continue;
+        simple_work_take(trial->left, WORK_OF_GIVING);
         node_count(trial, slot->node, false);
         if (is_given)
             slot_add(trial, slot);
@@ -317,6 +368,38 @@ static void demand_lower(struct demand *least, const struct demand *demand)
         least->memory_mib = demand->memory_mib;
 }
 
+/* Sizes stand in ascending order. */
+static void size_add(struct sums *sums, uint32_t gpu)
+{
+    size_t at = 0;
+    while (at < sums->size_count && sums->sizes[at].gpu < gpu)
+        at++;
+    if (!gpu || (at < sums->size_count && sums->sizes[at].gpu == gpu))
+        return;
+    assert(sums->size_count < COUNT_OF(sums->sizes));
+    memmove(&sums->sizes[at + 1], &sums->sizes[at], (sums->size_count - at) * sizeof *sums->sizes);
+    memset(&sums->sizes[at], 0, sizeof *sums->sizes);
+    sums->sizes[at].gpu = gpu;
+    sums->size_count++;
+}
+
+/* Of a gang of equal tasks the needs say as much. */
+static void sums_list(struct sums *sums, const struct placement_request *request)
+{
+    for (size_t i = 0; i < request->member_count; i++)
+        size_add(sums, request->members[i].gpu);
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        const uint64_t count = member->count;
+        sums->want.cpu += count * member->cpu;
+        sums->want.memory_mib =
+            sum_saturated(sums->want.memory_mib, product_saturated(count, member->memory_mib));
+        sums->want.gpus += count * member->gpu;
+        for (size_t k = 0; k < sums->size_count && sums->sizes[k].gpu <= member->gpu; k++)
+            sums->sizes[k].want += count;
+    }
+}
+
 /* False: more than any node has. */
 static bool needs_list(struct trial *trial)
 {
@@ -331,6 +414,8 @@ static bool needs_list(struct trial *trial)
     } else {
         for (size_t i = 0; i < request->member_count; i++)
             need_add(trial, &request->members[i]);
+        if (choice->need_count > 1)
+            sums_list(&choice->sums, request);
     }
     choice->least = (struct demand){UINT32_MAX, UINT32_MAX, UINT64_MAX};
     for (size_t i = 0; i < choice->need_count; i++)
@@ -404,39 +489,11 @@ static enum simple_outcome trial_fits(struct trial *trial)
             return SIMPLE_FAILS;
         is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
     }
-    return is_certain && !choice->is_tried ? SIMPLE_PLACED : trial_place(trial);
-}
-
-static bool is_preemptible(const struct simple_rank *group, int32_t priority, uint32_t cluster)
-{
-    return group->runs && group->priority < priority &&
-           (group->priority < 0 || group->cluster == cluster);
-}
-
-/* Groups that may be ended, lowest priority first, then in the order of the table. */
-static void candidates_list(const struct trial *trial)
-{
-    const struct simple *simple = trial->simple;
-    struct simple_choice *choice = trial->choice;
-    const struct placement_request *request = trial->search->request;
-    uint32_t next[PRIORITIES], sum = 0;
-    const uint32_t end = priority_index(request->priority);
-    for (uint32_t i = 0; i < end; i++) {
-        next[i] = sum;
-        sum += simple->by_priority[i];
-    }
-    uint32_t *sorted = choice->candidates = mem_alloc(mem_size(sum + 1u, sizeof *sorted));
-    if (!sum)
-        return;
-    memset(sorted, 0xff, sum * sizeof *sorted);
-    const uint32_t cluster =
-        text_map_get(&simple->cluster_index, text_of(request->virtual_cluster));
-    for (size_t i = 0; i < simple->ranks.count; i++)
-        if (is_preemptible(&simple->ranks.items[i], request->priority, cluster))
-            sorted[next[priority_index(simple->ranks.items[i].priority)]++] = (uint32_t)i;
-    for (uint32_t i = 0; i < sum; i++)
-        if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
-            sorted[choice->candidate_count++] = sorted[i];
+    if (choice->is_tried)
+        return trial_place(trial);
+    if (!sums_suffice(&choice->sums))
+        return SIMPLE_FAILS;
+    return is_certain ? SIMPLE_PLACED : trial_place(trial);
 }
 
 static void extra_clear(const struct simple *simple, struct simple_choice *choice)
@@ -460,8 +517,8 @@ static void all_go_on(struct trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
-    for (; choice->next < choice->candidate_count && *trial->left; choice->next++) {
-        const uint32_t at = choice->candidates[choice->next];
+    for (; choice->next < choice->candidates.count && *trial->left; choice->next++) {
+        const uint32_t at = choice->candidates.items[choice->next];
         const struct simple_group *group = &simple->groups.items[at];
         simple_work_take(trial->left, group->slot_count * WORK_OF_COUNTING);
         trial->is_victim[at] = true;
@@ -469,8 +526,28 @@ static void all_go_on(struct trial *trial)
             if (group->slots[j].node != UINT32_MAX)
                 slot_add(trial, &group->slots[j]);
     }
-    if (choice->next == choice->candidate_count)
+    if (choice->next == choice->candidates.count)
         stage_begin(trial, CHOICE_COUNT_ALL);
+}
+
+/* Where the groups after the next ones lie, and what they hold: each is somewhere else. */
+static void candidates_prefetch(const struct trial *trial, size_t end)
+{
+    enum { GROUP_AHEAD = 16, SLOTS_AHEAD = 8 };
+    const struct simple *simple = trial->simple;
+    const uint32_t *next = trial->choice->candidates.items + trial->choice->next;
+    const size_t left = end - trial->choice->next;
+    if (left > GROUP_AHEAD)
+        __builtin_prefetch(&simple->groups.items[next[GROUP_AHEAD]]);
+    if (left <= SLOTS_AHEAD)
+        return;
+    const uint32_t node = simple->ranks.items[next[SLOTS_AHEAD]].node;
+    __builtin_prefetch(simple->groups.items[next[SLOTS_AHEAD]].slots);
+    if (node == UINT32_MAX)
+        return;
+    __builtin_prefetch(&simple->nodes.items[node].cpu_used);
+    __builtin_prefetch(&simple->extra[node]);
+    __builtin_prefetch(&simple->views[node]);
 }
 
 /* One after the other, from `next` to `end`, until it fits. True: it does. Of those that have ended
@@ -479,9 +556,10 @@ static bool victims_add(struct trial *trial, size_t end)
 {
     struct simple_choice *choice = trial->choice;
     while (choice->next < end && *trial->left && (choice->is_given || !choice->touched.count)) {
-        const uint32_t at = choice->candidates[choice->next];
+        const uint32_t at = choice->candidates.items[choice->next];
         const struct simple_group *group = &trial->simple->groups.items[at];
         if (!choice->is_given) {
+            candidates_prefetch(trial, end);
             trial->is_victim[at] = group->name != NULL;
             if (group->name)
                 group_give(trial, group, true);
@@ -513,7 +591,7 @@ static void few_go_on(struct trial *trial)
     enum { FEW = 1024, FEW_FOR_MANY = 3072 };
     struct simple_choice *choice = trial->choice;
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
-    const size_t count = choice->candidate_count, end = count < few ? count : few;
+    const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
         stage_begin(trial, CHOICE_SPARE);
         return;
@@ -533,9 +611,9 @@ static void few_go_on(struct trial *trial)
 static void add_go_on(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    if (victims_add(trial, choice->candidate_count))
+    if (victims_add(trial, choice->candidates.count))
         stage_begin(trial, CHOICE_SPARE);
-    else if (choice->next == choice->candidate_count && !choice->touched.count)
+    else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
 
@@ -603,11 +681,19 @@ static void counted(struct trial *trial)
 static struct simple_choice *choice_begin(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice = mem_zero(1, sizeof *choice);
-    candidates_list(trial);
-    simple_work_take(trial->left, trial->simple->groups.count);
-    if (!choice->candidate_count || !needs_list(trial))
+    simple_candidates_begin(trial->search, &choice->candidates);
+    if (!choice->candidates.room || !needs_list(trial))
         choice->stage = CHOICE_FAILED;
     return choice;
+}
+
+static void list_go_on(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (!simple_candidates_go_on(trial->search, &choice->least, &choice->candidates, &choice->next,
+                                 trial->left))
+        return;
+    stage_begin(trial, choice->candidates.count ? CHOICE_NEEDS : CHOICE_FAILED);
 }
 
 /* In each piece the request is another copy of the same. */
@@ -640,6 +726,9 @@ static void choice_settle(struct trial *trial)
 static void stage_go_on(struct trial *trial)
 {
     switch (trial->choice->stage) {
+    case CHOICE_LIST:
+        list_go_on(trial);
+        break;
     case CHOICE_NEEDS:
         needs_go_on(trial);
         break;
@@ -690,7 +779,7 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice)
     extra_clear(simple, choice);
     ARRAY_FREE(&choice->given);
     mem_free(choice->needs);
-    mem_free(choice->candidates);
+    simple_candidates_free(&choice->candidates);
     mem_free(choice->saved);
     ARRAY_FREE(&choice->touched);
     mem_free(choice);
@@ -703,8 +792,7 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
         return NULL;
     struct simple_choice *choice = mem_copy_array(old, 1, sizeof *old);
     choice->needs = mem_copy_array(old->needs, old->need_count, sizeof *old->needs);
-    choice->candidates =
-        mem_copy_array(old->candidates, old->candidate_count, sizeof *old->candidates);
+    simple_candidates_copy(&choice->candidates, &old->candidates, from);
     if (old->saved)
         choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
     ARRAY_COPY(&choice->touched, &old->touched);

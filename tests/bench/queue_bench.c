@@ -5,7 +5,8 @@
  * best-fit, spread. PART: one of the following; all without it, but preempts.
  * waits: for each kind of queue the program prints the mean and the worst time of a submission, of
  * an end that frees a node's place, and of a timer with which a pass goes on, and how many such
- * timers an end causes. preempts: one scene of these, small jobs that preempt.
+ * timers an end causes. preempts: one scene of these, small jobs that preempt,
+ * and two more in which very many jobs run.
  * lives: what happens to large jobs, which preempt or find an empty cluster, from submission to
  * end, by the kinds of events. unequal: to gangs of tasks of which no two kinds are equal.
  * cells: nodes appear, and one changes; the policy and the order do.
@@ -48,7 +49,7 @@ static const struct part parts[] = {
     {"reads", reads_run, true},
     {"interrupted", interrupted_run, true},
     {"overtaken", overtaken_run, true},
-    {"preempts", bench_preemptors, false}, /* among those of waits */
+    {"preempts", bench_preemptors, false}, /* one scene is among those of waits */
     {"unequal", unequal_run, true},
 };
 

@@ -7,7 +7,7 @@ struct bench;
 
 /* queue_waits.c: many jobs wait, by what makes them different. */
 void waits_run(struct bench *bench);
-/* One scene of these: small jobs preempt others. */
+/* Small jobs preempt others: one scene of these, and two in which very many run. */
 void bench_preemptors(struct bench *bench);
 
 /* queue_lives.c: large jobs, from submission to end. */

@@ -62,7 +62,7 @@ static void bench_kind(struct bench *bench, enum kind kind)
 
 /* Small jobs go ahead of all that wait: each of them preempts one. Their submissions, with the
  * steps after them, and the ends of those who must go. */
-void bench_preemptors(struct bench *bench)
+static void bench_ahead(struct bench *bench)
 {
     bench_begin(bench, false);
     fill(bench, false);
@@ -82,6 +82,41 @@ void bench_preemptors(struct bench *bench)
         settle(bench, &bench->submit);
     }
     ends_run(bench, "demands differ, others preempt");
+}
+
+/* All nodes are full of jobs of one GPU each, and some that need a whole node go ahead: each of
+ * them preempts eight, and passes over those that others wait for. */
+static void bench_crowd(struct bench *bench, bool is_gang)
+{
+    struct cost submission = {0}, steps = {0};
+    bench_begin(bench, false);
+    struct plan_role role = role_of(1);
+    struct plan plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->nodes * NODE_GPUS; i++)
+        submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    role = role_of(NODE_GPUS);
+    plan = plan_of(&role, 1);
+    plan.priority = 100;
+    plan.is_gang = is_gang;
+    for (uint32_t i = 0; i < ENDS; i++) {
+        submit(bench, &plan, &submission);
+        settle(bench, &steps);
+    }
+    printf("\n%u jobs of one GPU run, and %u of %u GPUs preempt, %s gang\n",
+           bench->nodes * NODE_GPUS, (uint32_t)ENDS, (uint32_t)NODE_GPUS,
+           is_gang ? "each a" : "without");
+    cost_print("their submissions", &submission);
+    cost_print("steps after these", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+void bench_preemptors(struct bench *bench)
+{
+    bench_ahead(bench);
+    bench_crowd(bench, true);
+    bench_crowd(bench, false);
 }
 
 /* There is room, but ports are scarce: each shape asks for another number. */
@@ -126,7 +161,7 @@ void waits_run(struct bench *bench)
            "timer: worst", "timers", "starts");
     for (int kind = 0; kind < KINDS; kind++)
         bench_kind(bench, (enum kind)kind);
-    bench_preemptors(bench);
+    bench_ahead(bench);
     bench_ports(bench);
     bench_gang(bench, 1, "a gang of 256 groups, GPUs");
     bench_gang(bench, 0, "a gang of 256 groups, memory");

@@ -206,10 +206,11 @@ static void a_gang_without_a_place_gives_all_back(void **state)
 static void those_behind_a_gang_have_their_turn(void **state)
 {
     (void)state;
-    enum { ENDS = 60 };
+    enum { ENDS = 60, SLICE = 5 }; /* a part in one step, among so many that run */
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         struct world world;
         begin(&world, policies[i]);
+        core_slice_set(world.core, SLICE);
         world_node(&world, "n5", ENDS, 0);
         world_pass_end(&world);
         for (unsigned k = 1; k <= ENDS; k++) { /* attempt k */

@@ -181,6 +181,47 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
     }
 }
 
+/* All nodes are free again: to put them in their order is a step before the first piece, unless
+ * another search has done that. A copy takes as many. */
+static void nodes_are_put_in_order_first(void **state)
+{
+    (void)state;
+    uint32_t pieces[2];
+    struct placement_result results[2];
+    for (uint32_t is_probed = 0; is_probed < 2; is_probed++) {
+        struct bench bench;
+        uint32_t left;
+        cluster_init(&bench);
+        small_jobs_run(&bench, NODES);
+        for (uint32_t i = 0; i < NODES; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "small%u", i);
+            bench.placer->ops->release_group(bench.placer, name);
+        }
+        const struct placement_request probe = bench_ask(&bench, "probe", 1, GPUS, 1);
+        if (is_probed)
+            assert_int_equal(place(bench.placer, &bench, &probe).kind, PLACEMENT_BIND);
+        const struct placement_request request = ask_large(&bench, 100);
+        const struct placement_result whole = place_at_once(&bench, request);
+        struct placer *before = bench.placer->ops->copy(bench.placer);
+        assert_true(place(bench.placer, &bench, &request).is_cut);
+        struct placer *after = bench.placer->ops->copy(bench.placer);
+        results[0] = search(before, &bench, &request, &pieces[is_probed]);
+        results[1] = search(after, &bench, &request, &left);
+        results_equal(&results[0], &whole);
+        results_equal(&results[1], &whole);
+        assert_int_equal(left, pieces[is_probed] - 1);
+        results[1] = search(bench.placer, &bench, &request, &left);
+        results_equal(&results[1], &whole);
+        assert_int_equal(left, pieces[is_probed] - 1);
+        take(&bench, &request, &results[1]);
+        before->ops->free(before);
+        after->ops->free(after);
+        bench_release(&bench);
+    }
+    assert_int_equal(pieces[0], pieces[1] + 1);
+}
+
 /* Room that becomes free meanwhile is not for the search that has begun. */
 static void ends_count_when_the_search_is_over(void **state)
 {
@@ -774,6 +815,7 @@ static void nodes_to_avoid_are_those_of_the_beginning(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
+    cmocka_unit_test(nodes_are_put_in_order_first),
     cmocka_unit_test(ends_count_when_the_search_is_over),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
     cmocka_unit_test(what_is_bound_takes_its_cells_in_pieces),

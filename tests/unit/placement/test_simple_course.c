@@ -338,10 +338,38 @@ static void who_is_left_is_named_in_pieces(void **state)
         check(placer);
         struct placement_result result = search(placer, &request, &pieces);
         results_equal(&result, &whole);
-        assert_int_equal(pieces, TASKS / GPUS - 1);
+        assert_int_equal(pieces, TASKS / GPUS); /* the last one has the answer */
         result = search(copy, &request, &pieces);
         results_equal(&result, &whole);
-        assert_int_equal(pieces, TASKS / GPUS - 1);
+        assert_int_equal(pieces, TASKS / GPUS);
+        copy->ops->free(copy);
+        placer->ops->free(placer);
+    }
+}
+
+/* All have ended: its places are taken in a step behind the one in which that is seen, and nobody
+ * is named. */
+static void places_are_a_piece_of_their_own(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        uint32_t pieces;
+        struct placement_request request;
+        struct placer *placer = cluster_with_waiting(policies[p], &request);
+        const struct placement_result whole = place_at_once(placer, request);
+        for (size_t i = 0; i < whole.victim_count; i++)
+            placer->ops->release_group(placer, whole.victims[i]);
+        request.slice = TASKS / GPUS; /* all victims are looked for in the first piece */
+        const struct placement_result first = place(placer, &request);
+        assert_true(first.is_cut);
+        assert_int_equal(first.victim_count, 0);
+        struct placer *copy = placer->ops->copy(placer);
+        const struct placement_result result = search(placer, &request, &pieces);
+        assert_int_equal(pieces, 1);
+        take(placer, &request, &result);
+        check(placer);
+        const struct placement_result other = search(copy, &request, &pieces);
+        results_equal(&result, &other);
         copy->ops->free(copy);
         placer->ops->free(placer);
     }
@@ -560,6 +588,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_last_victim_ends_between_two_pieces),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
     cmocka_unit_test(who_is_left_is_named_in_pieces),
+    cmocka_unit_test(places_are_a_piece_of_their_own),
     cmocka_unit_test(who_ends_between_two_pieces_is_not_named),
     cmocka_unit_test(its_node_fails_between_two_pieces),
     cmocka_unit_test(its_node_shrinks_between_two_pieces),
