@@ -64,10 +64,10 @@ static bool ended_is_there(const struct local_engine *local, const char *id)
     return access(path, F_OK) == 0;
 }
 
-static bool started_is_there(const struct local_engine *local, const char *id)
+static bool marker_is_there(const struct local_engine *local, const char *id, const char *name)
 {
     char path[RUNTIME_PATH_MAX];
-    task_run_path(local, id, "started", path);
+    task_run_path(local, id, name, path);
     return access(path, F_OK) == 0;
 }
 
@@ -102,12 +102,17 @@ static bool state_read(struct local_engine *local, struct task *task, struct are
     return is_whole;
 }
 
-/* Did its first process get to run? The marker says so, else the runtime, else it never did. */
+/* Did its first process get to run? A marker says so, else the runtime, else it never did. Where it
+ * was about to, it does now: whatever of it has run already runs only once. */
 static bool task_was_started(struct local_engine *local, struct task *task)
 {
-    if (started_is_there(local, task->id))
-        return true;
     char status[32];
+    if (marker_is_there(local, task->id, "started"))
+        return true;
+    if (marker_is_there(local, task->id, "starting")) {
+        runtime_start_again(&local->runtime, task->id);
+        return true;
+    }
     runtime_status(&local->runtime, task->id, status, sizeof status, NULL);
     return strcmp(status, "running") == 0 || strcmp(status, "stopped") == 0 ||
            exit_is_there(local, task->id);

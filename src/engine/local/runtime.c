@@ -224,13 +224,14 @@ int runtime_exec(const struct runtime *runtime, const char *id,
     return code;
 }
 
-/* False: not this runtime's way; nothing was done. */
-static bool start_by_fifo(const struct runtime *runtime, const char *id)
+/* False: not this runtime's way, or nobody listens (*is_deaf); nothing was done. */
+static bool start_by_fifo(const struct runtime *runtime, const char *id, bool *is_deaf)
 {
     char path[RUNTIME_PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s/exec.fifo", runtime->root, id);
     cleanup_close int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     struct stat stat;
+    *is_deaf = fd < 0 && errno == ENXIO;
     if (fd < 0 || fstat(fd, &stat) < 0 || !S_ISFIFO(stat.st_mode))
         return false;
     if (write(fd, "", 1) != 1)
@@ -241,7 +242,8 @@ static bool start_by_fifo(const struct runtime *runtime, const char *id)
 
 int runtime_start(const struct runtime *runtime, const char *id, struct err *err)
 {
-    if (runtime->has_start_fifo && start_by_fifo(runtime, id))
+    bool is_deaf;
+    if (runtime->has_start_fifo && start_by_fifo(runtime, id, &is_deaf))
         return 0;
     cleanup_buf struct buf complaint = BUF_INIT;
     int exit_code = 0;
@@ -250,6 +252,23 @@ int runtime_start(const struct runtime *runtime, const char *id, struct err *err
         code = err_fail(err, ERR_UNAVAILABLE, "", "start: %.*s",
                         TEXT_ARG(text_trim(buf_as_text(&complaint))));
     return code;
+}
+
+void runtime_start_again(const struct runtime *runtime, const char *id)
+{
+    char path[RUNTIME_PATH_MAX + 64];
+    bool is_deaf = false;
+    int exit_code;
+    snprintf(path, sizeof path, "%s/%s/exec.fifo", runtime->root, id);
+    if (access(path, F_OK) < 0) /* the last thing that a start does is to remove it */
+        return;
+    if (runtime->has_start_fifo && start_by_fifo(runtime, id, &is_deaf))
+        return;
+    /* crun listens before its `create` returns, and until it goes on; runc removes it by itself */
+    if (runtime->has_start_fifo && is_deaf)
+        unlink(path);
+    else if (runtime_run(runtime, "start", NULL, id, NULL, &exit_code, NULL, NULL) < 0)
+        log_warning("engine", "attempt %s: the runtime did not say whether it was started", id);
 }
 
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,

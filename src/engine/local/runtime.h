@@ -84,6 +84,10 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
  * save a process. */
 int runtime_start(const struct runtime *runtime, const char *id, struct err *err);
 
+/* The same where somebody may have done it already, whole or in part, and ended in the midst of it:
+ * afterwards it has been let go once. */
+void runtime_start_again(const struct runtime *runtime, const char *id);
+
 struct runtime_program {
     const char *process; /* a file with the program as the runtime specification has it */
     int streams[3];      /* become its 0 … 2 (-1: /dev/null) */

@@ -602,6 +602,17 @@ static const struct spawn_mount *mounts_to_make(const struct start *start, size_
     return mounts;
 }
 
+static int marker_put(const struct start *start, const char *name, struct err *err)
+{
+    char path[RUNTIME_PATH_MAX];
+    task_run_path(start->local, start->task->id, name, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(err, errno, "create %s", path);
+    close(fd);
+    return 0;
+}
+
 static int start_run(struct start *start)
 {
     struct task *task = start->task;
@@ -640,6 +651,12 @@ static int start_run(struct start *start)
         syscall_kill(task->init_fd, SIGKILL);
         return 0;
     }
+    /* from here on something of the user's may have run: who finds this container lets it go on */
+    if (marker_put(start, "starting", &err) < 0) {
+        task_fail(task, words_say_full(err.text) ? "DiskFull" : "CreationError", "%s", err.text);
+        syscall_kill(task->init_fd, SIGKILL);
+        return 0;
+    }
     if (runtime_start(&start->local->runtime, task->id, &err) < 0) {
         task_fail(task, "ContainerCannotRun", "%s", err.text);
         syscall_kill(task->init_fd, SIGKILL);
@@ -647,15 +664,6 @@ static int start_run(struct start *start)
     }
     task->is_started = true;
     return 0;
-}
-
-static void marker_put(struct start *start)
-{
-    char path[RUNTIME_PATH_MAX];
-    task_run_path(start->local, start->task->id, "started", path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd); /* without it the next engine asks the runtime */
 }
 
 void task_start(struct local_engine *local, struct task *task)
@@ -678,7 +686,7 @@ void task_start(struct local_engine *local, struct task *task)
         task->phase = TASK_RUNNING; /* who is told that it runs may start programs in it */
     pthread_mutex_unlock(&local->lock);
     if (task->is_started) {
-        marker_put(&start);
+        marker_put(&start, "started", NULL); /* without it the next engine looks at the runtime's */
         event_post(local, ENGINE_STARTED, task->attempt, "", "");
     }
     pthread_mutex_lock(&local->lock);

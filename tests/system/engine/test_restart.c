@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- killed and removed from outside --- */
@@ -128,6 +129,95 @@ static void test_killed_meanwhile(void **state)
     assert_nothing_left(74);
 }
 
+/* --- killed while it lets a container go: what has run is not run a second time --- */
+
+/* Writes a line into FOLDER/runs each time it runs. */
+static void create_counted(struct engine *engine, uint64_t attempt, const char *then)
+{
+    struct world copy = world;
+    const struct engine_mount mount = {.source = world.folder, .target = "/mnt"};
+    const struct task_options options = {.mounts = &mount, .mount_count = 1};
+    struct err err = {0};
+    char command[120];
+    copy.engine = engine;
+    snprintf(command, sizeof command, "echo x >>/mnt/runs; echo ready; %s", then);
+    assert_int_equal(world_create_with(&copy, attempt, command, &options, &err), 0);
+}
+
+static void assert_adopted_and_run_once(uint64_t attempt)
+{
+    size_t from = world_seen_count(&world);
+    world_start(&world);
+    assert_true(world_is_listed(&world, attempt));
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, from, PATIENCE_MS);
+    assert_non_null(end);
+    assert_int_equal(end->exit.exit_code, 5);
+    assert_string_equal(shell_output("wc -l <%s/runs; rm %s/runs", world.folder, world.folder),
+                        "1");
+    assert_nothing_left(attempt);
+}
+
+/* Its first process runs, and nothing says so yet: the runtime takes it for one that waits. */
+static void test_killed_after_the_start(void **state)
+{
+    (void)state;
+    create_counted(world.engine, 77, "sleep 1; exit 5");
+    await_log(77, "ready");
+    world_stop(&world);
+    shell("cd %s/run; rm tasks/77/started; mkfifo runtime/77/exec.fifo", world.folder);
+    assert_adopted_and_run_once(77);
+}
+
+static void post_nowhere(void *context, const struct engine_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+/* It still waits, and is let go by the engine that finds it. The runtime of the one before never
+ * comes to its `start`. */
+static void test_killed_before_the_start(void **state)
+{
+    (void)state;
+    const char *usual = world.config.runtime, *program = usual ? usual : "crun";
+    char slow[300];
+    world_stop(&world);
+    const char *name = strrchr(program, '/');
+    snprintf(slow, sizeof slow, "%s/slow-%s", world.folder, name ? name + 1 : program);
+    FILE *file = fopen(slow, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "#!/bin/sh\nrun=%s/run\ncase \" $* \" in\n"
+            "*' create '*' 78 '*) %s \"$@\" && cd $run/runtime/78 && exec mv exec.fifo kept;;\n"
+            "*' start 78 '*) echo $$ >$run/at-start; exec sleep 1000;;\n"
+            "*) exec %s \"$@\";;\nesac\n",
+            world.folder, program, program);
+    fclose(file);
+    assert_int_equal(chmod(slow, 0755), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct engine_sink sink = {
+            .context = &world, .post = post_nowhere, .trusted_ms = world_trusted};
+        world.config.runtime = slow;
+        struct err err = {0};
+        struct engine *engine = engine_local_new(&world.config, sink, &err);
+        if (!engine) {
+            fprintf(stderr, "%s\n", err.text);
+            _exit(1);
+        }
+        create_counted(engine, 78, "exit 5");
+        for (;;)
+            pause();
+    }
+    int code = shell("cd %s/run; until [ -s at-start ]; do grep -q 'State:.Z' /proc/%d/status && "
+                     "exit 1; sleep 0.05; done; kill -9 %d $(cat at-start); rm at-start; "
+                     "mv runtime/78/kept runtime/78/exec.fifo",
+                     world.folder, (int)pid, (int)pid);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(code, 0);
+    assert_adopted_and_run_once(78);
+}
+
 /* A folder removed by hand while the server was down: what runs in its name is killed. */
 static void test_orphan(void **state)
 {
@@ -168,18 +258,12 @@ static void test_reboot(void **state)
     assert_nothing_left(76);
 }
 
-static void post_ignore(void *context, const struct engine_event *event)
-{
-    (void)context;
-    (void)event;
-}
-
 static void test_second_engine(void **state)
 {
     (void)state;
     struct err err = {0};
     const struct engine_sink sink = {
-        .context = &world, .post = post_ignore, .trusted_ms = world_trusted};
+        .context = &world, .post = post_nowhere, .trusted_ms = world_trusted};
     struct engine *second = engine_local_new(&world.config, sink, &err);
     assert_null(second);
     assert_int_equal(err.code, ERR_BUSY);
@@ -226,6 +310,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_container_removed),
     cmocka_unit_test(test_adopt),
     cmocka_unit_test(test_killed_meanwhile),
+    cmocka_unit_test(test_killed_after_the_start),
+    cmocka_unit_test(test_killed_before_the_start),
     cmocka_unit_test(test_orphan),
     cmocka_unit_test(test_reboot),
     cmocka_unit_test(test_second_engine),
