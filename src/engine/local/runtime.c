@@ -435,7 +435,7 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
     int code = probe_prepare(runtime, probe, err);
     if (code == 0)
         code = probe_mount(probe, lower, &mount, &launch, err);
-    if (code == 0 && probe->by_layer)
+    if (code == 0 && probe->place && probe->by_layer)
         code = probe_layer(probe, lower, &launch, layered, sizeof layered, err);
     if (code == 0)
         code = runtime_create(runtime, &launch, &container, message, err);
