@@ -8,7 +8,7 @@
 #define CORE_QUEUE_RANKING_H
 #include "core/queue.h"
 
-enum { RANKING_NOWHERE = UINT32_MAX };
+#define RANKING_NOWHERE UINT32_MAX /* enumerators of ISO C are ints */
 
 /* Of a class, or the least of a subtree: the smallest of each, and the highest priority. */
 struct queue_reach {
