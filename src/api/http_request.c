@@ -200,11 +200,12 @@ static enum MHD_Result reply_queue(struct carried *carried)
         MHD_add_response_header(response, "Content-Type", reply->content_type);
     if (carried->edge->hsts && client_of(carried->connection)->way == HTTP_BY_NETWORK)
         MHD_add_response_header(response, "Strict-Transport-Security", carried->edge->hsts);
-    if (origin_may_read(carried)) {
+    if (origin_may_read(carried))
         MHD_add_response_header(response, "Access-Control-Allow-Origin",
                                 arena_copy(&carried->exchange.arena, carried->exchange.origin));
+    /* also of a reply to who named no origin: a cache would give it to another one's page */
+    if (carried->edge->config.origin_count > 0)
         MHD_add_response_header(response, "Vary", "Origin");
-    }
     for (size_t i = 0; i < reply->header_count; i++)
         MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
     header_default(response, "X-Content-Type-Options", "nosniff");

@@ -1,9 +1,9 @@
 """What the tests of the portal in a browser share: what they need, and Playwright's tests of web/e2e over a world."""
 import os
 import pathlib
-import shutil
 import subprocess
 
+import chromium
 from world import can_run_containers
 
 WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
@@ -13,15 +13,7 @@ SKIP = 77
 def why_not(needs_containers):
     """Why the tests cannot run here, or None."""
     reason = can_run_containers() if needs_containers else None
-    return reason or browser_missing()
-
-
-def browser_missing():
-    """Which of the programs that drive a browser is not installed, as a sentence, or None. The whole Chromium would do as well (web/e2e/browser.mjs)."""
-    for program in ("node", "npm", "chromium-headless-shell"):
-        if not shutil.which(program) and not (program == "chromium-headless-shell" and shutil.which("chromium")):
-            return f"{program} is not installed"
-    return None
+    return reason or chromium.missing()
 
 
 def packages_install():

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import world
-from browser import browser_missing
+import chromium
 from provider import SECRET, Provider, missing
 
 WEB = pathlib.Path(__file__).resolve().parents[3] / "web"
@@ -50,7 +50,7 @@ api:
 
 
 if __name__ == "__main__":
-    reason = missing() or browser_missing()
+    reason = missing() or chromium.missing()
     if reason:
         print(f"skip: {reason}")
         sys.exit(77)
