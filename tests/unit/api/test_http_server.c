@@ -620,8 +620,13 @@ static void test_origins(void **state)
     ask_text("GET /a HTTP/1.1\r\n" HEAD "Origin: https://two.example\r\n\r\n", &out);
     assert_non_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin: https://two.example\r\n"));
     assert_non_null(strstr(buf_cstr(&out), "Vary: Origin\r\n"));
+    /* a cache must not give these to a page that may read */
     ask_text("GET /a HTTP/1.1\r\n" HEAD "Origin: https://three.example\r\n\r\n", &out);
     assert_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin"));
+    assert_non_null(strstr(buf_cstr(&out), "Vary: Origin\r\n"));
+    ask_text("GET /a HTTP/1.1\r\n" HEAD "\r\n", &out);
+    assert_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin"));
+    assert_non_null(strstr(buf_cstr(&out), "Vary: Origin\r\n"));
     buf_release(&out);
 }
 
