@@ -224,14 +224,24 @@ int runtime_exec(const struct runtime *runtime, const char *id,
     return code;
 }
 
-/* False: not this runtime's way, or nobody listens (*is_deaf); nothing was done. */
-static bool start_by_fifo(const struct runtime *runtime, const char *id, bool *is_deaf)
+enum { FIFO_PATH_MAX = RUNTIME_PATH_MAX + 64 };
+
+/* Where the first process waits; the last thing that a start does is to remove it. */
+static void fifo_path(const struct runtime *runtime, const char *id, char path[FIFO_PATH_MAX])
 {
-    char path[RUNTIME_PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%s/exec.fifo", runtime->root, id);
+    snprintf(path, FIFO_PATH_MAX, "%s/%s/exec.fifo", runtime->root, id);
+}
+
+/* False: not this runtime's way, or nobody listens (errno is ENXIO); nothing was done. */
+static bool start_by_fifo(const struct runtime *runtime, const char *id)
+{
+    char path[FIFO_PATH_MAX];
+    errno = 0;
+    if (!runtime->has_start_fifo)
+        return false;
+    fifo_path(runtime, id, path);
     cleanup_close int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     struct stat stat;
-    *is_deaf = fd < 0 && errno == ENXIO;
     if (fd < 0 || fstat(fd, &stat) < 0 || !S_ISFIFO(stat.st_mode))
         return false;
     if (write(fd, "", 1) != 1)
@@ -242,8 +252,7 @@ static bool start_by_fifo(const struct runtime *runtime, const char *id, bool *i
 
 int runtime_start(const struct runtime *runtime, const char *id, struct err *err)
 {
-    bool is_deaf;
-    if (runtime->has_start_fifo && start_by_fifo(runtime, id, &is_deaf))
+    if (start_by_fifo(runtime, id))
         return 0;
     cleanup_buf struct buf complaint = BUF_INIT;
     int exit_code = 0;
@@ -256,16 +265,13 @@ int runtime_start(const struct runtime *runtime, const char *id, struct err *err
 
 void runtime_start_again(const struct runtime *runtime, const char *id)
 {
-    char path[RUNTIME_PATH_MAX + 64];
-    bool is_deaf = false;
+    char path[FIFO_PATH_MAX];
     int exit_code;
-    snprintf(path, sizeof path, "%s/%s/exec.fifo", runtime->root, id);
-    if (access(path, F_OK) < 0) /* the last thing that a start does is to remove it */
-        return;
-    if (runtime->has_start_fifo && start_by_fifo(runtime, id, &is_deaf))
+    fifo_path(runtime, id, path);
+    if (access(path, F_OK) < 0 || start_by_fifo(runtime, id))
         return;
     /* crun listens before its `create` returns, and until it goes on; runc removes it by itself */
-    if (runtime->has_start_fifo && is_deaf)
+    if (errno == ENXIO)
         unlink(path);
     else if (runtime_run(runtime, "start", NULL, id, NULL, &exit_code, NULL, NULL) < 0)
         log_warning("engine", "attempt %s: the runtime did not say whether it was started", id);

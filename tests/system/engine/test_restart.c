@@ -131,16 +131,16 @@ static void test_killed_meanwhile(void **state)
 
 /* --- killed while it lets a container go: what has run is not run a second time --- */
 
-/* Writes a line into FOLDER/runs each time it runs. */
-static void create_counted(struct engine *engine, uint64_t attempt, const char *then)
+/* Writes a line into FOLDER/runs each time it runs, and ends when FOLDER/go is there. */
+static void create_counted(struct engine *engine, uint64_t attempt)
 {
     struct world copy = world;
     const struct engine_mount mount = {.source = world.folder, .target = "/mnt"};
     const struct task_options options = {.mounts = &mount, .mount_count = 1};
     struct err err = {0};
-    char command[120];
+    const char *command = "echo x >>/mnt/runs; echo ready; "
+                          "while [ ! -e /mnt/go ]; do sleep 0.05; done; exit 5";
     copy.engine = engine;
-    snprintf(command, sizeof command, "echo x >>/mnt/runs; echo ready; %s", then);
     assert_int_equal(world_create_with(&copy, attempt, command, &options, &err), 0);
 }
 
@@ -149,11 +149,11 @@ static void assert_adopted_and_run_once(uint64_t attempt)
     size_t from = world_seen_count(&world);
     world_start(&world);
     assert_true(world_is_listed(&world, attempt));
+    shell("touch %s/go", world.folder);
     const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, from, PATIENCE_MS);
     assert_non_null(end);
     assert_int_equal(end->exit.exit_code, 5);
-    assert_string_equal(shell_output("wc -l <%s/runs; rm %s/runs", world.folder, world.folder),
-                        "1");
+    assert_string_equal(shell_output("cd %s; wc -l <runs; rm runs go", world.folder), "1");
     assert_nothing_left(attempt);
 }
 
@@ -161,7 +161,7 @@ static void assert_adopted_and_run_once(uint64_t attempt)
 static void test_killed_after_the_start(void **state)
 {
     (void)state;
-    create_counted(world.engine, 77, "sleep 1; exit 5");
+    create_counted(world.engine, 77);
     await_log(77, "ready");
     world_stop(&world);
     shell("cd %s/run; rm tasks/77/started; mkfifo runtime/77/exec.fifo", world.folder);
@@ -205,7 +205,7 @@ static void test_killed_before_the_start(void **state)
             fprintf(stderr, "%s\n", err.text);
             _exit(1);
         }
-        create_counted(engine, 78, "exit 5");
+        create_counted(engine, 78);
         for (;;)
             pause();
     }
