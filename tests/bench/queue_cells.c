@@ -140,12 +140,24 @@ static void bench_cells(struct bench *bench)
     core_free(bench->core);
 }
 
-/* All nodes are full, so many jobs preempt others, and the configuration is read again: nothing but
- * the policy has changed. */
+/* The configuration is read, in which nothing but the policy has changed, and the policy comes into
+ * force. */
+static void policy_set(struct bench *bench, const char *policy, struct cost *change,
+                       struct cost *steps)
+{
+    struct core_config config;
+    core_config_default(&config);
+    config.port_last = 15999;
+    config.policy = policy;
+    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, change);
+    while (core_policy_changes(bench->core))
+        step(bench, &(struct event){.kind = EVENT_TIMER}, steps);
+}
+
+/* All nodes are full, so many jobs preempt others, and the policy changes. */
 static void bench_policy(struct bench *bench, const char *policy, uint32_t preemptors)
 {
     struct cost others = {0}, change = {0}, steps = {0}, searches = {0};
-    struct core_config config;
     bench_begin(bench, false);
     fill(bench, false);
     settle(bench, NULL);
@@ -156,12 +168,7 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
         submit(bench, &plan, &others);
         settle(bench, &others);
     }
-    core_config_default(&config);
-    config.port_last = 15999;
-    config.policy = policy;
-    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    while (core_policy_changes(bench->core))
-        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    policy_set(bench, policy, &change, &steps);
     settle(bench, &searches);
     printf("\nthe policy becomes %s, %u jobs run, and %u preempt\n", policy, bench->nodes,
            preemptors);
@@ -178,7 +185,6 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
 static void bench_policy_of_part(struct bench *bench, const char *policy, uint32_t gpu)
 {
     struct cost start = {0}, change = {0}, steps = {0}, again = {0}, back = {0};
-    struct core_config config;
     struct plan_role roles[] = {role_of(gpu), role_of(gpu)};
     roles[1].name = "other";
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
@@ -190,17 +196,9 @@ static void bench_policy_of_part(struct bench *bench, const char *policy, uint32
     bench_begin(bench, false);
     submit(bench, &plan, &start);
     settle(bench, &start);
-    core_config_default(&config);
-    config.port_last = 15999;
-    config.policy = policy;
-    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    while (core_policy_changes(bench->core))
-        step(bench, &(struct event){.kind = EVENT_TIMER}, &steps);
+    policy_set(bench, policy, &change, &steps);
     settle(bench, &again);
-    config.policy = bench->policy;
-    step(bench, &(struct event){.kind = EVENT_CONFIG, .config = &config}, &change);
-    while (core_policy_changes(bench->core))
-        step(bench, &(struct event){.kind = EVENT_TIMER}, &back);
+    policy_set(bench, bench->policy, &change, &back);
     settle(bench, &again);
     printf("\none group of %" PRIu64 " tasks of %u GPUs runs, and the policy becomes %s\n",
            bench->starts, gpu, policy);
