@@ -118,15 +118,6 @@ static void *checkpoint_main(void *argument)
     return NULL;
 }
 
-static void log_empty(struct checkpoint *checkpoint)
-{
-    int code = sqlite3_wal_checkpoint_v2(checkpoint->connection->db, NULL,
-                                         SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    if (code != SQLITE_OK)
-        log_info("store", "the disk is full, and the write-ahead log of %s cannot be emptied: %s",
-                 checkpoint->path, sqlite3_errstr(code));
-}
-
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
                      const struct checkpoint_limits *limits, struct marker *marker, struct err *err)
 {
@@ -139,8 +130,6 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
     if (code < 0)
         return code;
     sqlite3_busy_timeout(checkpoint->connection->db, 0);
-    if (limits->is_log_emptied)
-        log_empty(checkpoint);
     if (pthread_create(&checkpoint->thread, NULL, checkpoint_main, checkpoint) != 0)
         return err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
     checkpoint->has_thread = true;

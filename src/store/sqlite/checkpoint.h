@@ -24,9 +24,6 @@ struct checkpoint_limits {
     int due;     /* pages in the log from which a checkpoint is worth its while */
     int restart; /* from which the log is made to begin anew */
     int large;   /* from which a warning is logged */
-    /* The disk has no room: the log of the last server is emptied (TRUNCATE) before the thread
-     * starts. It stays while somebody reads, or if the database would have to grow for it. */
-    bool is_log_emptied;
 };
 
 struct checkpoint {

@@ -21,8 +21,7 @@
 enum { APPLICATION_ID = 0x536b6570 /* "Skep" */ };
 
 /* From 4 MiB on, 64 MiB (the size that is kept of the file), 200 MiB. */
-static const struct checkpoint_limits checkpoint_limits = {
-    .due = 1000, .restart = 16000, .large = 50000};
+static const struct checkpoint_limits checkpoint_limits = {1000, 16000, 50000};
 
 struct sqlite_database {
     struct database base;
@@ -194,23 +193,17 @@ static void mark_write(struct sqlite_database *self, const struct db_progress *p
     }
 }
 
-static bool database_is_short(const struct database *database)
-{
-    return atomic_load(&((const struct sqlite_database *)database)->is_short);
-}
-
 static int database_start(struct database *database, const struct db_progress *progress,
                           struct err *err)
 {
     struct sqlite_database *self = self_of(database);
-    struct checkpoint_limits limits = checkpoint_limits;
-    limits.is_log_emptied = database_is_short(database);
     mark_write(self, progress);
     int code = marker_sync(&self->marker, err);
     if (code == 0)
         code = sqlite_keep_log(self->writer->db, false, err);
     if (code == 0)
-        code = checkpoint_start(&self->checkpoint, self->path, &limits, &self->marker, err);
+        code =
+            checkpoint_start(&self->checkpoint, self->path, &checkpoint_limits, &self->marker, err);
     if (code == 0)
         sqlite3_wal_hook(self->writer->db, on_wal, self);
     return code;
@@ -232,6 +225,11 @@ static bool database_give_way(struct database *database)
         return false;
     atomic_store(&self->is_short, true);
     return true;
+}
+
+static bool database_is_short(const struct database *database)
+{
+    return atomic_load(&((const struct sqlite_database *)database)->is_short);
 }
 
 static bool database_make_room(struct database *database)

@@ -209,85 +209,6 @@ static void a_full_disk_takes_the_reserve(void **state)
     assert_false(store_is_short(world->store));
 }
 
-/* Whether the database that a failure left has every job up to `last`, and no other wholly or in
- * part beyond the one that was under way. */
-static void check_survivors(struct world *world, uint32_t last)
-{
-    struct job_id last_job;
-    struct attempt_id last_attempt;
-    struct store_job row;
-
-    assert_int_equal(store_check(world->store, &world->err), 0);
-    assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),
-                     0);
-    assert_in_range(last_job.v, last, last + 1);
-    for (uint32_t i = 1; i <= last_job.v; i++)
-        assert_int_equal(
-            store_job_read(world->reader, (struct job_id){i}, &world->arena, &row, &world->err), 0);
-    arena_clear(&world->arena);
-}
-
-/* What a server leaves that is killed, in a folder where no reserve can be made, as on a full disk.
- */
-static void leave_without_room(const struct world *world, struct world *left)
-{
-    char command[300];
-
-    *left = (struct world){.directory = "/tmp/test-store-left-XXXXXX"};
-    assert_non_null(mkdtemp(left->directory));
-    snprintf(command, sizeof command, "cd %s && cp skep.db skep.db-wal mark %s && mkdir %s/reserve",
-             world->directory, left->directory, left->directory);
-    assert_int_equal(system(command), 0);
-    arena_init(&left->arena);
-}
-
-static void remove_left(struct world *left)
-{
-    char command[100];
-
-    world_close(left);
-    arena_release(&left->arena);
-    snprintf(command, sizeof command, "rm -rf %s", left->directory);
-    assert_int_equal(system(command), 0);
-}
-
-/* Its pages lie in the database then: nothing is lost. */
-static void a_start_without_room_takes_that_of_the_log(void **state)
-{
-    struct world *world = *state, left;
-    struct store_counts counts;
-
-    submit(world, 1, "alice", "train");
-    leave_without_room(world, &left);
-    world_open(&left);
-    assert_true(store_is_short(left.store));
-    store_count(left.store, &counts);
-    assert_int_equal(counts.wal_bytes, 0);
-    check_survivors(&left, 1);
-    remove_left(&left);
-}
-
-/* Whoever reads keeps the log, and does not hold up the start. */
-static void a_start_without_room_waits_for_no_reader(void **state)
-{
-    struct world *world = *state, left;
-    struct store_counts counts;
-    char path[100];
-    sqlite3 *db;
-
-    submit(world, 1, "alice", "train");
-    leave_without_room(world, &left);
-    snprintf(path, sizeof path, "%s/skep.db", left.directory);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM jobs", NULL, NULL, NULL), SQLITE_OK);
-    world_open(&left);
-    store_count(left.store, &counts);
-    assert_true(counts.wal_bytes > 0);
-    check_survivors(&left, 1);
-    sqlite3_close(db);
-    remove_left(&left);
-}
-
 /* --- the power fails --- */
 
 struct power {
@@ -307,11 +228,29 @@ static void power_failed(void *context)
     assert_int_equal(file_read(path, 1000, &power->mark, NULL), 0);
 }
 
+/* Whether the database that the failure left has every job up to `last`, and no other wholly or in
+ * part beyond the one that was under way. */
+static void check_survivors(struct world *world, uint32_t last)
+{
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+    struct store_job row;
+
+    assert_int_equal(store_check(world->store, &world->err), 0);
+    assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),
+                     0);
+    assert_in_range(last_job.v, last, last + 1);
+    for (uint32_t i = 1; i <= last_job.v; i++)
+        assert_int_equal(
+            store_job_read(world->reader, (struct job_id){i}, &world->arena, &row, &world->err), 0);
+    arena_clear(&world->arena);
+}
+
 static void power_try(struct world *world, uint64_t after, unsigned seed)
 {
     struct world left = {.directory = "/tmp/test-store-left-XXXXXX"};
     struct power power = {.directory = world->directory};
-    char path[100];
+    char remove[100], path[100];
 
     disk_lose_power(after, seed, power_failed, &power);
     for (uint32_t i = 1; i <= 40 && !disk_has_lost_power(); i++) {
@@ -331,7 +270,10 @@ static void power_try(struct world *world, uint64_t after, unsigned seed)
     arena_init(&left.arena);
     world_open(&left);
     check_survivors(&left, power.at_failure);
-    remove_left(&left);
+    world_close(&left);
+    arena_release(&left.arena);
+    snprintf(remove, sizeof remove, "rm -rf %s", left.directory);
+    assert_int_equal(system(remove), 0);
 }
 
 static void a_power_failure_loses_nothing_that_was_acknowledged(void **state)
@@ -357,8 +299,6 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_failed_commit_uses_no_number),
     WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
     WORLD(a_full_disk_takes_the_reserve),
-    WORLD(a_start_without_room_takes_that_of_the_log),
-    WORLD(a_start_without_room_waits_for_no_reader),
     cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
 };
 UNIT_FILE(tests, NULL, NULL);
