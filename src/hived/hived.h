@@ -167,7 +167,8 @@ struct hived_result {
     struct hived_placement placement; /* BIND; also what a PREEMPT is for */
     uint32_t slot;                    /* BIND: of the pod that asked */
     uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
-                           had reserved, who preempt no more then, goes back */
+                           had reserved, who preempt no more then, goes back. PREEMPT of FILTERING:
+                           the same of PREEMPTING */
     struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
