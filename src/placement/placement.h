@@ -159,9 +159,9 @@ struct placer_ops {
      *
      * With a slice, slots that were not found just now may be taken in pieces of about so many
      * tasks: PLACEMENT_CUT until the same has been asked often enough. What ends meanwhile counts
-     * after that. So may what runs already be when it is told as no recovery: it may be refused
-     * then, and slots that have ended take nothing. Another node, or forget, ends it: what was
-     * taken is given back, and the same begins anew. */
+     * after that. So may what runs already: told as no recovery it may be refused, and slots that
+     * have ended take nothing. Another node, or forget, ends it: what was taken is given back, and
+     * the same begins anew. */
     int (*commit)(struct placer *placer, const struct placement_request *request,
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);
