@@ -80,8 +80,7 @@ static bool may_still_preempt(const struct core *core, const struct parts *parts
  * or the other way round. */
 static void search_settle_for(struct core *core, const struct placement_request *request)
 {
-    const struct placing *placing = &core->placing;
-    if (!core->is_searching || !placing->job || placing->asks_preempt == request->may_preempt)
+    if (!core->is_searching || core->asks_preempt == request->may_preempt)
         return;
     core->is_searching = false;
     core->placer->ops->forget(core->placer);
@@ -165,15 +164,13 @@ static struct start_outcome part_take_hold(struct core *core, struct core_job *j
     return outcome_bind;
 }
 
-/* One with many tasks is searched for in pieces; where the placer cuts the search for few as well,
- * each change of a node, after which it begins anew, makes the pieces twice as large: so it ends.
- */
-static uint32_t part_slice(const struct core *core, const struct parts *parts,
-                           const struct gang_part *part)
+/* The search may be cut; where the placer cuts that for few tasks as any other, each change of a
+ * node, after which it begins anew, makes the pieces twice as large: so it ends. */
+static uint32_t part_slice(const struct core *core, const struct parts *parts)
 {
     enum { DOUBLED_MAX = 24 };
     const struct placing *placing = core->placing.job ? &core->placing : NULL;
-    if (parts->is_task)
+    if (parts->is_task && core->placer->ops->cuts_small)
         return 0;
     if (core->placer->ops->cuts_small) {
         const uint32_t doubled = placing ? placing->disturbed : 0;
@@ -182,9 +179,8 @@ static uint32_t part_slice(const struct core *core, const struct parts *parts,
         return slice < UINT32_MAX ? (uint32_t)slice : 0;
     }
     const uint32_t most = PIECES_MAX + core_group_slots(core) / core->slice;
-    const bool is_in_pieces =
-        part->request.task_count > core->slice && (!placing || placing->pieces < most);
-    return is_in_pieces ? core->slice : 0;
+    const uint32_t pieces = parts->is_task ? core->task_pieces : placing ? placing->pieces : 0;
+    return pieces < most ? core->slice : 0;
 }
 
 struct start_outcome part_place(struct core *core, struct core_job *job, const struct parts *parts,
@@ -202,11 +198,13 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
     }
     part_make(core, job, part);
     part_avoid(core, parts, part);
-    request->slice = part_slice(core, parts, part);
+    request->slice = part_slice(core, parts);
     const char *why_not = "";
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return start_waits(core, err.text);
     core->is_searching = result->is_cut && !part->is_for_later;
+    core->asks_preempt = request->may_preempt;
+    core->task_pieces = parts->is_task && result->is_cut ? core->task_pieces + 1 : 0;
     if (part->is_for_later)
         return outcome_cut;
     if (result->kind == PLACEMENT_PREEMPT || result->victim_count > result->victim_first)

@@ -1,5 +1,6 @@
 /* part.h — one part of a gang, or one task, gets its place: the placer is asked, in pieces when it
- * has many tasks, then who has room held back. Inside src/core only.
+ * has many tasks, or makes others give back much, then who has room held back. Inside src/core
+ * only.
  *
  * Owns nothing: a part is of one step. What it has found becomes the gang's with the next
  * parts_keep or parts_take of start.c.

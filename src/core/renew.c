@@ -103,8 +103,8 @@ static void group_request(struct core *core, const struct core_group *group,
     assert(request->task_count == group->slot_count);
 }
 
-/* A large one is taken in pieces, if all of it is free; 0: at once. Each time that a node has
- * changed the pieces are twice as large, so that there is an end. */
+/* A large one is taken in pieces; 0: at once. Each time that a node has changed the pieces are
+ * twice as large, so that there is an end. */
 static uint32_t telling_slice(const struct core *core)
 {
     const struct renewal *renewal = &core->renewal;
@@ -112,13 +112,13 @@ static uint32_t telling_slice(const struct core *core)
     const uint32_t doublings =
         telling->restarts < DOUBLINGS_MAX ? telling->restarts : DOUBLINGS_MAX;
     const uint64_t slice = (uint64_t)core->slice << doublings;
-    if (renewal->is_at_once || telling->is_refused || !renewal->placer->ops->tidy ||
-        telling->weight <= slice / 2)
+    if (renewal->is_at_once || !renewal->placer->ops->tidy || telling->weight <= slice / 2)
         return 0;
     return slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX;
 }
 
-/* What no longer fits is told once more, at once: the placer does its best with it. */
+/* In pieces as if it had just been found, if all of it is free. What no longer fits is told once
+ * more: the placer does its best with it. */
 static uint32_t telling_commit(struct core *core, struct core_group *group)
 {
     struct renewal *renewal = &core->renewal;
@@ -128,13 +128,14 @@ static uint32_t telling_commit(struct core *core, struct core_group *group)
     struct err err = {0};
     group_request(core, group, &request);
     const uint32_t slice = telling_slice(core);
+    const bool is_recovery = !slice || telling->is_refused;
     request.placement.slice = slice;
     const int code = placer->ops->commit(placer, &request.placement, telling->slots,
-                                         group->slot_count, slice == 0, &err);
+                                         group->slot_count, is_recovery, &err);
     telling->has_begun = code == PLACEMENT_CUT;
     if (code == PLACEMENT_CUT)
         return core->slice;
-    if (code && slice) {
+    if (code && !is_recovery) {
         telling->is_refused = true;
         telling_restart(telling);
         return core->slice;

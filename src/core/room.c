@@ -228,8 +228,8 @@ static uint32_t search_next(struct core *core)
     if (request.task_count <= core->slice && shadow_tidies(placer, core->slice))
         return core->slice;
     request.placement.may_preempt = false;
-    const bool is_cut = placer->ops->cuts_small || request.task_count > core->slice;
-    request.placement.slice = is_cut && room->pieces < PIECES_MAX ? core->slice : 0;
+    request.placement.slice = room->pieces < PIECES_MAX ? core->slice : 0;
+    const bool was_cut = placer->ops->cuts_small || room->pieces > 0;
     const uint32_t work = WORK_OF_SEARCH + (uint32_t)request.task_count +
                           core_node_count(core) / placer->ops->nodes_per_work;
     if (placer->ops->place(placer, &request.placement, &arena, &result, NULL)) {
@@ -244,7 +244,7 @@ static uint32_t search_next(struct core *core)
     }
     room->pieces = 0;
     if (result.kind == PLACEMENT_BIND) {
-        if (!request.placement.slice) /* else it has taken them already, in pieces */
+        if (!was_cut || !request.placement.slice) /* else it has taken them already, in pieces */
             part_forget(room);
         request.placement.slice = 0;
         return work + part_commit(core, &request.placement, result.slots, result.slot_count);

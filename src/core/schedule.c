@@ -412,7 +412,9 @@ static void classes_take(struct core *core)
 static void search_settle(struct core *core)
 {
     const struct placing *placing = &core->placing;
-    if (!core->is_searching || (placing->job && placing->stage == PLACING_SEARCH))
+    const bool goes_on =
+        placing->job && (placing->stage == PLACING_SEARCH || placing->stage == PLACING_TASKS);
+    if (!core->is_searching || goes_on)
         return;
     core->is_searching = false;
     if (core->placer->ops->forget)

@@ -128,8 +128,7 @@ static uint32_t fitting_search(struct fitter *fitter)
     fitting->task_count = (uint32_t)request.task_count;
     request.placement.engine = core_engine_name(core, fitting->engine);
     request.placement.may_preempt = false;
-    const bool is_cut = shadow->ops->cuts_small || request.task_count > fitter->slice;
-    request.placement.slice = is_cut && fitting->pieces < PIECES_MAX ? fitter->slice : 0;
+    request.placement.slice = fitting->pieces < PIECES_MAX ? fitter->slice : 0;
     if (request.task_count <= fitter->slice && shadow_tidies(shadow, fitter->slice))
         return fitter->slice;
     const uint32_t work = WORK_OF_SEARCH + (uint32_t)request.task_count +

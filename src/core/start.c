@@ -118,7 +118,6 @@ static struct start_outcome parts_cut(struct core *core, struct core_job *job, s
         is_same ? placing->disturbed + (placing->may_nodes != core->node_changes) : 0;
     placing->may_preempt = next < parts->count && parts->items[next].may_preempt;
     placing->may_nodes = core->node_changes;
-    placing->asks_preempt = core->is_searching && parts->items[next].request.placement.may_preempt;
     placing->next = (uint32_t)next;
     placing->avoid_count = parts->avoid_count;
     memcpy(placing->avoid, parts->avoid, sizeof placing->avoid);

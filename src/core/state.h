@@ -234,7 +234,6 @@ struct placing {
     uint32_t disturbed;   /* so many of these found that nodes had changed */
     bool may_preempt;     /* those who starve have room beside it, … */
     uint32_t may_nodes;   /* … as of this many changes of nodes */
-    bool asks_preempt;    /* the search that goes on is for what is kept */
     struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
     uint32_t told;        /* victims that have been told */
     uint32_t nodes;       /* core->node_changes when this round began */
@@ -512,9 +511,11 @@ struct core {
     struct pass pass;
     struct placing placing;
     struct naming naming;
-    bool is_searching; /* the placer has been asked for a part, and goes on with that search */
-    uint32_t creating; /* id of the large gang that got its places last: others wait until all of
-                          its tasks are created */
+    bool is_searching; /* the placer has been asked for a part, and goes on with that search, … */
+    bool asks_preempt; /* … the answer of which it would keep */
+    uint32_t task_pieces; /* of the search for a task of a job without gang so far */
+    uint32_t creating;    /* id of the large gang that got its places last: others wait until all of
+                             its tasks are created */
     uint32_t groups_given_up; /* so many have slots that nobody wants: others wait for their end */
     struct placer *placer;
     struct renewal renewal;

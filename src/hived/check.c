@@ -117,7 +117,8 @@ static int check_committing(const struct hived *h, struct err *err)
 static bool commit_holds(const struct hived *h)
 {
     const struct committing *committing = &h->committing;
-    return committing->is_on && committing->slots < h->groups[committing->group]->slot_count;
+    return committing->is_on && (committing->is_downgrading ||
+                                 committing->slots < h->groups[committing->group]->slot_count);
 }
 
 static int check_leaf(const struct hived *h, uint32_t i, struct err *err)

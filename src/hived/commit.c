@@ -352,15 +352,14 @@ static void group_begin(struct commit *commit)
     commit->group = h->groups[commit->index];
 }
 
-/* It has all of its leaves. */
-static void group_conclude(struct commit *commit)
+/* It has all of its leaves. True: it must be downgraded. */
+static bool group_conclude(struct commit *commit)
 {
     struct group *group = commit->group;
     for (uint32_t i = 0; i < group->leaf_count && !group->has_virtual; i++)
         group->has_virtual = group->virtual[i] != NONE;
     commit->must_downgrade |= commit->has_oppo && group->has_virtual;
-    if (commit->must_downgrade && group->priority >= HIVED_PRIORITY_MIN)
-        group_downgrade(commit->h, commit->index, group->name);
+    return commit->must_downgrade && group->priority >= HIVED_PRIORITY_MIN;
 }
 
 static void group_create(struct hived *h, const struct hived_request *request,
@@ -370,7 +369,8 @@ static void group_create(struct hived *h, const struct hived_request *request,
     group_begin(&commit);
     uint32_t all = UINT32_MAX;
     slots_commit(&commit, 0, &all);
-    group_conclude(&commit);
+    if (group_conclude(&commit))
+        group_downgrade(h, commit.index, commit.group->name);
 }
 
 /* Leaves that were reserved for it become its own. */
@@ -553,6 +553,23 @@ static void committing_reserved(struct commit *commit, uint32_t *leaves)
     dooms_let(commit->h);
 }
 
+/* Some leaves of a group that has all of them, but more than it is guaranteed. */
+static void committing_downgrade(struct commit *commit, uint32_t *leaves)
+{
+    struct committing *committing = &commit->h->committing;
+    struct group *group = commit->group;
+    const uint32_t first = committing->downgraded, left = group->leaf_count - first,
+                   count = left < *leaves ? left : *leaves;
+    group_leaves_downgrade(commit->h, group, first, first + count);
+    committing->downgraded += count;
+    *leaves -= count;
+    if (committing->downgraded < group->leaf_count)
+        return;
+    group_downgrade_end(commit->h, commit->index, group->name);
+    committing->is_downgrading = false;
+    dooms_let(commit->h);
+}
+
 /* Of the slots that have no leaves yet; then the group is allocated, but for its pods. */
 static void committing_slots(struct commit *commit, uint32_t *leaves)
 {
@@ -568,8 +585,9 @@ static void committing_slots(struct commit *commit, uint32_t *leaves)
     committing->has_oppo = commit->has_oppo;
     if (committing->slots < group->slot_count)
         return;
-    group_conclude(commit);
-    dooms_let(commit->h);
+    committing->is_downgrading = group_conclude(commit);
+    if (!committing->is_downgrading)
+        dooms_let(commit->h);
 }
 
 static int committing_pods(struct commit *commit, uint32_t pods, struct err *err)
@@ -623,7 +641,10 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
         committing_reserved(&commit, &leaves);
     else if (committing->slots < commit.group->slot_count)
         committing_slots(&commit, &leaves);
-    if (committing->slots == commit.group->slot_count)
+    const bool has_leaves = committing->slots == commit.group->slot_count;
+    if (has_leaves && committing->is_downgrading)
+        committing_downgrade(&commit, &leaves);
+    if (has_leaves && !committing->is_downgrading)
         code = committing_pods(&commit, leaves, err);
     *is_whole = committing->pods == commit.group->slot_count;
     committing->is_on = !*is_whole;
@@ -669,7 +690,7 @@ static void committing_forget(struct hived *h, uint32_t index)
         return;
     committing->is_on = false;
     struct group *group = h->groups[index];
-    if (committing->slots == group->slot_count)
+    if (committing->slots == group->slot_count && !committing->is_downgrading)
         return;
     if (committing->was_preempting)
         group->taken = group->slot_leaf[committing->slots];

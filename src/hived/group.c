@@ -302,12 +302,10 @@ void group_remove(struct hived *h, uint32_t index)
 
 /* --- downgrades --- */
 
-/* It loses its virtual cells and goes on as an opportunistic one, where it is. */
-void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
+void group_leaves_downgrade(struct hived *h, struct group *group, uint32_t first, uint32_t end)
 {
-    assert(index < h->group_count && h->groups[index]);
-    struct group *group = h->groups[index];
-    for (uint32_t i = 0; group->has_virtual && i < group->leaf_count; i++) {
+    assert(end <= group->leaf_count);
+    for (uint32_t i = first; i < end; i++) {
         uint32_t physical = group->physical[i];
         if (group->virtual[i] == NONE || physical == NONE)
             continue;
@@ -317,12 +315,27 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
         leaf_release(h, physical, group->vc);
         leaf_allocate(h, physical, NONE, HIVED_PRIORITY_OPPO, group->vc);
     }
+}
+
+void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor)
+{
+    struct group *group = h->groups[index];
     group->has_virtual = false;
     group->is_downgraded = true;
     mem_free(group->preemptor);
     group->preemptor = mem_copy(preemptor);
     group->preemption_ms = h->now_ms;
     group_changed(h, index);
+}
+
+/* It loses its virtual cells and goes on as an opportunistic one, where it is. */
+void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
+{
+    assert(index < h->group_count && h->groups[index]);
+    struct group *group = h->groups[index];
+    if (group->has_virtual)
+        group_leaves_downgrade(h, group, 0, group->leaf_count);
+    group_downgrade_end(h, index, preemptor);
 }
 
 /* Give a leaf to the group that uses it, guaranteed if it can be. */

@@ -167,7 +167,8 @@ struct hived_result {
     struct hived_placement placement; /* BIND; also what a PREEMPT is for */
     uint32_t slot;                    /* BIND: of the pod that asked */
     uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
-                           had reserved, who preempt no more then, goes back */
+                           had reserved, who preempt no more then, goes back. PREEMPT of FILTERING:
+                           the same of PREEMPTING */
     struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
@@ -218,10 +219,11 @@ int hived_commit(struct hived *hived, const struct hived_ask *ask,
 int hived_commit_gang(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, struct err *err);
 
-/* The same in pieces of about so many leaves, for a gang that is new and displaces nobody, or has
- * preempted; any other is committed at once. Until *is_whole the group has a part of its cells and
- * no pods: nothing else may be asked of or told to hived but this again with the same, checks,
- * questions, copies, mirrors, and that the group ends. A copy may go on with the same placement. */
+/* The same in pieces of about so many leaves, for a gang that is new and displaces nobody (what
+ * runs already as well, where it may be downgraded in pieces), or has preempted; any other is
+ * committed at once. Until *is_whole the group has a part of its cells and no pods: nothing else
+ * may be asked of or told to hived but this again with the same, checks, questions, copies,
+ * mirrors, and that the group ends. A copy may go on with the same placement. */
 int hived_commit_some(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
                       bool *is_whole, struct err *err);

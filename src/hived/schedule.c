@@ -722,7 +722,7 @@ static void found_conclude(struct scheduling *plan)
     const bool has_victims = plan->found->conflict.victim_count > 0;
     if (!has_victims) /* it will be committed */
         leaves_fetch(h, plan->physical, plan->leaf_count);
-    for (uint32_t i = 0; !has_victims && i < plan->found->conflict.preemptor_count; i++)
+    for (uint32_t i = 0; i < plan->found->conflict.preemptor_count; i++)
         result->overtaken += preemption_work(h->groups[plan->found->conflict.preemptors[i]]);
     if (plan->phase == HIVED_PREEMPTING)
         found_preempt(plan);

@@ -256,13 +256,16 @@ struct build {
 struct committing {
     bool is_on;
     uint32_t group;
-    uint32_t slots; /* those before have their leaves; the dooms are held until all have */
+    uint32_t slots; /* those before have their leaves; the dooms are held until all have, and until
+                       it is downgraded */
     uint32_t pods;  /* those before are bound; none until all slots have their leaves */
     bool must_downgrade, has_oppo; /* as far as it has come */
     uint32_t leaf;                 /* so many leaves of the next slot are there as well, … */
     uint32_t weaker; /* … who has reserved the one behind them gives back all he has, plus one; or 0
                       */
     bool was_preempting; /* its cells are reserved for it: until all are its own, it preempts */
+    bool is_downgrading; /* all slots have their leaves, but not its guarantee, … */
+    uint32_t downgraded; /* … which the leaves before this one have lost */
 };
 
 struct hived {
@@ -634,6 +637,9 @@ void group_copy_begin(struct hived *h, const struct group *from);
 bool group_copy_some(struct hived *h, const struct group *from, uint32_t numbers);
 void group_copy_drop(struct hived *h);
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
+/* The same for some of its leaves, and what is left to be done after all of them. */
+void group_leaves_downgrade(struct hived *h, struct group *group, uint32_t first, uint32_t end);
+void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */

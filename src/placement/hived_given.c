@@ -496,7 +496,7 @@ static int giving_look_up(struct placer_hived *p, const struct placement_request
     if (!given) {
         *again += search->giving.pieces;
         given = search->giving.given = ARENA_NEW(&p->arena, struct given);
-        *given = (struct given){.p = p, .slots = slots};
+        *given = (struct given){.p = p, .slots = slots, .is_recovery = search->giving.is_recovery};
         code = given_begin(given, request, count, err);
     }
     given->slots = slots;
@@ -519,6 +519,15 @@ static void giving_decide(struct placer_hived *p, const struct placement_slot *s
     p->decided_slots = placer_slots_copy(slots, p->decided_count, &p->arena);
 }
 
+/* What runs is not as it was asked for: it is recovered at once, with what it is seen to have. */
+static int giving_recover(struct placer_hived *p, const struct placement_request *request,
+                          const struct placement_slot *slots, size_t slot_count, struct err *err)
+{
+    search_close(p, false);
+    placer_leaving_finish(p);
+    return placer_given_commit(p, request, slots, slot_count, true, err);
+}
+
 int placer_giving_go_on(struct placer_hived *p, const struct placement_request *request,
                         const struct placement_slot *slots, size_t slot_count, struct err *err)
 {
@@ -527,7 +536,13 @@ int placer_giving_go_on(struct placer_hived *p, const struct placement_request *
     int code = 0;
     search_go_on_given(p, request);
     if (!p->decided) {
-        code = giving_look_up(p, request, slots, &again, err);
+        struct err why = {0};
+        code = giving_look_up(p, request, slots, &again, &why);
+        const bool is_odd = code ? code != PLACER_CUT : search->giving.given->is_scattered;
+        if (is_odd && search->giving.is_recovery)
+            return giving_recover(p, request, slots, slot_count, err);
+        if (is_odd && code)
+            err_fail(err, code, why.path, "%s", why.text);
         if (!code)
             giving_decide(p, slots);
         if (!code && !again)

@@ -117,9 +117,12 @@ static bool taking_begin(struct placer_hived *p)
     p->search.taking.was_preempting = is_known;
     for (uint32_t i = 0; i < part->placement.slot_count; i++)
         leaves += part->placement.slots[i].leaf_count;
+    /* of what runs it may turn out that it has more than it is guaranteed */
+    const bool may_downgrade =
+        p->search.giving.is_recovery && part->request.priority >= HIVED_PRIORITY_MIN;
     p->search.taking.gang = mem_copy(part->request.group);
-    p->search.taking.overtaken = part->overtaken;
-    p->search.taking.all = leaves + part->placement.slot_count + part->overtaken;
+    p->search.taking.beside = part->overtaken + (may_downgrade ? leaves : 0);
+    p->search.taking.all = leaves + part->placement.slot_count + p->search.taking.beside;
     return true;
 }
 
@@ -144,7 +147,7 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     if (is_first && !taking_begin(p))
         return 0;
     const uint32_t left = search->taking.all - search->taking.done,
-                   least = (search->taking.all - search->taking.overtaken) / TAKINGS_MAX + 1,
+                   least = (search->taking.all - search->taking.beside) / TAKINGS_MAX + 1,
                    most = search->leaves > least ? search->leaves : least;
     if (!left)
         return 0;
@@ -177,9 +180,9 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
-    const bool is_cut = request->slice > 0 && !is_recovery;
+    const bool is_cut = request->slice > 0;
     if (is_cut && p->search.giving.is_on && !strcmp(p->search.group, request->group) &&
-        p->search.giving.slot_count == slot_count)
+        p->search.giving.slot_count == slot_count && p->search.giving.is_recovery == is_recovery)
         return placer_giving_go_on(p, request, slots, slot_count, err);
     const bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
                             p->decided_count == slot_count &&
@@ -195,7 +198,7 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     if (!is_held && held_find(p, request->group, &at))
         return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
     if (!is_decided && is_cut) {
-        search_begin_given(p, request, slot_count);
+        search_begin_given(p, request, slot_count, is_recovery);
         return placer_giving_go_on(p, request, slots, slot_count, err);
     }
     if (!is_decided)

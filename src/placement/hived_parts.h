@@ -134,7 +134,8 @@ struct placer_search {
     struct {                 /* what is decided takes its cells before the answer */
         char *gang;          /* HiveD's group that has some of them; NULL: none */
         uint32_t done, all;  /* of the work, in leaves, … */
-        uint32_t overtaken;  /* … and how much of all is what others had reserved */
+        uint32_t beside;     /* … and how much of all is what others had reserved, and what loses
+                                its guarantee */
         bool is_whole;       /* it has all */
         bool is_held;        /* in a copy, which took all of them at once */
         bool was_preempting; /* they were reserved for it, and are again when it is given up */
@@ -154,7 +155,7 @@ struct placer_search {
         size_t count, first;
     } naming;
     struct { /* slots that were not found here are taken */
-        bool is_on;
+        bool is_on, is_recovery;
         size_t slot_count;
         uint32_t pieces;     /* in which their leaves were looked up, so far */
         struct given *given; /* in the placer's arena; NULL: a copy has to look them up again */
@@ -263,7 +264,7 @@ void search_drop(struct placer_hived *p);
 bool search_defers(struct placer_hived *p, enum told_kind kind, const char *group, size_t slot);
 /* One begins to take slots that were given, and goes on with it. */
 void search_begin_given(struct placer_hived *p, const struct placement_request *request,
-                        size_t slot_count);
+                        size_t slot_count, bool is_recovery);
 void search_go_on_given(struct placer_hived *p, const struct placement_request *request);
 /* It has come to the end of a piece. True: it goes on with the next call. */
 bool search_piece_end(struct placer_hived *p);

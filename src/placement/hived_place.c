@@ -558,6 +558,23 @@ static bool is_cluster_known(const struct hived *hived, const char *name)
     return false;
 }
 
+/* Found at once, it makes others give back more than a piece: it is searched for again, in pieces.
+ * What displaces lazy groups, or is in several parts, is taken at once all the same. */
+static bool outcome_is_too_much(const struct attempt *attempt, const struct combos_outcome *outcome)
+{
+    const struct placer_hived *p = attempt->p;
+    const struct decision *decision = outcome->has_bind ? &outcome->bind : &outcome->preempt;
+    uint64_t leaves = 0;
+    if (attempt->is_in_pieces || !attempt->request->slice)
+        return false;
+    if (outcome->has_bind ? decision->part_count > 1 || hived_is_pending(p->hived)
+                          : !outcome->has_preempt || !attempt->request->may_preempt)
+        return false;
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        leaves += decision->parts[i].overtaken;
+    return leaves > p->search.leaves;
+}
+
 static int request_place(struct attempt *attempt, struct placement_result *result, struct err *err)
 {
     struct placer_hived *p = attempt->p;
@@ -590,7 +607,12 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
     if (code == ERR_INVALID && !is_cluster_known(p->hived, request->virtual_cluster))
         return err_fail(err, ERR_NOT_FOUND, "virtualCluster", REASON_NO_CLUSTER,
                         request->virtual_cluster);
-    return code || request->is_check ? code : outcome_conclude(attempt, &outcome, result, err);
+    if (code || request->is_check)
+        return code;
+    if (!outcome_is_too_much(attempt, &outcome))
+        return outcome_conclude(attempt, &outcome, result, err);
+    attempt->is_in_pieces = true;
+    return request_place(attempt, result, err);
 }
 
 /* Cells that do not say what the nodes offer now refuse nobody, unless there is no such virtual
@@ -621,13 +643,21 @@ static int request_check(struct attempt *attempt, struct placement_result *resul
     return code;
 }
 
+/* From its beginning; or it has been cut before. */
+static bool is_in_pieces(const struct placer_hived *p, const struct placement_request *request)
+{
+    uint64_t tasks = 0;
+    for (size_t i = 0; i < request->member_count; i++)
+        tasks += request->members[i].count;
+    return request->slice && (p->search.group || tasks > request->slice);
+}
+
 int placer_hived_place(struct placer *placer, const struct placement_request *request,
                        struct arena *arena, struct placement_result *result, struct err *err)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     struct placement_request asked = *request;
-    struct attempt attempt = {
-        .p = p, .request = &asked, .arena = arena, .is_in_pieces = request->slice > 0};
+    struct attempt attempt = {.p = p, .request = &asked, .arena = arena};
     *result = (struct placement_result){0};
     id_map_release(&p->expected);
     if (request->is_check)
@@ -641,7 +671,8 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     }
     making_asked(p);
     search_settle(p, &asked);
-    int code = placer_leaving_go_on(p, asked.slice) ? 0 : PLACER_CUT;
+    attempt.is_in_pieces = is_in_pieces(p, &asked);
+    int code = placer_leaving_go_on(p, attempt.is_in_pieces ? asked.slice : 0) ? 0 : PLACER_CUT;
     if (!code) {
         search_begin(p, &asked);
         code = p->search.group && p->decided ? decided_answer(&attempt, result, err)

@@ -64,13 +64,14 @@ void search_keep(struct placer_hived *p, const struct placement_request *request
 }
 
 void search_begin_given(struct placer_hived *p, const struct placement_request *request,
-                        size_t slot_count)
+                        size_t slot_count, bool is_recovery)
 {
     search_close(p, false);
     p->decided = NULL;
     arena_clear(&p->arena);
-    p->search = (struct placer_search){.group = mem_copy(request->group),
-                                       .giving = {.is_on = true, .slot_count = slot_count}};
+    p->search = (struct placer_search){
+        .group = mem_copy(request->group),
+        .giving = {.is_on = true, .is_recovery = is_recovery, .slot_count = slot_count}};
 }
 
 void search_go_on_given(struct placer_hived *p, const struct placement_request *request)
@@ -219,6 +220,7 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
         .is_filtered = search->is_filtered,
         .naming = {.pieces = search->naming.pieces},
         .giving = {.is_on = search->giving.is_on,
+                   .is_recovery = search->giving.is_recovery,
                    .slot_count = search->giving.slot_count,
                    .pieces = search->giving.pieces},
         .pieces = search->pieces,

@@ -55,8 +55,9 @@ struct placement_request {
                          remembered */
     bool is_check;    /* only say whether it can ever be served: BIND without slots, or an error.
                          Nothing is searched for, and a group of this name does not matter */
-    /* 0: the answer comes at once. Else the search for many tasks may be cut, into pieces of about
-     * so many; the same request again goes on with the next piece. It finds what it would have
+    /* 0: the answer comes at once. Else the search for more tasks may be cut, into pieces of about
+     * so many, and one for fewer when others have to give back more than that, who preempt for its
+     * places; the same request again goes on with the next piece. It finds what it would have
      * found at once when it began: what ends meanwhile (release_*, cancel) counts after its answer,
      * or after the commit of what is bound; another node, or forget, ends it. Others may only be
      * checked meanwhile (is_check). What is bound may have been taken before the answer: it is the
@@ -158,9 +159,9 @@ struct placer_ops {
      *
      * With a slice, slots that were not found just now may be taken in pieces of about so many
      * tasks: PLACEMENT_CUT until the same has been asked often enough. What ends meanwhile counts
-     * after that. So may what runs already be when it is told as no recovery: it may be refused
-     * then, and slots that have ended take nothing. Another node, or forget, ends it: what was
-     * taken is given back, and the same begins anew. */
+     * after that. So may what runs already: told as no recovery it may be refused, and slots that
+     * have ended take nothing. Another node, or forget, ends it: what was taken is given back, and
+     * the same begins anew. */
     int (*commit)(struct placer *placer, const struct placement_request *request,
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);

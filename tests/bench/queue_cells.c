@@ -211,6 +211,34 @@ static void bench_policy_of_part(struct bench *bench, const char *policy, uint32
     core_free(bench->core);
 }
 
+/* Such a group runs on all nodes, and one of these loses a GPU: it is a recovery. */
+static void bench_lost(struct bench *bench, uint32_t gpu)
+{
+    struct cost start = {0}, change = {0}, steps = {0};
+    struct plan_role roles[] = {role_of(gpu), role_of(gpu)};
+    roles[1].name = "other";
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        roles[i].instances = bench->nodes * NODE_GPUS / gpu / COUNT_OF(roles);
+        roles[i].affinity_group = "all";
+        roles[i].memory_mib = 1;
+    }
+    const struct plan plan = plan_of(roles, COUNT_OF(roles));
+    bench_begin(bench, false);
+    submit(bench, &plan, &start);
+    settle(bench, &start);
+    struct node_facts node = node_of("n7");
+    node.gpu_switch = (const uint16_t[NODE_GPUS]){[3] = NODE_GPU_LOST};
+    step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &change);
+    settle(bench, &steps);
+    printf("\none group of %" PRIu64 " tasks of %u GPUs runs, and a node loses a GPU\n",
+           bench->starts, gpu);
+    cost_print("it starts", &start);
+    cost_print("the event", &change);
+    cost_print("steps in which the cells are made anew", &steps);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
 /* Many jobs wait in a full cluster, of eight shapes or each of its own, and the configuration is
  * read again: smaller ones go first. */
 static void bench_order(struct bench *bench, bool is_of_few)
@@ -264,6 +292,8 @@ void cells_run(struct bench *bench)
     bench_policy_of_part(bench, next, 4);
     bench_policy_of_part(bench, next, 1);
     bench_policy_of_part(bench, next, 0);
+    bench_lost(bench, 4);
+    bench_lost(bench, 8);
     bench_order(bench, true);
     bench_order(bench, false);
 }

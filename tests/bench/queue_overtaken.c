@@ -1,6 +1,7 @@
 /* A large gang takes places for which others preempt already. */
 #include "queue_scenes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "queue_world.h"
@@ -91,6 +92,34 @@ static void bench_free(struct bench *bench)
     strong_submit(bench, all_gpus.tasks - 1, "a gang takes what is reserved, and free");
 }
 
+/* A gang takes what its virtual cluster owns from a lazy one, which goes on on cells of others. The
+ * search for it is not cut after that. */
+static void bench_lazy(struct bench *bench)
+{
+    struct cost steps = {0};
+    struct shape shape = all_gpus;
+    bench->clusters = 2;
+    shape.tasks = bench->nodes / bench->clusters;
+    struct plan plan = shape_plan(&shape, NODE_GPUS);
+    plan.virtual_cluster = "vc0";
+    plan.priority = WEAK;
+    plan.is_lazy_preemptible = true;
+    bench_begin(bench, true);
+    submit(bench, &plan, &steps);
+    settle(bench, &steps);
+    plan.priority = STRONG;
+    plan.is_lazy_preemptible = false;
+    struct cost submission = {0}, strong = {0};
+    submit(bench, &plan, &submission);
+    settle(bench, &strong);
+    char what[96];
+    snprintf(what, sizeof what, "a gang of %u GPUs displaces a lazy one (%" PRIu64 " tasks run)",
+             shape.tasks * NODE_GPUS, bench->starts);
+    report(what, &submission, &strong);
+    core_free(bench->core);
+    bench->clusters = 0;
+}
+
 void overtaken_run(struct bench *bench)
 {
     printf("\n%-50s %8s %8s %8s %8s %8s\n", "who preempts is overtaken", "events", "mean", "worst",
@@ -100,4 +129,5 @@ void overtaken_run(struct bench *bench)
     bench_small_ones(bench);
     bench_reserved(bench);
     bench_free(bench);
+    bench_lazy(bench);
 }

@@ -118,6 +118,7 @@ struct plan plan_of(const struct plan_role *roles, uint16_t count)
 /* Virtual clusters of equal size, for HiveD; other policies take any name. */
 static void document_write(const struct bench *bench, struct buf *out)
 {
+    const uint32_t clusters = bench->clusters ? bench->clusters : CLUSTERS;
     buf_string(out, "physicalCluster:\n"
                     "  skuTypes: {V100: {gpu: 1, cpu: 8, memory: 8192Mi}}\n"
                     "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 8, isNodeLevel: "
@@ -125,9 +126,9 @@ static void document_write(const struct bench *bench, struct buf *out)
     for (uint32_t i = 0; i < bench->nodes; i++)
         buf_format(out, "  - {cellType: NODE, cellAddress: n%u}\n", i);
     buf_string(out, "virtualClusters:\n");
-    for (uint32_t i = 0; i < CLUSTERS; i++)
+    for (uint32_t i = 0; i < clusters; i++)
         buf_format(out, "  vc%u: {virtualCells: [{cellType: NODE, cellNumber: %u}]}\n", i,
-                   bench->nodes / CLUSTERS);
+                   bench->nodes / clusters);
 }
 
 struct node_facts node_of(const char *name)

@@ -616,7 +616,53 @@ static void hints_may_be_wrong(void **state)
     world_release(&world);
 }
 
+/* It runs on two boxes, and its virtual cluster owns one: what it has is taken and then downgraded
+ * in pieces. `cut`: after so many it ends. Returns how many pieces there were. */
+static uint32_t excess_commit(struct world *world, const struct gang *gang, uint32_t cut)
+{
+    bool is_whole = false;
+    uint32_t pieces = 0;
+    struct err err = {0};
+    for (; !is_whole && pieces < cut; pieces++) {
+        assert_int_equal(hived_commit_some(world->hived, &gang->request, &gang->placement, 0, 1,
+                                           &is_whole, &err),
+                         0);
+        assert_int_equal(hived_check(world->hived, &err), 0);
+    }
+    if (!is_whole)
+        while (!hived_group_end_some(world->hived, gang->request.group, 1))
+            assert_int_equal(hived_check(world->hived, &err), 0);
+    assert_int_equal(hived_check(world->hived, &err), 0);
+    return pieces;
+}
+
+static void more_than_is_guaranteed_is_downgraded_in_pieces(void **state)
+{
+    (void)state;
+    enum { LEAVES = 4, PIECES = 2 * LEAVES };
+    struct gang gang;
+    gang_init(&gang, "g", "red", "a");
+    gang.slots[1].node = "b";
+    struct world whole;
+    world_init(&whole, two_boxes);
+    assert_int_equal(gang_commit(&whole, &gang), 0);
+    for (uint32_t cut = 1; cut < PIECES; cut++) {
+        struct world world;
+        world_init(&world, two_boxes);
+        const char *before = world_inspect(&world, hived_inspect_cluster);
+        excess_commit(&world, &gang, cut);
+        assert_string_equal(world_inspect(&world, hived_inspect_cluster), before);
+        assert_true(excess_commit(&world, &gang, UINT32_MAX) >= PIECES);
+        assert_string_equal(world_inspect(&world, hived_inspect_cluster),
+                            world_inspect(&whole, hived_inspect_cluster));
+        assert_false(is_guaranteed(&world, "g"));
+        world_release(&world);
+    }
+    world_release(&whole);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(more_than_is_guaranteed_is_downgraded_in_pieces),
     cmocka_unit_test(hints_may_be_wrong),
     cmocka_unit_test(wrong_commits_change_nothing),
     cmocka_unit_test(wrong_members_are_refused),

@@ -161,11 +161,11 @@ static void reserved_cells_are_taken_in_pieces(void **state)
     }
 }
 
-static void given_up_after(uint32_t cut, enum who who, uint32_t ended)
+static void given_up_after(uint32_t cut, enum who who, uint32_t ended, uint32_t tasks)
 {
     struct bench bench;
     cluster_init(&bench, who, ended);
-    const struct placement_request request = ask_strong(&bench, TASKS);
+    const struct placement_request request = ask_strong(&bench, tasks);
     struct placement_result result = {.is_cut = true};
     for (uint32_t i = 0; i < cut && result.is_cut; i++)
         result = place(bench.placer, &bench, &request);
@@ -205,12 +205,53 @@ static void who_was_overtaken_in_vain_asks_anew(void **state)
     for (uint32_t cut = 1; cut < CUTS; cut++)
         for (int who = 0; who < WHOS; who++)
             for (uint32_t ended = 0; ended <= NODES; ended += NODES / 2)
-                given_up_after(cut, (enum who)who, ended);
+                for (uint32_t tasks = 1; tasks <= TASKS; tasks += TASKS - 1)
+                    given_up_after(cut, (enum who)who, ended, tasks);
+}
+
+/* One node's job is searched for at once; but what it makes a large gang give back is not a piece.
+ */
+static void small_job_takes_places_in_pieces(void **state)
+{
+    (void)state;
+    for (int who = 0; who < WHOS; who++)
+        for (uint32_t ended = 0; ended <= NODES; ended++)
+            for (uint32_t tasks = 1; tasks <= SLICE; tasks++)
+                places_are_taken((enum who)who, ended, tasks);
+}
+
+/* The pieces of a search for so few tasks that it is made at once where nobody gives much back. */
+static uint32_t small_search_pieces(enum who who, uint32_t ended, uint32_t slice, bool may_preempt)
+{
+    struct bench bench;
+    cluster_init(&bench, who, ended);
+    struct placement_request request = ask_strong(&bench, 1);
+    request.slice = slice;
+    request.may_preempt = may_preempt;
+    uint32_t pieces = 1;
+    while (place(bench.placer, &bench, &request).is_cut)
+        pieces++;
+    bench_release(&bench);
+    return pieces;
+}
+
+static void small_search_is_cut_only_where_others_give_much_back(void **state)
+{
+    (void)state;
+    enum { PIECE = 3 * SLICE }; /* leaves */
+    for (uint32_t ended = 0; ended <= NODES; ended += NODES) {
+        assert_true(small_search_pieces(ONE_GANG, ended, SLICE, true) > TASKS / PIECE);
+        assert_int_equal(small_search_pieces(ONE_GANG, ended, TASKS, true), 1);
+        assert_int_equal(small_search_pieces(SMALL_JOBS, ended, TASKS, true), 1);
+    }
+    assert_int_equal(small_search_pieces(ONE_GANG, 0, SLICE, false), 1);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_of_others_are_taken_in_pieces),
     cmocka_unit_test(reserved_cells_are_taken_in_pieces),
     cmocka_unit_test(who_was_overtaken_in_vain_asks_anew),
+    cmocka_unit_test(small_job_takes_places_in_pieces),
+    cmocka_unit_test(small_search_is_cut_only_where_others_give_much_back),
 };
 UNIT_FILE(tests, NULL, NULL);
