@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { KILL_TIMEOUT_MS = 30000, OUTPUT_TAIL = 64 << 10 };
@@ -116,12 +115,6 @@ static void report_processes(struct finish *finish)
                      (unsigned long long)refused);
 }
 
-static bool is_exhausted(const char *directory)
-{
-    struct statvfs disk;
-    return statvfs(directory, &disk) == 0 && storage_is_exhausted(&disk);
-}
-
 /* What failed before the user's command ran, where nothing can be written any more, failed for
  * that. The node is unhealthy before the task's end is told: its next try begins elsewhere. */
 static void report_storage(struct finish *finish)
@@ -134,7 +127,8 @@ static void report_storage(struct finish *finish)
         return;
     for (size_t i = 0; i < COUNT_OF(suspects) && !is_full; i++)
         is_full = strcmp(report->reason, suspects[i]) == 0 &&
-                  (is_exhausted(local->directory) || is_exhausted(local->run_directory));
+                  (storage_directory_is_exhausted(local->directory) ||
+                   storage_directory_is_exhausted(local->run_directory));
     if (!is_full)
         return;
     report->reason = "DiskFull";

@@ -67,6 +67,12 @@ bool storage_is_tight(const struct statvfs *disk)
     return has_less(disk, TIGHT_BYTES, TIGHT_INODES);
 }
 
+bool storage_directory_is_exhausted(const char *directory)
+{
+    struct statvfs disk;
+    return statvfs(directory, &disk) == 0 && storage_is_exhausted(&disk);
+}
+
 bool storage_directory_is_tight(const char *directory)
 {
     struct statvfs disk;

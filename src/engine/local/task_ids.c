@@ -138,12 +138,17 @@ static int ids_try(struct local_engine *local, bool *by_layer, struct err *err)
  * off. One word, in DATA/engine/user-ids. */
 static const char *const way_words[] = {"mounts\n", "layers\n"};
 
+static void way_path(const struct local_engine *local, char path[static RUNTIME_PATH_MAX])
+{
+    snprintf(path, RUNTIME_PATH_MAX, "%s/user-ids", local->directory);
+}
+
 static void way_remember(const struct local_engine *local, bool by_layer)
 {
     char path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf known = BUF_INIT;
     struct err err;
-    snprintf(path, sizeof path, "%s/user-ids", local->directory);
+    way_path(local, path);
     const struct text word = text_of(way_words[by_layer]);
     if (file_read(path, 64, &known, NULL) == 0 && text_equal(buf_as_text(&known), word))
         return;
@@ -156,7 +161,7 @@ static bool way_recall(const struct local_engine *local, bool *by_layer)
     const enum user_images images = local->config.user_images;
     char path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf known = BUF_INIT;
-    snprintf(path, sizeof path, "%s/user-ids", local->directory);
+    way_path(local, path);
     if (file_read(path, 64, &known, NULL) < 0)
         return false;
     *by_layer = text_is(buf_as_text(&known), way_words[true]);
@@ -164,14 +169,25 @@ static bool way_recall(const struct local_engine *local, bool *by_layer)
            images != (*by_layer ? USER_IMAGES_IDMAPPED : USER_IMAGES_METADATA);
 }
 
+/* With room they were not possible: a later start on a full disk must not take them for so. */
+static void way_forget(const struct local_engine *local)
+{
+    char path[RUNTIME_PATH_MAX];
+    way_path(local, path);
+    if (unlink(path) < 0 && errno != ENOENT)
+        log_warning("engine", "cannot remove %s: %s", path, strerror(errno));
+}
+
 static int ids_find(struct local_engine *local, bool *by_layer, struct err *err)
 {
-    int code = ids_try(local, by_layer, err);
+    const int code = ids_try(local, by_layer, err);
     if (code == 0) {
         way_remember(local, *by_layer);
-    } else if (storage_directory_is_tight(local->directory) && way_recall(local, by_layer)) {
+    } else if (!storage_directory_is_tight(local->directory)) {
+        way_forget(local);
+    } else if (way_recall(local, by_layer)) {
         log_info("engine", "the disk is full: user ids are taken for possible, as before");
-        code = 0;
+        return 0;
     }
     return code;
 }

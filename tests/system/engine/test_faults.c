@@ -11,6 +11,7 @@
 #include "engine/local/task.h"
 #include "world.h"
 #include <cmocka.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +111,41 @@ static void test_start_on_full_disk(void **state)
     world_stop(&world);
     world.config = before;
     world_start(&world);
+}
+
+/* May this thread set up the user ids of others? */
+static void setuid_may(bool may)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    assert_int_equal(syscall(SYS_capget, &header, data), 0);
+    data[0].effective &= ~(UINT32_C(1) << CAP_SETUID);
+    if (may)
+        data[0].effective |= data[0].permitted & UINT32_C(1) << CAP_SETUID;
+    assert_int_equal(syscall(SYS_capset, &header, data), 0);
+}
+
+static bool restart_gives_ids(void)
+{
+    world_stop(&world);
+    world_start(&world);
+    return ((const struct local_engine *)world.engine)->gives_ids;
+}
+
+/* A full disk does not turn on either what has been found to be impossible since. */
+static void test_start_without_ids(void **state)
+{
+    (void)state;
+    if (!restart_gives_ids())
+        skip();
+    setuid_may(false);
+    const bool without = restart_gives_ids();
+    setuid_may(true);
+    assert_false(without);
+    disk_fill();
+    assert_false(restart_gives_ids());
+    disk_free();
+    assert_true(restart_gives_ids());
 }
 
 static void test_no_inodes(void **state)
@@ -260,9 +297,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_disk_full),       cmocka_unit_test(test_start_on_full_disk),
-        cmocka_unit_test(test_no_inodes),       cmocka_unit_test(test_run_directory_full),
-        cmocka_unit_test(test_killed_anywhere),
+        cmocka_unit_test(test_disk_full),          cmocka_unit_test(test_start_on_full_disk),
+        cmocka_unit_test(test_start_without_ids),  cmocka_unit_test(test_no_inodes),
+        cmocka_unit_test(test_run_directory_full), cmocka_unit_test(test_killed_anywhere),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -67,6 +67,7 @@ static void test_room_for_a_start(void **state)
     assert_true(storage_is_tight(&inodes));
     assert_false(storage_is_tight(&btrfs));
     assert_false(storage_directory_is_tight("/nowhere"));
+    assert_false(storage_directory_is_exhausted("/nowhere"));
 }
 
 static const struct CMUnitTest tests[] = {
