@@ -225,19 +225,24 @@ enum placing_stage {
     PLACING_START,  /* its tasks take their places, with their rows: it is decided */
     PLACING_TASKS,  /* of a job without gang: each task starts by itself, in its turn */
 };
+/* The search for one part of a gang, or for one task, when it is cut: what is known when it goes
+ * on. */
+struct part_search {
+    uint32_t pieces;    /* so far */
+    uint32_t disturbed; /* so many of these found that nodes had changed */
+    uint32_t nodes;     /* core->node_changes at the last one */
+    bool may_preempt;   /* those who starve had room beside it then */
+    bool asks_preempt;  /* it is for what is kept */
+};
 struct placing {
     uint32_t job;  /* its id; 0: there is none */
     bool is_fresh; /* nobody has been told to end for it */
     enum placing_stage stage;
-    uint32_t next;        /* the first part whose turn has not come in this round */
-    uint32_t pieces;      /* of the search for it so far */
-    uint32_t disturbed;   /* so many of these found that nodes had changed */
-    bool may_preempt;     /* those who starve have room beside it, … */
-    uint32_t may_nodes;   /* … as of this many changes of nodes */
-    bool asks_preempt;    /* the search that goes on is for what is kept */
-    struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
-    uint32_t told;        /* victims that have been told */
-    uint32_t nodes;       /* core->node_changes when this round began */
+    uint32_t next;             /* the first part whose turn has not come in this round */
+    struct task_ref task;      /* PORTS, START, TASKS: the task whose turn it is */
+    struct part_search search; /* for that part, or for that task */
+    uint32_t told;             /* victims that have been told */
+    uint32_t nodes;            /* core->node_changes when this round began */
     uint32_t rounds;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;

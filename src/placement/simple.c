@@ -583,8 +583,11 @@ static void piece_place(struct simple *simple, const struct placement_request *r
                         struct arena *arena, struct placement_result *result)
 {
     const struct simple_course *course = &simple->course;
-    if (simple_course_go_on(simple, request) == SIMPLE_CUT) {
-        *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+    const enum simple_outcome outcome = simple_course_go_on(simple, request, &result->work);
+    if (outcome == SIMPLE_CUT) {
+        result->kind = PLACEMENT_WAIT;
+        result->reason = "";
+        result->is_cut = true;
         names_show(course, (const char **)course->victims.items, result);
         return;
     }
@@ -598,16 +601,6 @@ static void piece_place(struct simple *simple, const struct placement_request *r
         result_wait(&search, course->is_never, arena, result);
     }
     simple_course_close(simple);
-}
-
-/* Many tasks, or tasks that need different things: each kind passes over all nodes, and is placed
- * on trial for each group that may be ended. And several, when there are very many such groups. */
-static bool is_in_pieces(const struct simple *simple, const struct placement_request *request)
-{
-    enum { GROUPS_AT_ONCE = 16 }; /* for each task of a slice */
-    const size_t size = request_size(request);
-    return request->slice && (request->member_count > 1 || size > request->slice ||
-                              simple->live_groups / GROUPS_AT_ONCE >= request->slice);
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -637,7 +630,7 @@ static int simple_place(struct placer *placer, const struct placement_request *r
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
-    if (is_in_pieces(simple, request))
+    if (request->slice)
         piece_place(simple, request, arena, result);
     else
         request_place(simple, request, arena, result);

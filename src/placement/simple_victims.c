@@ -617,11 +617,11 @@ static void add_go_on(struct trial *trial)
         choice->stage = CHOICE_FAILED;
 }
 
-static size_t victim_next(const struct trial *trial, size_t from)
+size_t simple_victim_next(const bool *is_victim, size_t count, size_t from)
 {
-    const size_t count = trial->simple->groups.count;
-    const bool *at = memchr(trial->is_victim + from, true, (count - from) * sizeof *at);
-    return at ? (size_t)(at - trial->is_victim) : count;
+    assert(from <= count);
+    const bool *at = memchr(is_victim + from, true, (count - from) * sizeof *at);
+    return at ? (size_t)(at - is_victim) : count;
 }
 
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
@@ -634,7 +634,7 @@ static void spare_go_on(struct trial *trial)
         if (!choice->is_given && choice->touched.count)
             return;
         if (!choice->is_given)
-            choice->next = victim_next(trial, choice->next);
+            choice->next = simple_victim_next(trial->is_victim, simple->groups.count, choice->next);
         if (choice->next == simple->groups.count)
             break;
         const struct simple_group *group = &simple->groups.items[choice->next];

@@ -5,6 +5,7 @@
 #include "plain.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -390,7 +391,7 @@ static void random_search(uint64_t seed, bool has_ends)
     struct placement_member members[3];
     const uint32_t count = 1 + below(&random, COUNT_OF(members));
     for (uint32_t i = 0; i < count; i++)
-        members[i] = (struct placement_member){2 + below(&random, 5),
+        members[i] = (struct placement_member){1 + below(&random, 6),
                                                below(&random, 5),
                                                64,
                                                below(&random, PLAIN_GPUS + 1),
@@ -438,6 +439,36 @@ static void random_searches_in_pieces(void **state)
 
 /* --- very many that may be ended --- */
 
+/* Of one task as well: under spread nearly all of them are tried, until one node is free, and
+ * spared again. No piece does more than its slice, and each says how much it did. */
+static void one_task_is_searched_for_in_pieces(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    static const struct placement_member one = {1, 1, 64, 1, "", ""};
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++) {
+        uint32_t pieces;
+        struct placer *placer = placer_simple_new(plain_policies[p]);
+        for (uint32_t i = 0; i < MANY; i++)
+            plain_node_is(placer, i, true);
+        plain_fill(placer, &one, MANY * PLAIN_GPUS);
+        struct placement_request request = plain_ask("task", &plain_small, 1, 100);
+        request.slice = 1;
+        request.may_preempt = false;
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        struct placement_result result = plain_search(placer, &request, &pieces);
+        plain_results_equal(&result, &whole);
+        assert_int_equal(result.victim_count, PLAIN_GPUS);
+        assert_in_range(pieces, strcmp(plain_policies[p], "spread") ? 8 : 60, PLAIN_PIECES_MAX);
+        request.slice = 2 * pieces;
+        result = plain_place(placer, &request);
+        plain_results_equal(&result, &whole);
+        assert_in_range(result.work, pieces / 2, pieces + pieces / 2);
+        plain_check(placer);
+        placer->ops->free(placer);
+    }
+}
+
 /* The first ones tell nothing: all of them are counted, then one after the other must go. */
 static void thousands_run_and_most_must_go(void **state)
 {
@@ -471,6 +502,7 @@ static void thousands_run_and_most_must_go(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(thousands_run_and_most_must_go),
+    cmocka_unit_test(one_task_is_searched_for_in_pieces),
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
