@@ -53,37 +53,21 @@ static void node_refresh(struct simple *simple, uint32_t at)
     simple_choice_touch(simple, at);
 }
 
-/* What it has, or what is kept of that, has changed. */
-static void node_renew(struct simple *simple, uint32_t at)
+/* What is kept of it has changed. */
+static void node_offer(struct simple *simple, uint32_t at)
 {
     struct simple_view all = simple->whole[at];
     all.gpus &= ~simple->nodes.items[at].gpus_lost;
     simple->most[at] = simple_view_less(all, &simple->kept[at]);
-    node_refresh(simple, at);
+    simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
+    simple_choice_touch(simple, at);
 }
 
-static void node_use(struct simple *simple, const struct simple_slot *slot)
+/* What it has has changed. */
+static void node_renew(struct simple *simple, uint32_t at)
 {
-    struct simple_node *node = &simple->nodes.items[slot->node];
-    node->cpu_used += slot->cpu;
-    node->memory_used += slot->memory_mib;
-    node->gpus_taken |= slot->gpus;
-}
-
-static void node_take(struct simple *simple, const struct simple_slot *slot)
-{
-    node_use(simple, slot);
-    node_refresh(simple, slot->node);
-}
-
-static void node_give(struct simple *simple, size_t group, const struct simple_slot *slot)
-{
-    struct simple_node *node = &simple->nodes.items[slot->node];
-    simple_choice_ends(simple, group, slot);
-    node->cpu_used -= slot->cpu;
-    node->memory_used -= slot->memory_mib;
-    node->gpus_taken &= ~slot->gpus;
-    node_refresh(simple, slot->node);
+    simple->free[at] = simple_node_free(&simple->nodes.items[at]);
+    node_offer(simple, at);
 }
 
 static uint64_t gpus_lost(const struct node_facts *facts)
@@ -147,9 +131,10 @@ uint32_t simple_cluster(struct simple *simple, const char *name)
     return number;
 }
 
+/* `slots` are the group's from now on. */
 static struct simple_group *group_add(struct simple *simple,
-                                      const struct placement_request *request, size_t slot_count,
-                                      bool is_waiting)
+                                      const struct placement_request *request,
+                                      struct simple_slot *slots, size_t slot_count, bool is_waiting)
 {
     uint32_t at;
     if (simple->free_groups.count) {
@@ -165,7 +150,7 @@ static struct simple_group *group_add(struct simple *simple,
         .name = mem_copy(request->group),
         .cluster = simple_cluster(simple, request->virtual_cluster),
         .priority = request->priority,
-        .slots = mem_zero(slot_count, sizeof *group->slots),
+        .slots = slots,
         .slot_count = slot_count,
         .live = slot_count,
         .is_waiting = is_waiting,
@@ -182,25 +167,129 @@ static struct simple_group *group_add(struct simple *simple,
     return group;
 }
 
-static void slot_keep(struct simple *simple, const struct simple_slot *slot, bool is_kept)
+/* --- what a group has on its nodes --- */
+
+/* What it has on one node, of one slot or of several. False: that is not free. */
+typedef bool share_apply_fn(struct simple *simple, uint32_t at, const struct simple_share *share);
+
+static bool share_fits(const struct simple *simple, uint32_t at, const struct simple_share *share)
 {
-    struct simple_share *kept = &simple->kept[slot->node];
-    const uint64_t cpu = slot->cpu;
-    assert((kept->gpus & slot->gpus) == (is_kept ? 0 : slot->gpus));
-    kept->cpu = is_kept ? kept->cpu + cpu : kept->cpu - cpu;
-    kept->memory_mib =
-        is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
-    kept->gpus ^= slot->gpus;
+    const struct simple_node *node = &simple->nodes.items[at];
+    return node->is_known && saturated(node->facts.cpu, node->cpu_used) >= share->cpu &&
+           saturated(node->facts.memory_mib, node->memory_used) >= share->memory_mib &&
+           (gpus_free(node) & share->gpus) == share->gpus;
 }
 
-/* What a waiting group waits for is not for others, until it gives up. */
-static void group_keep(struct simple *simple, const struct simple_group *group, bool is_kept)
+static void share_use(struct simple *simple, uint32_t at, const struct simple_share *share)
 {
-    assert(group->is_waiting);
+    struct simple_node *node = &simple->nodes.items[at];
+    node->cpu_used += (uint32_t)share->cpu;
+    node->memory_used += share->memory_mib;
+    node->gpus_taken |= share->gpus;
+}
+
+static bool share_take(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    const bool fits = share_fits(simple, at, share);
+    share_use(simple, at, share);
+    node_refresh(simple, at);
+    return fits;
+}
+
+static bool share_give(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    struct simple_node *node = &simple->nodes.items[at];
+    node->cpu_used -= (uint32_t)share->cpu;
+    node->memory_used -= share->memory_mib;
+    node->gpus_taken &= ~share->gpus;
+    node_refresh(simple, at);
+    return true;
+}
+
+static bool share_keep(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    struct simple_share *kept = &simple->kept[at];
+    assert(!(kept->gpus & share->gpus));
+    kept->cpu += share->cpu;
+    kept->memory_mib += share->memory_mib;
+    kept->gpus |= share->gpus;
+    node_offer(simple, at);
+    return true;
+}
+
+static void kept_lower(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    struct simple_share *kept = &simple->kept[at];
+    assert((kept->gpus & share->gpus) == share->gpus);
+    kept->cpu -= share->cpu;
+    kept->memory_mib -= share->memory_mib;
+    kept->gpus &= ~share->gpus;
+}
+
+static bool share_leave(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    kept_lower(simple, at, share);
+    node_offer(simple, at);
+    return true;
+}
+
+/* What was kept is its own. */
+static bool share_become(struct simple *simple, uint32_t at, const struct simple_share *share)
+{
+    const bool fits = share_fits(simple, at, share);
+    kept_lower(simple, at, share);
+    share_use(simple, at, share);
+    node_renew(simple, at);
+    return fits;
+}
+
+static struct simple_share share_of(const struct simple_slot *slot)
+{
+    return (struct simple_share){slot->cpu, slot->memory_mib, slot->gpus};
+}
+
+/* By node, into simple->extra. False: two slots have the same GPU. */
+static bool shares_sum(struct simple *simple, const struct simple_group *group)
+{
+    bool fits = true;
     for (size_t i = 0; i < group->slot_count; i++) {
-        slot_keep(simple, &group->slots[i], is_kept);
-        node_renew(simple, group->slots[i].node);
+        const struct simple_slot *slot = &group->slots[i];
+        if (slot->node == UINT32_MAX)
+            continue;
+        struct simple_share *sum = &simple->extra[slot->node];
+        fits = fits && !(sum->gpus & slot->gpus);
+        sum->cpu += slot->cpu;
+        sum->memory_mib += slot->memory_mib;
+        sum->gpus |= slot->gpus;
     }
+    return fits;
+}
+
+/* To what the group has on each node. A large one has several slots on a node, in any order: these
+ * are summed first, so that each node is looked at once, in the order of the table. False:
+ * something is not free. */
+static bool group_apply(struct simple *simple, const struct simple_group *group,
+                        share_apply_fn *apply)
+{
+    enum { NODES_PER_SLOT = 16 }; /* that are passed over while one somewhere is looked at */
+    bool fits = true;
+    if (group->slot_count <= simple->nodes.count / NODES_PER_SLOT || simple->course.choice) {
+        for (size_t i = 0; i < group->slot_count; i++) {
+            const struct simple_share share = share_of(&group->slots[i]);
+            if (group->slots[i].node != UINT32_MAX)
+                fits = apply(simple, group->slots[i].node, &share) && fits;
+        }
+        return fits;
+    }
+    fits = shares_sum(simple, group);
+    for (size_t at = 0; at < simple->nodes.count; at++) {
+        struct simple_share *share = &simple->extra[at];
+        if (simple_share_is_none(share))
+            continue;
+        fits = apply(simple, (uint32_t)at, share) && fits;
+        *share = (struct simple_share){0};
+    }
+    return fits;
 }
 
 static void victims_free(struct simple_group *group)
@@ -216,7 +305,7 @@ static void group_drop(struct simple *simple, struct simple_group *group)
 {
     assert(group->name);
     if (group->is_waiting) {
-        group_keep(simple, group, false);
+        group_apply(simple, group, share_leave);
         simple->waiting_groups--;
     } else {
         simple->live_groups--;
@@ -239,7 +328,9 @@ static void simple_release_slot(struct placer *placer, const char *name, size_t 
     if (!group || group->is_waiting || slot >= group->slot_count ||
         group->slots[slot].node == UINT32_MAX)
         return;
-    node_give(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
+    const struct simple_share share = share_of(&group->slots[slot]);
+    simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
+    share_give(simple, group->slots[slot].node, &share);
     group->slots[slot].node = UINT32_MAX;
     if (--group->live == 0)
         group_drop(simple, group);
@@ -255,7 +346,9 @@ static void simple_release_group(struct placer *placer, const char *name)
         return;
     for (size_t i = 0; !group->is_waiting && i < group->slot_count; i++)
         if (group->slots[i].node != UINT32_MAX)
-            node_give(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
+            simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
+    if (!group->is_waiting)
+        group_apply(simple, group, share_give);
     group_drop(simple, group);
 }
 
@@ -433,7 +526,7 @@ static bool waiting_fits(struct simple *simple, const struct simple_group *group
     *fits = true;
     simple_views_fill(simple, simple->free);
     for (size_t i = 0; i < group->slot_count; i++) {
-        if (!simple->nodes.items[group->slots[i].node].facts.is_healthy)
+        if (!(simple->traits[group->slots[i].node] & NODE_HEALTHY))
             return false;
         *fits = simple_view_take(simple, &group->slots[i]) && *fits;
     }
@@ -494,13 +587,13 @@ static bool waiting_go_on(struct simple *simple, struct simple_group *group, uin
 }
 
 /* Whom it waits for is still to be said. */
-static struct simple_group *waiting_new(struct simple *simple, const struct simple_search *search,
-                                        size_t slot_count)
+static struct simple_group *waiting_new(struct simple *simple,
+                                        const struct placement_request *request,
+                                        struct simple_slot *slots, size_t slot_count)
 {
     assert(slot_count > 0);
-    struct simple_group *group = group_add(simple, search->request, slot_count, true);
-    memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
-    group_keep(simple, group, true);
+    struct simple_group *group = group_add(simple, request, slots, slot_count, true);
+    group_apply(simple, group, share_keep); /* not for others, until it gives up */
     return group;
 }
 
@@ -508,7 +601,8 @@ static void waiting_add(struct simple *simple, const struct simple_search *searc
                         size_t slot_count, const struct placement_result *result)
 {
     assert(result->kind == PLACEMENT_PREEMPT);
-    struct simple_group *group = waiting_new(simple, search, slot_count);
+    struct simple_slot *slots = mem_copy_array(search->slots, slot_count, sizeof *slots);
+    struct simple_group *group = waiting_new(simple, search->request, slots, slot_count);
     group->victims = mem_zero(result->victim_count, sizeof *group->victims);
     for (size_t i = 0; i < result->victim_count; i++)
         group->victims[group->victim_count++] = mem_copy(result->victims[i]);
@@ -556,15 +650,17 @@ static void names_show(const struct simple_course *course, const char **victims,
     result->victim_first = course->named;
 }
 
-/* The names become those of the group that waits; without one they are copied. */
-static void piece_preempt(struct simple *simple, const struct simple_search *search,
+/* Places and names become those of the group that waits; without one the names are copied. */
+static void piece_preempt(struct simple *simple, const struct placement_request *request,
                           struct arena *arena, struct placement_result *result)
 {
     struct simple_course *course = &simple->course;
     const size_t count = course->victims.count;
     result->kind = PLACEMENT_PREEMPT;
-    if (search->request->may_preempt) {
-        struct simple_group *group = waiting_new(simple, search, course->slot_count);
+    if (request->may_preempt) {
+        struct simple_group *group =
+            waiting_new(simple, request, course->slots, course->slot_count);
+        course->slots = NULL;
         group->victims = course->victims.items;
         group->victim_count = count;
         names_show(course, (const char **)group->victims, result);
@@ -596,7 +692,7 @@ static void piece_place(struct simple *simple, const struct placement_request *r
     if (course->stage == COURSE_BIND) {
         result_bind(course->slots, course->slot_count, arena, result);
     } else if (course->stage == COURSE_PREEMPT) {
-        piece_preempt(simple, &search, arena, result);
+        piece_preempt(simple, request, arena, result);
     } else {
         result_wait(&search, course->is_never, arena, result);
     }
@@ -655,13 +751,6 @@ static const struct placement_member *member_next(struct member_walk *walk)
     return &walk->request->members[walk->member];
 }
 
-static bool slot_fits(const struct simple *simple, const struct simple_slot *slot)
-{
-    const struct simple_view *free = &simple->free[slot->node];
-    return simple->nodes.items[slot->node].is_known && free->cpu >= slot->cpu &&
-           free->memory_mib >= slot->memory_mib && (free->gpus & slot->gpus) == slot->gpus;
-}
-
 static uint64_t gpus_of(const struct placement_slot *slot)
 {
     uint64_t gpus = 0;
@@ -688,17 +777,10 @@ static void group_rank(struct simple *simple, const struct simple_group *group)
     rank->node = group->slot_count == 1 ? group->slots[0].node : UINT32_MAX;
 }
 
-/* What it has waited for is its own: each node is looked at once. False: it is not free. */
+/* What it has waited for is its own. False: it is not free. */
 static bool group_take(struct simple *simple, struct simple_group *group)
 {
-    bool fits = true;
-    for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_slot *slot = &group->slots[i];
-        fits = slot_fits(simple, slot) && fits;
-        slot_keep(simple, slot, false);
-        node_use(simple, slot);
-        node_renew(simple, slot->node);
-    }
+    const bool fits = group_apply(simple, group, share_become);
     group->is_waiting = false;
     simple->waiting_groups--;
     simple->live_groups++;
@@ -712,7 +794,6 @@ static bool group_take(struct simple *simple, struct simple_group *group)
 static bool slots_take(struct simple *simple, struct simple_group *group,
                        const struct placement_request *request, const struct placement_slot *slots)
 {
-    bool fits = true;
     struct member_walk walk = {.request = request};
     for (size_t i = 0; i < group->slot_count; i++) {
         const struct placement_member *member = member_next(&walk);
@@ -723,13 +804,10 @@ static bool slots_take(struct simple *simple, struct simple_group *group,
             assert(slots[i].node.v == NODE_NONE.v);
             slot->node = UINT32_MAX;
             group->live--;
-            continue;
         }
-        fits = slot_fits(simple, slot) && fits;
-        node_take(simple, slot);
     }
     group_rank(simple, group);
-    return fits;
+    return group_apply(simple, group, share_take);
 }
 
 static int simple_commit(struct placer *placer, const struct placement_request *request,
@@ -746,7 +824,8 @@ static int simple_commit(struct placer *placer, const struct placement_request *
     } else {
         if (group)
             group_drop(simple, group);
-        group = group_add(simple, request, slot_count, false);
+        struct simple_slot *own = mem_zero(slot_count, sizeof *own);
+        group = group_add(simple, request, own, slot_count, false);
         fits = slots_take(simple, group, request, slots);
     }
     if (!fits && !is_recovery) {

@@ -217,6 +217,11 @@ static inline uint64_t saturated(uint64_t total, uint64_t used)
     return total > used ? total - used : 0;
 }
 
+static inline bool simple_share_is_none(const struct simple_share *share)
+{
+    return !(share->cpu | share->memory_mib | share->gpus);
+}
+
 static inline uint32_t priority_index(int32_t priority)
 {
     assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);

@@ -82,11 +82,6 @@ struct trial {
 
 /* --- what a node offers --- */
 
-static bool extra_is_none(const struct simple_share *extra)
-{
-    return !(extra->cpu | extra->memory_mib | extra->gpus);
-}
-
 static void view_update(const struct trial *trial, uint32_t at)
 {
     const struct simple_node *node = &trial->simple->nodes.items[at];
@@ -185,7 +180,7 @@ static void nodes_count(struct trial *trial)
     uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
     for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
         const uint32_t at = (uint32_t)choice->next;
-        if (choice->stage != CHOICE_COUNT_ALL || extra_is_none(&simple->extra[at]))
+        if (choice->stage != CHOICE_COUNT_ALL || simple_share_is_none(&simple->extra[at]))
             simple->views[at] = simple->offered[at];
         else
             view_update(trial, at);
