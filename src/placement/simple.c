@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "model/reason.h"
 #include "placement/simple_parts.h"
+#include "placement/simple_result.h"
+#include "placement/simple_share.h"
 
 static struct simple *simple_of(struct placer *placer)
 {
@@ -44,30 +45,6 @@ static uint32_t kind_find(struct simple *simple, const struct node_facts *facts)
     kind->type = mem_copy(facts->gpu_type);
     kind->engine = mem_copy(facts->engine);
     return (uint32_t)simple->kinds.count - 1;
-}
-
-static void node_refresh(struct simple *simple, uint32_t at)
-{
-    simple->free[at] = simple_node_free(&simple->nodes.items[at]);
-    simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
-    simple_choice_touch(simple, at);
-}
-
-/* What is kept of it has changed. */
-static void node_offer(struct simple *simple, uint32_t at)
-{
-    struct simple_view all = simple->whole[at];
-    all.gpus &= ~simple->nodes.items[at].gpus_lost;
-    simple->most[at] = simple_view_less(all, &simple->kept[at]);
-    simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
-    simple_choice_touch(simple, at);
-}
-
-/* What it has has changed. */
-static void node_renew(struct simple *simple, uint32_t at)
-{
-    simple->free[at] = simple_node_free(&simple->nodes.items[at]);
-    node_offer(simple, at);
 }
 
 static uint64_t gpus_lost(const struct node_facts *facts)
@@ -105,7 +82,7 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     simple->whole[id.v] =
         (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
                              gpu_mask(node->facts.gpu_count)};
-    node_renew(simple, id.v);
+    simple_node_renew(simple, id.v);
     simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
     simple->kind_of[id.v] = kind_find(simple, &node->facts);
     kind_count(simple, id.v, true);
@@ -167,131 +144,6 @@ static struct simple_group *group_add(struct simple *simple,
     return group;
 }
 
-/* --- what a group has on its nodes --- */
-
-/* What it has on one node, of one slot or of several. False: that is not free. */
-typedef bool share_apply_fn(struct simple *simple, uint32_t at, const struct simple_share *share);
-
-static bool share_fits(const struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    const struct simple_node *node = &simple->nodes.items[at];
-    return node->is_known && saturated(node->facts.cpu, node->cpu_used) >= share->cpu &&
-           saturated(node->facts.memory_mib, node->memory_used) >= share->memory_mib &&
-           (gpus_free(node) & share->gpus) == share->gpus;
-}
-
-static void share_use(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    struct simple_node *node = &simple->nodes.items[at];
-    node->cpu_used += (uint32_t)share->cpu;
-    node->memory_used += share->memory_mib;
-    node->gpus_taken |= share->gpus;
-}
-
-static bool share_take(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    const bool fits = share_fits(simple, at, share);
-    share_use(simple, at, share);
-    node_refresh(simple, at);
-    return fits;
-}
-
-static bool share_give(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    struct simple_node *node = &simple->nodes.items[at];
-    node->cpu_used -= (uint32_t)share->cpu;
-    node->memory_used -= share->memory_mib;
-    node->gpus_taken &= ~share->gpus;
-    node_refresh(simple, at);
-    return true;
-}
-
-static bool share_keep(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    struct simple_share *kept = &simple->kept[at];
-    assert(!(kept->gpus & share->gpus));
-    kept->cpu += share->cpu;
-    kept->memory_mib += share->memory_mib;
-    kept->gpus |= share->gpus;
-    node_offer(simple, at);
-    return true;
-}
-
-static void kept_lower(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    struct simple_share *kept = &simple->kept[at];
-    assert((kept->gpus & share->gpus) == share->gpus);
-    kept->cpu -= share->cpu;
-    kept->memory_mib -= share->memory_mib;
-    kept->gpus &= ~share->gpus;
-}
-
-static bool share_leave(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    kept_lower(simple, at, share);
-    node_offer(simple, at);
-    return true;
-}
-
-/* What was kept is its own. */
-static bool share_become(struct simple *simple, uint32_t at, const struct simple_share *share)
-{
-    const bool fits = share_fits(simple, at, share);
-    kept_lower(simple, at, share);
-    share_use(simple, at, share);
-    node_renew(simple, at);
-    return fits;
-}
-
-static struct simple_share share_of(const struct simple_slot *slot)
-{
-    return (struct simple_share){slot->cpu, slot->memory_mib, slot->gpus};
-}
-
-/* By node, into simple->extra. False: two slots have the same GPU. */
-static bool shares_sum(struct simple *simple, const struct simple_group *group)
-{
-    bool fits = true;
-    for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_slot *slot = &group->slots[i];
-        if (slot->node == UINT32_MAX)
-            continue;
-        struct simple_share *sum = &simple->extra[slot->node];
-        fits = fits && !(sum->gpus & slot->gpus);
-        sum->cpu += slot->cpu;
-        sum->memory_mib += slot->memory_mib;
-        sum->gpus |= slot->gpus;
-    }
-    return fits;
-}
-
-/* To what the group has on each node. A large one has several slots on a node, in any order: these
- * are summed first, so that each node is looked at once, in the order of the table. False:
- * something is not free. */
-static bool group_apply(struct simple *simple, const struct simple_group *group,
-                        share_apply_fn *apply)
-{
-    enum { NODES_PER_SLOT = 16 }; /* that are passed over while one somewhere is looked at */
-    bool fits = true;
-    if (group->slot_count <= simple->nodes.count / NODES_PER_SLOT || simple->course.choice) {
-        for (size_t i = 0; i < group->slot_count; i++) {
-            const struct simple_share share = share_of(&group->slots[i]);
-            if (group->slots[i].node != UINT32_MAX)
-                fits = apply(simple, group->slots[i].node, &share) && fits;
-        }
-        return fits;
-    }
-    fits = shares_sum(simple, group);
-    for (size_t at = 0; at < simple->nodes.count; at++) {
-        struct simple_share *share = &simple->extra[at];
-        if (simple_share_is_none(share))
-            continue;
-        fits = apply(simple, (uint32_t)at, share) && fits;
-        *share = (struct simple_share){0};
-    }
-    return fits;
-}
-
 static void victims_free(struct simple_group *group)
 {
     for (size_t i = 0; i < group->victim_count; i++)
@@ -305,7 +157,7 @@ static void group_drop(struct simple *simple, struct simple_group *group)
 {
     assert(group->name);
     if (group->is_waiting) {
-        group_apply(simple, group, share_leave);
+        simple_group_apply(simple, group, simple_share_leave);
         simple->waiting_groups--;
     } else {
         simple->live_groups--;
@@ -328,9 +180,9 @@ static void simple_release_slot(struct placer *placer, const char *name, size_t 
     if (!group || group->is_waiting || slot >= group->slot_count ||
         group->slots[slot].node == UINT32_MAX)
         return;
-    const struct simple_share share = share_of(&group->slots[slot]);
+    const struct simple_share share = simple_share_of(&group->slots[slot]);
     simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
-    share_give(simple, group->slots[slot].node, &share);
+    simple_share_give(simple, group->slots[slot].node, &share);
     group->slots[slot].node = UINT32_MAX;
     if (--group->live == 0)
         group_drop(simple, group);
@@ -348,7 +200,7 @@ static void simple_release_group(struct placer *placer, const char *name)
         if (group->slots[i].node != UINT32_MAX)
             simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
     if (!group->is_waiting)
-        group_apply(simple, group, share_give);
+        simple_group_apply(simple, group, simple_share_give);
     group_drop(simple, group);
 }
 
@@ -367,148 +219,7 @@ static void simple_forget(struct placer *placer)
     simple_course_close(simple_of(placer));
 }
 
-/* --- results --- */
-
-static void result_bind(const struct simple_slot *slots, size_t count, struct arena *arena,
-                        struct placement_result *result)
-{
-    size_t gpu_count = 0;
-    assert(count == 0 || slots);
-    for (size_t i = 0; i < count; i++)
-        gpu_count += bit_count(slots[i].gpus);
-    uint16_t *next = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
-    result->kind = PLACEMENT_BIND;
-    result->slot_count = count;
-    result->slots = ARENA_ARRAY(arena, struct placement_slot, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        struct placement_slot *slot = &result->slots[i];
-        slot->node.v = slots[i].node;
-        slot->gpus = next;
-        for (uint64_t gpus = slots[i].gpus; gpus; gpus &= gpus - 1)
-            *next++ = (uint16_t)__builtin_ctzll(gpus);
-        slot->gpu_count = (uint16_t)(next - slot->gpus);
-    }
-}
-
-static void result_preempt(const struct simple *simple, const bool *is_victim, struct arena *arena,
-                           struct placement_result *result)
-{
-    assert(is_victim);
-    result->kind = PLACEMENT_PREEMPT;
-    size_t count = 0;
-    for (size_t i = 0; i < simple->groups.count; i++)
-        count += is_victim[i];
-    result->victims = ARENA_ARRAY(arena, const char *, count + 1);
-    for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_victim[i] && simple->groups.items[i].name) /* it may have ended since */
-            result->victims[result->victim_count++] =
-                arena_copy(arena, text_of(simple->groups.items[i].name));
-}
-
-static void holders_write(const struct simple *simple, struct buf *out)
-{
-    enum { NAMED_MAX = 3 };
-    size_t named = 0, holders = simple->live_groups;
-    for (size_t i = 0; i < simple->groups.count && named < NAMED_MAX; i++) {
-        const struct simple_group *group = &simple->groups.items[i];
-        if (!group->name || group->is_waiting)
-            continue;
-        buf_string(out, named++ ? REASON_NEXT : REASON_HELD_BY);
-        buf_format(out, REASON_HOLDER, group->name);
-    }
-    if (holders > named)
-        buf_format(out, REASON_MORE, holders - named);
-}
-
-/* "2 x (1 GPU, 4 CPU, 512 MiB) of V100 + 1 x (0 GPU, …)" */
-static void demand_write(const struct placement_request *request, struct buf *out)
-{
-    const char *within = request->within_one_cell;
-    for (size_t i = 0; i < request->member_count; i++) {
-        const struct placement_member *member = &request->members[i];
-        buf_string(out, i ? REASON_PLUS : "");
-        buf_format(out, REASON_TASKS, member->count, member->gpu, member->cpu,
-                   (unsigned long long)member->memory_mib);
-        if (*member->sku_type)
-            buf_format(out, REASON_TASKS_OF, member->sku_type);
-        if (*member->within_one_cell)
-            buf_string(out, REASON_TASKS_ON_ONE);
-    }
-    if (within && *within)
-        buf_string(out, REASON_TASKS_ALL_ONE);
-}
-
-struct free_room {
-    uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
-    uint32_t largest;
-    size_t healthy, suitable;
-};
-
-/* What is free on the nodes of the types asked for. */
-static struct free_room room_of(const struct simple *simple,
-                                const struct placement_request *request, struct arena *arena)
-{
-    bool *suits = ARENA_ARRAY(arena, bool, simple->kinds.count + 1);
-    struct free_room room = {0};
-    for (size_t i = 0; i < simple->kinds.count; i++) {
-        const struct simple_kind *kind = &simple->kinds.items[i];
-        suits[i] = simple_kind_suits(kind, request);
-        if (!suits[i])
-            continue;
-        room.suitable += kind->suitable;
-        room.healthy += kind->healthy;
-        room.all_cpu += kind->all_cpu;
-        room.all_mib += kind->all_mib;
-        room.all_gpu += kind->all_gpu;
-    }
-    for (size_t i = 0; i < simple->nodes.count; i++) {
-        const struct simple_view *view = &simple->free[i];
-        const bool is_healthy = simple->traits[i] & NODE_HEALTHY;
-        if (!(simple->traits[i] & NODE_KNOWN) || !suits[simple->kind_of[i]])
-            continue;
-        if (!is_healthy)
-            continue;
-        room.cpu += view->cpu;
-        room.mib += view->memory_mib;
-        room.gpu += view->gpu_count;
-        room.largest = view->gpu_count > room.largest ? view->gpu_count : room.largest;
-    }
-    return room;
-}
-
-/* Returns its topic. */
-static uint64_t reason_write(const struct simple *simple, const struct placement_request *request,
-                             bool is_never, struct arena *arena, struct buf *out)
-{
-    uint64_t topic;
-    struct free_room room = room_of(simple, request, arena);
-    buf_string(out, REASON_NEEDS);
-    demand_write(request, out);
-    if (room.suitable) {
-        buf_format(out, REASON_ROOM_NODES, room.healthy, room.healthy == 1 ? "" : "s",
-                   (unsigned long long)room.gpu, (unsigned long long)room.all_gpu, room.largest,
-                   (unsigned long long)room.cpu, (unsigned long long)room.all_cpu,
-                   (unsigned long long)room.mib, (unsigned long long)room.all_mib);
-        topic = text_words_hash(buf_as_text(out), 0);
-        holders_write(simple, out);
-    } else {
-        buf_string(out, REASON_NO_TYPE);
-        topic = text_words_hash(buf_as_text(out), 0);
-    }
-    if (is_never)
-        buf_string(out, room.suitable ? REASON_NEVER_ROOM : REASON_NEVER);
-    return topic;
-}
-
-static void result_wait(const struct simple_search *search, bool is_never, struct arena *arena,
-                        struct placement_result *result)
-{
-    cleanup_buf struct buf reason = BUF_INIT;
-    result->kind = PLACEMENT_WAIT;
-    result->is_never = is_never;
-    result->topic = reason_write(search->simple, search->request, result->is_never, arena, &reason);
-    result->reason = arena_copy(arena, buf_as_text(&reason));
-}
+/* --- places --- */
 
 static size_t request_size(const struct placement_request *request)
 {
@@ -546,7 +257,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     if (!waiting_fits(simple, group, &fits))
         return false;
     if (fits)
-        result_bind(group->slots, group->slot_count, arena, result);
+        simple_result_bind(group->slots, group->slot_count, arena, result);
     else
         result->kind = PLACEMENT_PREEMPT;
     return fits || result->victim_count > 0;
@@ -570,7 +281,7 @@ static bool waiting_go_on(struct simple *simple, struct simple_group *group, uin
     if (is_over && (fits || outcome == SIMPLE_FAILS)) {
         simple_course_close(simple);
         if (fits)
-            result_bind(group->slots, group->slot_count, arena, result);
+            simple_result_bind(group->slots, group->slot_count, arena, result);
         return fits;
     }
     result->victims = ARENA_ARRAY(arena, const char *, course->left.count + 1);
@@ -593,7 +304,7 @@ static struct simple_group *waiting_new(struct simple *simple,
 {
     assert(slot_count > 0);
     struct simple_group *group = group_add(simple, request, slots, slot_count, true);
-    group_apply(simple, group, share_keep); /* not for others, until it gives up */
+    simple_group_apply(simple, group, simple_share_keep); /* not for others, until it gives up */
     return group;
 }
 
@@ -632,13 +343,13 @@ static void request_place(struct simple *simple, const struct placement_request 
     bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
     simple_course_close(simple);
     if (free_place(&search)) {
-        result_bind(search.slots, count, arena, result);
+        simple_result_bind(search.slots, count, arena, result);
     } else if (simple_victims_find(&search, is_victim)) {
-        result_preempt(simple, is_victim, arena, result);
+        simple_result_preempt(simple, is_victim, arena, result);
         if (request->may_preempt)
             waiting_add(simple, &search, count, result);
     } else {
-        result_wait(&search, !simple_gang_is_possible(&search), arena, result);
+        simple_result_wait(&search, !simple_gang_is_possible(&search), arena, result);
     }
 }
 
@@ -690,11 +401,11 @@ static void piece_place(struct simple *simple, const struct placement_request *r
     const struct simple_search search = {
         .simple = simple, .request = request, .slots = course->slots};
     if (course->stage == COURSE_BIND) {
-        result_bind(course->slots, course->slot_count, arena, result);
+        simple_result_bind(course->slots, course->slot_count, arena, result);
     } else if (course->stage == COURSE_PREEMPT) {
         piece_preempt(simple, request, arena, result);
     } else {
-        result_wait(&search, course->is_never, arena, result);
+        simple_result_wait(&search, course->is_never, arena, result);
     }
     simple_course_close(simple);
 }
@@ -780,7 +491,7 @@ static void group_rank(struct simple *simple, const struct simple_group *group)
 /* What it has waited for is its own. False: it is not free. */
 static bool group_take(struct simple *simple, struct simple_group *group)
 {
-    const bool fits = group_apply(simple, group, share_become);
+    const bool fits = simple_group_apply(simple, group, simple_share_become);
     group->is_waiting = false;
     simple->waiting_groups--;
     simple->live_groups++;
@@ -807,7 +518,7 @@ static bool slots_take(struct simple *simple, struct simple_group *group,
         }
     }
     group_rank(simple, group);
-    return group_apply(simple, group, share_take);
+    return simple_group_apply(simple, group, simple_share_take);
 }
 
 static int simple_commit(struct placer *placer, const struct placement_request *request,
