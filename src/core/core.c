@@ -543,6 +543,7 @@ void core_step_end(struct core *core)
     wake_ask(core);
     arena_clear(&core->scratch);
     core->output = NULL;
+    mem_settle(); /* of one step it is little; nobody has to sort what thousands have freed */
 }
 
 static void placer_tidy(struct core *core)

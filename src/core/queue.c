@@ -281,7 +281,6 @@ void queue_tidy(struct queue *queue, uint32_t work)
         return;
     struct queue_ranking *last = &queue->past.items[queue->past.count - 1];
     queue->past.count -= ranking_release_some(last, work / WORK_OF_PAST + 1);
-    mem_settle();
 }
 
 /* --- jobs --- */

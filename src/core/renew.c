@@ -430,7 +430,6 @@ void past_placer_drop(struct core *core)
             break;
         left -= of_call;
     }
-    mem_settle();
 }
 
 size_t past_placer_count(const struct core *core)

@@ -31,8 +31,12 @@ int core_restore_cluster(struct core *core, const struct cluster_record *record,
     return cluster_restore(core, record, err);
 }
 
-struct core_job *core_job_recall(struct core *core, const struct job_record *record,
-                                 struct plan *plan, struct err *err)
+/* Its state is read from the row by `read`. */
+typedef int job_reader(struct job *job, const struct job_policy *policy, struct text saved,
+                       struct err *err);
+
+static struct core_job *job_of_row(struct core *core, const struct job_record *record,
+                                   struct plan *plan, job_reader *read, struct err *err)
 {
     if (!record->id.v || record->id.v > core->last_job || core_job_find(core, record->id)) {
         err_fail(err, ERR_CORRUPT, "jobs", "job %u is stored twice or after the last, %u",
@@ -45,7 +49,7 @@ struct core_job *core_job_recall(struct core *core, const struct job_record *rec
         plan_free(plan);
         return NULL;
     }
-    if (job_restore(&job->life, policy_of(core, job), record->extra, err)) {
+    if (read(&job->life, policy_of(core, job), record->extra, err)) {
         job->life = (struct job){0};
         core_job_forget(core, job, core->now_ms);
         return NULL;
@@ -54,11 +58,17 @@ struct core_job *core_job_recall(struct core *core, const struct job_record *rec
     return job;
 }
 
+struct core_job *core_job_recall(struct core *core, const struct job_record *record,
+                                 struct plan *plan, struct err *err)
+{
+    return job_of_row(core, record, plan, job_recall, err);
+}
+
 int core_restore_job(struct core *core, const struct job_record *record, struct plan *plan,
                      struct err *err)
 {
     struct err why = {0};
-    if (core_job_recall(core, record, plan, &why))
+    if (job_of_row(core, record, plan, job_restore, &why))
         return 0;
     return err_fail(err, ERR_CORRUPT, why.path, "job %u: %s", record->id.v, why.text);
 }

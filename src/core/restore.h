@@ -6,7 +6,8 @@
 #define CORE_RESTORE_H
 #include "core/state.h"
 
-/* A job of the store comes back into memory; the plan becomes ours in any case. */
+/* A job that has ended comes back into memory to be started again, without the tasks of its last
+ * attempt; the plan becomes ours in any case. */
 struct core_job *core_job_recall(struct core *core, const struct job_record *record,
                                  struct plan *plan, struct err *err);
 

@@ -358,10 +358,12 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
 /* --- a new group --- */
 
 /* So many nodes of the view have been used, or are free again, that to put them in their new order
- * is enough for one call. A copy finds them in order: so it is not counted. */
+ * is enough for one call. That is not counted, and a copy, which does all pieces again, is not cut
+ * for it before it has come to its own. */
 static bool view_is_ordered(struct scheduling *plan, struct view *view)
 {
-    if (piece_room(plan) == UINT32_MAX || view->dirty_count <= plan->course->leaves)
+    if (piece_room(plan) == UINT32_MAX || view->dirty_count <= plan->course->leaves ||
+        plan->course->passed + 1 < plan->course->pieces)
         return false;
     view_settle(plan->h, view);
     assert(!view->dirty_count);

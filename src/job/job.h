@@ -271,6 +271,10 @@ void job_save(const struct job *job, struct buf *out);
  * counts. */
 int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
                 struct err *err);
+/* The same of a job that has ended, which is to be started again and has no table of tasks: START
+ * would drop that of its last attempt. ERR_CORRUPT also when it has not ended. */
+int job_recall(struct job *job, const struct job_policy *policy, struct text saved,
+               struct err *err);
 /* Tasks that each role has by now, from job_save: those wanted, also without a row, and the surplus
  * that is being ended. False, and nothing written: it was never scaled nor placed, the plan says
  * how many. */

@@ -115,30 +115,39 @@ static bool role_take(struct cursor *cursor, const struct job *job, struct job_r
            (*count == 0 || job->has_tasks);
 }
 
-static bool roles_take(struct cursor *cursor, struct job *job)
+static bool roles_take(struct cursor *cursor, struct job *job, uint32_t *counts)
 {
     if (!cursor_u8(cursor))
         return !job->has_tasks;
     job->roles = mem_zero(job->role_count, sizeof *job->roles);
-    for (uint16_t r = 0; r < job->role_count; r++) {
-        struct job_role *role = &job->roles[r];
-        uint32_t count;
-        if (!role_take(cursor, job, role, &count))
+    for (uint16_t r = 0; r < job->role_count; r++)
+        if (!role_take(cursor, job, &job->roles[r], &counts[r]))
             return false;
-        ARRAY_RESERVE(role, count);
-        for (uint32_t i = 0; i < count; i++)
-            (void)ARRAY_ADD(role);
-    }
     return true;
 }
 
-static bool held_take(struct cursor *cursor, struct job *job)
+static void tables_make(struct job *job, const uint32_t *counts)
+{
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
+        struct job_role *role = &job->roles[r];
+        ARRAY_RESERVE(role, counts[r]);
+        for (uint32_t i = 0; i < counts[r]; i++)
+            (void)ARRAY_ADD(role);
+    }
+}
+
+/* Of a job without its table they are looked at and passed over. */
+static bool held_take(struct cursor *cursor, struct job *job, const uint32_t *counts)
 {
     const uint32_t count = cursor_u32(cursor);
     for (uint32_t i = 0; i < count && !cursor->is_bad; i++) {
         const uint32_t key = cursor_u32(cursor);
         const struct task_ref ref = {(uint16_t)(key >> 16), (uint16_t)key};
-        if (!job_task_find(job, ref) || job_task_find(job, ref)->is_held)
+        if (ref.role >= job->role_count || ref.index >= counts[ref.role])
+            return false;
+        if (!job->has_tasks)
+            continue;
+        if (job_task_find(job, ref)->is_held)
             return false;
         job->roles[ref.role].items[ref.index].is_held = true;
         job->held++;
@@ -180,9 +189,18 @@ static bool head_take(struct cursor *cursor, struct job *job)
     return completion_take(cursor, &job->completion);
 }
 
-static bool job_take(struct cursor *cursor, struct job *job)
+static bool job_take(struct cursor *cursor, struct job *job, bool is_recall)
 {
-    if (!head_take(cursor, job) || !roles_take(cursor, job) || !held_take(cursor, job))
+    uint32_t counts[JOB_ROLES_MAX] = {0};
+    if (!head_take(cursor, job) || !roles_take(cursor, job, counts))
+        return false;
+    if (is_recall && job_is_final(job))
+        job->has_tasks = false;
+    else if (is_recall)
+        return false;
+    else
+        tables_make(job, counts);
+    if (!held_take(cursor, job, counts))
         return false;
     const bool has_end = job->state >= LIFE_DELETION_PENDING;
     if (job->ending > KILL_OTHER || (job->ending && (!job->has_tasks || !job_is_completing(job))))
@@ -236,15 +254,27 @@ bool job_saved_held(struct text saved, uint16_t role_count, struct job_held *hel
     return is_known;
 }
 
-int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
-                struct err *err)
+static int job_read(struct job *job, const struct job_policy *policy, struct text saved,
+                    bool is_recall, struct err *err)
 {
+    assert(policy->role_count <= JOB_ROLES_MAX);
     *job = (struct job){.role_count = policy->role_count};
     struct cursor cursor = cursor_of(saved);
-    if (job_take(&cursor, job))
+    if (job_take(&cursor, job, is_recall))
         return 0;
     job_release(job);
     return err_fail(err, ERR_CORRUPT, "", "the stored state of the job cannot be read");
+}
+
+int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
+                struct err *err)
+{
+    return job_read(job, policy, saved, false, err);
+}
+
+int job_recall(struct job *job, const struct job_policy *policy, struct text saved, struct err *err)
+{
+    return job_read(job, policy, saved, true, err);
 }
 
 int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,

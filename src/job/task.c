@@ -248,7 +248,8 @@ void step_task_exited(struct step *step, struct task_ref ref, const struct compl
     const bool is_kept = ref.index < step->job->roles[ref.role].count;
     task = is_kept ? step_task(step, ref) : NULL;
     if (step->policy->debug_hold_s && task && task->attempt.v == attempt.v &&
-        task->state == LIFE_COMPLETED && !is_platform_end && !completion->is_success) {
+        task->state == LIFE_COMPLETED && !task->is_deletion_pending && !is_platform_end &&
+        !completion->is_success) {
         hold(step, ref);
         step_task_action(step, JOB_ACTION_HOLD, ref);
     }

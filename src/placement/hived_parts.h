@@ -127,6 +127,7 @@ struct placer_search {
     size_t avoid_count;
     bool is_preempting; /* it has begun to reserve cells, … */
     bool is_reserved;   /* … and has all of them */
+    bool is_filtered;   /* what it preempts is known: a copy finds that again at once */
     uint32_t pieces, passed;
     int64_t now_ms;          /* of the last one */
     uint32_t leaves;         /* to be reserved or taken in one piece */

@@ -21,7 +21,8 @@ static int call_end(struct placer_hived *p, struct search_call *call, uint32_t b
     }
     bool is_cut = false;
     if (call->phase == HIVED_FILTERING)
-        is_cut = !code && call->result.kind != HIVED_WAIT && search_piece_end(p);
+        is_cut = !code && call->result.kind != HIVED_WAIT && search_piece_end(p) &&
+                 !p->search.is_filtered;
     else if (p->search.is_preempting && !p->search.is_reserved)
         is_cut = p->search.is_reserved = true;
     call->passed = p->search.passed - before;
@@ -41,7 +42,8 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         return hived_schedule(p->hived, ask, &p->arena, result, err);
     if (!call->is_done) {
         struct err why = {0};
-        struct hived_course course = {.pieces = search->pieces,
+        const bool is_again = search->is_filtered && ask->phase == HIVED_FILTERING;
+        struct hived_course course = {.pieces = is_again ? UINT32_MAX : search->pieces,
                                       .passed = search->passed,
                                       .leaves = search->leaves,
                                       .found = call->found ? call->found : part->found};
@@ -56,6 +58,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         search->pieces -= course.is_ordering;
         call->found = course.found;
         search->is_preempting |= ask->phase == HIVED_PREEMPTING && course.is_cut;
+        search->is_filtered |= ask->phase == HIVED_PREEMPTING;
         code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);
     } else {
         search->passed += call->passed;

@@ -145,6 +145,7 @@ void search_restart(struct placer_hived *p)
     memset(search->calls, 0, search->call_count * sizeof *search->calls);
     search->call_count = search->pieces = search->passed = 0;
     search->is_preempting = true;
+    search->is_filtered = false;
 }
 
 /* Of one group: the combinations of leaf types differ in the members that are on each. */
@@ -215,6 +216,7 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
         .avoid_count = search->avoid_count,
         .is_preempting = search->is_preempting,
         .is_reserved = search->is_reserved,
+        .is_filtered = search->is_filtered,
         .naming = {.pieces = search->naming.pieces},
         .giving = {.is_on = search->giving.is_on,
                    .slot_count = search->giving.slot_count,

@@ -9,6 +9,7 @@
 #include "engine/local/machine_stats.h"
 #include "engine/local/network.h"
 #include "engine/local/reference.h"
+#include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
@@ -25,7 +26,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 /* --- table of tasks --- */
 
@@ -513,30 +513,34 @@ static int system_read(struct local_engine *local, struct err *err)
     return code;
 }
 
-static int runtime_prepare(struct local_engine *local, struct err *err)
+static int runtime_try(struct local_engine *local, const char *directory, struct err *err)
 {
     char group[CGROUP_PATH_MAX], scratch[RUNTIME_PATH_MAX];
+    snprintf(scratch, sizeof scratch, "%s/probe", directory);
+    task_group(local, "probe", group);
+    tree_remove(scratch, NULL);
+    int code = dir_make(scratch, 0700, err);
+    if (code == 0)
+        code = runtime_find(&local->runtime, &local->cgroups, local->config.runtime, scratch, group,
+                            err);
+    tree_remove(scratch, NULL);
+    return code;
+}
+
+/* On the disk of the tasks' overlays; when that is full, what runs must be adopted all the same. It
+ * may become full at any instant, so it is looked at after a failure. */
+static int runtime_prepare(struct local_engine *local, struct err *err)
+{
+    char group[CGROUP_PATH_MAX];
     task_group(local, "conmon", group);
     int code = cgroup_make(&local->cgroups, group, local->runtime.procs_fds, err);
     if (code < 0)
         return code;
-    /* on the disk of the tasks' overlays; when that is full, what runs must be adopted all the same
-     */
-    struct statvfs disk;
-    bool is_full =
-        statvfs(local->directory, &disk) == 0 &&
-        (disk.f_bavail * disk.f_frsize < 1 << 20 || (disk.f_files > 0 && disk.f_favail < 64));
-    snprintf(scratch, sizeof scratch, "%s/probe",
-             is_full ? local->run_directory : local->directory);
-    tree_remove(scratch, NULL);
-    code = dir_make(scratch, 0700, err);
-    if (code < 0)
-        return code;
-    task_group(local, "probe", group);
-    code =
-        runtime_find(&local->runtime, &local->cgroups, local->config.runtime, scratch, group, err);
-    if (code == 0)
-        rmdir(scratch);
+    code = runtime_try(local, local->directory, err);
+    if (code < 0 && storage_directory_is_tight(local->directory)) {
+        log_info("engine", "the disk is full: containers are tried in %s", local->run_directory);
+        code = runtime_try(local, local->run_directory, err);
+    }
     if (code == 0)
         log_info("engine", "containers by %s%s%s", local->runtime.program,
                  local->runtime.hidden_mount[0] ? " without " : "", local->runtime.hidden_mount);

@@ -7,6 +7,8 @@ enum {
     RUN_BYTES_MAX = 16 << 20,
     EXHAUSTED_BYTES = 64 << 10,
     EXHAUSTED_INODES = 8,
+    TIGHT_BYTES = 1 << 20,
+    TIGHT_INODES = 64,
 };
 
 static uint64_t inode_reserve(const struct statvfs *disk)
@@ -49,8 +51,24 @@ bool storage_is_short(const struct statvfs *disk, const struct storage_reserve *
     return reason[0] != 0;
 }
 
+static bool has_less(const struct statvfs *disk, uint64_t bytes, uint64_t inodes)
+{
+    return disk->f_bavail * disk->f_frsize < bytes ||
+           (disk->f_files > 0 && disk->f_favail < inodes);
+}
+
 bool storage_is_exhausted(const struct statvfs *disk)
 {
-    return disk->f_bavail * disk->f_frsize < EXHAUSTED_BYTES ||
-           (disk->f_files > 0 && disk->f_favail < EXHAUSTED_INODES);
+    return has_less(disk, EXHAUSTED_BYTES, EXHAUSTED_INODES);
+}
+
+bool storage_is_tight(const struct statvfs *disk)
+{
+    return has_less(disk, TIGHT_BYTES, TIGHT_INODES);
+}
+
+bool storage_directory_is_tight(const char *directory)
+{
+    struct statvfs disk;
+    return statvfs(directory, &disk) == 0 && storage_is_tight(&disk);
 }

@@ -35,4 +35,10 @@ bool storage_is_short(const struct statvfs *disk, const struct storage_reserve *
 /* Nothing more can be written: what fails now fails for that. */
 bool storage_is_exhausted(const struct statvfs *disk);
 
+/* What a start of the engine tries out there may have failed for lack of room: less than a MiB or
+ * 64 inodes are free. */
+bool storage_is_tight(const struct statvfs *disk);
+/* The same, of the file system of a directory; false when nothing can be learnt of it. */
+bool storage_directory_is_tight(const char *directory);
+
 #endif

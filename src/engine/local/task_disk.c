@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/local/disk_image.h"
 #include "engine/local/logs.h"
+#include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
@@ -45,7 +46,19 @@ static int images_prepare(struct local_engine *local, struct err *err)
     code = disk_image_format(beside, local->config.disk_mib << 20, err);
     if (code == 0 && rename(beside, path) < 0)
         code = err_errno(err, errno, "rename %s", beside);
+    if (code < 0)
+        unlink(beside);
     return code;
+}
+
+/* On a full disk the one that an earlier start has made is as good. */
+static bool images_are_ready(const struct local_engine *local)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", local->directory, empty_name);
+    return storage_directory_is_tight(local->directory) && stat(path, &status) == 0 &&
+           (uint64_t)status.st_size == (local->config.disk_mib << 20);
 }
 
 int task_disks_open(struct local_engine *local, struct err *err)
@@ -63,7 +76,7 @@ int task_disks_open(struct local_engine *local, struct err *err)
         return 0;
     }
     int code = images_prepare(local, err);
-    if (code < 0)
+    if (code < 0 && !images_are_ready(local))
         return err_fail(err, ERR_UNSUPPORTED, "engine.disk.quota",
                         "%s has no project quotas, and no file system can be made for a task: %s",
                         local->directory, err ? err->text : "");

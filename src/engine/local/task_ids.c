@@ -10,6 +10,7 @@
 #include "engine/local/oci.h"
 #include "engine/local/rights.h"
 #include "engine/local/spawn.h"
+#include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "engine/local/user.h"
 #include "sys/cleanup.h"
@@ -133,6 +134,48 @@ static int ids_try(struct local_engine *local, bool *by_layer, struct err *err)
                     mounts.code ? "; by a metadata layer: " : "", layers.text);
 }
 
+/* What works here, as the last start that had room to try it found: a full disk must not turn it
+ * off. One word, in DATA/engine/user-ids. */
+static const char *const way_words[] = {"mounts\n", "layers\n"};
+
+static void way_remember(const struct local_engine *local, bool by_layer)
+{
+    char path[RUNTIME_PATH_MAX];
+    cleanup_buf struct buf known = BUF_INIT;
+    struct err err;
+    snprintf(path, sizeof path, "%s/user-ids", local->directory);
+    const struct text word = text_of(way_words[by_layer]);
+    if (file_read(path, 64, &known, NULL) == 0 && text_equal(buf_as_text(&known), word))
+        return;
+    if (file_write(path, word, 0600, &err) < 0)
+        log_info("engine", "a start on a full disk would not know of user ids: %s", err.text);
+}
+
+static bool way_recall(const struct local_engine *local, bool *by_layer)
+{
+    const enum user_images images = local->config.user_images;
+    char path[RUNTIME_PATH_MAX];
+    cleanup_buf struct buf known = BUF_INIT;
+    snprintf(path, sizeof path, "%s/user-ids", local->directory);
+    if (file_read(path, 64, &known, NULL) < 0)
+        return false;
+    *by_layer = text_is(buf_as_text(&known), way_words[true]);
+    return (*by_layer || text_is(buf_as_text(&known), way_words[false])) &&
+           images != (*by_layer ? USER_IMAGES_IDMAPPED : USER_IMAGES_METADATA);
+}
+
+static int ids_find(struct local_engine *local, bool *by_layer, struct err *err)
+{
+    int code = ids_try(local, by_layer, err);
+    if (code == 0) {
+        way_remember(local, *by_layer);
+    } else if (storage_directory_is_tight(local->directory) && way_recall(local, by_layer)) {
+        log_info("engine", "the disk is full: user ids are taken for possible, as before");
+        code = 0;
+    }
+    return code;
+}
+
 /* Shared with one of the machine's users the ids are better than root's: jobs have them all the
  * same. */
 static void holder_tell(const struct id_ranges_config *ranges)
@@ -178,7 +221,7 @@ int task_ids_open(struct local_engine *local, struct err *err)
     int code = id_ranges_new(&ranges, &local->id_ranges, err);
     if (code < 0 || config->user_namespaces == USER_NAMESPACES_OFF)
         return code;
-    local->gives_ids = ids_try(local, &by_layer, &failure) == 0;
+    local->gives_ids = ids_find(local, &by_layer, &failure) == 0;
     if (local->gives_ids) {
         holder_tell(&ranges);
         if (devices_try(config->first_id, &local->device_failure) < 0)

@@ -1,6 +1,6 @@
 /* What the local engine must withstand: a full disk, and its own death at any instant.
  *
- * Covers: src/engine/local/keeper.c */
+ * Covers: src/engine/local/keeper.c, src/engine/local/storage.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 /* cmocka wants these first */
 #include "base/memory.h"
 #include "base/random.h"
+#include "engine/local/task.h"
 #include "world.h"
 #include <cmocka.h>
 #include <poll.h>
@@ -74,6 +75,40 @@ static void test_disk_full(void **state)
     assert_true(world.node.is_healthy);
     assert_int_equal(world_create_with(&world, 4, "exit 3", &options, &err), 0);
     assert_int_equal(end_after(4, from)->exit.exit_code, 3);
+}
+
+/* What a machine can do is tried at each start. A disk without room for that must not take anything
+ * from tasks that come when there is room again. */
+static void test_start_on_full_disk(void **state)
+{
+    (void)state;
+    const struct local_engine *engine;
+    const struct engine_local_config before = world.config;
+    size_t from;
+
+    world_stop(&world);
+    world.config.disk_quota = DISK_QUOTA_REQUIRED;
+    world.config.disk_mib = 8;
+    world_start(&world);
+    engine = (const struct local_engine *)world.engine;
+    const bool gives_ids = engine->gives_ids, has_layers = engine->layers != NULL;
+    const enum disk_way disk_way = engine->disk_way;
+    assert_int_not_equal(disk_way, DISK_OPEN);
+    world_stop(&world);
+    disk_fill();
+    world_start(&world);
+    engine = (const struct local_engine *)world.engine;
+    assert_int_equal(engine->gives_ids, gives_ids);
+    assert_int_equal(engine->layers != NULL, has_layers);
+    assert_int_equal(engine->disk_way, disk_way);
+    disk_free();
+    engine_local_housekeep(world.engine);
+    from = world_seen_count(&world);
+    world_create(&world, 9, "dd if=/dev/zero of=/tmp/x bs=64k || exit 7");
+    assert_string_equal(end_after(9, from)->reason, "TaskDiskFull");
+    world_stop(&world);
+    world.config = before;
+    world_start(&world);
 }
 
 static void test_no_inodes(void **state)
@@ -225,9 +260,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_disk_full),
-        cmocka_unit_test(test_no_inodes),
-        cmocka_unit_test(test_run_directory_full),
+        cmocka_unit_test(test_disk_full),       cmocka_unit_test(test_start_on_full_disk),
+        cmocka_unit_test(test_no_inodes),       cmocka_unit_test(test_run_directory_full),
         cmocka_unit_test(test_killed_anywhere),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

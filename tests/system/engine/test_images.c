@@ -727,8 +727,8 @@ static void test_undone(void **state)
     world_stop(&world);
     /* as a server leaves it that was killed before it let the container go */
     assert_int_equal(shell("set -e; cd %s/run; kill -9 $(cat tasks/111/conmon.pid) "
-                           "$(cat tasks/111/init.pid); rm -rf tasks/111/started runtime/111 "
-                           "exits/111",
+                           "$(cat tasks/111/init.pid); rm -rf tasks/111/starting "
+                           "tasks/111/started runtime/111 exits/111",
                            world.folder),
                      0);
     world_start(&world);

@@ -238,10 +238,10 @@ class Storm:
         is_awaited = self.random.random() < 0.85 or self.has_filler()
         try:
             self.server.start(wait=is_awaited)
-        except AssertionError:
+        except AssertionError as error:
             # the reserve lasts for some hundred commits, for fewer when somebody keeps a snapshot: nothing is left
             if not self.has_filler() or self.room() > ROOM:
-                raise
+                raise AssertionError(f"{error}\n{self.room()} bytes are free: {self.sizes()}") from error
             self.faults["starts refused without any room"] += 1
             os.unlink(self.data / "filler")
             self.server.start()
@@ -251,6 +251,14 @@ class Storm:
     def room(self):
         found = os.statvfs(self.data)
         return found.f_bavail * found.f_bsize
+
+    def sizes(self):
+        """What takes the room, the largest first."""
+        sizes = {str(path.relative_to(self.data)): path.lstat().st_blocks * 512 for path in self.data.glob("*")}
+        for path in self.data.glob("engine/**/*"):
+            with contextlib.suppress(OSError):  # of a container that ends
+                sizes["engine"] = sizes.get("engine", 0) + path.lstat().st_blocks * 512
+        return ", ".join(f"{name} {size >> 10} KiB" for name, size in sorted(sizes.items(), key=lambda item: -item[1])[:8])
 
     def has_filler(self):
         return (self.data / "filler").exists()

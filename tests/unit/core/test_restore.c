@@ -439,6 +439,53 @@ static void recalls_are_checked(void **state)
     world_release(&world);
 }
 
+static void timers(struct world *world, int count)
+{
+    for (int i = 0; i < count; i++)
+        world_timer(world, 0);
+}
+
+/* The tasks of its last attempt are not made only to be dropped by the same event. */
+static void a_recall_makes_no_tasks(void **state)
+{
+    (void)state;
+    enum { TASKS = 100, STEPS = 10 };
+    struct world world;
+    struct core_counts counts;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", TASKS, 0);
+    struct plan_role role = world_role("worker", TASKS, 1, 0);
+    role.port_count = 0;
+    struct plan plan = world_plan_of("again", &role);
+    plan.is_gang = false;
+    uint32_t job = world_submit(&world, &plan);
+    timers(&world, STEPS);
+    core_count(world.core, &counts);
+    assert_int_equal(counts.tasks_live, TASKS);
+    world_ask(&world, EVENT_STOP, job);
+    struct buf extra = BUF_INIT; /* of its last row */
+    for (uint64_t i = 1; i <= TASKS + STEPS; i++) {
+        if (i <= TASKS)
+            world_exit(&world, i, 143, 0);
+        else
+            world_timer(&world, 0);
+        const struct job_record *row = world_job(&world, job);
+        if (row) {
+            buf_clear(&extra);
+            buf_text(&extra, row->extra);
+        }
+    }
+    assert_int_equal(world.core->actions.dropped.count, 0);
+    core_slice_set(world.core, 1); /* what is dropped now is not gone with the same step */
+    assert_int_equal(world_recall(&world, job, buf_as_text(&extra), &plan), 0);
+    assert_int_equal(world.core->actions.dropped.count, 0);
+    timers(&world, TASKS);
+    core_count(world.core, &counts);
+    assert_int_equal(counts.tasks_live, TASKS);
+    buf_release(&extra);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_ran_runs_on),
     cmocka_unit_test(a_value_says_whose_the_reason_is),
@@ -447,5 +494,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(contradictions_are_refused),
     cmocka_unit_test(test_restore_refuses),
     cmocka_unit_test(recalls_are_checked),
+    cmocka_unit_test(a_recall_makes_no_tasks),
 };
 UNIT_FILE(tests, NULL, NULL);

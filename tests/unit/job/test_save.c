@@ -276,6 +276,89 @@ static void an_end_goes_on_after_a_restart(void **state)
     world_release(&world);
 }
 
+enum { MANY = 100 }; /* more than are freed where they are dropped */
+
+/* A job with many tasks, of which some were scaled away, that was stopped: its row. */
+static void stop_many(struct job_world *world, struct buf *saved)
+{
+    world_init(world, ROLES(MANY, 2));
+    world->policy.is_gang = false;
+    world_begin(world);
+    world_run_all(world);
+    world_scale(world, 0, MANY - 10, 1);
+    for (uint16_t i = MANY - 10; i < MANY; i++)
+        world_exit(world, 0, i, 143, 0);
+    world_simple(world, JOB_EVENT_STOP);
+    for (uint16_t r = 0; r < 2; r++)
+        for (uint16_t i = 0; i < (r ? 2 : MANY - 10); i++)
+            world_exit(world, r, i, 143, 0);
+    assert_true(job_is_final(&world->job));
+    job_save(&world->job, saved);
+}
+
+/* One that is started again has no table of its last attempt, which START would only drop; what
+ * follows is what follows of one that had it. */
+static void recalled_without_tasks(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct job recalled, restored;
+    struct err err = {0};
+    struct buf saved = BUF_INIT;
+    stop_many(&world, &saved);
+    assert_int_equal(job_recall(&recalled, &world.policy, buf_as_text(&saved), &err), 0);
+    assert_int_equal(job_restore(&restored, &world.policy, buf_as_text(&saved), &err), 0);
+    assert_null(recalled.roles[0].items);
+    assert_true(job_memory(&recalled) + MANY * sizeof(struct job_task) / 2 < job_memory(&restored));
+    const struct job_event start = {.kind = JOB_EVENT_START, .now_ms = world.now_ms};
+    job_step(&restored, &world.policy, &start, &world.out);
+    const size_t dropped = world.out.dropped.count;
+    assert_int_not_equal(dropped, 0);
+    world.out.count = 0;
+    job_step(&recalled, &world.policy, &start, &world.out);
+    assert_int_equal(world.out.dropped.count, dropped);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    assert_int_equal(job_hash(&recalled), job_hash(&restored));
+    assert_int_equal(job_role_instances(&recalled, &world.policy, 0), MANY - 10);
+    assert_int_equal(recalled.attempt, 1);
+    job_release(&recalled);
+    job_release(&restored);
+    buf_release(&saved);
+    world_release(&world);
+}
+
+/* A row says what is kept for debugging: it is read, and one that cannot be is refused. */
+static void recalls_of_damaged_rows(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct job copy;
+    struct err err = {0};
+    struct buf saved = BUF_INIT;
+    world_init(&world, ROLES(2));
+    world.policy.debug_hold_s = 100;
+    world_begin(&world);
+    world_run_all(&world);
+    job_save(&world.job, &saved);
+    assert_int_equal(job_recall(&copy, &world.policy, buf_as_text(&saved), &err), ERR_CORRUPT);
+    world_exit(&world, 0, 1, 3, 0);
+    world_exit(&world, 0, 0, 143, 0);
+    assert_true(job_is_final(&world.job) && world.job.held > 0);
+    buf_clear(&saved);
+    job_save(&world.job, &saved);
+    assert_int_equal(job_recall(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    assert_int_equal(copy.held, 0);
+    job_release(&copy);
+    for (size_t length = 0; length < saved.length; length++)
+        assert_int_equal(job_recall(&copy, &world.policy, (struct text){saved.at, length}, &err),
+                         ERR_CORRUPT);
+    saved.at[saved.length - 1] = 2; /* of the last one that is held: there is no such role */
+    saved.at[saved.length - 3] = 2;
+    assert_int_equal(job_recall(&copy, &world.policy, buf_as_text(&saved), &err), ERR_CORRUPT);
+    buf_release(&saved);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(saved_and_restored),
     cmocka_unit_test(restored_in_preparation),
@@ -284,5 +367,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(held_containers_are_in_the_row),
     cmocka_unit_test(held_containers_of_damaged_rows),
     cmocka_unit_test(an_end_goes_on_after_a_restart),
+    cmocka_unit_test(recalled_without_tasks),
+    cmocka_unit_test(recalls_of_damaged_rows),
 };
 UNIT_FILE(tests, NULL, NULL);

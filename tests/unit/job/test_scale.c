@@ -187,6 +187,24 @@ static void surplus_tasks_are_told_over_several_steps(void **state)
     world_release(&world);
 }
 
+/* Also one that had not been told: it goes from the table with those behind it, and what is kept of
+ * it would go on. */
+static void a_surplus_task_is_not_held(void **state)
+{
+    (void)state;
+    struct job_world world;
+    shrink_begin(&world);
+    world.policy.debug_hold_s = 60;
+    world_exit(&world, 0, 2, 1, 0);
+    assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 0);
+    assert_int_equal(world.job.held, 0);
+    world_exit(&world, 0, 7, 1, 0); /* it had been told */
+    assert_int_equal(world.job.held, 0);
+    world_exit(&world, 0, 1, 1, 0); /* this one is wanted */
+    assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 1);
+    world_release(&world);
+}
+
 static void what_has_not_been_told_is_wanted_again(void **state)
 {
     (void)state;
@@ -249,6 +267,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_scaled_while_it_grows),
     cmocka_unit_test(it_is_stopped_while_it_grows),
     cmocka_unit_test(surplus_tasks_are_told_over_several_steps),
+    cmocka_unit_test(a_surplus_task_is_not_held),
     cmocka_unit_test(what_has_not_been_told_is_wanted_again),
     cmocka_unit_test(surplus_tasks_that_wait_get_no_place),
 };

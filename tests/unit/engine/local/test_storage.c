@@ -57,8 +57,21 @@ static void test_space_of_run(void **state)
     assert_true(storage_is_exhausted(&no_inodes));
 }
 
+static void test_room_for_a_start(void **state)
+{
+    (void)state;
+    const struct statvfs enough = disk_of(40, 1, 1000, 64), bytes = disk_of(40, 0, 1000, 1000),
+                         inodes = disk_of(40, 40, 1000, 63), btrfs = disk_of(40, 1, 0, 0);
+    assert_false(storage_is_tight(&enough));
+    assert_true(storage_is_tight(&bytes));
+    assert_true(storage_is_tight(&inodes));
+    assert_false(storage_is_tight(&btrfs));
+    assert_false(storage_directory_is_tight("/nowhere"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_space),
     cmocka_unit_test(test_space_of_run),
+    cmocka_unit_test(test_room_for_a_start),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void a_kept_snapshot_is_told_with_its_size(void **state)
     struct fixture *fixture = *state;
     sqlite3 *reader;
 
-    start(fixture, (struct checkpoint_limits){10, 100, 500});
+    start(fixture, (struct checkpoint_limits){.due = 10, .restart = 100, .large = 500});
     assert_int_equal(sqlite3_open(fixture->path, &reader), SQLITE_OK);
     run(reader, "BEGIN; SELECT * FROM t");
     for (int i = 0; i < 3; i++)
@@ -193,7 +193,8 @@ static void a_commit_does_not_wait_for_the_copying(void **state)
 {
     struct fixture *fixture = *state;
 
-    copy_beside_commit(fixture, (struct checkpoint_limits){10, 1000, 200000});
+    copy_beside_commit(fixture,
+                       (struct checkpoint_limits){.due = 10, .restart = 1000, .large = 200000});
     assert_true(fixture->pages > 256);
 }
 
@@ -203,7 +204,8 @@ static void a_large_log_begins_anew_beside_commits(void **state)
 {
     struct fixture *fixture = *state;
 
-    copy_beside_commit(fixture, (struct checkpoint_limits){10, 100, 200000});
+    copy_beside_commit(fixture,
+                       (struct checkpoint_limits){.due = 10, .restart = 100, .large = 200000});
     assert_true(fixture->pages < 10);
 }
 
@@ -234,7 +236,7 @@ static void a_large_log_begins_anew_between_commits(void **state)
     struct fixture *fixture = *state;
 
     disk_on_write(DISK_DATABASE, commit_begin_beside, fixture);
-    start(fixture, (struct checkpoint_limits){10, 100, 200000});
+    start(fixture, (struct checkpoint_limits){.due = 10, .restart = 100, .large = 200000});
     assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
     write_some(fixture, 1024);
     assert_true(tally_await(&syncs, 1)); /* a round is over */
@@ -269,7 +271,7 @@ static void a_growing_log_is_told_once_a_doubling(void **state)
     sqlite3 *reader;
     FILE *log;
 
-    start(fixture, (struct checkpoint_limits){10, 100, 300});
+    start(fixture, (struct checkpoint_limits){.due = 10, .restart = 100, .large = 300});
     assert_int_equal(sqlite3_open(fixture->path, &reader), SQLITE_OK);
     run(reader, "BEGIN; SELECT * FROM t");
     write_some(fixture, 2048);
@@ -293,7 +295,7 @@ static void the_mark_is_synced_by_the_thread(void **state)
 {
     struct fixture *fixture = *state;
 
-    start(fixture, (struct checkpoint_limits){100, 1000, 200000});
+    start(fixture, (struct checkpoint_limits){.due = 100, .restart = 1000, .large = 200000});
     assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
     for (int i = 0; i < 3; i++)
         checkpoint_note(&fixture->checkpoint, 1);
@@ -310,7 +312,7 @@ static void nothing_is_done_below_the_limit(void **state)
 {
     struct fixture *fixture = *state;
 
-    start(fixture, (struct checkpoint_limits){1000, 2000, 3000});
+    start(fixture, (struct checkpoint_limits){.due = 1000, .restart = 2000, .large = 3000});
     write_some(fixture, 1024);
     checkpoint_stop(&fixture->checkpoint); /* all that was due is done */
     run(fixture->writer, "INSERT INTO t VALUES (1)");
@@ -322,9 +324,11 @@ static void a_missing_database_is_an_error(void **state)
     struct fixture *fixture = *state;
     struct err err;
 
-    assert_int_equal(checkpoint_start(&fixture->checkpoint, "/nonexistent/skep.db",
-                                      &(struct checkpoint_limits){1, 2, 3}, &fixture->marker, &err),
-                     ERR_IO);
+    assert_int_equal(
+        checkpoint_start(&fixture->checkpoint, "/nonexistent/skep.db",
+                         &(struct checkpoint_limits){.due = 1, .restart = 2, .large = 3},
+                         &fixture->marker, &err),
+        ERR_IO);
     assert_string_equal(err.text, "open /nonexistent/skep.db: No such file or directory");
 }
 
