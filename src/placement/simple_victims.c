@@ -57,6 +57,7 @@ struct simple_choice {
     struct sums sums;    /* where counting alone does not tell whether it fits */
     bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
     bool is_asking;      /* … whether the gang fits with that is not known yet */
+    bool is_unsure;      /* something has ended since it was known to fit: SPARE asks at its end */
     bool is_tried;       /* it is placed on trial for that, … */
     struct simple_gang gang;
     struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
@@ -228,6 +229,7 @@ static void touched_count(struct trial *trial)
     struct simple_choice *choice = trial->choice;
     while (choice->touched.count && *trial->left) {
         const uint32_t at = choice->touched.items[--choice->touched.count];
+        choice->is_unsure = true;
         if (at < nodes_counted(trial))
             node_recount(trial, at);
     }
@@ -447,6 +449,12 @@ static void needs_go_on(struct trial *trial)
         stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
 }
 
+static void spare_begin(struct trial *trial)
+{
+    trial->choice->is_unsure = false; /* it was asked just now */
+    stage_begin(trial, CHOICE_SPARE);
+}
+
 /* The gang is placed on trial, and the views are as before when it is known whether it fits. */
 static enum simple_outcome trial_place(struct trial *trial)
 {
@@ -588,7 +596,7 @@ static void few_go_on(struct trial *trial)
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
     const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
         return;
     }
     if (choice->next < end || choice->touched.count)
@@ -607,7 +615,7 @@ static void add_go_on(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (victims_add(trial, choice->candidates.count))
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
     else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
@@ -617,6 +625,23 @@ size_t simple_victim_next(const bool *is_victim, size_t count, size_t from)
     assert(from <= count);
     const bool *at = memchr(is_victim + from, true, (count - from) * sizeof *at);
     return at ? (size_t)(at - is_victim) : count;
+}
+
+/* All have been tried. What ended meanwhile counts before the last word: one that ended while it
+ * was spared on trial is missing. And where more is free, a gang of unequal tasks is placed in
+ * another way, in which it may fit no more: then all are victims again. */
+static void spare_end(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (choice->is_unsure && choice->touched.count && !choice->is_tried)
+        return;
+    const enum simple_outcome outcome = choice->is_unsure ? trial_fits(trial) : SIMPLE_PLACED;
+    if (outcome == SIMPLE_PLACED) {
+        choice->stage = CHOICE_DONE;
+    } else if (outcome == SIMPLE_FAILS) {
+        all_spare(trial);
+        stage_begin(trial, CHOICE_ALL);
+    }
 }
 
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
@@ -643,12 +668,14 @@ static void spare_go_on(struct trial *trial)
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return;
+        choice->is_unsure =
+            outcome == SIMPLE_FAILS && (choice->is_unsure || choice->touched.count > 0);
         *is_victim = outcome == SIMPLE_FAILS && group->name;
         if (*is_victim)
             group_give(trial, group, true);
     }
     if (choice->next == simple->groups.count)
-        choice->stage = CHOICE_DONE;
+        spare_end(trial);
 }
 
 /* All nodes are counted. */
@@ -715,7 +742,7 @@ static void choice_settle(struct trial *trial)
     const enum simple_outcome outcome = trial_fits(trial);
     choice->is_asking = outcome == SIMPLE_CUT;
     if (outcome == SIMPLE_PLACED)
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
 }
 
 static void stage_go_on(struct trial *trial)
