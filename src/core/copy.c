@@ -42,8 +42,6 @@ struct core *core_copy(const struct core *from)
     to->pass = from->pass;
     to->placing = from->placing;
     to->is_searching = from->is_searching;
-    to->asks_preempt = from->asks_preempt;
-    to->task_pieces = from->task_pieces;
     to->creating = from->creating;
     to->groups_given_up = from->groups_given_up;
     to->again_ms = from->again_ms;

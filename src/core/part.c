@@ -17,6 +17,7 @@ enum {
                          in its way: when nodes change at each step */
     /* in units of core->pass.work */
     WORK_OF_SEARCH = 16,
+    WORK_OF_SLICE = 2,   /* what a placer may do for each task of a slice */
     WORK_OF_COMMIT = 16, /* and of its undoing */
 };
 
@@ -52,6 +53,41 @@ static void search_count(struct core *core, const struct gang_part *part)
         core->pass.work += nodes / NODES_OF_ENGINE_PER_WORK;
 }
 
+struct part_search part_search_new(const struct core *core)
+{
+    return (struct part_search){.nodes = core->node_changes};
+}
+
+struct part_search part_search_next(const struct core *core, const struct parts *parts, size_t at)
+{
+    struct part_search next = part_search_new(core);
+    const struct gang_part *part = at < parts->count ? &parts->items[at] : NULL;
+    if (at == parts->searched) {
+        next.pieces = parts->search.pieces + 1;
+        next.disturbed = parts->search.disturbed + (parts->search.nodes != core->node_changes);
+    }
+    next.may_preempt = part && part->may_preempt;
+    next.asks_preempt = part && core->is_searching && part->request.placement.may_preempt;
+    return next;
+}
+
+void search_give_up(struct core *core)
+{
+    if (core->is_searching && core->placer->ops->forget)
+        core->placer->ops->forget(core->placer);
+    core->is_searching = false;
+}
+
+/* A search in pieces tells what it has done: that may be more than to pass over the nodes once. */
+static void piece_count(struct core *core, const struct gang_part *part)
+{
+    const uint32_t passing = core_node_count(core) / core->placer->ops->nodes_per_work;
+    const uint64_t done = (uint64_t)part->result.work * WORK_OF_SLICE;
+    assert(part->is_made);
+    if (done > passing)
+        core->pass.work += done < UINT32_MAX / 2 ? (uint32_t)done - passing : UINT32_MAX / 2;
+}
+
 /* Whoever may preempt is searched for twice: with those who are in the way, and to keep the place.
  */
 static int placer_ask(struct core *core, struct gang_part *part, struct err *err)
@@ -60,6 +96,7 @@ static int placer_ask(struct core *core, struct gang_part *part, struct err *err
     search_count(core, part);
     const int code =
         placer->ops->place(placer, &part->request.placement, &core->scratch, &part->result, err);
+    piece_count(core, part);
     if (!code && part->result.kind == PLACEMENT_PREEMPT && part->request.placement.may_preempt)
         core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
                            (uint32_t)(part->result.victim_count - part->result.victim_first);
@@ -70,20 +107,17 @@ static int placer_ask(struct core *core, struct gang_part *part, struct err *err
 static bool may_still_preempt(const struct core *core, const struct parts *parts,
                               const struct gang_part *part)
 {
-    const struct placing *placing = &core->placing;
-    return placing->job && !parts->is_task && placing->may_preempt &&
-           placing->next == (uint32_t)(part - parts->items) &&
-           placing->may_nodes == core->node_changes;
+    return parts->search.may_preempt && part == &parts->items[parts->searched] &&
+           parts->search.nodes == core->node_changes;
 }
 
 /* A search that goes on was for another question when its job might preempt then, and may not now,
  * or the other way round. */
-static void search_settle_for(struct core *core, const struct placement_request *request)
+static void search_settle_for(struct core *core, const struct parts *parts,
+                              const struct placement_request *request)
 {
-    if (!core->is_searching || core->asks_preempt == request->may_preempt)
-        return;
-    core->is_searching = false;
-    core->placer->ops->forget(core->placer);
+    if (parts->search.asks_preempt != request->may_preempt)
+        search_give_up(core);
 }
 
 /* Ask the placer. Whether the job may preempt is checked only when it would have to. *why_not: why
@@ -102,7 +136,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     bool may_preempt = !is_paused && !spares && (is_holding || !is_after);
     part->may_preempt = may_preempt && !is_holding && may_still_preempt(core, parts, part);
     request->may_preempt = may_preempt && (is_holding || part->may_preempt || !reserve_count(core));
-    search_settle_for(core, request);
+    search_settle_for(core, parts, request);
     int code = placer_ask(core, part, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
@@ -164,23 +198,24 @@ static struct start_outcome part_take_hold(struct core *core, struct core_job *j
     return outcome_bind;
 }
 
-/* The search may be cut; where the placer cuts that for few tasks as any other, each change of a
- * node, after which it begins anew, makes the pieces twice as large: so it ends. */
+/* The search may be cut. Each change of a node, after which it begins anew, makes the pieces twice
+ * as large where the placer cuts that for few tasks as any other: so it ends. A task may have had
+ * others before it in the step: it gets what they have left. */
 static uint32_t part_slice(const struct core *core, const struct parts *parts)
 {
     enum { DOUBLED_MAX = 24 };
-    const struct placing *placing = core->placing.job ? &core->placing : NULL;
-    if (parts->is_task && core->placer->ops->cuts_small)
-        return 0;
+    const struct part_search *search = &parts->search;
     if (core->placer->ops->cuts_small) {
-        const uint32_t doubled = placing ? placing->disturbed : 0;
-        const uint64_t slice = (uint64_t)core->slice
-                               << (doubled < DOUBLED_MAX ? doubled : DOUBLED_MAX);
+        const uint32_t doubled = search->disturbed < DOUBLED_MAX ? search->disturbed : DOUBLED_MAX;
+        const uint32_t left =
+            parts->work_end > core->pass.work ? parts->work_end - core->pass.work : 0;
+        const bool is_rest = parts->is_task && left / WORK_OF_SLICE < core->slice;
+        const uint64_t most = is_rest ? 1 + left / WORK_OF_SLICE : core->slice;
+        const uint64_t slice = most << doubled;
         return slice < UINT32_MAX ? (uint32_t)slice : 0;
     }
     const uint32_t most = PIECES_MAX + core_group_slots(core) / core->slice;
-    const uint32_t pieces = parts->is_task ? core->task_pieces : placing ? placing->pieces : 0;
-    return pieces < most ? core->slice : 0;
+    return search->pieces < most ? core->slice : 0;
 }
 
 struct start_outcome part_place(struct core *core, struct core_job *job, const struct parts *parts,
@@ -203,8 +238,6 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return start_waits(core, err.text);
     core->is_searching = result->is_cut && !part->is_for_later;
-    core->asks_preempt = request->may_preempt;
-    core->task_pieces = parts->is_task && result->is_cut ? core->task_pieces + 1 : 0;
     if (part->is_for_later)
         return outcome_cut;
     if (result->kind == PLACEMENT_PREEMPT || result->victim_count > result->victim_first)

@@ -23,8 +23,10 @@ struct gang_part {
 struct parts {
     struct gang_part *items;
     size_t count, task_count;
-    size_t first;      /* where this step begins */
-    uint32_t work_end; /* of core->pass.work: what is left then follows in the next step */
+    size_t first;              /* where this step begins */
+    size_t searched;           /* the part that was searched for in the step before, … */
+    struct part_search search; /* … and how far that has come */
+    uint32_t work_end;         /* of core->pass.work: what is left then follows in the next step */
     bool is_task;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;
@@ -36,6 +38,13 @@ void part_make(struct core *core, const struct core_job *job, struct gang_part *
  * request is not made has no name. */
 struct hold *part_hold(struct core_job *job, const struct parts *parts,
                        const struct gang_part *part);
+/* A search that begins. */
+struct part_search part_search_new(const struct core *core);
+/* The one for the part at that place is cut, if its turn has come: what is known when it goes on.
+ */
+struct part_search part_search_next(const struct core *core, const struct parts *parts, size_t at);
+/* The placer's search that was cut will not be asked for again. */
+void search_give_up(struct core *core);
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
 struct start_outcome part_place(struct core *core, struct core_job *job, const struct parts *parts,
                                 struct gang_part *part);

@@ -381,6 +381,11 @@ static bool victim_is_left(const struct core *core, const struct victim *victim)
     return victim->group != NONE && core_group_at(core, victim->group)->number == victim->number;
 }
 
+bool victim_is_known(struct core *core, const char *name)
+{
+    return core_group_find(core, name) || hold_holder(core, name);
+}
+
 /* What another job holds is named by its id and the place among its holds. */
 static struct victim victim_of(struct core *core, const struct core_job *by, const char *name)
 {

@@ -66,6 +66,8 @@ void victims_name(struct core *core, const struct core_job *job,
                   const struct placement_result *result);
 void victims_add(struct core *core, struct core_job *job);
 void naming_copy(struct core *to, const struct core *from);
+/* Has nobody of this name, that an earlier piece of a search has told, ended since? */
+bool victim_is_known(struct core *core, const char *name);
 /* Is there one that has not been told to end? */
 bool victims_are_new(const struct core *core, const struct core_job *job);
 /* End them, announced, from *told on: at least one, and as many as the step's work until `end`

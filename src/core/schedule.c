@@ -8,6 +8,7 @@
 #include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/part.h"
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/renew.h"
@@ -354,7 +355,8 @@ static void pass_go_on(struct core *core)
     const enum placing_stage stage = core->placing.stage;
     const bool is_starting =
         gang_is_creating(core) || core->groups_given_up ||
-        (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
+        (core->placing.job &&
+         (stage == PLACING_START || (stage == PLACING_TASKS && !core->is_searching)));
     const bool is_at_once =
         is_starting || placer_is_renewing(core) || core->policy_change.placer ||
         shadow_is_made(core) || room_is_asked(core) || reserve_is_joining(core) ||
@@ -412,13 +414,9 @@ static void classes_take(struct core *core)
 static void search_settle(struct core *core)
 {
     const struct placing *placing = &core->placing;
-    const bool goes_on =
-        placing->job && (placing->stage == PLACING_SEARCH || placing->stage == PLACING_TASKS);
-    if (!core->is_searching || goes_on)
-        return;
-    core->is_searching = false;
-    if (core->placer->ops->forget)
-        core->placer->ops->forget(core->placer);
+    const bool is_wanted = placing->stage == PLACING_SEARCH || placing->stage == PLACING_TASKS;
+    if (!placing->job || !is_wanted)
+        search_give_up(core);
 }
 
 void core_schedule(struct core *core)

@@ -108,16 +108,9 @@ static struct start_outcome parts_cut(struct core *core, struct core_job *job, s
     assert(!parts->is_task && (!core->placing.job || placing_of(core, job)));
     struct placing *placing = &core->placing;
     if (!placing->job)
-        *placing = (struct placing){.job = job->id.v,
-                                    .is_fresh = !job->hold_count,
-                                    .nodes = core->node_changes,
-                                    .may_nodes = core->node_changes};
-    const bool is_same = placing->next == next;
-    placing->pieces = is_same ? placing->pieces + 1 : 0;
-    placing->disturbed =
-        is_same ? placing->disturbed + (placing->may_nodes != core->node_changes) : 0;
-    placing->may_preempt = next < parts->count && parts->items[next].may_preempt;
-    placing->may_nodes = core->node_changes;
+        *placing = (struct placing){
+            .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
+    placing->search = part_search_next(core, parts, next);
     placing->next = (uint32_t)next;
     placing->avoid_count = parts->avoid_count;
     memcpy(placing->avoid, parts->avoid, sizeof placing->avoid);
@@ -148,7 +141,7 @@ static void victims_go_on(struct core *core, struct core_job *job, uint32_t told
 static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     assert(parts->count > 0 && job->id.v);
-    struct placing *placing = placing_of(core, job);
+    struct placing *placing = parts->is_task ? NULL : placing_of(core, job);
     const char **names = NULL;
     size_t count = 0, room = 0;
     const char *hopeless = victims_are_new(core, job) ? fixed_ports_hopeless(core, job) : "";
@@ -179,7 +172,8 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
     for (size_t i = 0; i < parts->count; i++)
         for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
              j++)
-            names[count++] = parts->items[i].result.victims[j];
+            if (!parts->is_task || victim_is_known(core, parts->items[i].result.victims[j]))
+                names[count++] = parts->items[i].result.victims[j];
     parts_keep(core, job, parts);
     struct start_outcome outcome = victims_wait_for(core, names, count);
     victims_go_on(core, job, 0, parts->is_task ? UINT32_MAX : parts->work_end, &outcome);
@@ -306,7 +300,7 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
     assert(parts->count > 0);
     ports->conflict = NONE;
     struct start_outcome outcome = parts_search(core, job, parts);
-    struct placing *placing = placing_of(core, job);
+    struct placing *placing = parts->is_task ? NULL : placing_of(core, job);
     if (outcome.kind == PLACEMENT_BIND && placing && core->pass.work >= parts->work_end)
         outcome = parts_cut(core, job, parts, parts->count);
     else if (outcome.kind == PLACEMENT_BIND && placing)
@@ -372,6 +366,7 @@ static struct parts gang_parts(struct core *core, const struct core_job *job)
     struct parts parts = {
         .items = ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u),
         .work_end = core->pass.work + core->slice,
+        .search = part_search_new(core),
     };
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->roles[i].part != i)
@@ -429,7 +424,8 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
         return gang_begin_go_on(core, job, placing->stage == PLACING_PORTS && placing->is_fresh);
     struct parts parts = gang_parts(core, job);
     if (placing) {
-        parts.first = placing->next;
+        parts.first = parts.searched = placing->next;
+        parts.search = placing->search;
         parts.avoid_count = placing->avoid_count;
         memcpy(parts.avoid, placing->avoid, sizeof parts.avoid);
     } else {
@@ -452,6 +448,8 @@ struct round {
     struct task_ref next;   /* whose turn it is */
     struct task_ref *tasks; /* that have got their places */
     uint32_t placed, waiting, work_end;
+    struct task_ref searched;             /* the task that was searched for last, … */
+    struct part_search search;            /* … and how far that has come, if it was cut */
     struct node_id avoid[PORT_TRIES_MAX]; /* by the next task: ports were in conflict there */
     uint32_t avoid_count;
     bool is_again; /* all have had their turn: only why some wait is still to be known */
@@ -473,9 +471,23 @@ static bool round_settle(struct core *core, const struct core_job *job, struct r
     return false;
 }
 
+/* A task whose search was cut may wait no longer: what is known is of no use for the next one. */
+static void search_settle(struct core *core, struct round *round)
+{
+    const bool is_same =
+        round->searched.role == round->next.role && round->searched.index == round->next.index;
+    if (is_same)
+        return;
+    search_give_up(core);
+    round->searched = round->next;
+    round->search = part_search_new(core);
+    round->avoid_count = 0;
+}
+
 static struct start_outcome task_start(struct core *core, struct core_job *job, struct round *round)
 {
     const struct task_ref task = round->next;
+    search_settle(core, round);
     const struct job_task *known = job_task_find(&job->life, task);
     struct gang_part part = {.is_made = true};
     struct parts parts = {.items = &part,
@@ -483,11 +495,13 @@ static struct start_outcome task_start(struct core *core, struct core_job *job, 
                           .task_count = 1,
                           .work_end = round->work_end,
                           .is_task = true,
+                          .search = round->search,
                           .avoid_count = round->avoid_count};
     memcpy(parts.avoid, round->avoid, sizeof parts.avoid);
     request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
                     &part.request);
     const struct start_outcome outcome = parts_start(core, job, &parts);
+    round->search = outcome.is_cut ? part_search_next(core, &parts, 0) : part_search_new(core);
     round->avoid_count = outcome.is_cut ? parts.avoid_count : 0;
     memcpy(round->avoid, parts.avoid, sizeof round->avoid);
     return outcome;
@@ -534,14 +548,15 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
         .tasks = ARENA_ARRAY(&core->scratch, struct task_ref, most),
         .waiting = waiting,
         .work_end = core->pass.work + SLICES_OF_TASKS * core->slice,
+        .search = part_search_new(core),
         .failure = {.kind = PLACEMENT_WAIT, .reason = ""},
     };
     if (placing) {
-        round.next = placing->task;
+        round.next = round.searched = placing->task;
+        round.search = placing->search;
         round.is_again = placing->rounds > 0;
         round.avoid_count = placing->avoid_count;
         memcpy(round.avoid, placing->avoid, sizeof round.avoid);
-        placing_forget(core, job);
     }
     const bool is_over = round_go_on(core, job, &round);
     assert(round.placed <= most);
@@ -553,13 +568,16 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
                                           .tasks = round.tasks,
                                           .task_count = round.placed});
     }
-    if (round.placed == round.waiting)
-        return outcome_bind;
-    if (is_over)
-        return round.failure;
+    const bool is_whole = round.placed == round.waiting;
+    if (is_whole || is_over) {
+        placing_forget(core, job);
+        search_give_up(core);
+        return is_whole ? outcome_bind : round.failure;
+    }
     core->placing = (struct placing){.job = job->id.v,
                                      .stage = PLACING_TASKS,
                                      .task = round.next,
+                                     .search = round.search,
                                      .rounds = round.is_again,
                                      .avoid_count = round.avoid_count};
     memcpy(core->placing.avoid, round.avoid, sizeof round.avoid);

@@ -225,18 +225,24 @@ enum placing_stage {
     PLACING_START,  /* its tasks take their places, with their rows: it is decided */
     PLACING_TASKS,  /* of a job without gang: each task starts by itself, in its turn */
 };
+/* The search for one part of a gang, or for one task, when it is cut: what is known when it goes
+ * on. */
+struct part_search {
+    uint32_t pieces;    /* so far */
+    uint32_t disturbed; /* so many of these found that nodes had changed */
+    uint32_t nodes;     /* core->node_changes at the last one */
+    bool may_preempt;   /* those who starve had room beside it then */
+    bool asks_preempt;  /* it is for what is kept */
+};
 struct placing {
     uint32_t job;  /* its id; 0: there is none */
     bool is_fresh; /* nobody has been told to end for it */
     enum placing_stage stage;
-    uint32_t next;        /* the first part whose turn has not come in this round */
-    uint32_t pieces;      /* of the search for it so far */
-    uint32_t disturbed;   /* so many of these found that nodes had changed */
-    bool may_preempt;     /* those who starve have room beside it, … */
-    uint32_t may_nodes;   /* … as of this many changes of nodes */
-    struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
-    uint32_t told;        /* victims that have been told */
-    uint32_t nodes;       /* core->node_changes when this round began */
+    uint32_t next;             /* the first part whose turn has not come in this round */
+    struct task_ref task;      /* PORTS, START, TASKS: the task whose turn it is */
+    struct part_search search; /* for that part, or for that task */
+    uint32_t told;             /* victims that have been told */
+    uint32_t nodes;            /* core->node_changes when this round began */
     uint32_t rounds;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;
@@ -511,11 +517,9 @@ struct core {
     struct pass pass;
     struct placing placing;
     struct naming naming;
-    bool is_searching; /* the placer has been asked for a part, and goes on with that search, … */
-    bool asks_preempt; /* … the answer of which it would keep */
-    uint32_t task_pieces; /* of the search for a task of a job without gang so far */
-    uint32_t creating;    /* id of the large gang that got its places last: others wait until all of
-                             its tasks are created */
+    bool is_searching; /* the placer has been asked for a part, and goes on with that search */
+    uint32_t creating; /* id of the large gang that got its places last: others wait until all of
+                          its tasks are created */
     uint32_t groups_given_up; /* so many have slots that nobody wants: others wait for their end */
     struct placer *placer;
     struct renewal renewal;

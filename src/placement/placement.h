@@ -99,6 +99,8 @@ struct placement_result {
     uint64_t topic; /* of the reason: a hash of it without its numbers and holders, which come and
                        go with every task that ends */
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
+    uint32_t work; /* of a search in pieces: how many tasks of its slice this call took; 0: that is
+                      not counted */
     bool is_cut;   /* WAIT without a reason: the search goes on when the same is asked again. It may
                       have victims, of a PREEMPT that is to come */
 };

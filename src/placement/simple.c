@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "model/reason.h"
 #include "placement/simple_parts.h"
+#include "placement/simple_result.h"
+#include "placement/simple_share.h"
 
 static struct simple *simple_of(struct placer *placer)
 {
@@ -44,46 +45,6 @@ static uint32_t kind_find(struct simple *simple, const struct node_facts *facts)
     kind->type = mem_copy(facts->gpu_type);
     kind->engine = mem_copy(facts->engine);
     return (uint32_t)simple->kinds.count - 1;
-}
-
-static void node_refresh(struct simple *simple, uint32_t at)
-{
-    simple->free[at] = simple_node_free(&simple->nodes.items[at]);
-    simple->offered[at] = simple_view_less(simple->free[at], &simple->kept[at]);
-    simple_choice_touch(simple, at);
-}
-
-/* What it has, or what is kept of that, has changed. */
-static void node_renew(struct simple *simple, uint32_t at)
-{
-    struct simple_view all = simple->whole[at];
-    all.gpus &= ~simple->nodes.items[at].gpus_lost;
-    simple->most[at] = simple_view_less(all, &simple->kept[at]);
-    node_refresh(simple, at);
-}
-
-static void node_use(struct simple *simple, const struct simple_slot *slot)
-{
-    struct simple_node *node = &simple->nodes.items[slot->node];
-    node->cpu_used += slot->cpu;
-    node->memory_used += slot->memory_mib;
-    node->gpus_taken |= slot->gpus;
-}
-
-static void node_take(struct simple *simple, const struct simple_slot *slot)
-{
-    node_use(simple, slot);
-    node_refresh(simple, slot->node);
-}
-
-static void node_give(struct simple *simple, size_t group, const struct simple_slot *slot)
-{
-    struct simple_node *node = &simple->nodes.items[slot->node];
-    simple_choice_ends(simple, group, slot);
-    node->cpu_used -= slot->cpu;
-    node->memory_used -= slot->memory_mib;
-    node->gpus_taken &= ~slot->gpus;
-    node_refresh(simple, slot->node);
 }
 
 static uint64_t gpus_lost(const struct node_facts *facts)
@@ -121,7 +82,7 @@ static int simple_node_set(struct placer *placer, struct node_id id, const struc
     simple->whole[id.v] =
         (struct simple_view){node->facts.cpu, node->facts.gpu_count, node->facts.memory_mib,
                              gpu_mask(node->facts.gpu_count)};
-    node_renew(simple, id.v);
+    simple_node_renew(simple, id.v);
     simple->traits[id.v] = (uint8_t)(NODE_KNOWN | (node->facts.is_healthy ? NODE_HEALTHY : 0));
     simple->kind_of[id.v] = kind_find(simple, &node->facts);
     kind_count(simple, id.v, true);
@@ -147,9 +108,10 @@ uint32_t simple_cluster(struct simple *simple, const char *name)
     return number;
 }
 
+/* `slots` are the group's from now on. */
 static struct simple_group *group_add(struct simple *simple,
-                                      const struct placement_request *request, size_t slot_count,
-                                      bool is_waiting)
+                                      const struct placement_request *request,
+                                      struct simple_slot *slots, size_t slot_count, bool is_waiting)
 {
     uint32_t at;
     if (simple->free_groups.count) {
@@ -165,7 +127,7 @@ static struct simple_group *group_add(struct simple *simple,
         .name = mem_copy(request->group),
         .cluster = simple_cluster(simple, request->virtual_cluster),
         .priority = request->priority,
-        .slots = mem_zero(slot_count, sizeof *group->slots),
+        .slots = slots,
         .slot_count = slot_count,
         .live = slot_count,
         .is_waiting = is_waiting,
@@ -182,27 +144,6 @@ static struct simple_group *group_add(struct simple *simple,
     return group;
 }
 
-static void slot_keep(struct simple *simple, const struct simple_slot *slot, bool is_kept)
-{
-    struct simple_share *kept = &simple->kept[slot->node];
-    const uint64_t cpu = slot->cpu;
-    assert((kept->gpus & slot->gpus) == (is_kept ? 0 : slot->gpus));
-    kept->cpu = is_kept ? kept->cpu + cpu : kept->cpu - cpu;
-    kept->memory_mib =
-        is_kept ? kept->memory_mib + slot->memory_mib : kept->memory_mib - slot->memory_mib;
-    kept->gpus ^= slot->gpus;
-}
-
-/* What a waiting group waits for is not for others, until it gives up. */
-static void group_keep(struct simple *simple, const struct simple_group *group, bool is_kept)
-{
-    assert(group->is_waiting);
-    for (size_t i = 0; i < group->slot_count; i++) {
-        slot_keep(simple, &group->slots[i], is_kept);
-        node_renew(simple, group->slots[i].node);
-    }
-}
-
 static void victims_free(struct simple_group *group)
 {
     for (size_t i = 0; i < group->victim_count; i++)
@@ -216,7 +157,7 @@ static void group_drop(struct simple *simple, struct simple_group *group)
 {
     assert(group->name);
     if (group->is_waiting) {
-        group_keep(simple, group, false);
+        simple_group_apply(simple, group, simple_share_leave);
         simple->waiting_groups--;
     } else {
         simple->live_groups--;
@@ -239,7 +180,9 @@ static void simple_release_slot(struct placer *placer, const char *name, size_t 
     if (!group || group->is_waiting || slot >= group->slot_count ||
         group->slots[slot].node == UINT32_MAX)
         return;
-    node_give(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
+    const struct simple_share share = simple_share_of(&group->slots[slot]);
+    simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[slot]);
+    simple_share_give(simple, group->slots[slot].node, &share);
     group->slots[slot].node = UINT32_MAX;
     if (--group->live == 0)
         group_drop(simple, group);
@@ -255,7 +198,9 @@ static void simple_release_group(struct placer *placer, const char *name)
         return;
     for (size_t i = 0; !group->is_waiting && i < group->slot_count; i++)
         if (group->slots[i].node != UINT32_MAX)
-            node_give(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
+            simple_choice_ends(simple, (size_t)(group - simple->groups.items), &group->slots[i]);
+    if (!group->is_waiting)
+        simple_group_apply(simple, group, simple_share_give);
     group_drop(simple, group);
 }
 
@@ -274,148 +219,7 @@ static void simple_forget(struct placer *placer)
     simple_course_close(simple_of(placer));
 }
 
-/* --- results --- */
-
-static void result_bind(const struct simple_slot *slots, size_t count, struct arena *arena,
-                        struct placement_result *result)
-{
-    size_t gpu_count = 0;
-    assert(count == 0 || slots);
-    for (size_t i = 0; i < count; i++)
-        gpu_count += bit_count(slots[i].gpus);
-    uint16_t *next = ARENA_ARRAY(arena, uint16_t, gpu_count + 1);
-    result->kind = PLACEMENT_BIND;
-    result->slot_count = count;
-    result->slots = ARENA_ARRAY(arena, struct placement_slot, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        struct placement_slot *slot = &result->slots[i];
-        slot->node.v = slots[i].node;
-        slot->gpus = next;
-        for (uint64_t gpus = slots[i].gpus; gpus; gpus &= gpus - 1)
-            *next++ = (uint16_t)__builtin_ctzll(gpus);
-        slot->gpu_count = (uint16_t)(next - slot->gpus);
-    }
-}
-
-static void result_preempt(const struct simple *simple, const bool *is_victim, struct arena *arena,
-                           struct placement_result *result)
-{
-    assert(is_victim);
-    result->kind = PLACEMENT_PREEMPT;
-    size_t count = 0;
-    for (size_t i = 0; i < simple->groups.count; i++)
-        count += is_victim[i];
-    result->victims = ARENA_ARRAY(arena, const char *, count + 1);
-    for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_victim[i] && simple->groups.items[i].name) /* it may have ended since */
-            result->victims[result->victim_count++] =
-                arena_copy(arena, text_of(simple->groups.items[i].name));
-}
-
-static void holders_write(const struct simple *simple, struct buf *out)
-{
-    enum { NAMED_MAX = 3 };
-    size_t named = 0, holders = simple->live_groups;
-    for (size_t i = 0; i < simple->groups.count && named < NAMED_MAX; i++) {
-        const struct simple_group *group = &simple->groups.items[i];
-        if (!group->name || group->is_waiting)
-            continue;
-        buf_string(out, named++ ? REASON_NEXT : REASON_HELD_BY);
-        buf_format(out, REASON_HOLDER, group->name);
-    }
-    if (holders > named)
-        buf_format(out, REASON_MORE, holders - named);
-}
-
-/* "2 x (1 GPU, 4 CPU, 512 MiB) of V100 + 1 x (0 GPU, …)" */
-static void demand_write(const struct placement_request *request, struct buf *out)
-{
-    const char *within = request->within_one_cell;
-    for (size_t i = 0; i < request->member_count; i++) {
-        const struct placement_member *member = &request->members[i];
-        buf_string(out, i ? REASON_PLUS : "");
-        buf_format(out, REASON_TASKS, member->count, member->gpu, member->cpu,
-                   (unsigned long long)member->memory_mib);
-        if (*member->sku_type)
-            buf_format(out, REASON_TASKS_OF, member->sku_type);
-        if (*member->within_one_cell)
-            buf_string(out, REASON_TASKS_ON_ONE);
-    }
-    if (within && *within)
-        buf_string(out, REASON_TASKS_ALL_ONE);
-}
-
-struct free_room {
-    uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
-    uint32_t largest;
-    size_t healthy, suitable;
-};
-
-/* What is free on the nodes of the types asked for. */
-static struct free_room room_of(const struct simple *simple,
-                                const struct placement_request *request, struct arena *arena)
-{
-    bool *suits = ARENA_ARRAY(arena, bool, simple->kinds.count + 1);
-    struct free_room room = {0};
-    for (size_t i = 0; i < simple->kinds.count; i++) {
-        const struct simple_kind *kind = &simple->kinds.items[i];
-        suits[i] = simple_kind_suits(kind, request);
-        if (!suits[i])
-            continue;
-        room.suitable += kind->suitable;
-        room.healthy += kind->healthy;
-        room.all_cpu += kind->all_cpu;
-        room.all_mib += kind->all_mib;
-        room.all_gpu += kind->all_gpu;
-    }
-    for (size_t i = 0; i < simple->nodes.count; i++) {
-        const struct simple_view *view = &simple->free[i];
-        const bool is_healthy = simple->traits[i] & NODE_HEALTHY;
-        if (!(simple->traits[i] & NODE_KNOWN) || !suits[simple->kind_of[i]])
-            continue;
-        if (!is_healthy)
-            continue;
-        room.cpu += view->cpu;
-        room.mib += view->memory_mib;
-        room.gpu += view->gpu_count;
-        room.largest = view->gpu_count > room.largest ? view->gpu_count : room.largest;
-    }
-    return room;
-}
-
-/* Returns its topic. */
-static uint64_t reason_write(const struct simple *simple, const struct placement_request *request,
-                             bool is_never, struct arena *arena, struct buf *out)
-{
-    uint64_t topic;
-    struct free_room room = room_of(simple, request, arena);
-    buf_string(out, REASON_NEEDS);
-    demand_write(request, out);
-    if (room.suitable) {
-        buf_format(out, REASON_ROOM_NODES, room.healthy, room.healthy == 1 ? "" : "s",
-                   (unsigned long long)room.gpu, (unsigned long long)room.all_gpu, room.largest,
-                   (unsigned long long)room.cpu, (unsigned long long)room.all_cpu,
-                   (unsigned long long)room.mib, (unsigned long long)room.all_mib);
-        topic = text_words_hash(buf_as_text(out), 0);
-        holders_write(simple, out);
-    } else {
-        buf_string(out, REASON_NO_TYPE);
-        topic = text_words_hash(buf_as_text(out), 0);
-    }
-    if (is_never)
-        buf_string(out, room.suitable ? REASON_NEVER_ROOM : REASON_NEVER);
-    return topic;
-}
-
-static void result_wait(const struct simple_search *search, bool is_never, struct arena *arena,
-                        struct placement_result *result)
-{
-    cleanup_buf struct buf reason = BUF_INIT;
-    result->kind = PLACEMENT_WAIT;
-    result->is_never = is_never;
-    result->topic = reason_write(search->simple, search->request, result->is_never, arena, &reason);
-    result->reason = arena_copy(arena, buf_as_text(&reason));
-}
+/* --- places --- */
 
 static size_t request_size(const struct placement_request *request)
 {
@@ -433,7 +237,7 @@ static bool waiting_fits(struct simple *simple, const struct simple_group *group
     *fits = true;
     simple_views_fill(simple, simple->free);
     for (size_t i = 0; i < group->slot_count; i++) {
-        if (!simple->nodes.items[group->slots[i].node].facts.is_healthy)
+        if (!(simple->traits[group->slots[i].node] & NODE_HEALTHY))
             return false;
         *fits = simple_view_take(simple, &group->slots[i]) && *fits;
     }
@@ -453,7 +257,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     if (!waiting_fits(simple, group, &fits))
         return false;
     if (fits)
-        result_bind(group->slots, group->slot_count, arena, result);
+        simple_result_bind(group->slots, group->slot_count, arena, result);
     else
         result->kind = PLACEMENT_PREEMPT;
     return fits || result->victim_count > 0;
@@ -477,7 +281,7 @@ static bool waiting_go_on(struct simple *simple, struct simple_group *group, uin
     if (is_over && (fits || outcome == SIMPLE_FAILS)) {
         simple_course_close(simple);
         if (fits)
-            result_bind(group->slots, group->slot_count, arena, result);
+            simple_result_bind(group->slots, group->slot_count, arena, result);
         return fits;
     }
     result->victims = ARENA_ARRAY(arena, const char *, course->left.count + 1);
@@ -494,13 +298,13 @@ static bool waiting_go_on(struct simple *simple, struct simple_group *group, uin
 }
 
 /* Whom it waits for is still to be said. */
-static struct simple_group *waiting_new(struct simple *simple, const struct simple_search *search,
-                                        size_t slot_count)
+static struct simple_group *waiting_new(struct simple *simple,
+                                        const struct placement_request *request,
+                                        struct simple_slot *slots, size_t slot_count)
 {
     assert(slot_count > 0);
-    struct simple_group *group = group_add(simple, search->request, slot_count, true);
-    memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
-    group_keep(simple, group, true);
+    struct simple_group *group = group_add(simple, request, slots, slot_count, true);
+    simple_group_apply(simple, group, simple_share_keep); /* not for others, until it gives up */
     return group;
 }
 
@@ -508,7 +312,8 @@ static void waiting_add(struct simple *simple, const struct simple_search *searc
                         size_t slot_count, const struct placement_result *result)
 {
     assert(result->kind == PLACEMENT_PREEMPT);
-    struct simple_group *group = waiting_new(simple, search, slot_count);
+    struct simple_slot *slots = mem_copy_array(search->slots, slot_count, sizeof *slots);
+    struct simple_group *group = waiting_new(simple, search->request, slots, slot_count);
     group->victims = mem_zero(result->victim_count, sizeof *group->victims);
     for (size_t i = 0; i < result->victim_count; i++)
         group->victims[group->victim_count++] = mem_copy(result->victims[i]);
@@ -538,13 +343,13 @@ static void request_place(struct simple *simple, const struct placement_request 
     bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
     simple_course_close(simple);
     if (free_place(&search)) {
-        result_bind(search.slots, count, arena, result);
+        simple_result_bind(search.slots, count, arena, result);
     } else if (simple_victims_find(&search, is_victim)) {
-        result_preempt(simple, is_victim, arena, result);
+        simple_result_preempt(simple, is_victim, arena, result);
         if (request->may_preempt)
             waiting_add(simple, &search, count, result);
     } else {
-        result_wait(&search, !simple_gang_is_possible(&search), arena, result);
+        simple_result_wait(&search, !simple_gang_is_possible(&search), arena, result);
     }
 }
 
@@ -556,15 +361,17 @@ static void names_show(const struct simple_course *course, const char **victims,
     result->victim_first = course->named;
 }
 
-/* The names become those of the group that waits; without one they are copied. */
-static void piece_preempt(struct simple *simple, const struct simple_search *search,
+/* Places and names become those of the group that waits; without one the names are copied. */
+static void piece_preempt(struct simple *simple, const struct placement_request *request,
                           struct arena *arena, struct placement_result *result)
 {
     struct simple_course *course = &simple->course;
     const size_t count = course->victims.count;
     result->kind = PLACEMENT_PREEMPT;
-    if (search->request->may_preempt) {
-        struct simple_group *group = waiting_new(simple, search, course->slot_count);
+    if (request->may_preempt) {
+        struct simple_group *group =
+            waiting_new(simple, request, course->slots, course->slot_count);
+        course->slots = NULL;
         group->victims = course->victims.items;
         group->victim_count = count;
         names_show(course, (const char **)group->victims, result);
@@ -583,31 +390,24 @@ static void piece_place(struct simple *simple, const struct placement_request *r
                         struct arena *arena, struct placement_result *result)
 {
     const struct simple_course *course = &simple->course;
-    if (simple_course_go_on(simple, request) == SIMPLE_CUT) {
-        *result = (struct placement_result){.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+    const enum simple_outcome outcome = simple_course_go_on(simple, request, &result->work);
+    if (outcome == SIMPLE_CUT) {
+        result->kind = PLACEMENT_WAIT;
+        result->reason = "";
+        result->is_cut = true;
         names_show(course, (const char **)course->victims.items, result);
         return;
     }
     const struct simple_search search = {
         .simple = simple, .request = request, .slots = course->slots};
     if (course->stage == COURSE_BIND) {
-        result_bind(course->slots, course->slot_count, arena, result);
+        simple_result_bind(course->slots, course->slot_count, arena, result);
     } else if (course->stage == COURSE_PREEMPT) {
-        piece_preempt(simple, &search, arena, result);
+        piece_preempt(simple, request, arena, result);
     } else {
-        result_wait(&search, course->is_never, arena, result);
+        simple_result_wait(&search, course->is_never, arena, result);
     }
     simple_course_close(simple);
-}
-
-/* Many tasks, or tasks that need different things: each kind passes over all nodes, and is placed
- * on trial for each group that may be ended. And several, when there are very many such groups. */
-static bool is_in_pieces(const struct simple *simple, const struct placement_request *request)
-{
-    enum { GROUPS_AT_ONCE = 16 }; /* for each task of a slice */
-    const size_t size = request_size(request);
-    return request->slice && (request->member_count > 1 || size > request->slice ||
-                              simple->live_groups / GROUPS_AT_ONCE >= request->slice);
 }
 
 static int simple_place(struct placer *placer, const struct placement_request *request,
@@ -637,7 +437,7 @@ static int simple_place(struct placer *placer, const struct placement_request *r
         group_drop(simple, waiting);
         *result = (struct placement_result){0};
     }
-    if (is_in_pieces(simple, request))
+    if (request->slice)
         piece_place(simple, request, arena, result);
     else
         request_place(simple, request, arena, result);
@@ -660,13 +460,6 @@ static const struct placement_member *member_next(struct member_walk *walk)
     }
     walk->task++;
     return &walk->request->members[walk->member];
-}
-
-static bool slot_fits(const struct simple *simple, const struct simple_slot *slot)
-{
-    const struct simple_view *free = &simple->free[slot->node];
-    return simple->nodes.items[slot->node].is_known && free->cpu >= slot->cpu &&
-           free->memory_mib >= slot->memory_mib && (free->gpus & slot->gpus) == slot->gpus;
 }
 
 static uint64_t gpus_of(const struct placement_slot *slot)
@@ -695,17 +488,10 @@ static void group_rank(struct simple *simple, const struct simple_group *group)
     rank->node = group->slot_count == 1 ? group->slots[0].node : UINT32_MAX;
 }
 
-/* What it has waited for is its own: each node is looked at once. False: it is not free. */
+/* What it has waited for is its own. False: it is not free. */
 static bool group_take(struct simple *simple, struct simple_group *group)
 {
-    bool fits = true;
-    for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_slot *slot = &group->slots[i];
-        fits = slot_fits(simple, slot) && fits;
-        slot_keep(simple, slot, false);
-        node_use(simple, slot);
-        node_renew(simple, slot->node);
-    }
+    const bool fits = simple_group_apply(simple, group, simple_share_become);
     group->is_waiting = false;
     simple->waiting_groups--;
     simple->live_groups++;
@@ -719,7 +505,6 @@ static bool group_take(struct simple *simple, struct simple_group *group)
 static bool slots_take(struct simple *simple, struct simple_group *group,
                        const struct placement_request *request, const struct placement_slot *slots)
 {
-    bool fits = true;
     struct member_walk walk = {.request = request};
     for (size_t i = 0; i < group->slot_count; i++) {
         const struct placement_member *member = member_next(&walk);
@@ -730,13 +515,10 @@ static bool slots_take(struct simple *simple, struct simple_group *group,
             assert(slots[i].node.v == NODE_NONE.v);
             slot->node = UINT32_MAX;
             group->live--;
-            continue;
         }
-        fits = slot_fits(simple, slot) && fits;
-        node_take(simple, slot);
     }
     group_rank(simple, group);
-    return fits;
+    return simple_group_apply(simple, group, simple_share_take);
 }
 
 static int simple_commit(struct placer *placer, const struct placement_request *request,
@@ -753,7 +535,8 @@ static int simple_commit(struct placer *placer, const struct placement_request *
     } else {
         if (group)
             group_drop(simple, group);
-        group = group_add(simple, request, slot_count, false);
+        struct simple_slot *own = mem_zero(slot_count, sizeof *own);
+        group = group_add(simple, request, own, slot_count, false);
         fits = slots_take(simple, group, request, slots);
     }
     if (!fits && !is_recovery) {

@@ -121,25 +121,30 @@ static void never_go_on(const struct simple_search *search, struct simple_course
 /* One that has ended since they were chosen is passed over. */
 static void victims_name(const struct simple *simple, struct simple_course *course, uint64_t *left)
 {
-    for (; course->next < course->group_count && *left; course->next++) {
-        if (!course->is_victim[course->next] || !simple->groups.items[course->next].name)
+    while (*left) {
+        course->next = simple_victim_next(course->is_victim, course->group_count, course->next);
+        if (course->next == course->group_count) {
+            course->stage = COURSE_PREEMPT;
+            return;
+        }
+        const char *name = simple->groups.items[course->next++].name;
+        if (!name)
             continue;
-        *ARRAY_ADD(&course->victims) = mem_copy(simple->groups.items[course->next].name);
+        *ARRAY_ADD(&course->victims) = mem_copy(name);
         simple_work_take(left, WORK_OF_NAME);
     }
-    if (course->next == course->group_count)
-        course->stage = COURSE_PREEMPT;
 }
 
 /* Have all victims ended by themselves since they were chosen? */
 static bool victims_are_gone(const struct simple *simple)
 {
     const struct simple_course *course = &simple->course;
-    assert(course->group_count <= simple->groups.count);
-    for (size_t i = 0; i < course->group_count; i++)
-        if (course->is_victim[i] && simple->groups.items[i].name)
-            return false;
-    return true;
+    const size_t count = course->group_count;
+    assert(count <= simple->groups.count);
+    size_t at = simple_victim_next(course->is_victim, count, 0);
+    while (at < count && !simple->groups.items[at].name)
+        at = simple_victim_next(course->is_victim, count, at + 1);
+    return at == count;
 }
 
 static void stage_go_on(struct simple_search *search, struct simple_course *course, uint64_t *left)
@@ -176,10 +181,11 @@ static bool course_is_over(const struct simple_course *course)
 }
 
 enum simple_outcome simple_course_go_on(struct simple *simple,
-                                        const struct placement_request *request)
+                                        const struct placement_request *request, uint32_t *work)
 {
     struct simple_course *course = &simple->course;
-    uint64_t left = (uint64_t)request->slice * WORK_OF_SLICE;
+    const uint64_t most = (uint64_t)request->slice * WORK_OF_SLICE;
+    uint64_t left = most;
     /* when all victims have ended there may be room without ending anybody */
     const bool has_victims = course->stage == COURSE_NAME || course->stage == COURSE_PREEMPT;
     if (!simple_course_is_of(simple, request->group) || (has_victims && victims_are_gone(simple)))
@@ -192,10 +198,11 @@ enum simple_outcome simple_course_go_on(struct simple *simple,
     course->named = course->victims.count;
     while (left && !course_is_over(course))
         stage_go_on(&search, course, &left);
+    *work = (uint32_t)((most - left) / WORK_OF_SLICE);
     if (!course_is_over(course))
         return SIMPLE_CUT;
     /* the answer for many tasks is a piece of its own */
-    if (!was_over && course->slot_count * WORK_OF_TASK > left)
+    if (!was_over && course->slot_count > 1 && course->slot_count * WORK_OF_TASK > left)
         return SIMPLE_CUT;
     return course->stage == COURSE_WAIT ? SIMPLE_FAILS : SIMPLE_PLACED;
 }

@@ -95,8 +95,8 @@ enum {
 
 enum simple_outcome { SIMPLE_PLACED, SIMPLE_FAILS, SIMPLE_CUT };
 
-/* A search for many tasks, over several calls. The views and the choice are as it left them: in
- * what they say nothing changes before its answer. */
+/* A search over several calls, mostly for many tasks. The views and the choice are as it left them:
+ * in what they say nothing changes before its answer. */
 struct simple_choice;
 struct simple_course {
     char *group; /* whom it is for; NULL: there is none */
@@ -217,6 +217,11 @@ static inline uint64_t saturated(uint64_t total, uint64_t used)
     return total > used ? total - used : 0;
 }
 
+static inline bool simple_share_is_none(const struct simple_share *share)
+{
+    return !(share->cpu | share->memory_mib | share->gpus);
+}
+
 static inline uint32_t priority_index(int32_t priority)
 {
     assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
@@ -327,6 +332,8 @@ bool simple_victims_find(const struct simple_search *search, bool *is_victim);
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
                                          uint64_t *left);
+/* The first victim from there on; `count`: none. */
+size_t simple_victim_next(const bool *is_victim, size_t count, size_t from);
 /* Between two pieces of the course: a slot of the group is about to become free; what the node
  * offers has changed. */
 void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot);
@@ -336,9 +343,10 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice);
 struct simple_choice *simple_choice_copy(struct simple *to, const struct simple *from);
 
 /* simple_course.c */
-/* The next piece of the search for the request, of which some may have been done. */
+/* The next piece of the search for the request, of which some may have been done. *work: how many
+ * tasks of its slice that took. */
 enum simple_outcome simple_course_go_on(struct simple *simple,
-                                        const struct placement_request *request);
+                                        const struct placement_request *request, uint32_t *work);
 bool simple_course_is_of(const struct simple *simple, const char *group);
 void simple_course_close(struct simple *simple);
 /* A group waits, and its victims are counted anew: so many of them in a piece. CUT: there are more.

@@ -57,6 +57,7 @@ struct simple_choice {
     struct sums sums;    /* where counting alone does not tell whether it fits */
     bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
     bool is_asking;      /* … whether the gang fits with that is not known yet */
+    bool is_unsure;      /* something has ended since it was known to fit: SPARE asks at its end */
     bool is_tried;       /* it is placed on trial for that, … */
     struct simple_gang gang;
     struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
@@ -81,11 +82,6 @@ struct trial {
 };
 
 /* --- what a node offers --- */
-
-static bool extra_is_none(const struct simple_share *extra)
-{
-    return !(extra->cpu | extra->memory_mib | extra->gpus);
-}
 
 static void view_update(const struct trial *trial, uint32_t at)
 {
@@ -185,7 +181,7 @@ static void nodes_count(struct trial *trial)
     uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
     for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
         const uint32_t at = (uint32_t)choice->next;
-        if (choice->stage != CHOICE_COUNT_ALL || extra_is_none(&simple->extra[at]))
+        if (choice->stage != CHOICE_COUNT_ALL || simple_share_is_none(&simple->extra[at]))
             simple->views[at] = simple->offered[at];
         else
             view_update(trial, at);
@@ -233,6 +229,7 @@ static void touched_count(struct trial *trial)
     struct simple_choice *choice = trial->choice;
     while (choice->touched.count && *trial->left) {
         const uint32_t at = choice->touched.items[--choice->touched.count];
+        choice->is_unsure = true;
         if (at < nodes_counted(trial))
             node_recount(trial, at);
     }
@@ -452,6 +449,12 @@ static void needs_go_on(struct trial *trial)
         stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
 }
 
+static void spare_begin(struct trial *trial)
+{
+    trial->choice->is_unsure = false; /* it was asked just now */
+    stage_begin(trial, CHOICE_SPARE);
+}
+
 /* The gang is placed on trial, and the views are as before when it is known whether it fits. */
 static enum simple_outcome trial_place(struct trial *trial)
 {
@@ -593,7 +596,7 @@ static void few_go_on(struct trial *trial)
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
     const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
         return;
     }
     if (choice->next < end || choice->touched.count)
@@ -612,16 +615,33 @@ static void add_go_on(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (victims_add(trial, choice->candidates.count))
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
     else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
 
-static size_t victim_next(const struct trial *trial, size_t from)
+size_t simple_victim_next(const bool *is_victim, size_t count, size_t from)
 {
-    const size_t count = trial->simple->groups.count;
-    const bool *at = memchr(trial->is_victim + from, true, (count - from) * sizeof *at);
-    return at ? (size_t)(at - trial->is_victim) : count;
+    assert(from <= count);
+    const bool *at = memchr(is_victim + from, true, (count - from) * sizeof *at);
+    return at ? (size_t)(at - is_victim) : count;
+}
+
+/* All have been tried. What ended meanwhile counts before the last word: one that ended while it
+ * was spared on trial is missing. And where more is free, a gang of unequal tasks is placed in
+ * another way, in which it may fit no more: then all are victims again. */
+static void spare_end(struct trial *trial)
+{
+    struct simple_choice *choice = trial->choice;
+    if (choice->is_unsure && choice->touched.count && !choice->is_tried)
+        return;
+    const enum simple_outcome outcome = choice->is_unsure ? trial_fits(trial) : SIMPLE_PLACED;
+    if (outcome == SIMPLE_PLACED) {
+        choice->stage = CHOICE_DONE;
+    } else if (outcome == SIMPLE_FAILS) {
+        all_spare(trial);
+        stage_begin(trial, CHOICE_ALL);
+    }
 }
 
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
@@ -634,7 +654,7 @@ static void spare_go_on(struct trial *trial)
         if (!choice->is_given && choice->touched.count)
             return;
         if (!choice->is_given)
-            choice->next = victim_next(trial, choice->next);
+            choice->next = simple_victim_next(trial->is_victim, simple->groups.count, choice->next);
         if (choice->next == simple->groups.count)
             break;
         const struct simple_group *group = &simple->groups.items[choice->next];
@@ -648,12 +668,14 @@ static void spare_go_on(struct trial *trial)
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return;
+        choice->is_unsure =
+            outcome == SIMPLE_FAILS && (choice->is_unsure || choice->touched.count > 0);
         *is_victim = outcome == SIMPLE_FAILS && group->name;
         if (*is_victim)
             group_give(trial, group, true);
     }
     if (choice->next == simple->groups.count)
-        choice->stage = CHOICE_DONE;
+        spare_end(trial);
 }
 
 /* All nodes are counted. */
@@ -720,7 +742,7 @@ static void choice_settle(struct trial *trial)
     const enum simple_outcome outcome = trial_fits(trial);
     choice->is_asking = outcome == SIMPLE_CUT;
     if (outcome == SIMPLE_PLACED)
-        stage_begin(trial, CHOICE_SPARE);
+        spare_begin(trial);
 }
 
 static void stage_go_on(struct trial *trial)

@@ -341,7 +341,7 @@ static void victims_are_told_in_steps(void **state)
         begin(&world, policies[i]);
         fill(&world);
         uint32_t gang = submit_parts(&world, "gang", 100, NODES), told = 0;
-        for (uint32_t step = 0; state_of(&world, gang) == WAITING_PLACING && step < 10; step++) {
+        for (uint32_t step = 0; state_of(&world, gang) == WAITING_PLACING && step < 50; step++) {
             assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
             world_pass_step(&world);
         }

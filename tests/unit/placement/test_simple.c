@@ -1,6 +1,6 @@
 /* The plain placers, at their own seam; and the invariants that every policy keeps.
  *
- * Covers: src/placement/placement.c, src/placement/simple_search.c,
+ * Covers: src/placement/placement.c, src/placement/simple_search.c, src/placement/simple_result.c,
  * src/placement/simple_check.c, src/placement/simple_copy.c */
 #include "unit.h"
 

@@ -2,89 +2,32 @@
  * two pieces. */
 #include "unit.h"
 
+#include "plain.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "placement/placement.h"
 #include "placement/simple.h"
 
-enum { NODES = 6, GPUS = 4, TASKS = 16, SLICE = 3, PIECES_MAX = 300 };
+enum { NODES = 6, TASKS = 16, SLICE = 3 };
 
-static const char *const policies[] = {"first-fit", "best-fit", "spread"};
-
-static struct arena arena;
-
-static int setup(void **state)
+static void node_change(struct placer *placer, uint32_t id, uint32_t cpu)
 {
-    (void)state;
-    arena_init(&arena);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
-}
-
-static void node_change(struct placer *placer, uint32_t id, bool is_healthy, uint32_t cpu)
-{
-    char name[16];
-    snprintf(name, sizeof name, "n%u", id);
-    const struct node_facts node = {.name = name,
-                                    .cpu = cpu,
-                                    .memory_mib = 16384,
-                                    .gpu_count = GPUS,
-                                    .gpu_type = "V100",
-                                    .is_healthy = is_healthy};
-    assert_int_equal(placer->ops->node_set(placer, (struct node_id){id}, &node, NULL), 0);
-}
-
-static void node_set(struct placer *placer, uint32_t id, bool is_healthy)
-{
-    node_change(placer, id, is_healthy, 16);
+    struct node_facts node = plain_node();
+    node.cpu = cpu;
+    plain_node_set(placer, id, &node);
 }
 
 static const struct placement_member large[] = {{TASKS - 4, 1, 64, 1, "", ""},
                                                 {4, 2, 64, 1, "V100", ""}};
-static const struct placement_member small = {1, 1, 64, GPUS, "", ""};
-
-static struct placement_request ask(const char *group, const struct placement_member *members,
-                                    size_t count, int32_t priority)
-{
-    return (struct placement_request){.group = group,
-                                      .virtual_cluster = "default",
-                                      .priority = priority,
-                                      .pinned_cell_id = "",
-                                      .members = members,
-                                      .member_count = count,
-                                      .may_preempt = true};
-}
 
 static struct placement_request ask_large(int32_t priority)
 {
-    struct placement_request request = ask("large", large, COUNT_OF(large), priority);
+    struct placement_request request = plain_ask("large", large, COUNT_OF(large), priority);
     request.slice = SLICE;
     return request;
-}
-
-static struct placement_result place(struct placer *placer, const struct placement_request *request)
-{
-    struct placement_result result;
-    assert_int_equal(placer->ops->place(placer, request, &arena, &result, NULL), 0);
-    return result;
-}
-
-static void take(struct placer *placer, const struct placement_request *request,
-                 const struct placement_result *result)
-{
-    assert_int_equal(result->kind, PLACEMENT_BIND);
-    assert_int_equal(
-        placer->ops->commit(placer, request, result->slots, result->slot_count, false, NULL), 0);
 }
 
 /* So many jobs of a whole node each run. */
@@ -92,62 +35,9 @@ static struct placer *cluster_of(const char *policy, uint32_t busy)
 {
     struct placer *placer = placer_simple_new(policy);
     for (uint32_t i = 0; i < NODES; i++)
-        node_set(placer, i, true);
-    for (uint32_t i = 0; i < busy; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "small%u", i);
-        const struct placement_request request = ask(name, &small, 1, 10);
-        const struct placement_result result = place(placer, &request);
-        take(placer, &request, &result);
-    }
+        plain_node_is(placer, i, true);
+    plain_fill(placer, &plain_small, busy);
     return placer;
-}
-
-static struct placement_result search(struct placer *placer,
-                                      const struct placement_request *request, uint32_t *pieces)
-{
-    struct placement_result result = place(placer, request);
-    for (*pieces = 1; result.is_cut; (*pieces)++) {
-        assert_true(*pieces < PIECES_MAX);
-        result = place(placer, request);
-    }
-    return result;
-}
-
-static struct placement_result place_at_once(struct placer *placer,
-                                             struct placement_request request)
-{
-    struct placer *copy = placer->ops->copy(placer);
-    request.slice = 0;
-    const struct placement_result result = place(copy, &request);
-    copy->ops->free(copy);
-    return result;
-}
-
-static void results_equal(const struct placement_result *a, const struct placement_result *b)
-{
-    assert_int_equal(a->kind, b->kind);
-    assert_int_equal(a->slot_count, b->slot_count);
-    for (size_t i = 0; i < a->slot_count; i++) {
-        assert_int_equal(a->slots[i].node.v, b->slots[i].node.v);
-        assert_int_equal(a->slots[i].gpu_count, b->slots[i].gpu_count);
-        assert_memory_equal(a->slots[i].gpus, b->slots[i].gpus,
-                            a->slots[i].gpu_count * sizeof *a->slots[i].gpus);
-    }
-    assert_int_equal(a->victim_count, b->victim_count);
-    for (size_t i = 0; i < a->victim_count; i++)
-        assert_string_equal(a->victims[i], b->victims[i]);
-}
-
-static void see(void *context, const char *group, size_t slot, struct node_id node)
-{
-    (void)context, (void)group, (void)slot, (void)node;
-}
-
-static void check(struct placer *placer)
-{
-    const struct placement_visit visit = {see, NULL};
-    assert_int_equal(placer->ops->check(placer, &visit, NULL), 0);
 }
 
 static void what_is_found_is_what_is_found_at_once(void **state)
@@ -157,20 +47,20 @@ static void what_is_found_is_what_is_found_at_once(void **state)
     const int32_t priorities[] = {100, 100, 100, 10};
     const enum placement_kind kinds[] = {PLACEMENT_BIND, PLACEMENT_BIND, PLACEMENT_PREEMPT,
                                          PLACEMENT_WAIT};
-    for (size_t p = 0; p < COUNT_OF(policies); p++)
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++)
         for (size_t i = 0; i < COUNT_OF(busy); i++) {
             uint32_t pieces;
-            struct placer *placer = cluster_of(policies[p], busy[i]);
+            struct placer *placer = cluster_of(plain_policies[p], busy[i]);
             const struct placement_request request = ask_large(priorities[i]);
-            const struct placement_result whole = place_at_once(placer, request);
-            const struct placement_result result = search(placer, &request, &pieces);
-            results_equal(&result, &whole);
+            const struct placement_result whole = plain_place_at_once(placer, request);
+            const struct placement_result result = plain_search(placer, &request, &pieces);
+            plain_results_equal(&result, &whole);
             assert_int_equal(result.kind, kinds[i]);
             assert_true(result.kind == PLACEMENT_WAIT || pieces > TASKS / SLICE / 2);
-            check(placer);
+            plain_check(placer);
             if (result.kind == PLACEMENT_BIND)
-                take(placer, &request, &result);
-            check(placer);
+                plain_take(placer, &request, &result);
+            plain_check(placer);
             placer->ops->free(placer);
         }
 }
@@ -179,18 +69,18 @@ static void nodes_to_avoid_are_those_of_the_beginning(void **state)
 {
     (void)state;
     const struct node_id first[] = {{0}, {1}}, later[] = {{2}, {3}, {4}};
-    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++) {
         uint32_t pieces;
-        struct placer *placer = cluster_of(policies[p], 0);
+        struct placer *placer = cluster_of(plain_policies[p], 0);
         struct placement_request request = ask_large(100);
         request.avoid = first;
         request.avoid_count = COUNT_OF(first);
-        const struct placement_result whole = place_at_once(placer, request);
-        assert_true(place(placer, &request).is_cut);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        assert_true(plain_place(placer, &request).is_cut);
         request.avoid = later;
         request.avoid_count = COUNT_OF(later);
-        const struct placement_result result = search(placer, &request, &pieces);
-        results_equal(&result, &whole);
+        const struct placement_result result = plain_search(placer, &request, &pieces);
+        plain_results_equal(&result, &whole);
         placer->ops->free(placer);
     }
 }
@@ -200,16 +90,16 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
     (void)state;
     for (uint32_t cut = 1; cut < 10; cut++) {
         uint32_t left, left_of_copy;
-        struct placer *placer = cluster_of(policies[cut % 3], cut % 2 ? NODES : 2);
+        struct placer *placer = cluster_of(plain_policies[cut % 3], cut % 2 ? NODES : 2);
         const struct placement_request request = ask_large(100);
         struct placement_result result = {.is_cut = true};
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
-            result = place(placer, &request);
+            result = plain_place(placer, &request);
         if (result.is_cut) {
             struct placer *copy = placer->ops->copy(placer);
-            const struct placement_result other = search(copy, &request, &left_of_copy);
-            result = search(placer, &request, &left);
-            results_equal(&result, &other);
+            const struct placement_result other = plain_search(copy, &request, &left_of_copy);
+            result = plain_search(placer, &request, &left);
+            plain_results_equal(&result, &other);
             assert_int_equal(left, left_of_copy);
             copy->ops->free(copy);
         }
@@ -221,17 +111,17 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
 static void a_small_gang_of_unequal_tasks_is_cut(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < COUNT_OF(policies); i++) {
+    for (uint32_t i = 0; i < COUNT_OF(plain_policies); i++) {
         uint32_t pieces;
-        struct placer *placer = cluster_of(policies[i], NODES);
+        struct placer *placer = cluster_of(plain_policies[i], NODES);
         struct placement_request request = ask_large(100);
         request.slice = TASKS + 1;
-        const struct placement_result whole = place_at_once(placer, request);
-        const struct placement_result result = search(placer, &request, &pieces);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        const struct placement_result result = plain_search(placer, &request, &pieces);
         assert_int_equal(result.kind, PLACEMENT_PREEMPT);
         assert_true(pieces > 1);
-        results_equal(&result, &whole);
-        check(placer);
+        plain_results_equal(&result, &whole);
+        plain_check(placer);
         placer->ops->free(placer);
     }
 }
@@ -243,21 +133,21 @@ static void ends_between_two_pieces(void **state)
     (void)state;
     for (uint32_t cut = 1; cut < 9; cut++) {
         uint32_t pieces;
-        struct placer *placer = cluster_of(policies[cut % 3], NODES);
+        struct placer *placer = cluster_of(plain_policies[cut % 3], NODES);
         const struct placement_request request = ask_large(100);
-        const struct placement_result whole = place_at_once(placer, request);
-        assert_int_equal(whole.victim_count, TASKS / GPUS);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        assert_int_equal(whole.victim_count, TASKS / PLAIN_GPUS);
         struct placement_result result = {.is_cut = true};
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
-            result = place(placer, &request);
+            result = plain_place(placer, &request);
         assert_true(result.is_cut);
         placer->ops->release_slot(placer, "small0", 0);
-        result = search(placer, &request, &pieces);
+        result = plain_search(placer, &request, &pieces);
         assert_int_equal(result.kind, PLACEMENT_PREEMPT);
         for (size_t i = 0; i < result.victim_count; i++)
             assert_string_not_equal(result.victims[i], "small0");
-        assert_in_range(result.victim_count, TASKS / GPUS - 1, TASKS / GPUS);
-        check(placer);
+        assert_in_range(result.victim_count, TASKS / PLAIN_GPUS - 1, TASKS / PLAIN_GPUS);
+        plain_check(placer);
         placer->ops->free(placer);
     }
 }
@@ -271,17 +161,105 @@ static void the_last_victim_ends_between_two_pieces(void **state)
         struct placer *placer = cluster_of("best-fit", NODES);
         const struct placement_request request = ask_large(100);
         for (uint32_t i = 0; i < cut; i++)
-            assert_true(place(placer, &request).is_cut);
+            assert_true(plain_place(placer, &request).is_cut);
         for (uint32_t i = 0; i < NODES; i++) {
             char name[16];
             snprintf(name, sizeof name, "small%u", i);
             placer->ops->release_group(placer, name);
         }
-        const struct placement_result result = search(placer, &request, &pieces);
-        take(placer, &request, &result);
-        check(placer);
+        const struct placement_result result = plain_search(placer, &request, &pieces);
+        plain_take(placer, &request, &result);
+        plain_check(placer);
         placer->ops->free(placer);
     }
+}
+
+/* --- a gang of unequal tasks is placed on trial, and somebody ends meanwhile --- */
+
+/* Behind so many pieces he ends; what the search promises then holds. */
+static enum placement_kind ends_behind(struct placer *placer,
+                                       const struct placement_request *request, uint32_t cut,
+                                       const char *name)
+{
+    uint32_t pieces;
+    for (uint32_t i = 0; i < cut; i++)
+        assert_true(plain_place(placer, request).is_cut);
+    placer->ops->release_group(placer, name);
+    struct placement_result result = plain_search(placer, request, &pieces);
+    const enum placement_kind kind = result.kind;
+    plain_check(placer);
+    for (size_t i = 0; i < result.victim_count; i++)
+        placer->ops->release_group(placer, result.victims[i]);
+    if (kind == PLACEMENT_PREEMPT)
+        result = plain_search(placer, request, &pieces);
+    if (kind != PLACEMENT_WAIT)
+        plain_take(placer, request, &result);
+    plain_check(placer);
+    return kind;
+}
+
+static uint32_t pieces_of(struct placer *placer, const struct placement_request *request)
+{
+    uint32_t pieces;
+    struct placer *copy = placer->ops->copy(placer);
+    assert_int_equal(plain_search(copy, request, &pieces).kind, PLACEMENT_PREEMPT);
+    copy->ops->free(copy);
+    return pieces;
+}
+
+/* All of them must go; the one that is spared on trial ends by itself just then. */
+static void who_is_spared_on_trial_ends(void **state)
+{
+    (void)state;
+    enum { RUN = 4 };
+    static const struct placement_member one = {1, 1, 64, 0, "", ""};
+    static const struct placement_member wanted[] = {{2, 1, 64, 0, "", ""}, {1, 2, 64, 0, "", ""}};
+    struct placement_request request = plain_ask("gang", wanted, COUNT_OF(wanted), 100);
+    request.slice = 1;
+    for (uint32_t i = 0; i < COUNT_OF(plain_policies) * RUN; i++) {
+        uint32_t pieces = 2;
+        for (uint32_t cut = 1; cut < pieces; cut++) {
+            char name[16];
+            snprintf(name, sizeof name, "small%u", i % RUN);
+            struct placer *placer = placer_simple_new(plain_policies[i / RUN]);
+            node_change(placer, 0, RUN);
+            plain_node_is(placer, 1, false); /* beside it, sums alone do not tell that it fails */
+            plain_fill(placer, &one, RUN);
+            pieces = pieces_of(placer, &request);
+            assert_int_equal(ends_behind(placer, &request, cut, name), PLACEMENT_PREEMPT);
+            placer->ops->free(placer);
+        }
+    }
+}
+
+static void start(struct placer *placer, const char *name, struct placement_member member,
+                  int32_t priority)
+{
+    const struct placement_request request = plain_ask(name, &member, 1, priority);
+    const struct placement_result result = plain_place(placer, &request);
+    plain_take(placer, &request, &result);
+}
+
+/* Spread puts the first task where most is free. When somebody of higher priority ends on the node
+ * of the second one, that is there: then what did fit fits no more. */
+static void more_room_is_less(void **state)
+{
+    (void)state;
+    static const struct placement_member wanted[] = {{1, 1, 64, 2, "", ""}, {1, 8, 64, 1, "", ""}};
+    struct placement_request request = plain_ask("gang", wanted, COUNT_OF(wanted), 100);
+    uint32_t pieces = 2, by_kind[PLACEMENT_PREEMPT + 1] = {0};
+    request.slice = 1;
+    for (uint32_t cut = 1; cut < pieces; cut++) {
+        struct placer *placer = placer_simple_new("spread");
+        node_change(placer, 0, 8);
+        start(placer, "high", (struct placement_member){1, 0, 64, 2, "", ""}, 120);
+        node_change(placer, 1, 4);
+        start(placer, "low", (struct placement_member){1, 4, 64, 4, "", ""}, 10);
+        pieces = pieces_of(placer, &request);
+        by_kind[ends_behind(placer, &request, cut, "high")]++;
+        placer->ops->free(placer);
+    }
+    assert_true(by_kind[PLACEMENT_WAIT] > 0 && by_kind[PLACEMENT_PREEMPT] > 0);
 }
 
 static void what_is_given_up_leaves_nothing(void **state)
@@ -293,7 +271,7 @@ static void what_is_given_up_leaves_nothing(void **state)
         const struct placement_request request = ask_large(100);
         struct placement_result result = {.is_cut = true};
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
-            result = place(placer, &request);
+            result = plain_place(placer, &request);
         if (cut % 4 == 0)
             placer->ops->forget(placer);
         else if (cut % 4 == 1)
@@ -301,12 +279,12 @@ static void what_is_given_up_leaves_nothing(void **state)
         else if (cut % 4 == 2)
             placer->ops->release_group(placer, "large");
         else
-            node_set(placer, NODES, true);
-        check(placer);
-        const struct placement_result whole = place_at_once(placer, request);
-        result = search(placer, &request, &pieces);
+            plain_node_is(placer, NODES, true);
+        plain_check(placer);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        result = plain_search(placer, &request, &pieces);
         assert_true(pieces > TASKS / SLICE / 2); /* from its beginning */
-        results_equal(&result, &whole);
+        plain_results_equal(&result, &whole);
         placer->ops->free(placer);
     }
 }
@@ -319,7 +297,7 @@ static struct placer *cluster_with_waiting(const char *policy, struct placement_
     uint32_t pieces;
     struct placer *placer = cluster_of(policy, NODES);
     *request = ask_large(100);
-    assert_int_equal(search(placer, request, &pieces).kind, PLACEMENT_PREEMPT);
+    assert_int_equal(plain_search(placer, request, &pieces).kind, PLACEMENT_PREEMPT);
     request->slice = 1;
     return placer;
 }
@@ -327,21 +305,21 @@ static struct placer *cluster_with_waiting(const char *policy, struct placement_
 static void who_is_left_is_named_in_pieces(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++) {
         uint32_t pieces;
         struct placement_request request;
-        struct placer *placer = cluster_with_waiting(policies[p], &request);
-        const struct placement_result whole = place_at_once(placer, request);
-        assert_int_equal(whole.victim_count, TASKS / GPUS);
-        assert_true(place(placer, &request).is_cut);
+        struct placer *placer = cluster_with_waiting(plain_policies[p], &request);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        assert_int_equal(whole.victim_count, TASKS / PLAIN_GPUS);
+        assert_true(plain_place(placer, &request).is_cut);
         struct placer *copy = placer->ops->copy(placer);
-        check(placer);
-        struct placement_result result = search(placer, &request, &pieces);
-        results_equal(&result, &whole);
-        assert_int_equal(pieces, TASKS / GPUS); /* the last one has the answer */
-        result = search(copy, &request, &pieces);
-        results_equal(&result, &whole);
-        assert_int_equal(pieces, TASKS / GPUS);
+        plain_check(placer);
+        struct placement_result result = plain_search(placer, &request, &pieces);
+        plain_results_equal(&result, &whole);
+        assert_int_equal(pieces, TASKS / PLAIN_GPUS); /* the last one has the answer */
+        result = plain_search(copy, &request, &pieces);
+        plain_results_equal(&result, &whole);
+        assert_int_equal(pieces, TASKS / PLAIN_GPUS);
         copy->ops->free(copy);
         placer->ops->free(placer);
     }
@@ -352,24 +330,24 @@ static void who_is_left_is_named_in_pieces(void **state)
 static void places_are_a_piece_of_their_own(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++) {
         uint32_t pieces;
         struct placement_request request;
-        struct placer *placer = cluster_with_waiting(policies[p], &request);
-        const struct placement_result whole = place_at_once(placer, request);
+        struct placer *placer = cluster_with_waiting(plain_policies[p], &request);
+        const struct placement_result whole = plain_place_at_once(placer, request);
         for (size_t i = 0; i < whole.victim_count; i++)
             placer->ops->release_group(placer, whole.victims[i]);
-        request.slice = TASKS / GPUS; /* all victims are looked for in the first piece */
-        const struct placement_result first = place(placer, &request);
+        request.slice = TASKS / PLAIN_GPUS; /* all victims are looked for in the first piece */
+        const struct placement_result first = plain_place(placer, &request);
         assert_true(first.is_cut);
         assert_int_equal(first.victim_count, 0);
         struct placer *copy = placer->ops->copy(placer);
-        const struct placement_result result = search(placer, &request, &pieces);
+        const struct placement_result result = plain_search(placer, &request, &pieces);
         assert_int_equal(pieces, 1);
-        take(placer, &request, &result);
-        check(placer);
-        const struct placement_result other = search(copy, &request, &pieces);
-        results_equal(&result, &other);
+        plain_take(placer, &request, &result);
+        plain_check(placer);
+        const struct placement_result other = plain_search(copy, &request, &pieces);
+        plain_results_equal(&result, &other);
         copy->ops->free(copy);
         placer->ops->free(placer);
     }
@@ -379,26 +357,26 @@ static void places_are_a_piece_of_their_own(void **state)
 static void who_ends_between_two_pieces_is_not_named(void **state)
 {
     (void)state;
-    for (uint32_t cut = 0; cut < TASKS / GPUS; cut++)
-        for (uint32_t ends = 1; ends <= TASKS / GPUS; ends++) {
+    for (uint32_t cut = 0; cut < TASKS / PLAIN_GPUS; cut++)
+        for (uint32_t ends = 1; ends <= TASKS / PLAIN_GPUS; ends++) {
             uint32_t pieces;
             struct placement_request request;
-            struct placer *placer = cluster_with_waiting(policies[cut % 3], &request);
-            const struct placement_result whole = place_at_once(placer, request);
+            struct placer *placer = cluster_with_waiting(plain_policies[cut % 3], &request);
+            const struct placement_result whole = plain_place_at_once(placer, request);
             for (uint32_t i = 0; i < cut; i++)
-                assert_true(place(placer, &request).is_cut);
+                assert_true(plain_place(placer, &request).is_cut);
             for (uint32_t i = 0; i < ends; i++)
-                placer->ops->release_group(placer, whole.victims[TASKS / GPUS - 1 - i]);
-            check(placer);
-            struct placement_result result = search(placer, &request, &pieces);
+                placer->ops->release_group(placer, whole.victims[TASKS / PLAIN_GPUS - 1 - i]);
+            plain_check(placer);
+            struct placement_result result = plain_search(placer, &request, &pieces);
             if (result.kind == PLACEMENT_PREEMPT) {
-                assert_in_range(result.victim_count, 1, TASKS / GPUS);
+                assert_in_range(result.victim_count, 1, TASKS / PLAIN_GPUS);
                 for (size_t i = 0; i < result.victim_count; i++)
                     placer->ops->release_group(placer, result.victims[i]);
-                result = search(placer, &request, &pieces);
+                result = plain_search(placer, &request, &pieces);
             }
-            take(placer, &request, &result);
-            check(placer);
+            plain_take(placer, &request, &result);
+            plain_check(placer);
             placer->ops->free(placer);
         }
 }
@@ -407,24 +385,24 @@ static void who_ends_between_two_pieces_is_not_named(void **state)
 static void its_node_fails_between_two_pieces(void **state)
 {
     (void)state;
-    for (uint32_t cut = 0; cut < TASKS / GPUS; cut++)
+    for (uint32_t cut = 0; cut < TASKS / PLAIN_GPUS; cut++)
         for (uint32_t node = 0; node < NODES; node++) {
             uint32_t pieces;
             struct placement_request request;
-            struct placer *placer = cluster_with_waiting(policies[cut % 3], &request);
+            struct placer *placer = cluster_with_waiting(plain_policies[cut % 3], &request);
             for (uint32_t i = 0; i < cut; i++)
-                assert_true(place(placer, &request).is_cut);
-            node_set(placer, node, false);
-            struct placement_result result = search(placer, &request, &pieces);
+                assert_true(plain_place(placer, &request).is_cut);
+            plain_node_is(placer, node, false);
+            struct placement_result result = plain_search(placer, &request, &pieces);
             assert_int_equal(result.kind, PLACEMENT_PREEMPT);
-            assert_int_equal(result.victim_count, TASKS / GPUS);
+            assert_int_equal(result.victim_count, TASKS / PLAIN_GPUS);
             for (size_t i = 0; i < result.victim_count; i++)
                 placer->ops->release_group(placer, result.victims[i]);
-            result = search(placer, &request, &pieces);
-            take(placer, &request, &result);
+            result = plain_search(placer, &request, &pieces);
+            plain_take(placer, &request, &result);
             for (size_t i = 0; i < result.slot_count; i++)
                 assert_int_not_equal(result.slots[i].node.v, node);
-            check(placer);
+            plain_check(placer);
             placer->ops->free(placer);
         }
 }
@@ -436,18 +414,18 @@ static void its_node_shrinks_between_two_pieces(void **state)
     for (uint32_t node = 0; node < NODES; node++) {
         uint32_t pieces;
         struct placement_request request;
-        struct placer *placer = cluster_with_waiting(policies[node % 3], &request);
-        const struct placement_result whole = place_at_once(placer, request);
-        assert_true(place(placer, &request).is_cut);
-        node_change(placer, node, true, 1);
+        struct placer *placer = cluster_with_waiting(plain_policies[node % 3], &request);
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        assert_true(plain_place(placer, &request).is_cut);
+        node_change(placer, node, 1);
         for (size_t i = 0; i < whole.victim_count; i++)
             placer->ops->release_group(placer, whole.victims[i]);
-        struct placement_result result = search(placer, &request, &pieces);
+        struct placement_result result = plain_search(placer, &request, &pieces);
         for (size_t i = 0; result.kind == PLACEMENT_PREEMPT && i < result.victim_count; i++)
             placer->ops->release_group(placer, result.victims[i]);
-        result = search(placer, &request, &pieces);
-        take(placer, &request, &result);
-        check(placer);
+        result = plain_search(placer, &request, &pieces);
+        plain_take(placer, &request, &result);
+        plain_check(placer);
         placer->ops->free(placer);
     }
 }
@@ -466,18 +444,19 @@ static struct placer *random_cluster(const char *policy, struct random *random)
 {
     struct placer *placer = placer_simple_new(policy);
     for (uint32_t i = 0; i < RANDOM_NODES; i++)
-        node_set(placer, i, below(random, 12) > 0);
+        plain_node_is(placer, i, below(random, 12) > 0);
     for (uint32_t i = 0; i < RANDOM_GROUPS; i++) {
         char name[16];
         snprintf(name, sizeof name, "g%u", i);
         const struct placement_member member = {
-            1 + below(random, 3), below(random, 6), 64, below(random, GPUS + 1), "", ""};
-        struct placement_request request = ask(name, &member, 1, (int32_t)below(random, 100) - 1);
+            1 + below(random, 3), below(random, 6), 64, below(random, PLAIN_GPUS + 1), "", ""};
+        struct placement_request request =
+            plain_ask(name, &member, 1, (int32_t)below(random, 100) - 1);
         request.virtual_cluster = below(random, 3) ? "default" : "other";
         request.may_preempt = false;
-        const struct placement_result result = place(placer, &request);
+        const struct placement_result result = plain_place(placer, &request);
         if (result.kind == PLACEMENT_BIND)
-            take(placer, &request, &result);
+            plain_take(placer, &request, &result);
     }
     return placer;
 }
@@ -496,23 +475,24 @@ static void random_end(struct placer *placer, struct random *random)
 static void random_search(uint64_t seed, bool has_ends)
 {
     struct random random = {seed};
-    struct placer *placer = random_cluster(policies[seed % 3], &random);
+    struct placer *placer = random_cluster(plain_policies[seed % 3], &random);
     struct placement_member members[3];
     const uint32_t count = 1 + below(&random, COUNT_OF(members));
     for (uint32_t i = 0; i < count; i++)
-        members[i] = (struct placement_member){2 + below(&random, 5),
+        members[i] = (struct placement_member){1 + below(&random, 6),
                                                below(&random, 5),
                                                64,
-                                               below(&random, GPUS + 1),
+                                               below(&random, PLAIN_GPUS + 1),
                                                below(&random, 4) ? "" : "V100",
                                                below(&random, 6) ? "" : "node"};
-    struct placement_request request = ask("large", members, count, (int32_t)below(&random, 120));
+    struct placement_request request =
+        plain_ask("large", members, count, (int32_t)below(&random, 120));
     request.slice = 1;
-    const struct placement_result whole = place_at_once(placer, request);
+    const struct placement_result whole = plain_place_at_once(placer, request);
     struct placement_result result = {.is_cut = true};
     for (uint32_t pieces = 0; result.is_cut; pieces++) {
         assert_true(pieces < RANDOM_PIECES_MAX);
-        result = place(placer, &request);
+        result = plain_place(placer, &request);
         if (has_ends && below(&random, 4) == 0)
             random_end(placer, &random);
         if (below(&random, 4) == 0 && result.is_cut) {
@@ -522,16 +502,16 @@ static void random_search(uint64_t seed, bool has_ends)
         }
     }
     if (!has_ends)
-        results_equal(&result, &whole);
-    check(placer);
+        plain_results_equal(&result, &whole);
+    plain_check(placer);
     for (size_t i = 0; result.kind == PLACEMENT_PREEMPT && i < result.victim_count; i++)
         placer->ops->release_group(placer, result.victims[i]);
     const bool is_waiting = result.kind == PLACEMENT_PREEMPT;
     for (uint32_t pieces = 0; is_waiting && (result.is_cut || !pieces); pieces++)
-        result = place(placer, &request);
+        result = plain_place(placer, &request);
     if (is_waiting || result.kind == PLACEMENT_BIND)
-        take(placer, &request, &result);
-    check(placer);
+        plain_take(placer, &request, &result);
+    plain_check(placer);
     placer->ops->free(placer);
 }
 
@@ -541,11 +521,41 @@ static void random_searches_in_pieces(void **state)
     for (uint64_t seed = 1; seed <= RANDOM_WORLDS; seed++) {
         random_search(seed, false);
         random_search(seed, true);
-        arena_clear(&arena);
+        arena_clear(&plain_arena);
     }
 }
 
 /* --- very many that may be ended --- */
+
+/* Of one task as well: under spread nearly all of them are tried, until one node is free, and
+ * spared again. No piece does more than its slice, and each says how much it did. */
+static void one_task_is_searched_for_in_pieces(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    static const struct placement_member one = {1, 1, 64, 1, "", ""};
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++) {
+        uint32_t pieces;
+        struct placer *placer = placer_simple_new(plain_policies[p]);
+        for (uint32_t i = 0; i < MANY; i++)
+            plain_node_is(placer, i, true);
+        plain_fill(placer, &one, MANY * PLAIN_GPUS);
+        struct placement_request request = plain_ask("task", &plain_small, 1, 100);
+        request.slice = 1;
+        request.may_preempt = false;
+        const struct placement_result whole = plain_place_at_once(placer, request);
+        struct placement_result result = plain_search(placer, &request, &pieces);
+        plain_results_equal(&result, &whole);
+        assert_int_equal(result.victim_count, PLAIN_GPUS);
+        assert_in_range(pieces, strcmp(plain_policies[p], "spread") ? 8 : 60, PLAIN_PIECES_MAX);
+        request.slice = 2 * pieces;
+        result = plain_place(placer, &request);
+        plain_results_equal(&result, &whole);
+        assert_in_range(result.work, pieces / 2, pieces + pieces / 2);
+        plain_check(placer);
+        placer->ops->free(placer);
+    }
+}
 
 /* The first ones tell nothing: all of them are counted, then one after the other must go. */
 static void thousands_run_and_most_must_go(void **state)
@@ -557,35 +567,38 @@ static void thousands_run_and_most_must_go(void **state)
                                                      {2, WANTED / 2, 1, 0, "", ""}};
     for (uint32_t i = 0; i < COUNT_OF(wanted); i++) {
         struct placer *placer = placer_simple_new("best-fit");
-        node_change(placer, 0, true, RUN);
+        node_change(placer, 0, RUN);
         for (uint32_t k = 0; k < RUN; k++) {
             char name[16];
             snprintf(name, sizeof name, "g%u", k);
-            const struct placement_request request = ask(name, &one, 1, 10);
-            const struct placement_result result = place(placer, &request);
-            take(placer, &request, &result);
+            const struct placement_request request = plain_ask(name, &one, 1, 10);
+            const struct placement_result result = plain_place(placer, &request);
+            plain_take(placer, &request, &result);
         }
-        const struct placement_request request = ask("large", &wanted[i], 1, 100);
-        const struct placement_result result = place(placer, &request);
+        const struct placement_request request = plain_ask("large", &wanted[i], 1, 100);
+        const struct placement_result result = plain_place(placer, &request);
         assert_int_equal(result.kind, PLACEMENT_PREEMPT);
         assert_int_equal(result.victim_count, WANTED);
         for (size_t k = 0; k < result.victim_count; k++)
             placer->ops->release_group(placer, result.victims[k]);
-        const struct placement_result again = place(placer, &request);
-        take(placer, &request, &again);
-        check(placer);
+        const struct placement_result again = plain_place(placer, &request);
+        plain_take(placer, &request, &again);
+        plain_check(placer);
         placer->ops->free(placer);
     }
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(thousands_run_and_most_must_go),
+    cmocka_unit_test(one_task_is_searched_for_in_pieces),
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
     cmocka_unit_test(nodes_to_avoid_are_those_of_the_beginning),
     cmocka_unit_test(a_copy_goes_on_at_the_same_piece),
     cmocka_unit_test(a_small_gang_of_unequal_tasks_is_cut),
     cmocka_unit_test(ends_between_two_pieces),
     cmocka_unit_test(the_last_victim_ends_between_two_pieces),
+    cmocka_unit_test(who_is_spared_on_trial_ends),
+    cmocka_unit_test(more_room_is_less),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
     cmocka_unit_test(who_is_left_is_named_in_pieces),
     cmocka_unit_test(places_are_a_piece_of_their_own),
@@ -594,4 +607,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(its_node_shrinks_between_two_pieces),
     cmocka_unit_test(random_searches_in_pieces),
 };
-UNIT_FILE(tests, setup, teardown);
+UNIT_FILE(tests, plain_setup, plain_teardown);
