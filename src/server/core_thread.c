@@ -317,6 +317,8 @@ static int64_t core_thread_deadline(struct server *server)
         deadline = core->probe_at_ms;
     if (!core->core)
         return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
+    if (deletion_due(server) < deadline)
+        deadline = deletion_due(server);
     if (core->wake_ms) {
         int64_t wait = core->wake_ms - core_thread_now(server);
         int64_t wake = now + (wait > 0 ? wait : 0);
@@ -374,6 +376,8 @@ static void *core_thread_run(void *argument)
         }
         if (core->core)
             snapshots_go_on(server);
+        if (core->core)
+            deletion_go_on(server, !mails);
     }
     barrier_clear(server->barriers, "the server is ending");
     snapshots_refuse(&core->snapshots, "the server is ending");

@@ -197,6 +197,9 @@ void server_metrics(void *context, struct buf *out)
     notify_metrics_write(server->notify_watch, out);
     metric_write(out, "skep_purged_jobs_total", "counter", "Old jobs removed.",
                  atomic_load(&metrics->purged_jobs));
+    metric_write(out, "skep_store_deletions", "gauge",
+                 "Deleted jobs of which rows are left, which go little by little.",
+                 store_deletions(server->store));
     histogram_write(&metrics->request, "skep_request_seconds",
                     "From the mailbox to the durable answer.", out);
     histogram_write(&metrics->commit, "skep_commit_seconds", "One transaction.", out);

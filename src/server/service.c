@@ -470,6 +470,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_RESEAL:         /* only while no server runs */
     case CHANGE_NOTICE_ADD:     /* notices.c makes it, beside the records */
     case CHANGE_NOTICES_REMOVE: /* notify_watch.c does */
+    case CHANGE_DELETIONS:      /* deletion.c does, alone */
         break;
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:

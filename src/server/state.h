@@ -13,6 +13,7 @@
 #include "server/alert_watch.h"
 #include "server/barrier.h"
 #include "server/clock.h"
+#include "server/deletion.h"
 #include "server/engines.h"
 #include "server/file_space.h"
 #include "server/hang_watch.h"
@@ -78,6 +79,7 @@ struct core_thread {
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
     struct snapshots snapshots;
+    struct deletion deletion;
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
     struct store_reader *reader;

@@ -6,10 +6,11 @@
 #include <string.h>
 
 enum {
-    PURGE_MAX = 500,
+    PURGE_MAX = 125, /* some 5 us each; and what they leave goes in pieces */
     PASSWORD_LENGTH = 20,
     DAY_MS = 86400 * 1000,
     AGAIN_MS = 500,
+    PURGE_AGAIN_MS = 250,
     NOTE_MS = 3600 * 1000,
     GPU_USE_DAYS = 400,
     SUBMIT_KEYS_MAX = 100000 /* of all users together; each is kept for a day */
@@ -114,9 +115,11 @@ static void list_add(struct mail_list *list, struct server_mail *mail)
 }
 
 /* There may be more: soon again. */
-static void upkeep_again(struct server *server)
+static void upkeep_again(struct server *server, int64_t pause_ms)
 {
-    server->core.upkeep_at_ms = clock_monotonic_ms() + AGAIN_MS;
+    const int64_t at_ms = clock_monotonic_ms() + pause_ms;
+    if (at_ms < server->core.upkeep_at_ms)
+        server->core.upkeep_at_ms = at_ms;
 }
 
 /* Through the core, which may still have them in memory. */
@@ -132,14 +135,18 @@ static void purge(struct server *server, struct mail_list *list, const struct jo
         log_info("server", "%zu old jobs are removed", count);
     atomic_fetch_add(&server->metrics.purged_jobs, count);
     if (count > 0)
-        upkeep_again(server);
+        upkeep_again(server, PURGE_AGAIN_MS);
 }
 
 /* True: there were some. */
 static bool purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
 {
     struct job_id jobs[PURGE_MAX];
-    const size_t count = store_jobs_final(server->store, before_ms, jobs, PURGE_MAX);
+    const uint64_t deletions = store_deletions(server->store);
+    const size_t room = deletions < PURGE_MAX ? (size_t)(PURGE_MAX - deletions) : 0;
+    const size_t count = store_jobs_final(server->store, before_ms, jobs, room);
+    if (room == 0) /* what those before have left goes first */
+        upkeep_again(server, PURGE_AGAIN_MS);
     purge(server, list, jobs, count);
     return count > 0;
 }
@@ -151,6 +158,10 @@ static int purge_surplus(struct server *server, struct mail_list *list, struct e
     struct store_shares shares;
     cleanup_arena struct arena arena;
     arena_init(&arena);
+    if (store_deletions(server->store) > 0) { /* whose room is not free yet */
+        upkeep_again(server, PURGE_AGAIN_MS);
+        return 0;
+    }
     int code = store_quota_shares(server->core.reader, QUOTA_KEPT_JOBS, &arena, &shares, err);
     if (code == 0)
         purge(server, list, jobs, store_jobs_surplus(server->store, &shares, jobs, PURGE_MAX));
@@ -264,13 +275,13 @@ struct server_mail *server_upkeep(struct server *server)
     /* a bounded number a round; what is old goes before what is too much */
     const bool is_too_large = retention->database_mib > 0 && used >> 20 >= retention->database_mib;
     const bool has_old = jobs_before > 0 && purge_before(server, &list, jobs_before);
-    if (is_too_large)
+    if (is_too_large && store_deletions(server->store) == 0)
         events_before = now;
     if (is_too_large && !has_old && purge_surplus(server, &list, &err) < 0)
         log_error("store", "whose jobs are to go is not known: %s", err.text);
     if (oldest_event && oldest_event < events_before) {
         change_before(&list, CHANGE_LOG_TRIM, events_before);
-        upkeep_again(server);
+        upkeep_again(server, AGAIN_MS);
     }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
     change_before(&list, CHANGE_GPU_USE_TRIM, now - (int64_t)GPU_USE_DAYS * DAY_MS);

@@ -10,22 +10,29 @@
     "," C(tail) "," C(rule_code) "," C(rule_phrase) "," C(rule_number) "," C(rule_pattern) "," C(  \
         rule_line) "," C(rule_file) "," C(matched_log) "," C(matched_text)
 
+#define FROM_ROW                                                                                   \
+    " FROM task_attempts WHERE attempt = ?1 AND" IS_NOT_DELETED("job") "ON CONFLICT (attempt) DO " \
+                                                                       "NOTHING"
 /* The rule is kept only when the attempt's row has its code. */
 #define IF_CODE(mark, otherwise) "CASE WHEN code = ?3 THEN " mark " ELSE " otherwise " END"
 static const char insert
-    [] = "INSERT INTO attempt_ends (" COLUMNS(COLUMN_NAME) ") SELECT ?1, ?2, " IF_CODE("?3", "0") ", " IF_CODE("?4", "''") ", " IF_CODE(
-        "?5",
-        "0") ", " IF_CODE("?6",
-                          "0") ", " IF_CODE("?7",
-                                            "0") ", " IF_CODE("?8",
-                                                              "''") ", " IF_CODE("?9",
-                                                                                 "''") ", " IF_CODE("?10",
-                                                                                                    "''") " FROM task_attempts WHERE attempt = ?1 ON CONFLICT (attempt) DO NOTHING";
+    [] = "INSERT INTO attempt_ends (" COLUMNS(COLUMN_NAME) ") SELECT ?1, ?2, " IF_CODE("?3", "0") ", " IF_CODE(
+        "?4",
+        "''") ", " IF_CODE("?5",
+                           "0") ", " IF_CODE("?6",
+                                             "0") ", " IF_CODE("?7",
+                                                               "0") ", " IF_CODE("?8",
+                                                                                 "''") ", " IF_CODE("?9",
+                                                                                                    "''") ", " IF_CODE("?10",
+                                                                                                                       "''")
+        FROM_ROW;
 static const char delete_job[] =
     "DELETE FROM attempt_ends WHERE attempt IN (SELECT attempt FROM tasks WHERE "
     "job = ?1 UNION SELECT attempt FROM task_attempts WHERE job = ?1)";
 static const char select_one[] =
-    "SELECT " COLUMNS(COLUMN_NAME) " FROM attempt_ends WHERE attempt = ?";
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM attempt_ends WHERE attempt = ?1 AND NOT EXISTS "
+                                   "(SELECT 1 FROM task_attempts WHERE attempt = ?1 AND job IN "
+                                   "(SELECT job FROM deleted_jobs))";
 
 static void row_put(struct sql *sql, const struct store_attempt_end *end)
 {

@@ -293,6 +293,7 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_GPU_USE_TRIM:
     case CHANGE_NOTICE_ADD:
     case CHANGE_NOTICES_REMOVE:
+    case CHANGE_DELETIONS:
     case CHANGE_REQUESTS_TRIM:
     case CHANGE_RESEAL:
         return;

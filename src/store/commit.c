@@ -30,11 +30,11 @@ static void latest_find(struct latest *latest, const struct output *output)
     }
 }
 
-/* In this order: attempt_ends_purge needs the rows of the tasks. */
+/* The rows that make it a job. What its tasks and attempts have left goes in pieces. */
 static int write_deleted(struct store *store, struct job_id job, struct err *err)
 {
     static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        attempt_ends_purge, job_purge, tasks_purge, stories_purge, barriers_purge, tags_purge};
+        job_purge, barriers_purge, tags_purge, deletion_add};
     int code = 0;
 
     assert(job.v != 0);
@@ -79,10 +79,15 @@ static int write_records(struct store *store, const struct output *output, struc
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     struct latest latest = {0};
+    bool has_deleted = false;
     int code = 0;
     latest_find(&latest, output);
-    for (size_t i = 0; code == 0 && i < output->records.count; i++)
+    for (size_t i = 0; code == 0 && i < output->records.count; i++) {
+        has_deleted |= output->records.items[i].kind == RECORD_JOB_DELETED;
         code = write_record(store, output, i, &latest, err);
+    }
+    if (code == 0 && has_deleted) /* a small job goes whole */
+        code = deletions_go_on(store, err);
     if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
         code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
     assert(store->last_job >= last_job && store->last_attempt >= last_attempt);
@@ -170,6 +175,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return notice_add(store, change, err);
     case CHANGE_NOTICES_REMOVE:
         return notices_remove(store, change, err);
+    case CHANGE_DELETIONS:
+        return deletions_go_on(store, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;
@@ -251,6 +258,7 @@ static int records_try(struct store *store, const struct output *output, struct 
     db->ops->rollback(db);
     store->last_job = last_job;
     store->last_attempt = last_attempt;
+    store->deletions_written = store_deletions(store);
     return code;
 }
 
@@ -313,6 +321,7 @@ static int transact(struct store *store, const struct store_batch *batch, struct
         db->ops->rollback(db);
         store->last_job = last_job;
         store->last_attempt = last_attempt;
+        store->deletions_written = store_deletions(store);
     }
     return code;
 }
@@ -416,13 +425,14 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     struct database *database = store->database;
     int code = commit_once(store, batch, err);
     assert(store->database && (batch->event_count == 0 || batch->events));
-    if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
+    if (code == ERR_UNAVAILABLE && !batch->keeps_reserve && database->ops->give_way(database))
         code = commit_once(store, batch, err);
     atomic_fetch_add(&store->commit_us, (uint64_t)(clock_monotonic_us() - begin_us));
     if (code < 0) {
         atomic_fetch_add(&store->commit_failures, 1);
         return code;
     }
+    deletions_publish(store);
     store->stored_commits++;
     store->stored_events += batch->event_count;
     struct db_progress progress = store_progress(store);

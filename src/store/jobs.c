@@ -32,8 +32,8 @@ static const char *const deletes[] = {
     "DELETE FROM jobs WHERE id = ?",
     "DELETE FROM job_plans WHERE job = ?",
     "DELETE FROM job_sources WHERE job = ?",
-    "DELETE FROM job_attempts WHERE job = ?",
 };
+static const char delete_attempts[] = "DELETE FROM job_attempts WHERE job = ?";
 static const char select_one[] = "SELECT " JOB_COLUMNS(COLUMN_NAME) " FROM jobs WHERE id = ?";
 static const char select_all[] = "SELECT " JOB_COLUMNS(COLUMN_NAME) " FROM jobs ORDER BY id";
 static const char select_live[] =
@@ -233,6 +233,11 @@ int job_purge(struct store *store, struct job_id job, struct err *err)
     for (size_t i = 0; code == 0 && i < sizeof deletes / sizeof *deletes; i++)
         code = purge(store, deletes[i], job, err);
     return code;
+}
+
+int job_attempts_purge(struct store *store, struct job_id job, struct err *err)
+{
+    return purge(store, delete_attempts, job, err);
 }
 
 /* --- into memory --- */

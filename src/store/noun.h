@@ -26,6 +26,8 @@ struct store {
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;
+    uint64_t deletions_written; /* jobs in `deleted_jobs`, as the transaction has it … */
+    _Atomic uint64_t deletions; /* … and as it was committed last */
 
     struct {
         struct store_epoch *items; /* in order, at least one once the store is open */
@@ -227,7 +229,8 @@ int events_oldest(struct store *store, int64_t *at_ms, struct err *err);
 
 /* Each deletes the job's rows from the tables of its noun. attempt_ends_purge comes before
  * tasks_purge, because it finds the attempts by the rows of the tasks. */
-int job_purge(struct store *store, struct job_id job, struct err *err);
+int job_purge(struct store *store, struct job_id job, struct err *err); /* but for its attempts */
+int job_attempts_purge(struct store *store, struct job_id job, struct err *err);
 int attempt_ends_purge(struct store *store, struct job_id job, struct err *err);
 int tasks_purge(struct store *store, struct job_id job, struct err *err);
 int stories_purge(struct store *store, struct job_id job, struct err *err);
@@ -235,6 +238,16 @@ int barriers_purge(struct store *store, struct job_id job, struct err *err);
 int tags_purge(struct store *store, struct job_id job, struct err *err);
 /* Runs a statement whose only parameter is the job's number. */
 int purge(struct store *store, const char *text, struct job_id job, struct err *err);
+
+/* The job's own rows are deleted with it; of its attempts, tasks and stories some may be left. */
+int deletion_add(struct store *store, struct job_id job, struct err *err);
+/* A piece of what is left; some hundred rows. */
+int deletions_go_on(struct store *store, struct err *err);
+int deletions_load(struct store *store, struct err *err);
+/* The transaction has been committed. */
+void deletions_publish(struct store *store);
+/* For reads of rows that do not ask for their job. */
+#define IS_NOT_DELETED(column) " " column " NOT IN (SELECT deleted_jobs.job FROM deleted_jobs) "
 
 /* --- numbers --- */
 

@@ -43,6 +43,8 @@ int store_load_jobs(struct store *store, struct err *err)
         job_index_take(store->job_index, index);
         news_forget(store->news);
         code = gpu_use_load(store, seed, err);
+        if (code == 0)
+            code = deletions_load(store, err);
     }
     job_index_free(index);
     return code;

@@ -306,6 +306,7 @@ enum store_change_kind {
                                * was a removed user's, as of USER_ADD */
     CHANGE_REQUESTS_TRIM,     /* decided ones, and open ones for accounts, of before `before_ms`; of
                                * decided ones the oldest beyond `most` */
+    CHANGE_DELETIONS,         /* a piece of what deleted jobs have left: store_deletions */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -387,6 +388,7 @@ struct store_batch {
     const struct output *output; /* records only; may be NULL */
     struct store_change *changes;
     size_t change_count;
+    bool keeps_reserve; /* a full disk takes none for it: nobody waits for it */
 };
 
 /* One transaction; on failure nothing of it is stored. The codes tell whose fault it is.
@@ -411,6 +413,11 @@ bool store_is_short(const struct store *store);
 /* The committing thread: make the reserve again when there is room. Returns whether the store is
  * still short. */
 bool store_make_room(struct store *store);
+
+/* Jobs that are deleted, of which rows of tasks, attempts and stories may be left: nobody is shown
+ * them, and they go by one CHANGE_DELETIONS after the other. The commit that deletes a job does the
+ * first, so that a small one leaves nothing. Any thread. */
+uint64_t store_deletions(const struct store *store);
 
 /* What retention looks at; the committing thread only. Bytes of the database without free pages;
  * time of the oldest event in the log, 0 when there is none. */

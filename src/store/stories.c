@@ -11,7 +11,7 @@
     "SELECT sequence, s.job, s.role, s.task_index, s.attempt, s.is_warning, s.at_ms, s.reason, "   \
     "s.message, t.role_name FROM stories s LEFT JOIN tasks t "                                     \
     "ON t.job = s.job AND t.role = s.role AND t.task_index = s.task_index "
-#define WHERE  "sequence > ?2 AND (?3 < 0 OR is_warning = ?3) "
+#define WHERE  "sequence > ?2 AND (?3 < 0 OR is_warning = ?3) AND" IS_NOT_DELETED("s.job")
 #define BEFORE "AND (?6 = 0 OR sequence < ?6) "
 #define OLDEST BEFORE "ORDER BY sequence LIMIT ?4 OFFSET ?5"
 #define NEWEST BEFORE "ORDER BY sequence DESC LIMIT ?4 OFFSET ?5"
@@ -22,8 +22,8 @@ static const char select_job[] = SELECT "WHERE s.job = ?1 AND " WHERE OLDEST;
 static const char select_job_newest[] = SELECT "WHERE s.job = ?1 AND " WHERE NEWEST;
 static const char select_all[] = SELECT "WHERE ?1 = 0 AND " WHERE OLDEST;
 static const char select_all_newest[] = SELECT "WHERE ?1 = 0 AND " WHERE NEWEST;
-static const char count_job[] = "SELECT count(*) FROM stories WHERE job = ?1 AND " WHERE;
-static const char count_all[] = "SELECT count(*) FROM stories WHERE ?1 = 0 AND " WHERE;
+static const char count_job[] = "SELECT count(*) FROM stories s WHERE s.job = ?1 AND " WHERE;
+static const char count_all[] = "SELECT count(*) FROM stories s WHERE ?1 = 0 AND " WHERE;
 
 static void row_put(struct sql *sql, const struct story_record *story)
 {

@@ -40,12 +40,15 @@ static const char count_ended[] = "SELECT count(DISTINCT task_index) FROM task_a
 static const char count_ever[] = "SELECT count(*) FROM (SELECT task_index FROM tasks" OF_ROLE
                                  " UNION SELECT task_index FROM task_attempts" OF_ROLE ") AS ever";
 static const char select_one[] =
-    SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = ?";
+    SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = ? "
+                         "AND" IS_NOT_DELETED("job");
 static const char select_one_past[] =
     SELECT_FROM("task_attempts") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = "
-                                 "? ORDER BY task_attempt";
-static const char select_attempt[] = SELECT_FROM("tasks") " WHERE attempt = ? AND attempt <> 0";
-static const char select_attempt_past[] = SELECT_FROM("task_attempts") " WHERE attempt = ?";
+                                 "? AND" IS_NOT_DELETED("job") "ORDER BY task_attempt";
+static const char select_attempt[] =
+    SELECT_FROM("tasks") " WHERE attempt = ? AND attempt <> 0 AND" IS_NOT_DELETED("job");
+static const char select_attempt_past[] =
+    SELECT_FROM("task_attempts") " WHERE attempt = ? AND" IS_NOT_DELETED("job");
 /* a retry begins without tasks: the rows of the attempt before are history */
 static const char select_live[] =
     SELECT_FROM("tasks") " WHERE job IN (" LIVE_IDS ") AND "

@@ -16,11 +16,21 @@
 #include "store/read.h"
 #include "sys/clock.h"
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 64, WINDOW = 1000, SUBMITS_PER_S = 200, LARGE_TASKS = 20000, LARGE_BATCH = 250 };
+enum {
+    BATCH = 64,
+    WINDOW = 1000,
+    SUBMITS_PER_S = 200,
+    LARGE_TASKS = 20000,
+    LARGE_BATCH = 250, /* of which so many end in one commit */
+    SMALL_JOBS = 500,
+    SMALL_STORIES = 5,
+    SMALL_TAIL = 1000 /* bytes of last lines */
+};
 
 static struct bench_server bench;
 static const char *address = "";
@@ -112,7 +122,7 @@ static int64_t commit(void)
 {
     struct store_event event = {
         5, 1, TEXT("the body of an event, of some sixty bytes as they mostly are")};
-    struct store_batch batch = {&event, 1, &world.output, NULL, 0};
+    struct store_batch batch = {.events = &event, .event_count = 1, .output = &world.output};
     struct err err;
     int64_t begin_us = clock_monotonic_us();
 
@@ -159,30 +169,140 @@ static double thread_ms(void)
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-/* A job of so many tasks that have ended, with the attempt of each, is deleted by one commit. */
-static void bench_deletion(void)
+/* --- deletions --- */
+
+struct cost {
+    double cpu_ms, wall_ms;
+};
+
+/* What was added, and, or, a piece of what deleted jobs have left. */
+static struct cost commit_cost(struct store_change *changes, size_t count)
 {
+    const struct store_batch batch = {
+        .output = &world.output, .changes = changes, .change_count = count};
+    const double cpu_ms = thread_ms();
+    const int64_t begin_us = clock_monotonic_us();
+    struct err err;
+    if (store_commit(world.store, &batch, &err) < 0)
+        bench_fail("commit", &err);
+    output_clear(&world.output);
+    return (struct cost){thread_ms() - cpu_ms, (double)(clock_monotonic_us() - begin_us) / 1e3};
+}
+
+static void cost_add(struct cost *sum, struct cost *worst, struct cost one)
+{
+    sum->cpu_ms += one.cpu_ms;
+    sum->wall_ms += one.wall_ms;
+    worst->cpu_ms = one.cpu_ms > worst->cpu_ms ? one.cpu_ms : worst->cpu_ms;
+    worst->wall_ms = one.wall_ms > worst->wall_ms ? one.wall_ms : worst->wall_ms;
+}
+
+static void cost_show(const char *what, const char *of, struct cost cost)
+{
+    char name[100];
+    snprintf(name, sizeof name, "%s, %s, CPU", what, of);
+    figure(name, cost.cpu_ms, "ms");
+    snprintf(name, sizeof name, "%s, %s", what, of);
+    figure(name, cost.wall_ms, "ms");
+}
+
+/* The commits that delete `count` jobs from `first` on, so many in each, and the pieces after them.
+ */
+static void deletion_go(const char *what, uint32_t first, uint32_t count, uint32_t at_once)
+{
+    struct cost event = {0, 0}, piece = {0, 0}, pieces_all = {0, 0}, all = {0, 0};
+    unsigned pieces = 0;
+    char name[100];
+    for (uint32_t i = 0; i < count; i++) {
+        *ARRAY_ADD(&world.output.records) =
+            (struct record){.kind = RECORD_JOB_DELETED, .deleted = {first + i}};
+        if ((i + 1) % at_once == 0)
+            cost_add(&all, &event, commit_cost(NULL, 0));
+    }
+    for (; store_deletions(world.store) > 0; pieces++) {
+        struct store_change change = {.kind = CHANGE_DELETIONS};
+        cost_add(&pieces_all, &piece, commit_cost(&change, 1));
+    }
+    all.cpu_ms += pieces_all.cpu_ms;
+    all.wall_ms += pieces_all.wall_ms;
+    cost_show(what, count == at_once ? "its commit" : "the worst commit", event);
+    snprintf(name, sizeof name, "%s, pieces after it", what);
+    figure(name, pieces, "");
+    cost_show(what, "the worst piece", piece);
+    if (pieces > 0)
+        cost_show(what, "pieces on average",
+                  (struct cost){pieces_all.cpu_ms / pieces, pieces_all.wall_ms / pieces});
+    cost_show(what, "all of it", all);
+}
+
+static void ended_task_add(uint32_t job, uint32_t index, uint64_t attempt)
+{
+    struct task_record task = {.job = {job},
+                               .task = {0, (uint16_t)index},
+                               .role_name = "worker",
+                               .state = LIFE_COMPLETED,
+                               .attempt = {attempt},
+                               .node = "n1",
+                               .address = "10.0.0.1"};
+    *ARRAY_ADD(&world.output.records) = (struct record){.kind = RECORD_TASK, .task = task};
+}
+
+static void story_add(uint32_t job)
+{
+    struct story_record story = {.job = {job},
+                                 .role = -1,
+                                 .index = -1,
+                                 .reason = "Waiting",
+                                 .message = "waits for 16 GPUs of V100 in default"};
+    *ARRAY_ADD(&world.output.records) = (struct record){.kind = RECORD_STORY, .story = story};
+}
+
+static struct store_change end_of(uint64_t attempt, size_t tail_bytes)
+{
+    static char tail[STORE_TAIL_MAX];
+    memset(tail, 'x', sizeof tail);
+    return (struct store_change){.kind = CHANGE_ATTEMPT_END,
+                                 .attempt_end = {.attempt = {attempt},
+                                                 .rule = {.phrase = "", .file = "", .log = ""},
+                                                 .tail = {tail, tail_bytes}}};
+}
+
+/* A job of so many tasks that have ended, with the attempt of each, and its last lines. */
+static void bench_deletion_large(const char *kind, size_t tail_bytes)
+{
+    struct store_change ends[LARGE_BATCH];
+    char what[80];
     job_add();
     const uint32_t job = world.last;
     commit();
     for (uint32_t i = 0; i < LARGE_TASKS; i++) {
-        struct task_record task = {.job = {job},
-                                   .task = {0, (uint16_t)i},
-                                   .role_name = "worker",
-                                   .state = LIFE_COMPLETED,
-                                   .attempt = {world.last + 1 + i},
-                                   .node = "n1",
-                                   .address = "10.0.0.1"};
-        *ARRAY_ADD(&world.output.records) = (struct record){.kind = RECORD_TASK, .task = task};
+        const uint64_t attempt = (uint64_t)job * LARGE_TASKS + i;
+        ended_task_add(job, i, attempt);
+        ends[i % LARGE_BATCH] = end_of(attempt, tail_bytes);
         if ((i + 1) % LARGE_BATCH == 0)
-            commit();
+            commit_cost(ends, tail_bytes > 0 ? LARGE_BATCH : 0);
     }
-    *ARRAY_ADD(&world.output.records) =
-        (struct record){.kind = RECORD_JOB_DELETED, .deleted = {job}};
-    const double begin_ms = thread_ms();
-    const int64_t us = commit();
-    figure("deletion of 20,000 tasks, CPU", thread_ms() - begin_ms, "ms");
-    figure("deletion of 20,000 tasks", (double)us / 1e3, "ms");
+    snprintf(what, sizeof what, "deletion of %d tasks%s", LARGE_TASKS, kind);
+    deletion_go(what, job, 1, 1);
+}
+
+/* Jobs of one task each. */
+static void bench_deletion_small(uint32_t at_once)
+{
+    struct store_change ends[SMALL_JOBS];
+    const uint32_t first = world.last + 1;
+    char what[80];
+    for (uint32_t i = 0; i < SMALL_JOBS; i++) {
+        job_add();
+        const uint64_t attempt = (uint64_t)world.last * LARGE_TASKS;
+        ended_task_add(world.last, 0, attempt);
+        for (int s = 0; s < SMALL_STORIES; s++)
+            story_add(world.last);
+        ends[i] = end_of(attempt, SMALL_TAIL);
+    }
+    commit_cost(ends, SMALL_JOBS);
+    snprintf(what, sizeof what, "deletion of %d small jobs, %u in a commit", SMALL_JOBS, at_once);
+    deletion_go(what, first, SMALL_JOBS, at_once);
 }
 
 static void bench_reads(size_t count)
@@ -285,7 +405,10 @@ int main(int argc, char **argv)
     world_open();
     bench_commits(count);
     bench_reads(count);
-    bench_deletion();
+    bench_deletion_large("", 0);
+    bench_deletion_large(" with last lines", STORE_TAIL_MAX);
+    bench_deletion_small(SMALL_JOBS);
+    bench_deletion_small(1);
     bench_open();
     /* the server is to find none of these jobs waiting */
     for (uint32_t id = 1; id <= world.last; id++)

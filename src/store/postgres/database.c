@@ -43,7 +43,8 @@ static const char *const tables[] = {"jobs",           "job_plans",
                                      "gpu_use",        "templates",
                                      "template_stars", "template_versions",
                                      "notices",        "cluster_closings",
-                                     "requests",       "removed_users"};
+                                     "requests",       "removed_users",
+                                     "deleted_jobs"};
 enum { LARGE_TABLES = 10, SAMPLE_ROWS = 1000, ROW_OVERHEAD = 32 };
 
 static struct postgres_database *self_of(struct database *database)

@@ -2,7 +2,6 @@
 #include "unit.h"
 #include "world.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,25 +10,6 @@
 #include "server/server.h"
 #include "store/read.h"
 #include "sys/secret.h"
-
-/* What one number the database gives. */
-static int64_t number(struct world *world, const char *query)
-{
-    char path[100];
-    sqlite3 *db;
-    sqlite3_stmt *statement;
-    int64_t value;
-
-    snprintf(path, sizeof path, "%s/skep.db", world->directory);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &statement, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return value;
-}
 
 /* Rows of the job, in all tables that have some. */
 static void expect_rows(struct world *world, unsigned job, bool has_some)

@@ -369,6 +369,24 @@ int sql(struct world *world, const char *text)
     return code;
 }
 
+int64_t number(struct world *world, const char *query)
+{
+    char path[100];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t value;
+
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+}
+
 int world_begin(void **state)
 {
     (void)state;

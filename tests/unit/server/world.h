@@ -86,5 +86,7 @@ struct server_config *config_of(struct world *world, const char *more);
 
 /* Change the database behind the server's back; sqlite's code. */
 int sql(struct world *world, const char *text);
+/* What one number the database gives. */
+int64_t number(struct world *world, const char *query);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Covers: src/store/commit.c, src/store/sqlite/connection.c, src/store/sqlite/database.c */
 #include "disk.h"
+#include "large_job.h"
 #include "unit.h"
 #include "world.h"
 
@@ -209,6 +210,38 @@ static void a_full_disk_takes_the_reserve(void **state)
     assert_false(store_is_short(world->store));
 }
 
+static void a_piece_of_a_deletion_takes_no_reserve(void **state)
+{
+    struct world *world = *state;
+    struct store_change piece = {.kind = CHANGE_DELETIONS};
+    const struct store_batch batch = {.changes = &piece, .change_count = 1, .keeps_reserve = true};
+    struct stat status;
+    char path[100];
+    int64_t left;
+
+    snprintf(path, sizeof path, "%s/reserve", world->directory);
+    large_job_store(world, 1, "large");
+    large_job_store(world, 2, "other");
+    add_deleted(world, 1);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    left = large_job_rows(world, 1);
+    disk_fill_while(path);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(store_commit(world->store, &batch, &world->err), ERR_UNAVAILABLE);
+    assert_false(store_is_short(world->store));
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(store_deletions(world->store), 1);
+    assert_int_equal(large_job_rows(world, 1), left);
+    /* who deletes a job does take it, and then there is room for the pieces, too */
+    add_deleted(world, 2);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_true(store_is_short(world->store));
+    assert_int_equal(store_commit(world->store, &batch, &world->err), 0);
+    assert_true(large_job_rows(world, 1) < left);
+    deletions_finish(world);
+    assert_int_equal(large_job_rows(world, 1) + large_job_rows(world, 2), 0);
+}
+
 /* --- the power fails --- */
 
 struct power {
@@ -290,6 +323,73 @@ static void a_power_failure_loses_nothing_that_was_acknowledged(void **state)
     }
 }
 
+/* A job is deleted, with pieces after that, until the power fails. */
+static void power_try_deletion(struct world *world, uint64_t after, unsigned seed, bool *has_failed)
+{
+    struct world left = {.directory = "/tmp/test-store-left-XXXXXX"};
+    static struct power power; /* the power may fail later, when the world ends */
+    char remove[100], path[100];
+    struct job_id job;
+    int64_t all;
+
+    buf_release(&power.mark);
+    power = (struct power){.directory = world->directory};
+    large_job_store(world, 1, "large");
+    large_job_store(world, 2, "other");
+    all = large_job_rows(world, 2);
+    disk_lose_power(after, seed, power_failed, &power);
+    add_deleted(world, 1);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    power.acknowledged = 1;
+    while (!disk_has_lost_power() && store_deletions(world->store) > 0)
+        change(world, (struct store_change){.kind = CHANGE_DELETIONS}, 0);
+    *has_failed = disk_has_lost_power();
+    if (!*has_failed)
+        return;
+    assert_non_null(mkdtemp(left.directory));
+    disk_restore(left.directory);
+    snprintf(path, sizeof path, "%s/mark", left.directory);
+    assert_int_equal(file_write(path, buf_as_text(&power.mark), 0600, NULL), 0);
+    buf_release(&power.mark);
+    arena_init(&left.arena);
+    output_init(&left.output);
+    world_open(&left);
+    assert_int_equal(store_check(left.store, &left.err), 0);
+    if (store_job_find(left.store, TEXT("alice"), TEXT("large"), &job, NULL) == 0) {
+        /* the event was not acknowledged yet, and no row has gone */
+        assert_int_equal(power.at_failure, 0);
+        assert_int_equal(large_job_rows(&left, 1), all);
+        assert_int_equal(store_deletions(left.store), 0);
+    } else {
+        assert_int_equal(store_deletions(left.store), large_job_rows(&left, 1) > 0);
+        deletions_finish(&left);
+        assert_int_equal(large_job_rows(&left, 1), 0);
+    }
+    assert_int_equal(large_job_rows(&left, 2), all);
+    world_close(&left);
+    output_release(&left.output);
+    arena_release(&left.arena);
+    snprintf(remove, sizeof remove, "rm -rf %s", left.directory);
+    assert_int_equal(system(remove), 0);
+}
+
+static void a_power_failure_between_pieces_leaves_nothing_over(void **state)
+{
+    unsigned seed = 20261128, round = 0;
+    bool has_failed = true;
+
+    (void)state;
+    /* after more and more operations of the disk, until the job has gone before */
+    for (uint64_t after = 0; has_failed; after += 1 + (uint64_t)rand_r(&seed) % 100) {
+        void *world;
+        setup_disk(&world);
+        power_try_deletion(world, after, seed, &has_failed);
+        assert_int_equal(teardown(&world), 0);
+        round++;
+    }
+    assert_true(round > 5);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_disk, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(every_commit_is_synced_before_it_is_acknowledged),
@@ -299,6 +399,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_failed_commit_uses_no_number),
     WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
     WORLD(a_full_disk_takes_the_reserve),
+    WORLD(a_piece_of_a_deletion_takes_no_reserve),
     cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
+    cmocka_unit_test(a_power_failure_between_pieces_leaves_nothing_over),
 };
 UNIT_FILE(tests, NULL, NULL);

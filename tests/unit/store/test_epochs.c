@@ -255,7 +255,7 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "DROP TABLE template_stars; DROP TABLE templates;"
                                       "DROP TABLE notices; DROP TABLE template_versions;"
                                       "DROP TABLE cluster_closings; DROP TABLE requests;"
-                                      "DROP TABLE removed_users;"
+                                      "DROP TABLE removed_users; DROP TABLE deleted_jobs;"
                                       "DROP TABLE gpu_use; DROP INDEX nodes_by_name;"
                                       "ALTER TABLE users ADD COLUMN groups_json TEXT DEFAULT '[]';"
                                       "ALTER TABLE users ADD COLUMN virtual_clusters_json TEXT "

@@ -215,7 +215,11 @@ void add_submitted(struct world *world, uint32_t id, const char *user, const cha
 int commit(struct world *world, struct store_change *changes, size_t count)
 {
     struct store_event event = {5, 1, TEXT("body")};
-    struct store_batch batch = {&event, 1, &world->output, changes, count};
+    struct store_batch batch = {.events = &event,
+                                .event_count = 1,
+                                .output = &world->output,
+                                .changes = changes,
+                                .change_count = count};
     int code = store_commit(world->store, &batch, &world->err);
 
     output_clear(&world->output);
