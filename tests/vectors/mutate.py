@@ -111,7 +111,7 @@ def put(document, path, value):
 
 def start(program, files):
     return subprocess.run(
-        [program, *files], capture_output=True, text=True, timeout=300, check=False
+        [program, *files], capture_output=True, text=True, check=False
     )
 
 

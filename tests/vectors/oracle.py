@@ -654,7 +654,7 @@ def run(drivers, folder, name, document):
     file = pathlib.Path(folder) / f"{name}.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     done = subprocess.run(
-        [drivers / "vector-job", file], capture_output=True, text=True, timeout=120, check=False
+        [drivers / "vector-job", file], capture_output=True, text=True, check=False
     )
     lines = done.stdout.splitlines()
     wrong = [line for line in lines if not line.startswith(("ok ", "skip "))]
