@@ -14,7 +14,7 @@ static struct {
     pthread_cond_t moved;
     bool is_holding, is_held, is_holding_restores, is_restore_held;
     unsigned commits, commit_at;
-    int commit_codes[COMMIT_CODES_MAX], attempt_code, job_code;
+    int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
@@ -43,6 +43,11 @@ int __real_store_job_read(struct store_reader *reader, struct job_id job, struct
 int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                           struct store_job *row, struct err *err);
 
+static bool is_piece(const struct store_batch *batch)
+{
+    return batch->change_count == 1 && batch->changes[0].kind == CHANGE_DELETIONS;
+}
+
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int code = 0;
@@ -55,8 +60,12 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
             pthread_cond_wait(&faults.moved, &faults.lock);
         faults.is_held = false;
     }
-    if (faults.commit_at < faults.commits)
+    if (faults.piece_code < 0 && is_piece(batch)) {
+        code = faults.piece_code;
+        faults.piece_code = 0;
+    } else if (faults.commit_at < faults.commits) {
         code = faults.commit_codes[faults.commit_at++];
+    }
     pthread_mutex_unlock(&faults.lock);
     if (code < 0)
         return err_fail(err, code, "", "refused by the test");
@@ -202,6 +211,13 @@ void commits_script(const int *codes, unsigned count)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void piece_fails(int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.piece_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void store_in_memory(struct memory *memory)
 {
     pthread_mutex_lock(&faults.lock);
@@ -228,6 +244,7 @@ void faults_clear(void)
     commits_release();
     restores_release();
     commits_script(NULL, 0);
+    piece_fails(0);
     attempts_unreadable(0);
     jobs_unreadable(0);
     store_in_memory(NULL);

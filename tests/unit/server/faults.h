@@ -30,6 +30,10 @@ void commits_script(const int *codes, unsigned count);
 #define COMMITS(...)                                                                               \
     commits_script((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
+/* The next commit of a piece of what deleted jobs have left is refused with this code, however many
+ * others come before it. */
+void piece_fails(int code);
+
 /* Servers that are started from now on keep their rows there, where commits fail by a script of its
  * own (tests/unit/store/memory.h); NULL: in a database of their folder. */
 struct memory;

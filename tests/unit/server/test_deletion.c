@@ -92,7 +92,7 @@ static void a_piece_that_is_refused_hinders_nobody(void **state)
     const uint64_t restores = atomic_load(&world->server->metrics.restores);
     const int64_t begin_ms = clock_monotonic_ms();
 
-    COMMITS(0, ERR_UNAVAILABLE);
+    piece_fails(ERR_UNAVAILABLE);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     metric_await(world, "skep_store_deletions", 0);
     assert_true(clock_monotonic_ms() - begin_ms >= 1000);
@@ -107,7 +107,7 @@ static void the_next_start_goes_on(void **state)
     struct world *world = *state;
     struct job_id job = large_job(world), again;
 
-    COMMITS(0, ERR_INTERNAL); /* the next try would come in a minute */
+    piece_fails(ERR_INTERNAL); /* the next try would come in a minute */
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     assert_int_equal(submit(world, job_text(world, "large", ""), &again), 0);
     world_stop(world);
@@ -126,7 +126,7 @@ static void nothing_goes_by_size_for_what_is_going(void **state)
 
     assert_int_equal(sql(world, "UPDATE stories SET message = hex(zeroblob(1000)) WHERE job = 1"),
                      0);
-    COMMITS(0, ERR_INTERNAL); /* the next piece would come in a minute */
+    piece_fails(ERR_INTERNAL); /* the next piece would come in a minute */
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"));
     /* upkeep ends the round of the reload: the second answer comes after it */
