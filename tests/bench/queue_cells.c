@@ -180,19 +180,26 @@ static void bench_policy(struct bench *bench, const char *policy, uint32_t preem
     core_free(bench->core);
 }
 
+/* One affinity group of two roles with so many tasks each. */
+static struct plan plan_of_two(struct plan_role roles[2], uint32_t instances, uint32_t gpu)
+{
+    roles[0] = roles[1] = role_of(gpu);
+    roles[1].name = "other";
+    for (size_t i = 0; i < 2; i++) {
+        roles[i].instances = instances;
+        roles[i].affinity_group = "all";
+        roles[i].memory_mib = 1;
+    }
+    return plan_of(roles, 2);
+}
+
 /* One affinity group of two roles of 10,000 tasks runs, and the policy changes; then a node does,
  * so that its cells are made anew. */
 static void bench_policy_of_part(struct bench *bench, const char *policy, uint32_t gpu)
 {
     struct cost start = {0}, change = {0}, steps = {0}, again = {0}, back = {0};
-    struct plan_role roles[] = {role_of(gpu), role_of(gpu)};
-    roles[1].name = "other";
-    for (size_t i = 0; i < COUNT_OF(roles); i++) {
-        roles[i].instances = one_group.tasks;
-        roles[i].affinity_group = "all";
-        roles[i].memory_mib = 1;
-    }
-    const struct plan plan = plan_of(roles, COUNT_OF(roles));
+    struct plan_role roles[2];
+    const struct plan plan = plan_of_two(roles, one_group.tasks, gpu);
     bench_begin(bench, false);
     submit(bench, &plan, &start);
     settle(bench, &start);
@@ -215,14 +222,9 @@ static void bench_policy_of_part(struct bench *bench, const char *policy, uint32
 static void bench_lost(struct bench *bench, uint32_t gpu)
 {
     struct cost start = {0}, change = {0}, steps = {0};
-    struct plan_role roles[] = {role_of(gpu), role_of(gpu)};
-    roles[1].name = "other";
-    for (size_t i = 0; i < COUNT_OF(roles); i++) {
-        roles[i].instances = bench->nodes * NODE_GPUS / gpu / COUNT_OF(roles);
-        roles[i].affinity_group = "all";
-        roles[i].memory_mib = 1;
-    }
-    const struct plan plan = plan_of(roles, COUNT_OF(roles));
+    struct plan_role roles[2];
+    const uint32_t instances = bench->nodes * NODE_GPUS / gpu / COUNT_OF(roles);
+    const struct plan plan = plan_of_two(roles, instances, gpu);
     bench_begin(bench, false);
     submit(bench, &plan, &start);
     settle(bench, &start);
