@@ -113,6 +113,10 @@ static int server_open(struct server *server, const struct server_teller *teller
     batch_commands(server);
     batch_begin(&server->core);
     server_nodes_away(server);
+    struct server_mail *notes[CLOCK_NOTES];
+    server_clock_note(server, notes);
+    for (size_t i = 0; i < CLOCK_NOTES; i++)
+        server_post_fact(server, notes[i]);
     return 0;
 }
 

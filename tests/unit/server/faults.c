@@ -3,11 +3,13 @@
 #include "../store/memory.h"
 #include "base/err.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "world.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 static struct {
     pthread_mutex_t lock;
@@ -17,6 +19,7 @@ static struct {
     int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
+    unsigned boots;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
@@ -33,6 +36,7 @@ int64_t __real_clock_unix_ms(void);
 int64_t __wrap_clock_unix_ms(void);
 int64_t __real_clock_boot_ms(void);
 int64_t __wrap_clock_boot_ms(void);
+void __wrap_clock_boot_id(char id[CLOCK_BOOT_ID_MAX]);
 int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
                          struct arena *arena, struct task_record *row, struct err *err);
 int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
@@ -137,6 +141,21 @@ int64_t __wrap_clock_unix_ms(void)
 int64_t __wrap_clock_boot_ms(void)
 {
     return shifted(__real_clock_boot_ms(), &faults.boot_ms);
+}
+
+void __wrap_clock_boot_id(char id[CLOCK_BOOT_ID_MAX])
+{
+    pthread_mutex_lock(&faults.lock);
+    snprintf(id, CLOCK_BOOT_ID_MAX, "boot-%u", faults.boots);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void machine_boot(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.boots++;
+    faults.boot_ms = 60000 - __real_clock_boot_ms();
+    pthread_mutex_unlock(&faults.lock);
 }
 
 void clock_set_by(int64_t wall_ms)

@@ -47,5 +47,7 @@ void jobs_unreadable(int code);
 /* The wall clock is set by so much against the real one; since boot so much more has passed. */
 void clock_set_by(int64_t wall_ms);
 void clock_pass(int64_t boot_ms); /* of the wall clock as well */
+/* No server runs: for those that start from now on it is another boot of the machine. */
+void machine_boot(void);
 
 #endif

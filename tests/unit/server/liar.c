@@ -17,7 +17,9 @@ static struct {
     unsigned refusals, creates, creates_before[TOLD_MAX]; /* … the kill */
     int code;
     struct attempt_id listed[LIAR_LIST_MAX], killed[TOLD_MAX], forgotten[TOLD_MAX];
+    uint32_t grace_ms[TOLD_MAX];
     size_t list_count, kill_count, forget_count;
+    bool is_deaf;
 } liar = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int lying_create(struct engine *engine, const struct container *container, struct err *err)
@@ -42,9 +44,11 @@ static int lying_kill(struct engine *engine, struct attempt_id attempt, uint32_t
     pthread_mutex_lock(&liar.lock);
     assert(liar.kill_count < TOLD_MAX);
     liar.creates_before[liar.kill_count] = liar.creates;
+    liar.grace_ms[liar.kill_count] = grace_ms;
     liar.killed[liar.kill_count++] = attempt;
+    const bool is_deaf = liar.is_deaf;
     pthread_mutex_unlock(&liar.lock);
-    return liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
+    return is_deaf ? 0 : liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
 }
 
 static int lying_forget(struct engine *engine, struct attempt_id attempt, struct err *err)
@@ -118,6 +122,7 @@ void liar_clear(void)
     pthread_mutex_lock(&liar.lock);
     liar.refusals = liar.creates = 0;
     liar.list_count = liar.kill_count = liar.forget_count = 0;
+    liar.is_deaf = false;
     pthread_mutex_unlock(&liar.lock);
 }
 
@@ -149,6 +154,25 @@ unsigned liar_creates(void)
     unsigned count = liar.creates;
     pthread_mutex_unlock(&liar.lock);
     return count;
+}
+
+uint32_t liar_grace_ms(struct attempt_id killed)
+{
+    uint32_t grace_ms = 0;
+
+    pthread_mutex_lock(&liar.lock);
+    for (size_t i = 0; i < liar.kill_count; i++)
+        if (liar.killed[i].v == killed.v)
+            grace_ms = liar.grace_ms[i];
+    pthread_mutex_unlock(&liar.lock);
+    return grace_ms;
+}
+
+void liar_deafen(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.is_deaf = true;
+    pthread_mutex_unlock(&liar.lock);
 }
 
 unsigned liar_creates_before(struct attempt_id killed)

@@ -199,6 +199,35 @@ static void a_start_ends_strangers_and_adopts_its_own(void **state)
     await(liar_forgets, lost, 1); /* its end is stored */
 }
 
+/* What is left of a grace goes by the time that has passed, also when the clock was set meanwhile.
+ */
+static void a_start_repeats_a_kill_with_what_is_left_of_its_grace(void **state)
+{
+    enum { GRACE_MS = 3600 * 1000, HOUR_MS = 3600 * 1000 };
+    struct world *world = *state;
+    uint32_t left_ms;
+
+    world_stop(world);
+    world->extra = "scheduling: {killGraceSeconds: 3600}\n";
+    world_start(world);
+    struct job_id job = running_job(world, "a");
+    const struct attempt_id attempt = attempt_of(world, job, 0), other = attempt_of(world, job, 1);
+    liar_deafen();
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    await(liar_kills, attempt, 1);
+    assert_int_equal(liar_grace_ms(attempt), GRACE_MS);
+    clock_set_by(2 * HOUR_MS);
+    clock_pass(HOUR_MS / 2);
+    world_stop(world);
+    liar_clear();
+    liar_deafen();
+    liar_list((struct attempt_id[]){attempt, other}, 2);
+    world_start(world);
+    await(liar_kills, attempt, 1);
+    left_ms = liar_grace_ms(attempt);
+    assert_true(left_ms <= GRACE_MS / 2 && left_ms > GRACE_MS / 2 - WAIT_S * 1000);
+}
+
 /* What is created may have been given the devices that a stranger still holds. */
 static void a_start_ends_strangers_before_it_creates(void **state)
 {
@@ -357,6 +386,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_is_told_after_the_end_changes_nothing),
     WORLD(a_start_ends_strangers_and_adopts_its_own),
     WORLD(a_start_ends_strangers_before_it_creates),
+    WORLD(a_start_repeats_a_kill_with_what_is_left_of_its_grace),
     WORLD(a_start_leaves_what_is_held),
     WORLD(a_start_leaves_what_it_cannot_read),
     WORLD(a_full_disk_sends_those_at_a_barrier_away),
