@@ -8,9 +8,12 @@
 #include <stdio.h>
 
 #include "api/login.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 
-static const char *const PATH = "/api/v2/authn/basic/login";
+#define PATH_V2 "/api/v2/authn/basic/login"
+static const char *const PATH = PATH_V2;
 
 static int login_as(struct world *world, const char *user, const char *password, const char *token)
 {
@@ -162,6 +165,61 @@ static void test_others_are_served_while_a_password_is_hashed(void **state)
     }
 }
 
+/* ---- a restart ---- */
+
+/* Strangers guess until they have to wait. */
+static void guesses(struct world *world, const char *address)
+{
+    const char *was = world->address;
+    int status = 400;
+    world->address = address;
+    for (int k = 0; k < 4 * LOGIN_FREE && status == 400; k++)
+        status = login_as(world, "alice", "wrong", NULL);
+    assert_int_equal(status, 429);
+    world->address = was;
+}
+
+static void restart(struct world *world)
+{
+    login_table_free(world->api.logins);
+    world->api.logins = login_table_new();
+}
+
+/* One login, then a restart, and strangers who guess: is its address still known? */
+static bool is_recalled(struct world *world, const char *way)
+{
+    static const char BODY[] = "{\"username\":\"alice\",\"password\":\"alice-password\"}";
+    struct err err;
+    assert_int_equal(world_send(world, HTTP_POST, way, NULL, BODY), 200);
+    restart(world);
+    guesses(world, "10.0.0.2");
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 429);
+    assert_int_equal(login_recall(&world->api, &err), 0);
+    const int status = login_as(world, "alice", "alice-password", NULL);
+    world->address = "10.0.0.2"; /* their wrong tries are records, too */
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 429);
+    restart(world);
+    return status == 200;
+}
+
+/* Addresses are known by the audit records; those of guesses are not. */
+static void test_addresses_are_known_after_a_restart(void **state)
+{
+    static const char *const WAYS[] = {PATH_V2, "/api/v2/tokens", "/api/v1/authn/basic/login",
+                                       "/api/v1/token"};
+    struct world *world = *state;
+    world->now_ms = clock_unix_ms() - (LOGIN_RECALL_DAYS * 86400LL + 60) * 1000; /* too long ago */
+    world->address = "10.1.1.1";
+    assert_false(is_recalled(world, PATH_V2));
+    world->now_ms = clock_unix_ms();
+    for (size_t i = 0; i < COUNT_OF(WAYS); i++) {
+        char address[24];
+        snprintf(address, sizeof address, "10.1.0.%zu", i);
+        world->address = address;
+        assert_true(is_recalled(world, WAYS[i]));
+    }
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static void test_login(void **state)
 {
@@ -210,6 +268,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(test_users_are_not_told),
     WORLD(test_guessed_user_logs_in),
     WORLD(test_logins_cost_the_same),
+    WORLD(test_addresses_are_known_after_a_restart),
     WORLD(test_others_are_served_while_a_password_is_hashed),
     cmocka_unit_test_setup_teardown(test_login, world_setup, world_teardown),
 };
