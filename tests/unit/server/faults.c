@@ -14,7 +14,7 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool is_holding, is_held, is_holding_restores, is_restore_held;
+    bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
     struct memory *memory;
@@ -60,9 +60,10 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
     if (faults.is_holding) {
         faults.is_held = true;
         pthread_cond_broadcast(&faults.moved);
-        while (faults.is_holding)
+        while (faults.is_holding && !faults.is_letting)
             pthread_cond_wait(&faults.moved, &faults.lock);
-        faults.is_held = false;
+        faults.is_held = faults.is_letting = false;
+        pthread_cond_broadcast(&faults.moved);
     }
     if (faults.piece_code < 0 && is_piece(batch)) {
         code = faults.piece_code;
@@ -184,6 +185,17 @@ void commits_await_held(void)
 {
     pthread_mutex_lock(&faults.lock);
     while (!faults.is_held)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void commits_let_one(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    assert(faults.is_held);
+    faults.is_letting = true;
+    pthread_cond_broadcast(&faults.moved);
+    while (faults.is_letting)
         pthread_cond_wait(&faults.moved, &faults.lock);
     pthread_mutex_unlock(&faults.lock);
 }

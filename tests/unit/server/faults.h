@@ -16,6 +16,7 @@ int teardown_faults(void **state);
 /* The next commit waits; what is posted meanwhile is one round. Await: it has come. */
 void commits_hold(void);
 void commits_await_held(void);
+void commits_let_one(void); /* the one that is held; the next one waits as well */
 void commits_release(void);
 
 /* Whoever makes a core of the rows waits, before it reads the first one. */
