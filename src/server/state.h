@@ -231,7 +231,7 @@ struct engine_health {
                           healthy */
 };
 void engine_health_of(struct server *server, uint8_t engine, struct engine_health *health);
-/* Checks of each engine, when there are several; how many. */
+/* A check of each engine; how many. */
 size_t engine_checks(struct server *server, struct service_check *checks);
 void engine_metrics_write(struct server *server, struct buf *out);
 
