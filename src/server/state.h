@@ -216,8 +216,6 @@ void server_revoked(struct server *server, const char *user);
 
 /* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */
 int server_room(struct server *server, struct err *err);
-/* What is refused then. */
-bool event_grows(enum event_kind kind);
 
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 
