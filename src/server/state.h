@@ -26,6 +26,7 @@
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
+#include "server/unstored.h"
 #include "server/use_watch.h"
 #include "store/read.h"
 #include "sys/key_file.h"
@@ -82,6 +83,7 @@ struct core_thread {
     struct deletion deletion;
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
+    struct unstored unstored;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;
