@@ -240,6 +240,7 @@ static void server_free_core(struct core_thread *core)
     id_map_release(&core->written);
     ARRAY_FREE(&core->leftovers);
     quarantine_release(&core->quarantine);
+    unstored_release(&core->unstored);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }

@@ -26,6 +26,7 @@
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
+#include "server/unstored.h"
 #include "server/use_watch.h"
 #include "store/read.h"
 #include "sys/clock.h"
@@ -83,6 +84,7 @@ struct core_thread {
     struct deletion deletion;
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
+    struct unstored unstored;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;
@@ -214,8 +216,6 @@ void server_revoked(struct server *server, const char *user);
 
 /* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */
 int server_room(struct server *server, struct err *err);
-/* What is refused then. */
-bool event_grows(enum event_kind kind);
 
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 
@@ -229,7 +229,7 @@ struct engine_health {
                           healthy */
 };
 void engine_health_of(struct server *server, uint8_t engine, struct engine_health *health);
-/* Checks of each engine, when there are several; how many. */
+/* A check of each engine; how many. */
 size_t engine_checks(struct server *server, struct service_check *checks);
 void engine_metrics_write(struct server *server, struct buf *out);
 

@@ -14,7 +14,7 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held;
+    bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held, is_short;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
     struct memory *memory;
@@ -46,6 +46,17 @@ int __real_store_job_read(struct store_reader *reader, struct job_id job, struct
                           struct store_job *row, struct err *err);
 int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                           struct store_job *row, struct err *err);
+
+bool __real_store_is_short(const struct store *store);
+bool __wrap_store_is_short(const struct store *store);
+
+bool __wrap_store_is_short(const struct store *store)
+{
+    pthread_mutex_lock(&faults.lock);
+    const bool is_short = faults.is_short;
+    pthread_mutex_unlock(&faults.lock);
+    return is_short || __real_store_is_short(store);
+}
 
 static bool is_piece(const struct store_batch *batch)
 {
@@ -249,6 +260,13 @@ void piece_fails(int code)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void disk_short(bool is_short)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_short = is_short;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void store_in_memory(struct memory *memory)
 {
     pthread_mutex_lock(&faults.lock);
@@ -276,6 +294,7 @@ void faults_clear(void)
     restores_release();
     commits_script(NULL, 0);
     piece_fails(0);
+    disk_short(false);
     attempts_unreadable(0);
     jobs_unreadable(0);
     store_in_memory(NULL);

@@ -6,6 +6,7 @@
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
+#include <stdbool.h>
 #include <stdint.h>
 
 void faults_clear(void);
@@ -34,6 +35,9 @@ void commits_script(const int *codes, unsigned count);
 /* The next commit of a piece of what deleted jobs have left is refused with this code, however many
  * others come before it. */
 void piece_fails(int code);
+
+/* The store says that its disk is nearly full, its reserve given up; or not, as it is. */
+void disk_short(bool is_short);
 
 /* Servers that are started from now on keep their rows there, where commits fail by a script of its
  * own (tests/unit/store/memory.h); NULL: in a database of their folder. */
