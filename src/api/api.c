@@ -213,7 +213,9 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
         .notify = changed, .revoked = revoked, .storages = storages_changed, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
-    int code = passwords_start(&api->passwords, err);
+    int code = login_recall(api, err);
+    if (!code)
+        code = passwords_start(&api->passwords, err);
     if (!code)
         code = oidc_start(api, err);
     if (!code)

@@ -136,8 +136,9 @@ static void audit_alone(struct call *call, int code, const char *reason)
     const struct service_reply reply = {.audit = &audit};
     call->is_audited = true;
     if (service->change(service->context, &change, reply, &err))
-        log_warning("api", "no audit record of %s by %s, %s: %s", audit.route,
-                    audit.user[0] ? audit.user : "nobody", err_name(code), err.text);
+        log_warning("api", "no audit record of %s of %s by %s from %s, %s: %s", audit.route,
+                    audit.subject ? audit.subject : "", audit.user[0] ? audit.user : "nobody",
+                    audit.address, code ? err_name(code) : "done", err.text);
 }
 
 void audit_refusal(struct call *call, int code, const char *reason)

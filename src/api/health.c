@@ -89,7 +89,7 @@ int handle_readyz(struct call *call)
     for (size_t i = 0; i < count; i++) {
         is_ready = is_ready && checks[i].is_ok;
         const bool is_degraded = checks[i].is_ok && checks[i].is_degraded;
-        if (is_verbose || !checks[i].is_ok)
+        if (is_verbose || !checks[i].is_ok || is_degraded)
             buf_format(&text, "[%c] %s %s%s%s\n",
                        !checks[i].is_ok ? '-'
                        : is_degraded    ? '!'

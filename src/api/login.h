@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct api;
 struct call;
 struct err;
 struct login_table;
@@ -22,8 +23,10 @@ enum {
     LOGIN_DELAY_MS = 1000,
     LOGIN_DELAY_MAX_MS = 32000,
     LOGIN_FORGET_MS = 60000,
-    LOGIN_BRAKES_MAX = 4096, /* of each kind; then the one that brakes least is forgotten */
-    LOGIN_KNOWN_MAX = 4096,  /* addresses from which a user has logged in; then the oldest */
+    LOGIN_BRAKES_MAX = 4096,  /* of each kind; then the one that brakes least is forgotten */
+    LOGIN_KNOWN_MAX = 4096,   /* addresses from which a user has logged in; then the oldest */
+    LOGIN_RECALL_MAX = 20000, /* audit records that login_recall reads, the newest */
+    LOGIN_RECALL_DAYS = 30,
 };
 
 struct login_who {
@@ -48,6 +51,13 @@ int login_begin(struct login_table *table, const struct login_who *who, int64_t 
 /* How it ended; `is_tried` false: the password was not looked at. */
 void login_end(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
                bool is_tried, bool is_right);
+
+/* The user has logged in from this address, at `at_ms` (monotonic; before the start it is less than
+ * 0). A newer login from there, or that needs the place, counts more. */
+void login_known_add(struct login_table *table, struct text user, struct text address,
+                     int64_t at_ms);
+/* At the start: from where users have logged in by password, by the audit records. */
+int login_recall(struct api *api, struct err *err);
 
 /* login_begin of who makes this request; call->err. */
 int login_try_begin(struct call *call, struct text user, struct login_try *attempt);

@@ -107,6 +107,11 @@ static struct known *known_of(struct login_table *table, uint64_t key)
     return oldest;
 }
 
+static uint64_t key_of(const struct login_table *table, struct text first, struct text second)
+{
+    return text_hash(second, text_hash(first, table->seed)) | 1;
+}
+
 /* One who has a /64 of IPv6 has all its addresses. */
 static struct text address_prefix(struct text address)
 {
@@ -120,9 +125,15 @@ static struct text address_prefix(struct text address)
     return address;
 }
 
-static uint64_t key_of(const struct login_table *table, struct text first, struct text second)
+void login_known_add(struct login_table *table, struct text user, struct text address,
+                     int64_t at_ms)
 {
-    return text_hash(second, text_hash(first, table->seed)) | 1;
+    const uint64_t key = key_of(table, user, address_prefix(address));
+    pthread_mutex_lock(&table->lock);
+    struct known *known = known_of(table, key);
+    if (!known->key || known->last_ms < at_ms)
+        *known = (struct known){key, at_ms};
+    pthread_mutex_unlock(&table->lock);
 }
 
 /* ---- tries ---- */

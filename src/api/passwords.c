@@ -1,13 +1,32 @@
 #include "api/passwords.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include <assert.h>
+#include <string.h>
 
 enum { WORD_LENGTH = 20, NICE = 5 }; /* who guesses must not take a processor from those who work */
+enum { IMPORTED_DIGITS = 128 };
 
 struct passwords {
     struct worker *worker;
-    char nobody[PASSWORD_HASH_SIZE]; /* of a word that nobody knows */
+    /* One of each kind, which is nobody's: what matches it does not count. */
+    char nobody[PASSWORD_KIND_COUNT][PASSWORD_HASH_SIZE];
 };
+
+/* Each check does the work of every kind, so that its time tells neither whether there is such a
+ * user nor where their password came from. */
+static bool matches_evenly(const struct passwords *passwords, struct text password,
+                           const char *hash)
+{
+    const bool is_there = hash && hash[0];
+    bool is_right = false;
+    for (int kind = 0; kind < PASSWORD_KIND_COUNT; kind++) {
+        const bool is_own = is_there && (int)password_kind(hash) == kind;
+        const bool matches = password_matches(password, is_own ? hash : passwords->nobody[kind]);
+        is_right |= matches && is_own;
+    }
+    return is_right;
+}
 
 static void check_run(struct worker_task *task, void *context)
 {
@@ -17,15 +36,28 @@ static void check_run(struct worker_task *task, void *context)
         check->is_right = password_hash(check->password, check->made, NULL) == 0;
         return;
     }
-    bool is_there = check->hash && check->hash[0];
-    bool matches = password_matches(check->password, is_there ? check->hash : passwords->nobody);
-    check->is_right = matches && is_there;
+    check->is_right = matches_evenly(passwords, check->password, check->hash);
 }
 
 static void check_done(struct worker_task *task, bool is_run)
 {
     struct password_check *check = (struct password_check *)task;
     check->done(check, is_run, is_run && check->is_right);
+}
+
+static int nobody_init(struct passwords *passwords, struct err *err)
+{
+    char word[WORD_LENGTH + 1], digits[IMPORTED_DIGITS];
+    secret_random_word(word, WORD_LENGTH);
+    memset(digits, '0', sizeof digits);
+    int code = password_hash(text_of(word), passwords->nobody[PASSWORD_ARGON2], err);
+    secret_wipe(word, sizeof word);
+    if (code)
+        return code;
+    code = password_hash_import(TEXT("nobody"), (struct text){digits, sizeof digits},
+                                passwords->nobody[PASSWORD_IMPORTED]);
+    assert(!code);
+    return 0;
 }
 
 int passwords_start(struct passwords **out, struct err *err)
@@ -38,10 +70,7 @@ int passwords_start(struct passwords **out, struct err *err)
         .nice = NICE,
         .context = passwords,
     };
-    char word[WORD_LENGTH + 1];
-    secret_random_word(word, WORD_LENGTH);
-    int code = password_hash(text_of(word), passwords->nobody, err);
-    secret_wipe(word, sizeof word);
+    int code = nobody_init(passwords, err);
     if (!code)
         code = worker_start(&worker, &passwords->worker, err);
     if (code) {

@@ -20,7 +20,7 @@ enum { PASSWORDS_WAITING_MAX = 8 };
 struct password_check {
     struct worker_task task; /* first; the thread's */
     struct text password;
-    const char *hash; /* NULL or "": there is no such user; it takes as long, and is wrong */
+    const char *hash; /* NULL or "": there is no such user; it costs the same, and is wrong */
     bool wants_hash;  /* do not check: make a hash, into … */
     char made[PASSWORD_HASH_SIZE];
     /* `is_tried` false: the server ends. `is_right` false of a hash: there is no memory for it. */

@@ -91,7 +91,7 @@ struct service_barrier {
     bool is_waiting; /* answered when all have come, else at once */
 };
 
-enum { SERVICE_CHECKS_MAX = 8 + 16 /* one for each of several engines */ };
+enum { SERVICE_CHECKS_MAX = 8 + 16 /* one for each engine */ };
 
 struct service_check { /* one line of /readyz?verbose */
     const char *name;  /* as long as the service lives */

@@ -247,8 +247,22 @@ static int server_log(struct cli *cli)
     return log_follow(cli, client, level, json_integer_value(json_object_get(reply, "next")));
 }
 
+/* Why it is no command of this program: docs/rfc/0012-store-seam.md. */
+static int backup(const struct cli *cli)
+{
+    return cli_fail(EXIT_USAGE,
+                    "admin backup: a backup is made by the server's own program, on its machine "
+                    "and as its user: skepd --backup %s",
+                    cli->argument_count > 1 ? cli->arguments[1] : "FILE");
+}
+
 int run_admin(struct cli *cli)
 {
+    if (strcmp(cli->arguments[0], "backup") == 0)
+        return backup(cli);
+    if (cli->argument_count > 1)
+        return cli_fail(EXIT_USAGE, "admin: too much: '%s'; see: skep help admin",
+                        cli->arguments[1]);
     if (strcmp(cli->arguments[0], "check") == 0)
         return check(cli);
     if (strcmp(cli->arguments[0], "settings") == 0)

@@ -643,7 +643,7 @@ const struct cli_command COMMANDS[] = {
      "file "
      "is there when all of it has come, and nothing is replaced without --replace.",
      "skep storage put train.py home/code/", STORAGE_OPTIONS, run_storage},
-    {"admin", "ACTION", KIND_CHOICE, "check log settings storages", 1, 1,
+    {"admin", "ACTION", KIND_CHOICE, "check log settings storages", 1, 2,
      "look after a server and its machine",
      "`settings` shows the server's configuration as it counts now: every key, its value, and "
      "where that comes from, with -o wide also what it is for. Passwords are masked. For "

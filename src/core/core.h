@@ -105,6 +105,13 @@ uint16_t core_attempt_roles(struct core *core, struct job_id job, uint32_t attem
 void core_tasks_show(struct core *core, struct job_id job,
                      void (*see)(void *context, const struct task_record *row), void *context);
 
+/* The node as it is, as a record of its row. Not within a step. */
+void core_node_row(struct core *core, struct node_id node, struct output *output);
+
+/* Would a STOP, a DELETE or a RELEASE of this job change anything now? DELETE: a job that the core
+ * does not have may be in the store. */
+bool core_ends_anything(struct core *core, enum event_kind kind, struct job_id job);
+
 /* How many GPUs more a job would ask for with so many instances of the role; 0: not more, or there
  * is none of them. */
 uint64_t core_scale_gpus(struct core *core, struct job_id job, uint16_t role, uint32_t instances);

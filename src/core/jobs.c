@@ -301,6 +301,19 @@ struct core_job_size core_job_size(struct core *core, const struct core_job *job
     return size;
 }
 
+bool core_ends_anything(struct core *core, enum event_kind kind, struct job_id id)
+{
+    assert(kind == EVENT_STOP || kind == EVENT_DELETE || kind == EVENT_RELEASE);
+    const struct core_job *job = core_job_find(core, id);
+    if (!job)
+        return kind == EVENT_DELETE;
+    if (kind == EVENT_DELETE)
+        return job_can_delete(&job->life, NULL) == 0;
+    if (kind == EVENT_RELEASE)
+        return job->life.held > 0;
+    return !job_is_final(&job->life) && job->life.execution != EXECUTION_STOP;
+}
+
 uint64_t core_scale_gpus(struct core *core, struct job_id id, uint16_t role, uint32_t instances)
 {
     const struct core_job *job = core_job_find(core, id);

@@ -312,6 +312,14 @@ void record_node(struct core *core, uint32_t at)
         record->facts.reason = keep(core, node->cordon);
 }
 
+void core_node_row(struct core *core, struct node_id node, struct output *output)
+{
+    assert(!core->output && node.v < core_node_count(core));
+    core->output = output;
+    record_node(core, node.v);
+    core->output = NULL;
+}
+
 void record_cluster(struct core *core, const struct cluster_record *cluster)
 {
     assert(core->output && *cluster->name);

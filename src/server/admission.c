@@ -6,6 +6,7 @@
 #include "server/state.h"
 #include "server/submit_key.h"
 #include "sys/clock.h"
+#include <assert.h>
 
 enum { RETRY_S = 60, MINUTE_US = 60000000 };
 
@@ -176,11 +177,74 @@ static bool admission_delete(struct server *server, struct server_mail *mail)
     return false;
 }
 
-/* Of a disk that is nearly full, what would only fill it. */
+static bool event_grows(enum event_kind kind)
+{
+    return kind == EVENT_SUBMIT || kind == EVENT_START || kind == EVENT_SCALE;
+}
+
+bool change_grows(const struct store_change *change)
+{
+    switch (change->kind) {
+    case CHANGE_TAG_ADD:
+    case CHANGE_USER_ADD:
+    case CHANGE_GROUP_ADD:
+    case CHANGE_GROUP_SET:
+    case CHANGE_MEMBER_ADD:
+    case CHANGE_SETTING:
+    case CHANGE_QUOTAS:
+    case CHANGE_AUDIT:
+    case CHANGE_TEMPLATE_ADD:
+    case CHANGE_TEMPLATE_SET:
+    case CHANGE_TEMPLATE_REVIEW:
+    case CHANGE_TEMPLATE_OFFICIAL:
+    case CHANGE_TEMPLATE_USE:
+    case CHANGE_TEMPLATE_STAR:
+    case CHANGE_REQUEST_ADD:
+    case CHANGE_REQUEST_ACT:
+    case CHANGE_NOTICE_ADD:
+        return true;
+    case CHANGE_TOKEN_ADD:
+        return change->token.is_application;
+    case CHANGE_TAG_REMOVE:
+    case CHANGE_USER_SET:
+    case CHANGE_USER_REMOVE:
+    case CHANGE_MEMBER_REMOVE:
+    case CHANGE_GROUP_REMOVE:
+    case CHANGE_TOKEN_REMOVE:
+    case CHANGE_TOKENS_REMOVE:
+    case CHANGE_ACCOUNTS:
+    case CHANGE_ATTEMPT_END:
+    case CHANGE_BARRIER:
+    case CHANGE_LOG_TRIM:
+    case CHANGE_TOKENS_EXPIRE:
+    case CHANGE_AUDIT_TRIM:
+    case CHANGE_SUBMIT_KEY:
+    case CHANGE_SUBMIT_KEYS_TRIM:
+    case CHANGE_RESEAL:
+    case CHANGE_GPU_USE_TRIM:
+    case CHANGE_TEMPLATE_REMOVE:
+    case CHANGE_REQUESTS_TRIM:
+    case CHANGE_NOTICES_REMOVE:
+    case CHANGE_DELETIONS:
+        return false;
+    }
+    assert(false && "a kind of change");
+    return true;
+}
+
+/* On a disk that is nearly full, what would only fill it is refused: also what would change
+ * nothing, because its event and its audit record would be written all the same. */
 static bool admission_room(struct server *server, struct server_mail *mail)
 {
+    const enum event_kind kind = mail->event.kind;
+    const bool is_end = kind == EVENT_STOP || kind == EVENT_DELETE || kind == EVENT_RELEASE;
     struct err err;
-    if (!mail->reply.done || !event_grows(mail->event.kind) || server_room(server, &err) == 0)
+    if (!mail->reply.done || server_room(server, &err) == 0)
+        return true;
+    if (is_end && !core_ends_anything(server->core.core, kind, mail->event.job))
+        err_fail(&err, ERR_CONFLICT, "",
+                 "nothing would be changed by it, and the disk of the data directory is full");
+    else if (!event_grows(kind))
         return true;
     mail_reject(mail, &err, 0);
     return false;

@@ -80,8 +80,7 @@ static bool has_decision(const struct core_thread *core)
 int batch_commit(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
-    struct store_batch batch = {
-        .events = core->events, .event_count = core->event_count, .output = &core->output};
+    struct store_batch batch = {.events = core->events, .event_count = core->event_count};
     const char *at = buf_cstr(&core->log);
     int64_t begin_us = clock_monotonic_us();
     for (size_t i = 0; i < core->event_count; i++) {
@@ -92,7 +91,8 @@ int batch_commit(struct server *server, struct err *err)
     notices_take(server->notices, &server->config->notify, server->config->core.debug_hold_s,
                  core->output.records.items, core->output.records.count);
     batch.changes = batch_changes(server, &batch.change_count);
-    if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
+    batch.output = unstored_pass(server);
+    if (batch.event_count == 0 && batch.change_count == 0 && batch.output->records.count == 0)
         return 0;
     const int code = store_commit(server->store, &batch, err);
     histogram_add(&server->metrics.commit, clock_monotonic_us() - begin_us);

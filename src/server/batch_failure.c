@@ -187,7 +187,7 @@ int batch_failure_due(struct server *server, struct err *err)
         if (goes_on && messages_give_up(server, NULL, err))
             is_mute = true;
         else
-            goes_on = goes_on && quarantine_find(server, &refusals, err);
+            goes_on = goes_on && (quarantine_find(server, &refusals, err) || unstored_find(server));
         core_drop(server);
         if (!goes_on)
             return code;

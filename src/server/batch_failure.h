@@ -19,8 +19,9 @@ void batch_failure_all(struct server *server, const struct err *err);
 void batch_failure_part(struct server *server, const struct err *why);
 
 /* What has become due by itself is stepped and stored without any mail, on a core of the rows if
- * there is none: a job of which the store refuses that is left out (quarantine.h). 0: there is a
- * core. Else there is none; ERR_INTERNAL: no job is to blame. */
+ * there is none: a job of which the store refuses that is left out (quarantine.h), and so is the
+ * row of a node (unstored.h). 0: there is a core. Else there is none; ERR_INTERNAL: neither is to
+ * blame. */
 int batch_failure_due(struct server *server, struct err *err);
 
 /* A mail that comes while there is no core: a request is refused, a fact kept. */

@@ -6,8 +6,7 @@
 
 enum {
     CREDIT_MS = 1000,         /* time of which a correction may be made at once */
-    LEAP_MS = 86400 * 1000,   /* retention believes such a step … */
-    CONFIRM_MS = 3600 * 1000, /* … after this time, … */
+    CONFIRM_MS = 3600 * 1000, /* retention believes what it did not see pass after this time, … */
     UNSTEADY_MS = 60 * 1000,  /* … in which the wall clock has not moved by more than this */
     APART_MS = 3600 * 1000,   /* beyond this the operator should know */
     WARN_MS = 86400 * 1000,   /* and be reminded */
@@ -18,14 +17,18 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-void server_clock_start(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms,
-                        int64_t last_ms, int64_t trusted_ms)
+void server_clock_start(struct server_clock *clock, const struct server_clock_past *past,
+                        int64_t boot_ms, int64_t wall_ms)
 {
-    *clock = (struct server_clock){.now_ms = wall_ms > last_ms ? wall_ms : last_ms,
+    int64_t now = wall_ms;
+    if (past->boot_ms > 0 && boot_ms >= past->boot_ms)
+        now = past->now_ms + (boot_ms - past->boot_ms);
+    *clock = (struct server_clock){.now_ms = now > past->last_ms ? now : past->last_ms,
                                    .boot_ms = boot_ms,
                                    .wall_ms = wall_ms,
                                    .steady_boot_ms = boot_ms,
-                                   .trusted_ms = trusted_ms > 0 ? trusted_ms : wall_ms};
+                                   .trusted_ms = past->trusted_ms > 0 ? past->trusted_ms : wall_ms,
+                                   .trusted_boot_ms = boot_ms};
 }
 
 /* A step of the wall clock against the other one begins the time of confirmation anew. */
@@ -88,15 +91,27 @@ void server_clock_text(int64_t behind_ms, char *text, size_t size)
     else
         snprintf(text, size,
                  "the times that are shown are %" PRId64 " h behind the machine's clock, for ten "
-                 "times as long; a restart of skepd takes the clock's time at once, and counts the "
+                 "times as long; skepd --take-clock takes the clock's time at once, and counts the "
                  "difference to all time limits",
                  behind_h);
 }
 
+static int64_t earlier(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
 int64_t server_clock_trusted(struct server_clock *clock)
 {
-    int64_t now = clock->wall_ms < clock->now_ms ? clock->wall_ms : clock->now_ms;
-    if (now <= clock->trusted_ms + LEAP_MS || clock->boot_ms - clock->steady_boot_ms >= CONFIRM_MS)
-        clock->trusted_ms = now;
+    const int64_t now = earlier(clock->wall_ms, clock->now_ms);
+    const int64_t passed = clamp(clock->boot_ms - clock->trusted_boot_ms, 0, INT64_MAX);
+    const bool is_steady = clock->boot_ms - clock->steady_boot_ms >= CONFIRM_MS;
+    clock->trusted_ms = is_steady ? now : earlier(now, clock->trusted_ms + passed);
+    clock->trusted_boot_ms = clock->boot_ms;
     return clock->trusted_ms;
+}
+
+int64_t server_clock_doubted_ms(const struct server_clock *clock)
+{
+    return earlier(clock->wall_ms, clock->now_ms) - clock->trusted_ms;
 }

@@ -372,6 +372,7 @@ static void *core_thread_run(void *argument)
         if (core->core && clock_monotonic_ms() >= core->upkeep_at_ms) {
             core->upkeep_at_ms = clock_monotonic_ms() + UPKEEP_MS;
             leftover_retry(server);
+            unstored_retry(server);
             batch_of(server, server_upkeep(server));
         }
         if (core->core)

@@ -42,7 +42,7 @@ void engine_health_of(struct server *server, uint8_t engine, struct engine_healt
     health->is_degraded |= health->nodes > 0 && health->healthy == 0;
 }
 
-/* The others go on without it, so that the server is ready all the same. */
+/* Others go on without it, and what is submitted waits for it: the server is ready all the same. */
 static void check_fill(struct server *server, uint8_t engine, struct service_check *check)
 {
     struct engine_health health;
@@ -64,10 +64,9 @@ static void check_fill(struct server *server, uint8_t engine, struct service_che
 
 size_t engine_checks(struct server *server, struct service_check *checks)
 {
-    const size_t count = server->engines.count > 1 ? server->engines.count : 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < server->engines.count; i++)
         check_fill(server, (uint8_t)i, &checks[i]);
-    return count;
+    return server->engines.count;
 }
 
 enum { FIGURE_OPEN, FIGURE_NODES, FIGURE_HEALTHY, FIGURE_GPUS, FIGURE_HELD, FIGURES };

@@ -166,6 +166,9 @@ void server_metrics(void *context, struct buf *out)
     metric_write(out, "skep_jobs_quarantined", "gauge",
                  "Jobs left out, as the store refuses what follows of them.",
                  atomic_load(&metrics->quarantined));
+    metric_write(out, "skep_nodes_unstored", "gauge",
+                 "Nodes of which the store refuses the row, which stays as it was.",
+                 atomic_load(&metrics->nodes_unstored));
     metric_write(out, "skep_clock_apart_seconds", "gauge",
                  "Between the server's own time and the machine's clock, which was set.",
                  (uint64_t)llabs(atomic_load(&metrics->clock_behind_ms)) / 1000);

@@ -36,7 +36,7 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
     const char *backup_path, *restore_path, *portal_folder, *notify_address;
-    bool is_check, is_audit, is_rotation, accepts_loss, replaces;
+    bool is_check, is_audit, is_rotation, accepts_loss, replaces, takes_clock;
 };
 
 static void usage(FILE *out)
@@ -45,7 +45,7 @@ static void usage(FILE *out)
         "usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
         "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
         "             [--rotate-key] [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
-        "             [--portal-dir DIR] [--notify-test ADDRESS]\n"
+        "             [--take-clock] [--portal-dir DIR] [--notify-test ADDRESS]\n"
         "             [--version] [--help]\n"
         "\n"
         "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
@@ -60,6 +60,8 @@ static void usage(FILE *out)
         "                        while no server runs, and end\n"
         "  --rotate-key          seal all secrets of jobs by a new key, while no server runs, and\n"
         "                        end; one that was ended in between is gone on with\n"
+        "  --take-clock          make the next start take the time of the machine's clock, which\n"
+        "                        is right, at once, and end; time limits count the difference\n"
         "  --accept-loss         start though the database lacks what had been stored, or is\n"
         "                        another one than was there (docs/operator/backup.md)\n"
         "  --backup FILE         copy the database, and the key, into FILE, and end; a server may\n"
@@ -91,6 +93,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
         {"rotate-key", no_argument, NULL, 'K'},
+        {"take-clock", no_argument, NULL, 'T'},
         {"accept-loss", no_argument, NULL, 'L'},
         {"backup", required_argument, NULL, 'b'},
         {"restore", required_argument, NULL, 'R'},
@@ -128,6 +131,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'K':
             options->is_rotation = true;
+            break;
+        case 'T':
+            options->takes_clock = true;
             break;
         case 'b':
             options->backup_path = optarg;
@@ -471,6 +477,23 @@ static int rotate_key(struct server_config *config)
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+static int take_clock(struct server_config *config)
+{
+    struct store *store;
+    struct err err;
+    int code = database_open(config, &store, &err);
+    if (code == 0) {
+        code = server_clock_forget(store, &err);
+        store_close(store);
+    }
+    if (code < 0)
+        log_error("server", "%s", err.text);
+    else
+        log_info("server", "the next start takes the time of the machine's clock");
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
 static int check(struct server_config *config)
 {
     const struct store_opening opening = {.address = config->database};
@@ -606,6 +629,8 @@ int main(int argc, char **argv)
         return audit(config);
     if (options.is_rotation)
         return rotate_key(config);
+    if (options.takes_clock)
+        return take_clock(config);
     if (options.notify_address)
         return notify_test(&options, config);
     if (options.reset_user)

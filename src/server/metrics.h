@@ -25,7 +25,7 @@ struct metrics {
     _Atomic uint64_t requests, refused, facts, facts_dropped, facts_kept, batches, batch_mails;
     _Atomic uint64_t creates, create_failures, kills, orphans, lost, adopted;
     _Atomic int64_t clock_behind_ms; /* the core's time behind the wall clock */
-    _Atomic uint64_t restores, purged_jobs, idle_tasks, set_aside, quarantined;
+    _Atomic uint64_t restores, purged_jobs, idle_tasks, set_aside, quarantined, nodes_unstored;
 };
 
 /* One more duration; below zero counts as 0. */

@@ -58,7 +58,7 @@ bool quarantine_find(struct server *server, unsigned *refusals, const struct err
     *refusals = 0;
     int code = store_refused_job(server->store, &server->core.output, &job, &why);
     if (code < 0) {
-        log_error("store", "who is to blame is not known: %s", why.text);
+        log_error("store", "no job is to blame for what is refused: %s", why.text);
         return false;
     }
     if (job_find(quarantine, job)) /* its rows were not read: others refer to it */

@@ -134,28 +134,6 @@ static int restore_rows(struct server *server, struct err *err)
     return store_restore(server->core.reader, &restore, err);
 }
 
-int server_clock_restore(struct server *server, struct err *err)
-{
-    struct store_reader *reader = server->core.reader;
-    int64_t last_ms = 0, trusted_ms = 0;
-    int code = store_restore_time(reader, &last_ms, err);
-    if (code < 0)
-        return code;
-    cleanup_arena struct arena arena;
-    arena_init(&arena);
-    struct text trusted;
-    code = store_setting(reader, RETENTION_TIME, &arena, &trusted, err);
-    if (code == ERR_NOT_FOUND) {
-        trusted_ms = last_ms; /* of a server that did not note it */
-        code = 0;
-    } else if (code == 0 && !text_to_int64(trusted, &trusted_ms)) {
-        code = err_fail(err, ERR_CORRUPT, "", "the setting %s is not a time", RETENTION_TIME);
-    }
-    server_clock_start(&server->core.clock, clock_boot_ms(), clock_unix_ms(), last_ms, trusted_ms);
-    atomic_store(&server->trusted_ms, server_clock_trusted(&server->core.clock));
-    return code;
-}
-
 static int restore_once(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;

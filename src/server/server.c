@@ -113,6 +113,10 @@ static int server_open(struct server *server, const struct server_teller *teller
     batch_commands(server);
     batch_begin(&server->core);
     server_nodes_away(server);
+    struct server_mail *notes[CLOCK_NOTES];
+    server_clock_note(server, notes);
+    for (size_t i = 0; i < CLOCK_NOTES; i++)
+        server_post_fact(server, notes[i]);
     return 0;
 }
 
@@ -236,6 +240,7 @@ static void server_free_core(struct core_thread *core)
     id_map_release(&core->written);
     ARRAY_FREE(&core->leftovers);
     quarantine_release(&core->quarantine);
+    unstored_release(&core->unstored);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }

@@ -55,4 +55,8 @@ int server_key_rotate(struct store *store, const char *directory, size_t *count,
 int server_password_reset(struct store *store, const char *user, const struct server_teller *teller,
                           struct err *err);
 
+/* The next server takes the wall clock's time, if that is ahead, as on another boot of the machine.
+ * No server runs. */
+int server_clock_forget(struct store *store, struct err *err);
+
 #endif

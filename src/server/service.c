@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
+#include "server/admission.h"
 #include "server/container.h"
 #include "server/job_network.h"
 #include "server/kept_secrets.h"
@@ -130,18 +131,6 @@ int server_room(struct server *server, struct err *err)
     return err_fail(err, ERR_UNAVAILABLE, "",
                     "the disk of the data directory is full: only what ends or removes jobs is "
                     "taken");
-}
-
-bool event_grows(enum event_kind kind)
-{
-    return kind == EVENT_SUBMIT || kind == EVENT_START || kind == EVENT_SCALE;
-}
-
-static bool change_grows(enum store_change_kind kind)
-{
-    return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_GROUP_ADD ||
-           kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING || kind == CHANGE_TEMPLATE_ADD ||
-           kind == CHANGE_TEMPLATE_SET || kind == CHANGE_REQUEST_ADD;
 }
 
 /* Read a job file and check everything that can be checked off the core thread. */
@@ -506,7 +495,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
 static int service_change(void *context, const struct store_change *change,
                           struct service_reply reply, struct err *err)
 {
-    if (change_grows(change->kind) && server_room(context, err) < 0)
+    if (change_grows(change) && server_room(context, err) < 0)
         return ERR_UNAVAILABLE;
     struct server_mail *mail = mail_new(MAIL_CHANGE);
     change_copy(mail, change);
@@ -664,11 +653,16 @@ static int service_connect(void *context, uint8_t number, struct attempt_id atte
 static void service_note(void *context, struct attempt_id attempt, const char *reason,
                          const char *message)
 {
+    struct server *server = context;
+    if (store_is_short(server->store)) { /* it is only for people */
+        atomic_fetch_add(&server->metrics.facts_dropped, 1);
+        return;
+    }
     struct server_mail *mail = mail_event(EVENT_TASK_NOTE, "");
     mail->event.task.attempt = attempt;
     mail->event.task.reason = arena_copy(&mail->arena, text_of(reason));
     mail->event.task.message = arena_copy(&mail->arena, text_of(message));
-    server_post_fact(context, mail);
+    server_post_fact(server, mail);
 }
 
 static int gpu_compare(const void *a, const void *b)

@@ -26,8 +26,10 @@
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
+#include "server/unstored.h"
 #include "server/use_watch.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/key_file.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,11 +79,12 @@ struct core_thread {
     struct server_clock clock;
     int64_t wake_ms;                             /* the core's time of its timer; 0 none */
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
-    int64_t noted_ms;                            /* of retention's time; 0: not yet */
+    char boot_id[CLOCK_BOOT_ID_MAX];             /* of the machine's boot; "" not known */
     struct snapshots snapshots;
     struct deletion deletion;
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
+    struct unstored unstored;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;
@@ -166,9 +169,6 @@ int core_thread_renew(struct server *server, struct err *err);
 
 /* recover.c: what is stored of nodes, before any engine tells of them: whose they are. */
 int server_nodes_restore(struct server *server, struct err *err);
-/* The core's time goes on from what is stored. */
-#define RETENTION_TIME "retention.time" /* setting: how far retention has believed the time */
-int server_clock_restore(struct server *server, struct err *err);
 /* A core from the rows, its first output in server->core.output, committed. */
 int server_restore(struct server *server, struct err *err);
 /* Out of its output, and of each later one: attempts that were given before the epoch began are not
@@ -216,8 +216,6 @@ void server_revoked(struct server *server, const char *user);
 
 /* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */
 int server_room(struct server *server, struct err *err);
-/* What is refused then. */
-bool event_grows(enum event_kind kind);
 
 void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 
@@ -231,7 +229,7 @@ struct engine_health {
                           healthy */
 };
 void engine_health_of(struct server *server, uint8_t engine, struct engine_health *health);
-/* Checks of each engine, when there are several; how many. */
+/* A check of each engine; how many. */
 size_t engine_checks(struct server *server, struct service_check *checks);
 void engine_metrics_write(struct server *server, struct buf *out);
 
@@ -239,6 +237,13 @@ void engine_metrics_write(struct server *server, struct buf *out);
 bool server_is_alive(void *context);
 size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX]);
 void server_metrics(void *context, struct buf *out);
+
+/* clock_note.c: the core's time goes on from what is stored. */
+int server_clock_restore(struct server *server, struct err *err);
+/* Mails that store, as settings, where the clock stands as of its last step: at the start and with
+ * each round of upkeep. */
+enum { CLOCK_NOTES = 2 };
+void server_clock_note(struct server *server, struct server_mail *mails[CLOCK_NOTES]);
 
 /* upkeep.c */
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err);

@@ -11,7 +11,6 @@ enum {
     DAY_MS = 86400 * 1000,
     AGAIN_MS = 500,
     PURGE_AGAIN_MS = 250,
-    NOTE_MS = 3600 * 1000,
     GPU_USE_DAYS = 400,
     SUBMIT_KEYS_MAX = 100000 /* of all users together; each is kept for a day */
 };
@@ -202,30 +201,22 @@ static void lose_unseen_nodes(struct server *server, struct mail_list *list)
     pthread_mutex_unlock(&server->state_lock);
 }
 
-/* A time that no step of the clock has made, noted down now and then: a restart must not make the
+/* A time that no step of the clock has made, noted down each time: a restart must not make the
  * server believe what it did not believe before. */
 static int64_t retention_time(struct server *server, struct mail_list *list)
 {
-    struct server_clock *clock = &server->core.clock;
-    int64_t before = clock->trusted_ms, now;
+    struct server_mail *notes[CLOCK_NOTES];
     core_thread_now(server);
-    now = atomic_load(&server->trusted_ms);
-    if (server->core.noted_ms == 0 || now - server->core.noted_ms >= NOTE_MS ||
-        now < server->core.noted_ms) {
-        struct server_mail *mail = mail_new(MAIL_CHANGE);
-        mail->change = (struct store_change){
-            .kind = CHANGE_SETTING,
-            .setting = {RETENTION_TIME,
-                        text_of(arena_format(&mail->arena, "%lld", (long long)now))}};
-        list_add(list, mail);
-        server->core.noted_ms = now;
-    }
-    if (now == before && clock->now_ms - now > DAY_MS)
+    server_clock_note(server, notes);
+    for (size_t i = 0; i < CLOCK_NOTES; i++)
+        list_add(list, notes[i]);
+    const int64_t doubted_ms = server_clock_doubted_ms(&server->core.clock);
+    if (doubted_ms > DAY_MS)
         log_warning("server",
                     "the clock is %lld days ahead of what was last seen: nothing is "
                     "removed by age until it has stood so for an hour",
-                    (long long)(clock->now_ms - now) / DAY_MS);
-    return now;
+                    (long long)doubted_ms / DAY_MS);
+    return atomic_load(&server->trusted_ms);
 }
 
 static void audit_retain(const struct retention_config *retention, struct mail_list *list,

@@ -481,7 +481,8 @@ static void *watch_run(void *argument)
 {
     struct use_watch *watch = argument;
     int64_t due_ms = clock_monotonic_ms();
-    server_clock_start(&watch->clock, clock_boot_ms(), clock_unix_ms(), 0, 0);
+    server_clock_start(&watch->clock, &(struct server_clock_past){0}, clock_boot_ms(),
+                       clock_unix_ms());
     do {
         use_watch_round(watch, server_clock_step(&watch->clock, clock_boot_ms(), clock_unix_ms()));
         while (due_ms <= clock_monotonic_ms()) /* a round that was late is not made up for */

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/printable.h"
 #include "store/noun.h"
+#include "sys/log.h"
 #include <assert.h>
 
 enum { SHORT_MAX = 320, TRIM_MAX = 20000 };
@@ -84,6 +85,34 @@ static struct audited audited_of(const struct store_change *change)
     return outcome;
 }
 
+/* While the disk is nearly full, only what ended or removed something takes room for its record:
+ * else anybody could fill what is left, by requests that are refused or by logging in again and
+ * again. */
+static bool takes_room(const struct store_change *change, const struct audited *outcome)
+{
+    const enum store_change_kind kind = change->kind;
+    const bool is_end = kind == CHANGE_AUDIT || kind == CHANGE_TAG_REMOVE ||
+                        kind == CHANGE_USER_REMOVE || kind == CHANGE_MEMBER_REMOVE ||
+                        kind == CHANGE_GROUP_REMOVE || kind == CHANGE_TEMPLATE_REMOVE;
+    return is_end && outcome->code == 0;
+}
+
+static const char *word_or(const char *word, const char *other)
+{
+    return word && word[0] ? word : other;
+}
+
+static void audit_log(const struct store_audit *audit, const struct audited *outcome)
+{
+    cleanup_buf struct buf subject = BUF_INIT;
+    printable_put(&subject, printable_head(text_of(word_or(outcome->subject, "-")), SHORT_MAX));
+    log_warning("store",
+                "the disk is full, so this is recorded here alone: %s, subject %s, by %s from %s: "
+                "%s",
+                word_or(audit->route, "-"), buf_cstr(&subject), word_or(audit->user, "nobody"),
+                word_or(audit->address, "-"), outcome->code ? err_name(outcome->code) : "done");
+}
+
 int audit_around(struct store *store, struct store_change *change,
                  int (*write)(struct store *store, struct store_change *change, struct err *err),
                  struct err *err)
@@ -103,6 +132,10 @@ int audit_around(struct store *store, struct store_change *change,
     audit_state_write(&before, &after, &was);
     audit_state_write(&after, &before, &is);
     struct audited outcome = audited_of(change);
+    if (store_is_short(store) && !takes_room(change, &outcome)) {
+        audit_log(change->audit, &outcome);
+        return 0;
+    }
     if (was.length || is.length) {
         outcome.before = buf_cstr(&was);
         outcome.after = buf_cstr(&is);

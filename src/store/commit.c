@@ -286,6 +286,24 @@ int store_refused_job(struct store *store, const struct output *output, struct j
     return code == ERR_INTERNAL ? 0 : code;
 }
 
+int store_refused_node(struct store *store, const struct output *output, struct node_id *node,
+                       struct err *err)
+{
+    assert(output);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < output->records.count; i++) {
+        struct record *record = &output->records.items[i];
+        if (record->kind != RECORD_NODE)
+            continue;
+        const struct output part = {.records = {record, 1, 1}};
+        *node = record->node.id;
+        code = records_try(store, &part, err);
+    }
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no node's row is refused by itself");
+    return code == ERR_INTERNAL ? 0 : code;
+}
+
 /* Was the last commit stored, whose answer was lost? The database counts its commits. */
 static int doubt_settle(struct store *store, struct err *err)
 {

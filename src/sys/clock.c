@@ -1,6 +1,9 @@
 /* clock.c — see clock.h. */
 #include "sys/clock.h"
 #include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { MS_PER_S = 1000, US_PER_S = 1000 * 1000, NS_PER_US = 1000, NS_PER_MS = 1000 * 1000 };
 
@@ -31,6 +34,18 @@ int64_t clock_boot_ms(void)
 int64_t clock_unix_ms(void)
 {
     return clock_ms(CLOCK_REALTIME);
+}
+
+void clock_boot_id(char id[CLOCK_BOOT_ID_MAX])
+{
+    ssize_t length = -1;
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = read(fd, id, CLOCK_BOOT_ID_MAX - 1);
+        close(fd);
+    }
+    id[length > 0 ? length : 0] = '\0';
+    id[strcspn(id, " \n")] = '\0';
 }
 
 struct timespec clock_moment(int64_t due_ms)

@@ -15,6 +15,11 @@ int64_t clock_monotonic_ms(void);
 int64_t clock_boot_ms(void);
 int64_t clock_unix_ms(void); /* since 1970, as the machine believes */
 
+/* A name of its own for each boot of the machine; "" when it is not known. Times of
+ * clock_boot_ms compare within one boot alone. */
+enum { CLOCK_BOOT_ID_MAX = 40 };
+void clock_boot_id(char id[CLOCK_BOOT_ID_MAX]);
+
 /* `due_ms` as pthread_cond_timedwait() takes it. */
 struct timespec clock_moment(int64_t due_ms);
 

@@ -147,11 +147,17 @@ static bool imported_matches(struct text password, const char *hash)
            sodium_memcmp(got, wanted, sizeof got) == 0;
 }
 
+enum password_kind password_kind(const char *hash)
+{
+    const bool is_imported = strncmp(hash, IMPORTED, sizeof IMPORTED - 1) == 0;
+    return is_imported ? PASSWORD_IMPORTED : PASSWORD_ARGON2;
+}
+
 bool password_matches(struct text password, const char *hash)
 {
     if (password.length > PASSWORD_MAX || hash[0] == '\0')
         return false;
-    if (strncmp(hash, IMPORTED, sizeof IMPORTED - 1) == 0)
+    if (password_kind(hash) == PASSWORD_IMPORTED)
         return imported_matches(password, hash);
     return crypto_pwhash_str_verify(hash, password.at, password.length) == 0;
 }

@@ -45,6 +45,9 @@ int password_hash(struct text password, char hash[PASSWORD_HASH_SIZE], struct er
 /* A hash as OpenPAI stored it: 128 hexadecimal digits of PBKDF2-SHA512, 10,000 rounds, the salt
  * being the MD5 of the user's name in hexadecimal. ERR_INVALID: it is none. */
 int password_hash_import(struct text user, struct text digits, char hash[PASSWORD_HASH_SIZE]);
+enum password_kind { PASSWORD_ARGON2, PASSWORD_IMPORTED, PASSWORD_KIND_COUNT };
+/* By what a hash is checked, for which time differs. */
+enum password_kind password_kind(const char *hash);
 /* Of either kind. */
 bool password_matches(struct text password, const char *hash);
 

@@ -8,6 +8,7 @@
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/process.h"
@@ -184,9 +185,25 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     task_enqueue(local, task);
 }
 
-/* The monitor of a container that nobody knows: it would write an exit file. */
-static void conmon_kill(struct local_engine *local, const char *id)
+/* What nobody knows is killed at the start, which does not wait for it: the first round of the
+ * keeper goes on with what is left, and the node is not healthy until it is gone. */
+enum { ORPHANS_MS = 1000 }; /* for all of them: what can be killed has ended long before */
+
+struct orphans {
+    struct local_engine *local;
+    int64_t due_ms;
+};
+
+static uint32_t orphans_left_ms(const struct orphans *orphans)
 {
+    const int64_t left_ms = orphans->due_ms - clock_monotonic_ms();
+    return left_ms > 0 ? (uint32_t)left_ms : 0;
+}
+
+/* The monitor of a container that nobody knows: it would write an exit file. */
+static void conmon_kill(const struct orphans *orphans, const char *id)
+{
+    const struct local_engine *local = orphans->local;
     char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 160];
     task_group(local, "conmon", group);
     task_run_path(local, id, "", bundle);
@@ -198,26 +215,51 @@ static void conmon_kill(struct local_engine *local, const char *id)
             cleanup_close int watch = conmon_adopt(pid, bundle);
             struct pollfd ended = {.fd = watch, .events = POLLIN};
             if (watch >= 0 && syscall_kill(watch, SIGKILL) == 0)
-                poll(&ended, 1, 10000);
+                poll(&ended, 1, (int)orphans_left_ms(orphans));
         }
     }
 }
 
-/* Groups that no task of ours explains: of an engine whose directory was removed by hand. */
-static void orphan_visit(void *context, const char *name)
+static bool is_orphan(struct local_engine *local, const char *name)
 {
-    struct local_engine *local = context;
     struct attempt_id attempt;
-    if (strcmp(name, "conmon") == 0 || (attempt_of(name, &attempt) && task_find(local, attempt)))
+    return strcmp(name, "conmon") != 0 &&
+           !(attempt_of(name, &attempt) && task_find(local, attempt));
+}
+
+/* Groups that no task of ours explains: of an engine whose directory was removed by hand. All are
+ * killed before the first is waited for. */
+static void orphan_kill(void *context, const char *name)
+{
+    const struct orphans *orphans = context;
+    char group[CGROUP_PATH_MAX];
+    if (!is_orphan(orphans->local, name))
         return;
+    task_group(orphans->local, name, group);
+    log_warning("engine", "removing the container %s, which nobody knows", name);
+    conmon_kill(orphans, name);
+    cgroup_kill(&orphans->local->cgroups, group);
+}
+
+static void orphan_remove(void *context, const char *name)
+{
+    const struct orphans *orphans = context;
+    struct local_engine *local = orphans->local;
     char group[CGROUP_PATH_MAX];
     struct err err = {0};
+    if (!is_orphan(local, name))
+        return;
     task_group(local, name, group);
-    log_warning("engine", "removing the container %s, which nobody knows", name);
-    conmon_kill(local, name);
-    if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
-        log_error("engine", "%s", err.text);
+    if (cgroup_remove(&local->cgroups, group, orphans_left_ms(orphans), &err) < 0)
+        log_error("engine", "it is removed later: %s", err.text);
     runtime_remove(&local->runtime, name, false);
+}
+
+static void orphans_end(struct local_engine *local)
+{
+    struct orphans orphans = {local, clock_monotonic_ms() + ORPHANS_MS};
+    cgroup_children(&local->cgroups, local->group, orphan_kill, &orphans);
+    cgroup_children(&local->cgroups, local->group, orphan_remove, &orphans);
 }
 
 /* What no task explains in a folder of the run directory. */
@@ -247,7 +289,7 @@ int adopt_all(struct local_engine *local, struct err *err)
             continue;
         task_adopt(local, task_add(local, attempt), err);
     }
-    cgroup_children(&local->cgroups, local->group, orphan_visit, local);
+    orphans_end(local);
     task_ids_settle(local);
     run_sweep(local, local->runtime.exit_directory);
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);

@@ -140,11 +140,14 @@ static void image_touch(struct images *images, struct image *image)
 {
     int64_t now = clock_unix_ms();
     char path[RUNTIME_PATH_MAX];
-    if (image->bytes && now - image->used_ms > TOUCH_MS) {
+    /* also when the clock was ahead at the last use */
+    if (image->bytes && (now - image->used_ms > TOUCH_MS || now < image->used_ms)) {
+        const struct timespec times[2] = {clock_moment(now), clock_moment(now)};
         snprintf(path, sizeof path, "%s/images/%s/image.json", images->local->directory, image->id);
-        utimensat(AT_FDCWD, path, NULL, 0);
+        utimensat(AT_FDCWD, path, times, 0);
     }
     image->used_ms = now;
+    image->ahead_boot_ms = 0;
 }
 
 static struct image *image_take(struct images *images, const char *id)
@@ -350,6 +353,14 @@ static void settle(struct local_engine *local, struct task *task)
     pthread_mutex_unlock(&local->lock);
 }
 
+/* What was asked for by a clock that was ahead, as far as the clock of now says, is not fresh. */
+static bool entry_is_fresh(const struct images *images, const struct entry *entry)
+{
+    const int64_t fresh_ms = (int64_t)images->local->config.image_fresh_s * 1000;
+    const int64_t age_ms = clock_unix_ms() - entry->checked_ms;
+    return !reference_is_moving(&entry->reference) || (age_ms >= 0 && age_ms < fresh_ms);
+}
+
 /* True: the task has its image, or an answer. False: it waits for a pull. With the images' lock. */
 static bool request_serve(struct images *images, struct task *task,
                           const struct reference *reference, const struct stat *file)
@@ -362,10 +373,7 @@ static bool request_serve(struct images *images, struct task *task,
         return true;
     }
     struct entry *entry = entry_get(images, reference, task->wanted, file);
-    int64_t fresh_ms = (int64_t)images->local->config.image_fresh_s * 1000;
-    bool is_fresh =
-        !reference_is_moving(reference) || clock_unix_ms() - entry->checked_ms < fresh_ms;
-    if (entry->image_id[0] && is_fresh && !entry->is_queued) {
+    if (entry->image_id[0] && entry_is_fresh(images, entry) && !entry->is_queued) {
         task->image = image_take(images, entry->image_id);
         if (task->image)
             return true;
@@ -595,13 +603,36 @@ static bool image_retire(struct images *images, struct image *image, char trash[
     return true;
 }
 
-static struct image *oldest_unused(struct images *images)
+/* Since when an image's last use is of the future. Its age is not known then, and goes by the clock
+ * from boot; it is not written over, as the wall clock may just as well be behind for a while. */
+static void images_date(struct images *images, int64_t wall_ms, int64_t boot_ms)
 {
-    struct image *oldest = NULL;
     for (size_t i = 0; i < images->images.count; i++) {
         struct image *image = images->images.items[i];
-        if (image->users == 0 && image->bytes && (!oldest || image->used_ms < oldest->used_ms))
+        if (image->used_ms <= wall_ms)
+            image->ahead_boot_ms = 0;
+        else if (image->ahead_boot_ms == 0)
+            image->ahead_boot_ms = boot_ms;
+    }
+}
+
+/* As of `now_ms`, Unix time. */
+static int64_t unused_ms(const struct image *image, int64_t now_ms, int64_t boot_ms)
+{
+    return image->ahead_boot_ms ? boot_ms - image->ahead_boot_ms : now_ms - image->used_ms;
+}
+
+static struct image *oldest_unused(struct images *images, int64_t wall_ms, int64_t boot_ms)
+{
+    struct image *oldest = NULL;
+    int64_t most_ms = 0;
+    for (size_t i = 0; i < images->images.count; i++) {
+        struct image *image = images->images.items[i];
+        const int64_t age_ms = unused_ms(image, wall_ms, boot_ms);
+        if (image->users == 0 && image->bytes && (!oldest || age_ms > most_ms)) {
             oldest = image;
+            most_ms = age_ms;
+        }
     }
     return oldest;
 }
@@ -614,14 +645,16 @@ size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uin
     for (;;) {
         char trash[RUNTIME_PATH_MAX];
         pthread_mutex_lock(&images->lock);
-        struct image *image = oldest_unused(images);
-        const int64_t used_ms = image ? image->used_ms : 0;
-        const bool is_old = now_s * 1000 - used_ms > (int64_t)(keep_s * 1000);
+        const int64_t wall_ms = clock_unix_ms(), boot_ms = clock_boot_ms();
+        images_date(images, wall_ms, boot_ms);
+        struct image *image = oldest_unused(images, wall_ms, boot_ms);
+        const bool is_old =
+            image && unused_ms(image, now_s * 1000, boot_ms) > (int64_t)(keep_s * 1000);
         /* no more than is wanted goes, the longest unused first, whatever the wall clock says */
-        const bool is_in_the_way =
-            freed < bytes_wanted && clock_unix_ms() - used_ms >= (int64_t)(least_s * 1000);
+        const bool is_in_the_way = image && freed < bytes_wanted &&
+                                   unused_ms(image, wall_ms, boot_ms) >= (int64_t)(least_s * 1000);
         uint64_t bytes = image ? image->bytes : 0;
-        bool is_going = image && (is_old || is_in_the_way) && image_retire(images, image, trash);
+        bool is_going = (is_old || is_in_the_way) && image_retire(images, image, trash);
         pthread_mutex_unlock(&images->lock);
         if (!is_going)
             break;

@@ -33,7 +33,8 @@ struct image {
     const char *user, *cwd; /* as the image says; cwd "/" by default */
     uint64_t bytes;         /* on the disk; 0: not ours */
     uint32_t users;         /* tasks that hold it */
-    int64_t used_ms;        /* Unix time of the last use */
+    int64_t used_ms;        /* Unix time of the last use, by the wall clock of then */
+    int64_t ahead_boot_ms;  /* since then (clock_boot_ms) used_ms is of the future; 0: it is not */
 };
 
 struct images *images_new(struct local_engine *local, struct err *err);
@@ -59,7 +60,8 @@ void images_return(struct images *images, struct image *image);
 
 /* Remove images that nobody used for keep_s as of `now_s` (a trusted time: engine.h), then the
  * longest unused, of those that nobody used for least_s by the wall clock, until `bytes_wanted` are
- * free; then blobs that no image needs. Returns the number of images removed. */
+ * free; then blobs that no image needs. A last use of the future counts as one of the call that
+ * found it. Returns the number of images removed. */
 size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted);
 

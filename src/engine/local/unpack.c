@@ -62,6 +62,20 @@ bool tree_measure(const char *path, uint64_t max_entries, struct tree_size *size
 
 /* --- limits --- */
 
+uint64_t layout_bytes(const char *layout, const struct manifest *manifest)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < manifest->blob_count; i++) {
+        char path[PULL_PATH_MAX + 96];
+        struct stat file;
+        snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout,
+                 digest_hex(manifest->blobs[i].digest));
+        if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
+            bytes += (uint64_t)file.st_size;
+    }
+    return bytes;
+}
+
 uint64_t unpack_bytes_max(const struct engine_local_config *config, uint64_t compressed)
 {
     uint64_t most = config->image_max_mib << 20, floor = (uint64_t)RATIO_FLOOR_MIB << 20;
@@ -160,7 +174,7 @@ int image_unpack(struct work *work, const char *layout, const char *tag,
     char image[PULL_PATH_MAX + 160], rootfs[PULL_PATH_MAX + 16], beside[PULL_PATH_MAX + 16];
     struct pull *pull = work->pull;
     int code = 0;
-    work->unpack_bytes = manifest->bytes;
+    work->unpack_bytes = layout_bytes(layout, manifest); /* who made it may say anything */
     work->counted_ms = 0;
     snprintf(beside, sizeof beside, "%s/as-gzip", work->folder);
     pull->watch.progress(pull->watch.context, "Unpacking", pull->reference->path);

@@ -1,7 +1,11 @@
-"""Every route of the API under mutated requests, from clients that break off: half a request, a reset while the answer is sent, or in the
+"""Every operation of the API under mutated requests, from clients that break off: half a request, a reset while the answer is sent, or in the
 midst of a long poll. A real skepd, the fake engine.
 
 usage: soak.py [--seconds S] [--threads N] [--seed X] [--policy NAME]
+
+First each operation is asked for once as it should be (soak_requests.py), and must succeed, but for those that cannot here: so every handler is
+reached. Then half of the requests are such ones, some with other words, kinds and sizes in their bodies and paths, and half are made by chance
+alone.
 
 At the end the server must be as it was: it answers, holds no more descriptors, has not grown without bound, and ends with status 0. Built
 with AddressSanitizer (meson setup -Db_sanitize=address,undefined) it also tells of every leak and of every wrong access; the last line says
@@ -9,6 +13,7 @@ whether it was. SKEPD names the program.
 """
 import argparse
 import collections
+import contextlib
 import hashlib
 import json
 import os
@@ -28,6 +33,7 @@ import urllib.parse
 import yaml
 
 import world
+from soak_requests import BRAKED, Maker, NotMade, Request
 from world import job
 
 METHODS = ("get", "put", "post", "delete")
@@ -39,12 +45,30 @@ PURGE_EACH = 200                 # requests of one thread
 GROWTH_MIB = 192                 # beyond twice what it had when it was warm
 DESCRIPTORS_SPARE = 16           # readers of the store and the like, that are kept for use again
 WARM = 0.25                      # of the run
+CELLS = """\
+physicalCluster:
+  cellTypes:
+    NODE: {childCellType: FAKE, childCellNumber: 8, isNodeLevel: true}
+  physicalCells: [{cellType: NODE, cellAddress: fake0}, {cellType: NODE, cellAddress: fake1},
+                  {cellType: NODE, cellAddress: fake2}, {cellType: NODE, cellAddress: fake3}]
+virtualClusters:
+  default: {virtualCells: [{cellType: NODE, cellNumber: 3}]}
+  red: {virtualCells: [{cellType: NODE, cellNumber: 1}]}
+"""
 CONFIG = """
-scheduling: {{policy: {policy}}}
+scheduling: {{policy: {policy}{cells}}}
+auth: {{signUp: request}}
+api: {{webPorts: {{listen: "127.0.0.1:0", origin: "http://*.localhost:9187"}}}}
+storages: [{{name: open, directory: {folder}/open}}]
 engine:
   kind: fake
-  fake: {{nodes: 4, cpu: 64, memoryMB: 262144, gpus: 8, runMilliseconds: 700, log: "a line\\nand another\\n"}}
+  fake: {{nodes: 4, cpu: 64, memoryMB: 262144, gpus: 8, runMilliseconds: 1500, log: "a line\\nand another\\n"}}
 """
+SELDOM = r"login|logout|token$|tokens$|\{token\}|password$|users$|account$|v1/user$"
+SHOULD_BE = 0.5                  # of the requests are as they should be, or were before they were bent
+TRIES_MIN = 30                   # of an operation as it should be: one of them succeeds, also in the storm
+TEMPLATES_MAX = 50
+VALUES = (None, True, -1, 1 << 63, 1e308, "", "a" * 5000, "\0", "\u001b[31m", "a/../b", [], {}, [[]], {"a": {"a": {}}}, [None] * 300)
 JUNK = ("", "%00", "%", "%zz", "..", "%2e%2e%2f", "a" * 300, "%1b[31m", "'", "\"", "admin~", "~", "-1", "18446744073709551616", "%ff%fe", "*", "a/b")
 DOCUMENTED = (503,)              # docs/openapi.yaml; 505 is another version of HTTP, told of by itself
 
@@ -56,17 +80,29 @@ class Soak:
         self.operations = [(method, path, self.parameters(item, item[method]))
                            for path, item in self.document["paths"].items() for method in METHODS if method in item]
         # a password takes long to check, and a token that is revoked spoils what others do with it
-        self.weights = [0.1 if re.search(r"login|logout|token$|tokens$|\{token\}", path) else 1 for _, path, _ in self.operations]
+        self.weights = [0.1 if re.search(SELDOM, path) else 1 for _, path, _ in self.operations]
         self.world = world.World()
-        (self.world.folder / "skepd.yaml").write_text(CONFIG.format(policy=options.policy))
+        self.configure()
         self.lock = threading.Lock()
         self.tokens = []
         self.jobs = collections.deque(["admin~none"], KEPT_JOBS)
         self.job_number = 0
         self.answers = collections.Counter()     # (method, path, status)
+        self.tried, self.fine = collections.Counter(), collections.Counter()  # operation, of requests as they should be in the storm
+        self.not_made = collections.Counter()
         self.styles = collections.Counter()
         self.wrong = []
         self.ends = 0
+
+    def configure(self):
+        folder = self.world.folder
+        (folder / "open").mkdir()
+        (folder / "cells.yaml").write_text(CELLS)
+        cells = f", cellsFile: {folder}/cells.yaml" if self.options.policy == "hived" else ""
+        (folder / "skepd.yaml").write_text(CONFIG.format(policy=self.options.policy, cells=cells, folder=folder))
+
+    def maker(self, name):
+        return Maker(self.world, lambda: self.tokens[0], name, self.barrier_token, self.options.policy == "hived")
 
     def parameters(self, item, operation):
         found = []
@@ -164,25 +200,59 @@ class Soak:
             data = data + b"#" * chance.choice((1 << 20, 3 << 20))
         return bytes(data)
 
-    def barrier_token(self, target):
-        """As the server gives it to the task (docs/rfc/0009)."""
+    def bent(self, chance, value):
+        """A part of it is another value, is left out, is there twice, or has a name that nobody knows."""
+        if isinstance(value, dict) and value and chance.random() < 0.9:
+            value, name = dict(value), chance.choice(list(value))
+            match chance.randrange(4):
+                case 0: del value[name]
+                case 1: value[chance.choice(("unknown", "", name.upper(), "a" * 300))] = value[name]
+                case _: value[name] = self.bent(chance, value[name])
+            return value
+        if isinstance(value, list) and value and chance.random() < 0.5:
+            return value * 2 if chance.random() < 0.5 else [self.bent(chance, value[0])]
+        return chance.choice(VALUES)
+
+    def bend(self, chance, asked):
+        """One thing of a request that was as it should be."""
+        luck = chance.random()
+        if isinstance(asked.body, dict) and luck < 0.5:
+            asked.body = self.bent(chance, asked.body)
+        elif asked.body is not None and luck < 0.8:
+            asked.body = self.mutate(chance, asked.data())
+        elif asked.query and luck < 0.9:
+            asked.query = asked.query | {chance.choice(list(asked.query)): chance.choice(JUNK)}
+        elif asked.parts:
+            asked.parts = asked.parts | {chance.choice(list(asked.parts)): chance.choice(JUNK)}
+
+    def barrier_token_at(self, target):
         found = re.search(r"attempts/(\d+)/", target)
-        number = int(found[1]) if found and int(found[1]) < 1 << 63 else 0
+        return self.barrier_token(int(found[1]) if found and int(found[1]) < 1 << 63 else 0)
+
+    def barrier_token(self, number):
+        """As the server gives it to the task (docs/rfc/0009)."""
         return hashlib.blake2b(b"", digest_size=32, key=self.master_key, salt=number.to_bytes(8, "little") + bytes(8),
                                person=b"skepbarr" + bytes(8)).hexdigest()
 
-    def request(self, chance, method, path, parameters):
+    def by_chance(self, chance, method, path, parameters):
+        """The request, and the name of the job that it makes."""
         target = self.target(chance, path, parameters)
         data, kind, made = self.body(chance, method, path)
-        token = self.barrier_token(target) if "barriers" in path else self.token(chance)
-        headers = [("Host", "x"), ("Connection", "close")]
+        token = self.barrier_token_at(target) if "barriers" in path else self.token(chance)
+        return target, Request(body=data, kind=kind, token=token), made
+
+    def request(self, chance, method, target, asked):
+        """Its head and body; whether an answer comes at once; whether anything was changed here."""
+        data, headers, is_bent = asked.data(), [("Host", "x"), ("Connection", "close"), *asked.headers], False
         luck = chance.random()
-        if luck < 0.93:
-            headers.append(("Authorization", "Bearer " + token))
-        elif luck < 0.97:
-            headers.append(("Authorization", chance.choice(("Bearer", "Basic !!", "Bearer " + self.mutate(chance, token.encode()).decode("latin1"), "Digest a"))))
-        if kind:
-            headers.append(("Content-Type", kind))
+        if luck < 0.95:
+            headers.append(("Authorization", "Bearer " + (asked.token or self.token(chance))))
+        elif luck < 0.98:
+            mutated = self.mutate(chance, self.token(chance).encode()).decode("latin1")
+            headers.append(("Authorization", chance.choice(("Bearer", "Basic !!", "Bearer " + mutated, "Digest a"))))
+        is_bent |= luck >= 0.95
+        if data and asked.kind:
+            headers.append(("Content-Type", asked.kind))
         is_whole = chance.random() < 0.95
         if not is_whole:
             headers.append((chance.choice(("Accept", "X-Any", "Expect", "Transfer-Encoding", "Content-Length", "Host")),
@@ -198,8 +268,8 @@ class Soak:
         head = head.encode("latin1", "replace")
         if chance.random() < 0.02:
             head, is_whole = self.mutate(chance, head), False
-        is_long = "barriers" in path or "follow" in target or word != method.upper()
-        return head, data, made, is_whole and not is_long
+        is_long = "barriers" in target or "follow" in target or "/changes" in target or word != method.upper()
+        return head, data, is_whole and not is_long, is_bent or not is_whole or word != method.upper()
 
     # ---- how it is sent ----
 
@@ -243,9 +313,38 @@ class Soak:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         return None
 
-    def one(self, chance):
+    def one(self, chance, maker):
         method, path, parameters = chance.choices(self.operations, self.weights)[0]
-        head, data, made, is_sure = self.request(chance, method, path, parameters)
+        asked, made, is_bent = None, None, True
+        if chance.random() < SHOULD_BE:
+            try:
+                asked = maker.request(method, path)
+            except NotMade:
+                self.not_made[method, path] += 1
+                return
+        if asked:
+            is_bent = chance.random() < 0.5
+            if is_bent:
+                self.bend(chance, asked)
+            target = asked.target(path)
+        else:
+            target, asked, made = self.by_chance(chance, method, path, parameters)
+        head, data, is_sure, is_changed = self.request(chance, method, target, asked)
+        status = self.send(chance, head, data, is_sure)
+        if not status:
+            return
+        self.answers[method, path, status] += 1
+        if not is_bent and not is_changed:
+            self.tried[method, path] += 1
+            self.fine[method, path] += status < 400
+        if status == 202 and made:
+            with self.lock:
+                self.jobs.append(f"admin~{made}")
+        if status == 401 and b"Bearer " + self.tokens[0].encode() in head:
+            self.renew()
+
+    def send(self, chance, head, data, is_sure):
+        """The answer's status, or None."""
         with socket.create_connection(("127.0.0.1", self.world.port), timeout=ANSWER_S) as connection:
             try:
                 reply = self.exchange(chance, connection, head, data, is_sure)
@@ -257,16 +356,33 @@ class Soak:
                 reply = None  # cut off while sending, as the server may
         found = re.match(rb"HTTP/1\.1 (\d+) ", reply or b"")
         if not found:
-            return
+            return None
         status = int(found[1])
-        self.answers[method, path, status] += 1
         if status >= 500 and status not in DOCUMENTED and status != 505:
             self.wrong.append(f"{status} for {head[:200]!r} {data[:200]!r}: {reply[-300:]!r}")
-        if status == 202 and made:
-            with self.lock:
-                self.jobs.append(f"admin~{made}")
-        if status == 401 and b"Bearer " + self.tokens[0].encode() in head:
-            self.renew()
+        return status
+
+    def tour(self):
+        """Each operation once as it should be, while nothing else happens."""
+        maker, wrong = self.maker("tour"), []
+        for method, path, _ in self.operations:
+            asked = maker.request(method, path)
+            if not asked:
+                continue
+            data = asked.data()
+            kind = f"Content-Type: {asked.kind}\r\n" if data else ""
+            head = (f"{method.upper()} {asked.target(path)} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n{kind}"
+                    f"Authorization: Bearer {asked.token or self.tokens[0]}\r\n\r\n")
+            with socket.create_connection(("127.0.0.1", self.world.port), timeout=ANSWER_S) as connection:
+                connection.sendall(head.encode() + data)
+                reply = connection.recv(65536)
+            status = int(re.match(rb"HTTP/1\.1 (\d+) ", reply)[1])
+            if status >= 400:
+                wrong.append(f"{status} to {method.upper()} {asked.target(path)} {data[:200]!r}: {reply[-300:]!r}")
+        assert not wrong, "did not succeed:\n" + "\n".join(wrong)
+        named = {f"{method.upper()} {path}" for method, path, _ in self.operations}
+        assert not (set(maker.table) | set(maker.never)) - named, "soak_requests.py has operations that docs/openapi.yaml has not"
+        print(f"{len(self.operations)} operations: {len(self.operations) - len(maker.never)} succeed, {len(maker.never)} cannot here")
 
     def renew(self):
         """The token of all was revoked by a request: log in anew, as a user would."""
@@ -276,24 +392,28 @@ class Soak:
             if status == 200:
                 self.tokens[:] = [reply["token"]]
 
-    def tokens_purge(self):
-        """A user may have so many tokens; those that requests have made are removed."""
+    def purge(self):
+        """A user may have so many tokens and templates; those that requests have made are removed."""
         with self.lock:
             kept = self.tokens[0]
         status, reply = self.world.json("GET", "/api/v2/tokens", token=kept)
         for token in reply["tokens"] if status == 200 else []:
             if token != kept:
                 self.world.ask("DELETE", "/api/v2/tokens/" + token, token=kept)
+        status, reply = self.world.json("GET", "/marketplace/api/items?limit=500&fields=id", token=kept)
+        for item in reply[TEMPLATES_MAX:] if status == 200 else []:
+            self.world.ask("DELETE", "/marketplace/api/items/" + item["id"], token=kept)
 
     def drive(self, number):
         chance = random.Random(f"{self.options.seed}-{number}")
+        maker = self.maker(str(number))
         done = 0
         while time.monotonic() < self.ends and not self.wrong:
             try:
-                self.one(chance)
+                self.one(chance, maker)
                 done += 1
                 if number == 0 and done % PURGE_EACH == 0:
-                    self.tokens_purge()
+                    self.purge()
             except Exception:  # a defect of this program must not end a thread in silence
                 self.wrong.append(traceback.format_exc())
 
@@ -304,7 +424,14 @@ class Soak:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) >> 10
 
     def descriptors(self):
-        return len(os.listdir(f"/proc/{self.world.process.pid}/fd"))
+        """How many of each kind: sockets, files by their folder. An upload under way has its own, and may stay for hours: it is left out."""
+        found = collections.Counter()
+        for link in pathlib.Path(f"/proc/{self.world.process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                name = os.readlink(link)
+                if not name.startswith(f"{self.world.folder}/open"):
+                    found[re.sub(r"\[\d+\]$|/[^/]*$", "", name)] += 1
+        return found
 
     def quiet(self):
         """All connections of before have been closed by the server."""
@@ -322,6 +449,7 @@ class Soak:
         with self.world:
             self.master_key = bytes.fromhex(next(self.world.folder.glob("data/**/*key*")).read_text().strip())
             self.tokens = [self.world.token()]
+            self.tour()
             before = self.descriptors()
             began = time.monotonic()
             self.ends = began + options.seconds
@@ -335,7 +463,7 @@ class Soak:
                 if self.world.process.poll() is not None:
                     break
                 memory = self.memory_mib()
-                print(f"{time.monotonic() - began:6.0f} s  {sum(self.answers.values()):8} answers  {memory:5} MiB  {self.descriptors():4} fds",
+                print(f"{time.monotonic() - began:6.0f} s  {sum(self.answers.values()):8} answers  {memory:5} MiB  {self.descriptors().total():4} fds",
                       flush=True)
                 warm = memory if step / 20 <= WARM or warm is None else warm
             for thread in threads:
@@ -345,20 +473,23 @@ class Soak:
             assert not self.wrong, "\n".join(self.wrong)
             self.quiet()
             assert self.world.ask("GET", "/readyz", token=False)[0] == 200
-            assert self.descriptors() <= before + DESCRIPTORS_SPARE, f"{before} descriptors before, {self.descriptors()} after"
+            after = self.descriptors()
+            assert after.total() <= before.total() + DESCRIPTORS_SPARE, f"before {dict(before)}, after {dict(after)}"
             assert self.memory_mib() <= 2 * warm + GROWTH_MIB, f"{warm} MiB when warm, {self.memory_mib()} MiB at the end"
         print("leaks and wrong accesses would have been told of" if is_sanitized else "skepd is built without AddressSanitizer: leaks went unseen")
 
     def report(self):
         by_status = collections.Counter()
-        fine = collections.Counter()
-        for (method, path, status), count in self.answers.items():
+        for (_, _, status), count in self.answers.items():
             by_status[status] += count
-            fine[method, path] += count if status < 300 else 0
         print("answers:", dict(sorted(by_status.items())), "\nstyles:", dict(self.styles))
         assert by_status[401] < sum(by_status.values()) / 2, "most requests were refused: nothing was tried"
-        never = [f"{method.upper()} {path}" for method, path, _ in self.operations if not fine[method, path]]
-        print(f"{len(self.operations)} operations; without a success: {', '.join(never) or 'none'}")
+        tried, fine = sum(self.tried.values()), sum(self.fine.values())
+        print(f"{tried} requests were as they should be, of {len(self.tried)} operations; {fine} succeeded, of {len(+self.fine)}; "
+              f"for {sum(self.not_made.values())} what they need could not be made")
+        never = [f"{method.upper()} {path}" for (method, path), count in self.tried.items() if count >= TRIES_MIN and not self.fine[method, path]]
+        never = [operation for operation in never if operation not in BRAKED]
+        assert not never, f"as it should be {TRIES_MIN} times and more, and never with success: {', '.join(never)}"
 
 
 def main():

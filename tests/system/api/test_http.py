@@ -1,4 +1,6 @@
 """Hostile and broken HTTP against a real server: an answer or a cut connection, never a crash."""
+import contextlib
+import http.client
 import json
 import os
 import random
@@ -11,6 +13,7 @@ import world
 from world import job
 
 REQUEST_S = 90  # after which a request that never becomes whole is cut off (src/api/http.h)
+GUESSES = 8     # five are free
 HEAD = b"Host: x\r\nConnection: close\r\n"
 
 
@@ -227,6 +230,22 @@ class Http(unittest.TestCase):
                 pass
             connection.close()
             self.assertFalse(reply.endswith(b"0\r\n\r\n"))
+
+    def test_who_guesses_makes_no_administrator_wait_after_a_restart(self):
+        def login(password, address):
+            connection = http.client.HTTPConnection("127.0.0.1", other.port, timeout=60, source_address=(address, 0))
+            connection.request("POST", "/api/v2/authn/basic/login", json.dumps({"username": "admin", "password": password}),
+                               {"Content-Type": "application/json"})
+            with contextlib.closing(connection):
+                return connection.getresponse().status
+        with world.World() as other:
+            self.assertEqual(login(other.admin_password, "127.0.0.1"), 200)
+            self.assertEqual(other.stop(), 0)
+            other.start()
+            answers = [login("a-guess", "127.0.0.2") for _ in range(GUESSES)]
+            self.assertEqual((answers[0], answers[-1]), (400, 429), answers)
+            self.assertEqual(login(other.admin_password, "127.0.0.2"), 429)
+            self.assertEqual(login(other.admin_password, "127.0.0.1"), 200)
 
 
 if __name__ == "__main__":

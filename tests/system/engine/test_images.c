@@ -282,6 +282,25 @@ static void test_shared_layers(void **state)
     assert_int_equal(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)), before);
 }
 
+/* One on the machine's loopback that the operator has not named may be any task's: what it says of
+ * its blobs is not believed, and all of them are fetched again. */
+static void test_registry_not_named(void **state)
+{
+    (void)state;
+    struct registry unnamed;
+    registry_make(&unnamed, world.folder, "unnamed", false);
+    image_push(&unnamed, "shared", "team/shared:1");
+    image_push(&unnamed, "shared", "other/shared:1");
+    create(160, image_name(&unnamed, "team/shared:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(160, 0, "shared\n");
+    create(161, image_name(&unnamed, "other/shared:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(161, 0, "shared\n");
+    assert_string_not_equal(
+        shell_output("grep -c 'method=GET .*uri=./v2/other/shared/blobs' %s/log", unnamed.folder),
+        "0");
+    registry_stop(&unnamed);
+}
+
 /* A registry that wants tokens, as the large ones do. */
 static void test_tokens(void **state)
 {
@@ -515,34 +534,38 @@ static void test_progress(void **state)
         assert_non_null(strstr(note->message, " % of "));
 }
 
-/* The server is killed in the middle of a pull: skopeo dies with it. */
+/* The server is killed in the middle of a pull: skopeo, which waits for the rest, dies with it. */
 static void test_server_killed(void **state)
 {
     (void)state;
-    image_make("orphan", 60);
+    char image[64], port[16];
+    pid_t halting;
+    image_make("orphan", 4);
     image_push(&open_registry, "orphan", "orphan/app:1");
+    snprintf(port, sizeof port, "%u", open_registry.port);
+    snprintf(image, sizeof image, "127.0.0.1:%u/orphan/app:1",
+             script_start(world.folder, "halting_registry.py", port, "halting.out", &halting));
     world_stop(&world); /* no thread of ours is left: we may fork */
     pid_t server = fork();
     assert_true(server >= 0);
     if (server == 0) {
+        world.config.pull_stall_s = PATIENCE_MS / 1000; /* it is not given up before */
         world_start(&world);
-        create(120, image_name(&open_registry, "orphan/app:1"), NULL, NULL, "true");
+        create(120, image, NULL, NULL, "true");
         pause();
         _exit(0);
     }
     await_partial();
-    kill(open_registry.pid, SIGSTOP); /* skopeo waits for the rest, and would for ever */
-    pid_t skopeo = atoi(shell_output("pgrep -P %d skopeo", (int)server));
+    const pid_t skopeo = atoi(shell_output("pgrep -P %d skopeo", (int)server));
+    assert_true(skopeo > 0);
+    struct pollfd ended = {.fd = process_watch(skopeo, NULL), .events = POLLIN};
+    assert_true(ended.fd >= 0);
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
-    if (skopeo) { /* else it was just done */
-        struct pollfd ended = {.fd = process_watch(skopeo, NULL), .events = POLLIN};
-        if (ended.fd >= 0) {
-            assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
-            close(ended.fd);
-        }
-    }
-    kill(open_registry.pid, SIGCONT);
+    assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+    close(ended.fd);
+    kill(halting, SIGKILL);
+    waitpid(halting, NULL, 0);
     world_start(&world);
     assert_string_equal(shell_output("ls %s/data/pulls 2>/dev/null", world.folder), "");
     assert_string_equal(shell_output("ls %s/run | grep -E 'auth|complaint'", world.folder), "");
@@ -652,6 +675,32 @@ static void test_local_files(void **state)
     snprintf(image, sizeof image, "dir:%s/plain", world.image_root);
     create(196, image, NULL, NULL, "true");
     assert_fails(196, "InvalidImageName");
+}
+
+/* An OCI layout that names an image which lies unpacked on this disk must have its blobs: whoever
+ * knows no more than their digests gets nothing. */
+static void test_layout_that_lies(void **state)
+{
+    (void)state;
+    char image[400], layer[600];
+    snprintf(image, sizeof image, "oci:%s/layout:v1", world.image_root);
+    create(162, image, NULL, NULL, "cat /etc/tag");
+    assert_ends(162, 0, "v1\n");
+    snprintf(layer, sizeof layer, "%s/copy/blobs/sha256/%.64s", world.image_root,
+             shell_output("skopeo inspect --raw oci:%s/layout:v1 | grep -o 'sha256:[0-9a-f]*' | "
+                          "tail -n 1 | cut -c8-",
+                          world.image_root));
+    assert_int_equal(
+        shell("cp -a %s/layout %s/copy && test -f %s", world.image_root, world.image_root, layer),
+        0);
+    snprintf(image, sizeof image, "oci:%s/copy:v1", world.image_root);
+    assert_int_equal(shell("echo other > %s", layer), 0);
+    create(163, image, NULL, NULL, "cat /etc/tag");
+    assert_fails(163, "ImageBroken");
+    assert_int_equal(shell("rm %s", layer), 0);
+    create(164, image, NULL, NULL, "cat /etc/tag");
+    assert_fails(164, "ImageBroken");
+    assert_int_equal(shell("rm -r %s/copy", world.image_root), 0);
 }
 
 /* An image without a host is looked for below each of the roots. */
@@ -793,6 +842,7 @@ int main(void)
         cmocka_unit_test(test_lying_registry),
         cmocka_unit_test(test_stolen_from_neighbour),
         cmocka_unit_test(test_shared_layers),
+        cmocka_unit_test(test_registry_not_named),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_not_found),
         cmocka_unit_test(test_reasons),
@@ -808,6 +858,7 @@ int main(void)
         cmocka_unit_test(test_kill_while_pulling),
         cmocka_unit_test(test_stop_while_pulling),
         cmocka_unit_test(test_local_files),
+        cmocka_unit_test(test_layout_that_lies),
         cmocka_unit_test(test_second_root),
         cmocka_unit_test(test_removed_images),
         cmocka_unit_test(test_collect),

@@ -18,6 +18,8 @@ static void test_health(void **state)
     world->is_degraded = true; /* requests are welcome all the same */
     assert_int_equal(world_get(world, "/readyz?verbose", NULL), 200);
     assert_body(world, "[!] store degraded: of the test\nready\n");
+    assert_int_equal(world_get(world, "/readyz", NULL), 200);
+    assert_body(world, "[!] store degraded: of the test\nready\n");
     world->is_degraded = false;
     world->refuse = ERR_UNAVAILABLE;
     assert_int_equal(world_get(world, "/readyz", NULL), 503);

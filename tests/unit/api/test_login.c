@@ -1,15 +1,19 @@
 /* Logging in through the API: who is refused and how; guessing passwords is slow, and makes nobody
  * else wait. */
+#include "hash_watch.h"
 #include "unit.h"
 #include "world.h"
 
-#include <semaphore.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "api/login.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "sys/clock.h"
 
-static const char *const PATH = "/api/v2/authn/basic/login";
+#define PATH_V2 "/api/v2/authn/basic/login"
+static const char *const PATH = PATH_V2;
 
 static int login_as(struct world *world, const char *user, const char *password, const char *token)
 {
@@ -62,6 +66,160 @@ static void test_guessed_user_logs_in(void **state)
     assert_int_equal(login_as(world, "alice", "alice-password", bob), 429);
 }
 
+static struct hash_counts login_cost(struct world *world, const char *user, int status)
+{
+    hash_watch_begin(NULL, NULL);
+    const int found = login_as(world, user, status == 200 ? "test_password" : "wrong", NULL);
+    const struct hash_counts counts = hash_watch_end();
+    assert_int_equal(found, status);
+    return counts;
+}
+
+/* By time one could tell who is not known from who came from OpenPAI. The user who is not known
+ * costs what the others do, also the one who may not log in. */
+static void test_logins_cost_the_same(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    static const char EVE[] =
+        "{\"username\":\"eve\",\"passwordHash\":" /* of "test_password", as in test_account.c */
+        "\"84470075e7f713d4362abae58924c0b2fb306be701dcbf8211492792741f4685"
+        "903259f53b9615c19b372a4208bcc662339baff9a6e2e4da9863e58c416a3041\"}";
+    static const char BOB[] = "{\"patch\":true,\"data\":{\"username\":\"bob\",\"active\":false}}";
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/users", admin, EVE), 201);
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/users", admin, BOB), 201);
+    const struct {
+        const char *user;
+        int status;
+    } TRIES[] = {{"nobody", 400}, {"alice", 400}, {"bob", 400}, {"eve", 400}, {"eve", 200}};
+    for (size_t i = 0; i < COUNT_OF(TRIES); i++) {
+        const struct hash_counts counts = login_cost(world, TRIES[i].user, TRIES[i].status);
+        assert_int_equal(counts.argon2, 1);
+        assert_int_equal(counts.pbkdf2, 1);
+    }
+}
+
+/* ---- who hashes ---- */
+
+struct hashing {
+    struct world *world;
+    const char *token;
+    pthread_t api; /* which serves requests */
+    unsigned elsewhere, on_api;
+};
+
+/* The thread that hashes is held here, while another request is served to its end. */
+static void on_hash(void *context)
+{
+    struct hashing *hashing = context;
+    if (pthread_equal(pthread_self(), hashing->api)) {
+        hashing->on_api++;
+        return;
+    }
+    hashing->elsewhere++;
+    if (world_get(hashing->world, "/api/v2/jobs", hashing->token) != 200)
+        fail_msg("no answer while a password is hashed");
+}
+
+/* A hash takes some 50 ms: whoever needs one must not keep others from the threads that serve. */
+static void test_others_are_served_while_a_password_is_hashed(void **state)
+{
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin"), *alice = world_login(world, "alice");
+    struct hashing hashing = {.world = world, .token = admin, .api = pthread_self()};
+    world->api.config.has_sign_up = true;
+    const struct {
+        enum http_method method;
+        const char *target, *token, *body;
+        unsigned hashes;
+        int status;
+    } ASKED[] = {
+        {HTTP_POST, PATH, NULL, "{\"username\":\"alice\",\"password\":\"alice-password\"}", 1, 200},
+        {HTTP_POST, PATH, NULL, "{\"username\":\"alice\",\"password\":\"wrong\"}", 1, 400},
+        {HTTP_POST, PATH, NULL, "{\"username\":\"nobody\",\"password\":\"wrong\"}", 1, 400},
+        {HTTP_POST, "/api/v1/token", NULL,
+         "{\"username\":\"alice\",\"password\":\"alice-password\"}", 1, 200},
+        {HTTP_POST, "/api/v2/users", admin,
+         "{\"username\":\"carol\",\"password\":\"carol-password\"}", 1, 201},
+        {HTTP_PUT, "/api/v2/users", admin,
+         "{\"patch\":true,\"data\":{\"username\":\"carol\",\"password\":\"carol-another\"}}", 1,
+         201},
+        {HTTP_PUT, "/api/v2/users/alice/password", alice,
+         "{\"oldPassword\":\"alice-password\",\"newPassword\":\"alice-another\"}", 2, 201},
+        {HTTP_PUT, "/api/v1/user", admin,
+         "{\"username\":\"dave\",\"password\":\"dave-password\",\"modify\":false}", 1, 201},
+        {HTTP_POST, "/api/v2/requests/account", NULL,
+         "{\"username\":\"erin\",\"password\":\"erin-password\",\"email\":\"e@example.org\"}", 1,
+         202},
+    };
+    for (size_t i = 0; i < COUNT_OF(ASKED); i++) {
+        hashing.elsewhere = hashing.on_api = 0;
+        hash_watch_begin(on_hash, &hashing);
+        const int status =
+            world_send(world, ASKED[i].method, ASKED[i].target, ASKED[i].token, ASKED[i].body);
+        const struct hash_counts counts = hash_watch_end();
+        assert_int_equal(status, ASKED[i].status);
+        assert_int_equal(counts.argon2, ASKED[i].hashes);
+        assert_int_equal(hashing.elsewhere, ASKED[i].hashes);
+        assert_int_equal(hashing.on_api, 0);
+    }
+}
+
+/* ---- a restart ---- */
+
+/* Strangers guess until they have to wait. */
+static void guesses(struct world *world, const char *address)
+{
+    const char *was = world->address;
+    int status = 400;
+    world->address = address;
+    for (int k = 0; k < 4 * LOGIN_FREE && status == 400; k++)
+        status = login_as(world, "alice", "wrong", NULL);
+    assert_int_equal(status, 429);
+    world->address = was;
+}
+
+static void restart(struct world *world)
+{
+    login_table_free(world->api.logins);
+    world->api.logins = login_table_new();
+}
+
+/* One login, then a restart, and strangers who guess: is its address still known? */
+static bool is_recalled(struct world *world, const char *way)
+{
+    static const char BODY[] = "{\"username\":\"alice\",\"password\":\"alice-password\"}";
+    struct err err;
+    assert_int_equal(world_send(world, HTTP_POST, way, NULL, BODY), 200);
+    restart(world);
+    guesses(world, "10.0.0.2");
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 429);
+    assert_int_equal(login_recall(&world->api, &err), 0);
+    const int status = login_as(world, "alice", "alice-password", NULL);
+    world->address = "10.0.0.2"; /* their wrong tries are records, too */
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 429);
+    restart(world);
+    return status == 200;
+}
+
+/* Addresses are known by the audit records; those of guesses are not. */
+static void test_addresses_are_known_after_a_restart(void **state)
+{
+    static const char *const WAYS[] = {PATH_V2, "/api/v2/tokens", "/api/v1/authn/basic/login",
+                                       "/api/v1/token"};
+    struct world *world = *state;
+    world->now_ms = clock_unix_ms() - (LOGIN_RECALL_DAYS * 86400LL + 60) * 1000; /* too long ago */
+    world->address = "10.1.1.1";
+    assert_false(is_recalled(world, PATH_V2));
+    world->now_ms = clock_unix_ms();
+    for (size_t i = 0; i < COUNT_OF(WAYS); i++) {
+        char address[24];
+        snprintf(address, sizeof address, "10.1.0.%zu", i);
+        world->address = address;
+        assert_true(is_recalled(world, WAYS[i]));
+    }
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static void test_login(void **state)
 {
@@ -109,6 +267,9 @@ static void test_login(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(test_users_are_not_told),
     WORLD(test_guessed_user_logs_in),
+    WORLD(test_logins_cost_the_same),
+    WORLD(test_addresses_are_known_after_a_restart),
+    WORLD(test_others_are_served_while_a_password_is_hashed),
     cmocka_unit_test_setup_teardown(test_login, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

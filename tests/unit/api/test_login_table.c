@@ -73,6 +73,28 @@ static void test_delay_doubles(void **state)
     assert_int_equal(guess("alice", "10.0.0.6", now_ms, false), 1);
 }
 
+/* What is recalled is older than what has happened since, and never takes its place. */
+static void test_recalled_addresses(void **state)
+{
+    (void)state;
+    enum { NOW = 1000000 };
+    char user[24];
+    assert_int_equal(guess("alice", "10.0.0.1", NOW, true), 0);
+    for (int i = 0; i < 16 * LOGIN_KNOWN_MAX; i++) {
+        snprintf(user, sizeof user, "user%d", i);
+        login_known_add(table, text_of(user), TEXT("10.0.0.2"), -i);
+    }
+    login_known_add(table, TEXT("bob"), TEXT("2001:db8:1:2::3"), NOW - 1);
+    for (int i = 0; i < 4 * LOGIN_FREE; i++) {
+        guess("alice", "10.0.0.9", NOW, false);
+        guess("bob", "10.0.0.9", NOW, false);
+    }
+    assert_true(guess("alice", "10.0.0.9", NOW, true) > 0);
+    assert_int_equal(guess("alice", "10.0.0.1", NOW, true), 0);
+    assert_int_equal(guess("bob", "2001:db8:1:2::4", NOW, true), 0); /* the same network */
+    assert_true(guess("bob", "2001:db8:1:3::4", NOW, true) > 0);
+}
+
 /* 120 guesses within 11 s, each from another address. */
 static void test_changing_addresses(void **state)
 {
@@ -146,10 +168,8 @@ static void test_flood_of_names(void **state)
 
 #define TABLE(test) cmocka_unit_test_setup_teardown(test, table_setup, table_teardown)
 static const struct CMUnitTest tests[] = {
-    TABLE(test_delay_doubles),
-    TABLE(test_changing_addresses),
-    TABLE(test_strangers_lock_nobody_out),
-    TABLE(test_one_address_many_users),
-    TABLE(test_flood_of_names),
+    TABLE(test_delay_doubles),          TABLE(test_changing_addresses),
+    TABLE(test_recalled_addresses),     TABLE(test_strangers_lock_nobody_out),
+    TABLE(test_one_address_many_users), TABLE(test_flood_of_names),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The thread that checks passwords: one after the other, a queue with an end. */
+/* The thread that checks passwords: one after the other, a queue with an end, and each costs the
+ * same. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include "api/passwords.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "hash_watch.h"
 #include "sys/secret.h"
 
 /* ---- the thread that checks ---- */
@@ -78,7 +80,50 @@ static void test_thread(void **state)
     passwords_free(passwords);
 }
 
+/* Whatever hash a user has, and if there is none: the same work. */
+static void test_every_check_costs_the_same(void **state)
+{
+    (void)state;
+    static const char DIGITS[] = /* as in test_account.c: of "test_password" and "eve" */
+        "84470075e7f713d4362abae58924c0b2fb306be701dcbf8211492792741f4685"
+        "903259f53b9615c19b372a4208bcc662339baff9a6e2e4da9863e58c416a3041";
+    char argon2[PASSWORD_HASH_SIZE], imported[PASSWORD_HASH_SIZE];
+    struct passwords *passwords;
+    struct err err;
+    assert_int_equal(secret_init(&err), 0);
+    assert_int_equal(password_hash(TEXT("test_password"), argon2, &err), 0);
+    assert_int_equal(password_hash_import(TEXT("eve"), text_of(DIGITS), imported), 0);
+    assert_int_equal(passwords_start(&passwords, &err), 0);
+    const struct {
+        const char *hash, *word;
+        bool is_right;
+    } CHECKS[] = {
+        {argon2, "test_password", true},
+        {argon2, "wrong", false},
+        {imported, "test_password", true},
+        {imported, "wrong", false},
+        {NULL, "wrong", false},
+        {"", "wrong", false},
+        {"$none-of-these$", "wrong", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(CHECKS); i++) {
+        struct checked checked;
+        checked_init(&checked, CHECKS[i].hash, NULL);
+        checked.check.password = text_of(CHECKS[i].word);
+        hash_watch_begin(NULL, NULL);
+        assert_int_equal(passwords_check(passwords, &checked.check, &err), 0);
+        assert_int_equal(sem_wait(&checked.done), 0);
+        const struct hash_counts counts = hash_watch_end();
+        assert_int_equal(checked.is_right, CHECKS[i].is_right);
+        assert_int_equal(counts.argon2, 1);
+        assert_int_equal(counts.pbkdf2, 1);
+    }
+    passwords_stop(passwords);
+    passwords_free(passwords);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_thread),
+    cmocka_unit_test(test_every_check_costs_the_same),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -5,6 +5,10 @@
 #include "line.h"
 #include "unit.h"
 
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 enum { PRINTED_MAX = 2000 };
 
 static const char settings[] =
@@ -94,6 +98,37 @@ static void what_the_log_cannot_be_asked_is_told(void **state)
     assert_int_equal(answers_command(&answers, "admin log -n 2001", printed, sizeof printed), 2);
 }
 
+/* What a command line says is wrong with it. */
+static void refuses(const char *line, const char *wanted)
+{
+    struct answers answers = {.count = 0};
+    char printed[PRINTED_MAX], told[PRINTED_MAX] = "";
+    const int to = memfd_create("told", MFD_CLOEXEC), saved = dup(STDERR_FILENO);
+    assert_true(to >= 0 && saved >= 0);
+    dup2(to, STDERR_FILENO);
+    const int code = answers_command(&answers, line, printed, sizeof printed);
+    dup2(saved, STDERR_FILENO);
+    assert_true(pread(to, told, sizeof told - 1, 0) >= 0);
+    close(to);
+    close(saved);
+    assert_int_equal(code, 2);
+    assert_string_equal(told, wanted);
+}
+
+/* Whoever looks for a backup here is told what to type. */
+static void a_backup_is_the_servers_own(void **state)
+{
+    static const char HEAD[] = "skep: admin backup: a backup is made by the server's own program, "
+                               "on its machine and as its user: skepd --backup ";
+    char wanted[PRINTED_MAX];
+    (void)state;
+    snprintf(wanted, sizeof wanted, "%sFILE\n", HEAD);
+    refuses("admin backup", wanted);
+    snprintf(wanted, sizeof wanted, "%s/b/skep.db\n", HEAD);
+    refuses("admin backup /b/skep.db", wanted);
+    refuses("admin settings now", "skep: admin: too much: 'now'; see: skep help admin\n");
+}
+
 static void who_may_not_is_told(void **state)
 {
     (void)state;
@@ -110,6 +145,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(storages_are_shown_with_what_is_wrong),
     cmocka_unit_test(the_log_is_shown_as_lines),
     cmocka_unit_test(what_the_log_cannot_be_asked_is_told),
+    cmocka_unit_test(a_backup_is_the_servers_own),
     cmocka_unit_test(who_may_not_is_told),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -557,6 +557,33 @@ static void one_task_is_searched_for_in_pieces(void **state)
     }
 }
 
+/* The slices that a search takes, on full nodes, for a gang that needs half of them. */
+static uint32_t half_search(const char *policy, uint32_t nodes, bool is_unequal)
+{
+    static const struct placement_member one = {1, 1, 1, 1, "", ""};
+    const uint32_t tasks = nodes / 2;
+    /* the second kind needs other CPUs: what fits cannot be told by counting equal tasks */
+    const struct placement_member half[] = {
+        {is_unequal ? tasks / 2 : tasks, PLAIN_GPUS, PLAIN_GPUS, PLAIN_GPUS, "", ""},
+        {tasks / 2, PLAIN_GPUS + 1, PLAIN_GPUS, PLAIN_GPUS, "", ""}};
+    struct placer *placer = placer_simple_new(policy);
+    for (uint32_t i = 0; i < nodes; i++)
+        plain_node_is(placer, i, true);
+    plain_fill(placer, &one, nodes * PLAIN_GPUS);
+    struct placement_request request = plain_ask("gang", half, is_unequal ? 2 : 1, 100);
+    request.slice = 1;
+    struct placement_result result = plain_place(placer, &request);
+    uint32_t work = result.work;
+    while (result.is_cut) {
+        result = plain_place(placer, &request);
+        work += result.work;
+    }
+    assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+    assert_int_equal(result.victim_count, nodes * PLAIN_GPUS / 2);
+    placer->ops->free(placer);
+    return work;
+}
+
 /* The first ones tell nothing: all of them are counted, then one after the other must go. */
 static void thousands_run_and_most_must_go(void **state)
 {
@@ -588,7 +615,26 @@ static void thousands_run_and_most_must_go(void **state)
     }
 }
 
+/* Whether the gang fits without one more is not found by looking at all nodes again: four times as
+ * many nodes and groups take about four times as long. Only under spread a gang of unequal tasks is
+ * placed on trial for each of them. */
+static void half_of_all_is_found_in_linear_time(void **state)
+{
+    (void)state;
+    enum { FEW = 100, TIMES = 4, TASK_WORK = 8 };
+    for (size_t p = 0; p < COUNT_OF(plain_policies); p++)
+        for (int is_unequal = 0; is_unequal < 2; is_unequal++) {
+            if (is_unequal && strcmp(plain_policies[p], "spread") == 0)
+                continue;
+            const uint32_t few = half_search(plain_policies[p], FEW, is_unequal),
+                           many = half_search(plain_policies[p], FEW * TIMES, is_unequal);
+            assert_in_range(few, FEW, FEW * TASK_WORK);
+            assert_in_range(many, 0, few * (TIMES + 1));
+        }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(half_of_all_is_found_in_linear_time),
     cmocka_unit_test(thousands_run_and_most_must_go),
     cmocka_unit_test(one_task_is_searched_for_in_pieces),
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),

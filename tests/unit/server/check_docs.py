@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every key of the configuration is documented, every documented key is one, and the policy that is called the default is it: check_docs.py ROOT"""
+"""Every key of the configuration and every metric is documented, every documented one is one, and the policy that is called the default is it:
+check_docs.py ROOT"""
 import pathlib
 import re
 import sys
@@ -19,4 +20,11 @@ policy = re.search(r'\.policy = "([\w-]+)"', (root / "src/core/config.c").read_t
 told = re.search(r"^\| `policy` \| `([\w-]+)` \|", page, re.M)[1]
 if told != policy:
     print(f"docs/operator/configuration.md: the default policy is {policy}, not {told}")
-sys.exit(1 if keys ^ documented or told != policy else 0)
+metrics = {name for file in [*root.glob("src/server/*.c"), root / "src/api/health.c"] for name in re.findall(r'"(skep_\w+)"', file.read_text())}
+tables = re.findall(r"^\| (`skep_\w+`(?:, `skep_\w+`)*) \|", (root / "docs/operator/monitoring.md").read_text().split("\n## Figures\n")[1], re.M)
+figures = [name for row in tables for name in re.findall(r"`(\w+)`", row)]
+for name in sorted(metrics ^ set(figures)):
+    print(f"docs/operator/monitoring.md: {name} {'is missing' if name in metrics else 'is no metric'}")
+for name in sorted({name for name in figures if figures.count(name) > 1}):
+    print(f"docs/operator/monitoring.md: {name} is there twice")
+sys.exit(1 if keys ^ documented or told != policy or sorted(metrics) != sorted(figures) else 0)

@@ -3,20 +3,23 @@
 #include "../store/memory.h"
 #include "base/err.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include "world.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool is_holding, is_held, is_holding_restores, is_restore_held;
+    bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held, is_short;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
+    unsigned boots;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
@@ -33,6 +36,7 @@ int64_t __real_clock_unix_ms(void);
 int64_t __wrap_clock_unix_ms(void);
 int64_t __real_clock_boot_ms(void);
 int64_t __wrap_clock_boot_ms(void);
+void __wrap_clock_boot_id(char id[CLOCK_BOOT_ID_MAX]);
 int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
                          struct arena *arena, struct task_record *row, struct err *err);
 int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
@@ -42,6 +46,17 @@ int __real_store_job_read(struct store_reader *reader, struct job_id job, struct
                           struct store_job *row, struct err *err);
 int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                           struct store_job *row, struct err *err);
+
+bool __real_store_is_short(const struct store *store);
+bool __wrap_store_is_short(const struct store *store);
+
+bool __wrap_store_is_short(const struct store *store)
+{
+    pthread_mutex_lock(&faults.lock);
+    const bool is_short = faults.is_short;
+    pthread_mutex_unlock(&faults.lock);
+    return is_short || __real_store_is_short(store);
+}
 
 static bool is_piece(const struct store_batch *batch)
 {
@@ -56,9 +71,10 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
     if (faults.is_holding) {
         faults.is_held = true;
         pthread_cond_broadcast(&faults.moved);
-        while (faults.is_holding)
+        while (faults.is_holding && !faults.is_letting)
             pthread_cond_wait(&faults.moved, &faults.lock);
-        faults.is_held = false;
+        faults.is_held = faults.is_letting = false;
+        pthread_cond_broadcast(&faults.moved);
     }
     if (faults.piece_code < 0 && is_piece(batch)) {
         code = faults.piece_code;
@@ -139,6 +155,21 @@ int64_t __wrap_clock_boot_ms(void)
     return shifted(__real_clock_boot_ms(), &faults.boot_ms);
 }
 
+void __wrap_clock_boot_id(char id[CLOCK_BOOT_ID_MAX])
+{
+    pthread_mutex_lock(&faults.lock);
+    snprintf(id, CLOCK_BOOT_ID_MAX, "boot-%u", faults.boots);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void machine_boot(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.boots++;
+    faults.boot_ms = 60000 - __real_clock_boot_ms();
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void clock_set_by(int64_t wall_ms)
 {
     pthread_mutex_lock(&faults.lock);
@@ -165,6 +196,17 @@ void commits_await_held(void)
 {
     pthread_mutex_lock(&faults.lock);
     while (!faults.is_held)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void commits_let_one(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    assert(faults.is_held);
+    faults.is_letting = true;
+    pthread_cond_broadcast(&faults.moved);
+    while (faults.is_letting)
         pthread_cond_wait(&faults.moved, &faults.lock);
     pthread_mutex_unlock(&faults.lock);
 }
@@ -218,6 +260,13 @@ void piece_fails(int code)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void disk_short(bool is_short)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_short = is_short;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void store_in_memory(struct memory *memory)
 {
     pthread_mutex_lock(&faults.lock);
@@ -245,6 +294,7 @@ void faults_clear(void)
     restores_release();
     commits_script(NULL, 0);
     piece_fails(0);
+    disk_short(false);
     attempts_unreadable(0);
     jobs_unreadable(0);
     store_in_memory(NULL);

@@ -6,6 +6,7 @@
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
+#include <stdbool.h>
 #include <stdint.h>
 
 void faults_clear(void);
@@ -16,6 +17,7 @@ int teardown_faults(void **state);
 /* The next commit waits; what is posted meanwhile is one round. Await: it has come. */
 void commits_hold(void);
 void commits_await_held(void);
+void commits_let_one(void); /* the one that is held; the next one waits as well */
 void commits_release(void);
 
 /* Whoever makes a core of the rows waits, before it reads the first one. */
@@ -34,6 +36,9 @@ void commits_script(const int *codes, unsigned count);
  * others come before it. */
 void piece_fails(int code);
 
+/* The store says that its disk is nearly full, its reserve given up; or not, as it is. */
+void disk_short(bool is_short);
+
 /* Servers that are started from now on keep their rows there, where commits fail by a script of its
  * own (tests/unit/store/memory.h); NULL: in a database of their folder. */
 struct memory;
@@ -47,5 +52,7 @@ void jobs_unreadable(int code);
 /* The wall clock is set by so much against the real one; since boot so much more has passed. */
 void clock_set_by(int64_t wall_ms);
 void clock_pass(int64_t boot_ms); /* of the wall clock as well */
+/* No server runs: for those that start from now on it is another boot of the machine. */
+void machine_boot(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,31 @@ enum { TOLD_MAX = 1000 };
 
 static struct {
     pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool is_holding, is_held, is_sparing;
+    char source[LIAR_TEXT_SIZE]; /* of the creation that was held */
+    uint32_t graces_ms[TOLD_MAX];
+    char reasons[TOLD_MAX][LIAR_TEXT_SIZE];
     const struct engine_ops *real;
     struct engine_ops ops;
     unsigned refusals, creates, creates_before[TOLD_MAX]; /* … the kill */
     int code;
     struct attempt_id listed[LIAR_LIST_MAX], killed[TOLD_MAX], forgotten[TOLD_MAX];
     size_t list_count, kill_count, forget_count;
-} liar = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} liar = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+
+/* Under the lock. */
+static void creation_hold(const struct container *container)
+{
+    liar.is_held = true;
+    pthread_cond_broadcast(&liar.moved);
+    while (liar.is_holding)
+        pthread_cond_wait(&liar.moved, &liar.lock);
+    snprintf(liar.source, sizeof liar.source, "%s",
+             container->mount_count > 0 ? container->mounts[0].source : "");
+    liar.is_held = false;
+    pthread_cond_broadcast(&liar.moved);
+}
 
 static int lying_create(struct engine *engine, const struct container *container, struct err *err)
 {
@@ -26,6 +45,8 @@ static int lying_create(struct engine *engine, const struct container *container
     int code;
 
     pthread_mutex_lock(&liar.lock);
+    if (liar.is_holding)
+        creation_hold(container);
     liar.creates++;
     is_refused = liar.refusals > 0;
     liar.refusals -= is_refused;
@@ -42,9 +63,12 @@ static int lying_kill(struct engine *engine, struct attempt_id attempt, uint32_t
     pthread_mutex_lock(&liar.lock);
     assert(liar.kill_count < TOLD_MAX);
     liar.creates_before[liar.kill_count] = liar.creates;
+    liar.graces_ms[liar.kill_count] = grace_ms;
+    snprintf(liar.reasons[liar.kill_count], LIAR_TEXT_SIZE, "%s", reason);
     liar.killed[liar.kill_count++] = attempt;
+    const bool is_sparing = liar.is_sparing;
     pthread_mutex_unlock(&liar.lock);
-    return liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
+    return is_sparing ? 0 : liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
 }
 
 static int lying_forget(struct engine *engine, struct attempt_id attempt, struct err *err)
@@ -104,6 +128,54 @@ void liar_refuse(unsigned count, int code)
     pthread_mutex_unlock(&liar.lock);
 }
 
+void liar_hold(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.is_holding = true;
+    pthread_mutex_unlock(&liar.lock);
+}
+
+void liar_await_held(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    while (!liar.is_held)
+        pthread_cond_wait(&liar.moved, &liar.lock);
+    pthread_mutex_unlock(&liar.lock);
+}
+
+void liar_release(char source[LIAR_TEXT_SIZE])
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.is_holding = false;
+    pthread_cond_broadcast(&liar.moved);
+    while (liar.is_held)
+        pthread_cond_wait(&liar.moved, &liar.lock);
+    memcpy(source, liar.source, LIAR_TEXT_SIZE);
+    pthread_mutex_unlock(&liar.lock);
+}
+
+void liar_spare(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.is_sparing = true;
+    pthread_mutex_unlock(&liar.lock);
+}
+
+uint32_t liar_grace_ms(struct attempt_id attempt, char reason[LIAR_TEXT_SIZE])
+{
+    uint32_t grace_ms = UINT32_MAX;
+
+    pthread_mutex_lock(&liar.lock);
+    for (size_t i = 0; i < liar.kill_count; i++) {
+        if (liar.killed[i].v != attempt.v)
+            continue;
+        grace_ms = liar.graces_ms[i];
+        memcpy(reason, liar.reasons[i], LIAR_TEXT_SIZE);
+    }
+    pthread_mutex_unlock(&liar.lock);
+    return grace_ms;
+}
+
 void liar_list(const struct attempt_id *attempts, size_t count)
 {
     pthread_mutex_lock(&liar.lock);
@@ -118,6 +190,7 @@ void liar_clear(void)
     pthread_mutex_lock(&liar.lock);
     liar.refusals = liar.creates = 0;
     liar.list_count = liar.kill_count = liar.forget_count = 0;
+    liar.is_holding = liar.is_sparing = false;
     pthread_mutex_unlock(&liar.lock);
 }
 

@@ -5,11 +5,24 @@
 #include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void liar_clear(void);
 
 /* The next `count` creations are refused with this code; 0: taken, and nothing comes of them. */
 void liar_refuse(unsigned count, int code);
+/* The next creation waits, with all that it was given. Await: it has come. Release: it goes on;
+ * into `source` comes what its first mount says by then. */
+enum { LIAR_TEXT_SIZE = 200 };
+void liar_hold(void);
+void liar_await_held(void);
+void liar_release(char source[LIAR_TEXT_SIZE]);
+
+/* From now on kills are taken, and nothing ends of them. */
+void liar_spare(void);
+/* Of the last kill of it: the grace, and the reason in `reason`. */
+uint32_t liar_grace_ms(struct attempt_id attempt, char reason[LIAR_TEXT_SIZE]);
+
 /* What the list says beside what there is; at most LIAR_LIST_MAX. */
 enum { LIAR_LIST_MAX = 8 };
 void liar_list(const struct attempt_id *attempts, size_t count);

@@ -65,17 +65,27 @@ static void a_job_whose_answer_was_lost_is_found_and_runs_once(void **state)
     world_start(world);
 }
 
+/* It comes while the first probe is on its way, and is kept when the second one is: no commit is in
+ * a hurry here. */
 static void a_reload_waits_for_the_disk(void **state)
 {
     struct world *world = *state;
     struct job_id job;
     struct wait request;
 
-    COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE, ERR_UNAVAILABLE); /* the request's, and two probes */
+    commits_hold();
+    COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE); /* the request's, and the first probe */
     ask_submit(world, &request, "refused");
+    commits_await_held();
+    commits_let_one();
     assert_int_equal(wait_for(&request), ERR_UNAVAILABLE);
+    commits_await_held();
     server_reload(world->server, config_of(world, "scheduling: {policy: first-fit}\n"));
-    metric_await(world, "skep_facts_kept", 1);
+    commits_let_one();
+    commits_await_held();
+    assert_int_equal(metric(world, "skep_facts_kept"), 1);
+    assert_int_equal(metric(world, "skep_store_writable"), 0);
+    commits_release();
     metric_await(world, "skep_facts_kept", 0);
     metric_await(world, "skep_store_writable", 1);
     /* by HiveD there would be no such virtual cluster */

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "server/server.h"
+#include "server/state.h"
 
 static void readiness_and_metrics_speak(void **state)
 {
@@ -66,6 +67,42 @@ static void readiness_speaks_in_sentences(void **state)
     assert_non_null(strstr(text, " requests wait"));
 }
 
+static const struct service_check *check_find(const struct service_check *checks, size_t count,
+                                              const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(checks[i].name, name) == 0)
+            return &checks[i];
+    fail_msg("no check %s", name);
+    return NULL;
+}
+
+/* Nothing can run then, which must not look as if all were well; what is asked for waits. */
+static void an_only_machine_that_is_not_healthy_is_told(void **state)
+{
+    struct world *world = *state;
+    struct engine_sink sink = server_sink(world->server, 0);
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    struct store_nodes nodes;
+
+    metric_await(world, "skep_nodes", 1);
+    size_t count = world->service->ready(world->service->context, checks);
+    assert_false(check_find(checks, count, "engine fake")->is_degraded);
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    struct node_facts facts = nodes.items[0].facts;
+    facts.is_healthy = false;
+    facts.reason = "the disk of the data directory is nearly full";
+    sink.post(sink.context, &(struct engine_event){.kind = ENGINE_NODE, .node = &facts});
+    metric_await(world, "skep_engine_nodes_healthy{engine=\"fake\"}", 0);
+    count = world->service->ready(world->service->context, checks);
+    const struct service_check *check = check_find(checks, count, "engine fake");
+    assert_true(check->is_degraded && check->is_ok);
+    assert_non_null(strstr(check->text, "1 node, 0 healthy"));
+    assert_non_null(strstr(check->text, "nearly full"));
+}
+
 /* What the core counts, of a job whose tasks run and of one that waits. */
 static void the_use_of_the_cluster_is_measured(void **state)
 {
@@ -96,6 +133,7 @@ static void the_use_of_the_cluster_is_measured(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(readiness_and_metrics_speak),
     WORLD(readiness_speaks_in_sentences),
+    WORLD(an_only_machine_that_is_not_healthy_is_told),
     WORLD(the_use_of_the_cluster_is_measured),
 };
 UNIT_FILE(tests, world_begin, NULL);

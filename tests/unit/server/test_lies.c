@@ -199,6 +199,36 @@ static void a_start_ends_strangers_and_adopts_its_own(void **state)
     await(liar_forgets, lost, 1); /* its end is stored */
 }
 
+/* What is left of a grace goes by the time that has passed, also when the clock was set meanwhile.
+ */
+static void a_start_repeats_a_kill_with_what_is_left_of_its_grace(void **state)
+{
+    enum { GRACE_MS = 3600 * 1000, HOUR_MS = 3600 * 1000 };
+    struct world *world = *state;
+    char reason[LIAR_TEXT_SIZE];
+    uint32_t left_ms;
+
+    world_stop(world);
+    world->extra = "scheduling: {killGraceSeconds: 3600}\n";
+    world_start(world);
+    struct job_id job = running_job(world, "a");
+    const struct attempt_id attempt = attempt_of(world, job, 0), other = attempt_of(world, job, 1);
+    liar_spare();
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    await(liar_kills, attempt, 1);
+    assert_int_equal(liar_grace_ms(attempt, reason), GRACE_MS);
+    clock_set_by(2 * HOUR_MS);
+    clock_pass(HOUR_MS / 2);
+    world_stop(world);
+    liar_clear();
+    liar_spare();
+    liar_list((struct attempt_id[]){attempt, other}, 2);
+    world_start(world);
+    await(liar_kills, attempt, 1);
+    left_ms = liar_grace_ms(attempt, reason);
+    assert_true(left_ms <= GRACE_MS / 2 && left_ms > GRACE_MS / 2 - WAIT_S * 1000);
+}
+
 /* What is created may have been given the devices that a stranger still holds. */
 static void a_start_ends_strangers_before_it_creates(void **state)
 {
@@ -348,6 +378,94 @@ static void a_full_disk_loses_no_word_of_nodes(void **state)
     assert_true(nodes.items[2].is_lost);
 }
 
+static void drain(struct world *world)
+{
+    struct wait wait;
+
+    assert_int_equal(world->service->node_act(world->service->context, SERVICE_NODE_DRAIN, "admin",
+                                              tasks_of(world, (struct job_id){1}).items[0].node,
+                                              TEXT("a disk is replaced"), wait_init(&wait),
+                                              &world->err),
+                     0);
+    assert_int_equal(wait_for(&wait), 0);
+}
+
+/* What was told to end is told again by a core made of the rows, which know why and until when. */
+static void a_full_disk_changes_neither_grace_nor_reason(void **state)
+{
+    struct world *world = *state;
+    enum { GRACE_MS = 5000 * 1000 };
+    char reason[LIAR_TEXT_SIZE];
+
+    world_stop(world);
+    world->extra = "scheduling: {killGraceSeconds: 7000, preemptionGraceSeconds: 5000}\n";
+    world_start(world);
+    struct job_id job = running_job(world, "a");
+    liar_spare();
+    drain(world);
+    for (size_t i = 0; i < 2; i++) {
+        await(liar_kills, attempt_of(world, job, i), 1);
+        assert_int_equal(liar_grace_ms(attempt_of(world, job, i), reason), GRACE_MS);
+        assert_string_equal(reason, "preempted");
+    }
+    COMMITS(ERR_UNAVAILABLE);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_SETTING,
+                                                         .setting = {"test", TEXT("x")}}),
+                     ERR_UNAVAILABLE);
+    for (size_t i = 0; i < 2; i++) {
+        await(liar_kills, attempt_of(world, job, i), 2);
+        /* what is left of it */
+        assert_in_range(liar_grace_ms(attempt_of(world, job, i), reason), GRACE_MS - 1000 * WAIT_S,
+                        GRACE_MS - 1);
+        assert_string_equal(reason, "preempted");
+    }
+}
+
+/* A container is made of what was offered when its launch began, however often that changes before
+ * the engine has taken it. */
+static void a_launch_keeps_what_it_began_with_over_reloads(void **state)
+{
+    struct world *world = *state;
+    char source[LIAR_TEXT_SIZE];
+    struct job_id job;
+
+    world_stop(world);
+    world->extra = "storages: [{name: corpus, directory: /usr}]\n";
+    world_start(world);
+    liar_hold();
+    assert_int_equal(
+        submit(world, job_text(world, "a", "extras: {storages: [{name: corpus}]}\n"), &job), 0);
+    liar_await_held();
+    server_reload(world->server, config_of(world, "storages: [{name: corpus, directory: /etc}]\n"));
+    server_reload(world->server, config_of(world, "storages: [{name: other, directory: /bin}]\n"));
+    settle(world);
+    liar_release(source);
+    assert_string_equal(source, "/usr");
+}
+
+/* Its numbers are used up, though the rows know nothing of them (they are a copy of long ago). */
+static void a_start_gives_no_number_that_the_engine_holds(void **state)
+{
+    struct world *world = *state;
+    const struct attempt_id before = attempt_of(world, running_job(world, "before"), 1);
+    struct store_epoch epoch = store_epoch_last(world->server->store);
+
+    world_stop(world);
+    liar_clear();
+    world_start(world); /* holds what was given, and nothing else */
+    assert_int_equal(store_epoch_last(world->server->store).first_attempt.v, epoch.first_attempt.v);
+    assert_in_range(attempt_of(world, running_job(world, "known"), 0).v, before.v + 1,
+                    stranger.v - 1);
+    world_stop(world);
+    liar_clear();
+    liar_list(&stranger, 1);
+    world_start(world);
+    await(liar_kills, stranger, 1);
+    epoch = store_epoch_last(world->server->store);
+    assert_true(epoch.first_attempt.v > stranger.v);
+    assert_true(attempt_of(world, running_job(world, "after"), 0).v >= epoch.first_attempt.v);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_lies, teardown_lies)
 static const struct CMUnitTest tests[] = {
     WORLD(a_refusal_costs_nothing),
@@ -357,9 +475,13 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_is_told_after_the_end_changes_nothing),
     WORLD(a_start_ends_strangers_and_adopts_its_own),
     WORLD(a_start_ends_strangers_before_it_creates),
+    WORLD(a_start_repeats_a_kill_with_what_is_left_of_its_grace),
     WORLD(a_start_leaves_what_is_held),
     WORLD(a_start_leaves_what_it_cannot_read),
     WORLD(a_full_disk_sends_those_at_a_barrier_away),
     WORLD(a_full_disk_loses_no_word_of_nodes),
+    WORLD(a_full_disk_changes_neither_grace_nor_reason),
+    WORLD(a_launch_keeps_what_it_began_with_over_reloads),
+    WORLD(a_start_gives_no_number_that_the_engine_holds),
 };
 UNIT_FILE(tests, world_begin, NULL);

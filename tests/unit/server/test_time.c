@@ -1,11 +1,12 @@
 /* A clock that is set, and what becomes of things by time alone.
  *
- * Covers: src/server/clock.c, src/server/upkeep.c */
+ * Covers: src/server/clock.c, src/server/clock_note.c, src/server/upkeep.c */
 #include "faults.h"
 #include "rounds.h"
 #include "unit.h"
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -103,6 +104,95 @@ static void a_clock_that_is_set_forward_ends_nothing(void **state)
     wait_until(world, job, PUBLIC_FAILED);
 }
 
+static void restart(struct world *world)
+{
+    world_stop(world);
+    world_start(world);
+    metric_await(world, "skep_nodes", 1);
+}
+
+static void nor_does_a_restart_with_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = limited_job(world);
+
+    clock_set_by(2 * HOUR_MS);
+    settle(world);
+    restart(world);
+    wait_until(world, job, PUBLIC_RUNNING);
+    assert_true(metric(world, "skep_clock_apart_seconds") > 7000);
+    clock_set_by(DAYS_MS(400)); /* while it is down as well */
+    restart(world);
+    settle(world);
+    wait_until(world, job, PUBLIC_RUNNING);
+    clock_pass(HOUR_MS);
+    settle(world);
+    wait_until(world, job, PUBLIC_FAILED);
+}
+
+/* Also when the clock was set back meanwhile, to before all that is stored. */
+static void time_counts_while_the_server_is_down(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = limited_job(world);
+
+    world_stop(world);
+    clock_pass(2 * HOUR_MS);
+    clock_set_by(-5 * HOUR_MS);
+    world_start(world);
+    wait_until(world, job, PUBLIC_FAILED);
+}
+
+/* Nothing but the wall clock says for how long the machine was off. */
+static void time_counts_by_the_wall_clock_over_a_boot(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = limited_job(world);
+
+    world_stop(world);
+    machine_boot();
+    clock_set_by(2 * HOUR_MS);
+    world_start(world);
+    wait_until(world, job, PUBLIC_FAILED);
+}
+
+/* The operator says that the clock is right. */
+static void time_counts_by_a_clock_that_is_taken(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = limited_job(world);
+    struct store *store;
+
+    clock_set_by(2 * HOUR_MS);
+    settle(world);
+    world_stop(world);
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    assert_int_equal(server_clock_forget(store, &world->err), 0);
+    store_close(store);
+    world_start(world);
+    wait_until(world, job, PUBLIC_FAILED);
+    metric_await(world, "skep_clock_apart_seconds", 0);
+}
+
+static void a_note_that_is_none_keeps_the_server_from_starting(void **state)
+{
+    static const char *const notes[] = {"boot-0", "boot-0 5", "boot-0 5 x", "boot-0  5"};
+    struct world *world = *state;
+    char text[120];
+
+    world_stop(world);
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+        snprintf(text, sizeof text,
+                 "UPDATE settings SET value = CAST('%s' AS BLOB) WHERE key = 'core.time'",
+                 notes[i]);
+        assert_int_equal(sql(world, text), 0);
+        assert_int_equal(world_try(world), ERR_CORRUPT);
+        assert_non_null(strstr(world->err.text, "core.time"));
+    }
+    assert_int_equal(sql(world, "DELETE FROM settings WHERE key = 'core.time'"), 0);
+    world_start(world);
+}
+
 static void a_clock_far_ahead_purges_nothing(void **state)
 {
     struct world *world = *state;
@@ -117,7 +207,7 @@ static void a_clock_far_ahead_purges_nothing(void **state)
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}),
                      0);
     clock_set_by(DAYS_MS(400));
-    for (int restart = 0; restart < 3; restart++) {
+    for (int boot = 0; boot < 3; boot++) {
         server_reload(world->server, config_of(world, retention));
         settle(world);
         assert_int_equal(shown(world, job), PUBLIC_STOPPED);
@@ -127,6 +217,7 @@ static void a_clock_far_ahead_purges_nothing(void **state)
         world->service->reader_put(world->service->context, reader);
         assert_int_equal(tokens.count, 1);
         world_stop(world);
+        machine_boot();
         world_start(world);
         metric_await(world, "skep_nodes", 1);
     }
@@ -169,11 +260,12 @@ static void nor_do_engines_believe_it(void **state)
     const int64_t before_ms = sink.trusted_ms(sink.context);
     assert_true(before_ms <= clock_unix_ms() && clock_unix_ms() - before_ms < DAYS_MS(1));
     clock_set_by(DAYS_MS(400));
-    for (int restart = 0; restart < 2; restart++) {
-        stopped_job(world, restart ? "after" : "before");
+    for (int boot = 0; boot < 2; boot++) {
+        stopped_job(world, boot ? "after" : "before");
         const struct engine_sink now = server_sink(world->server, 0);
         assert_true(now.trusted_ms(now.context) - before_ms < DAYS_MS(1));
         world_stop(world);
+        machine_boot();
         world_start(world);
         metric_await(world, "skep_nodes", 1);
     }
@@ -245,6 +337,11 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(a_clock_that_is_set_back_holds_up_no_retry),
     ROUNDS(nor_when_the_server_starts_with_it),
     ROUNDS(a_clock_that_is_set_forward_ends_nothing),
+    ROUNDS(nor_does_a_restart_with_it),
+    ROUNDS(time_counts_while_the_server_is_down),
+    ROUNDS(time_counts_by_the_wall_clock_over_a_boot),
+    ROUNDS(time_counts_by_a_clock_that_is_taken),
+    ROUNDS(a_note_that_is_none_keeps_the_server_from_starting),
     ROUNDS(a_clock_far_ahead_purges_nothing),
     ROUNDS(nor_does_it_drop_messages),
     ROUNDS(nor_do_engines_believe_it),

@@ -64,6 +64,7 @@ static struct {
         void (*at)(void *context); /* NULL: nothing is to be called */
         void *context;
     } hook;
+    uint64_t waits;
     sqlite3_vfs *real;
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .synced = PTHREAD_COND_INITIALIZER};
 
@@ -365,6 +366,15 @@ static int disk_delete(sqlite3_vfs *vfs, const char *path, int sync)
     return disk.real->xDelete(disk.real, path, sync);
 }
 
+static int disk_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    pthread_mutex_lock(&disk.lock);
+    disk.waits++;
+    pthread_mutex_unlock(&disk.lock);
+    return disk.real->xSleep(disk.real, us);
+}
+
 void disk_begin(void)
 {
     static sqlite3_vfs vfs;
@@ -377,6 +387,7 @@ void disk_begin(void)
         vfs.szOsFile = sizeof(struct handle);
         vfs.xOpen = disk_open;
         vfs.xDelete = disk_delete;
+        vfs.xSleep = disk_sleep;
         vfs.pNext = NULL;
         sqlite3_vfs_register(&vfs, 1);
     }
@@ -388,6 +399,7 @@ void disk_begin(void)
     memset(&disk.power, 0, sizeof disk.power);
     memset(&disk.watch, 0, sizeof disk.watch);
     memset(&disk.hook, 0, sizeof disk.hook);
+    disk.waits = 0;
     disk_heal();
 }
 
@@ -433,6 +445,14 @@ uint64_t disk_watched(void)
     count = disk.watch.count;
     pthread_mutex_unlock(&disk.lock);
     return count;
+}
+
+uint64_t disk_waits(void)
+{
+    pthread_mutex_lock(&disk.lock);
+    const uint64_t waits = disk.waits;
+    pthread_mutex_unlock(&disk.lock);
+    return waits;
 }
 
 void disk_on_write(enum disk_file file, void (*at)(void *context), void *context)

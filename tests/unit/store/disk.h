@@ -29,6 +29,9 @@ bool disk_await_syncs(enum disk_file file, uint64_t syncs);
 void disk_watch(enum disk_file file, pthread_t thread);
 uint64_t disk_watched(void);
 
+/* How often SQLite has waited since disk_begin, for a lock that another had. */
+uint64_t disk_waits(void);
+
 /* Before the next write (or truncation) of the file, `at` is called, once, on the thread that
  * writes; it uses no database of this disk, but may use the same files by the VFS "unix". */
 void disk_on_write(enum disk_file file, void (*at)(void *context), void *context);

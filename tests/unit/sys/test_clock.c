@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "sys/clock.h"
 
@@ -31,6 +32,16 @@ static void unix_time_is_the_system_s(void **state)
     const int64_t now_ms = clock_unix_ms();
     assert_int_equal(clock_gettime(CLOCK_REALTIME, &after), 0);
     assert_in_range(now_ms / 1000, before.tv_sec, after.tv_sec);
+}
+
+static void a_boot_has_one_name(void **state)
+{
+    (void)state;
+    char id[CLOCK_BOOT_ID_MAX], again[CLOCK_BOOT_ID_MAX];
+    clock_boot_id(id);
+    clock_boot_id(again);
+    assert_int_equal(strlen(id), 36); /* a UUID, and no end of a line */
+    assert_string_equal(id, again);
 }
 
 static void a_moment_has_seconds_and_their_rest(void **state)
@@ -66,6 +77,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_monotonic_clock_has_one_pace),
     cmocka_unit_test(the_clock_from_boot_is_not_behind),
     cmocka_unit_test(unix_time_is_the_system_s),
+    cmocka_unit_test(a_boot_has_one_name),
     cmocka_unit_test(a_moment_has_seconds_and_their_rest),
     cmocka_unit_test(a_wait_ends_by_the_monotonic_clock),
 };

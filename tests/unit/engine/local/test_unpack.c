@@ -1,4 +1,5 @@
 /* What an image may unpack to. */
+#include "folder.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -6,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "engine/local/manifest.h"
 #include "engine/local/pull_work.h"
 
 static void test_unpack_limit(void **state)
@@ -19,6 +21,28 @@ static void test_unpack_limit(void **state)
     assert_int_equal(unpack_bytes_max(&config, UINT64_MAX), 10240ull << 20);
     const struct engine_local_config small = {.image_max_mib = 64, .image_max_ratio = 100};
     assert_int_equal(unpack_bytes_max(&small, 2ull << 20), 64ull << 20);
+}
+
+/* A manifest may claim a size that makes any ratio look small. */
+static void what_a_manifest_claims_does_not_count(void **state)
+{
+    static const char first[] = "0123456789012345678901234567890123456789012345678901234567890123";
+    static const char other[] = "abcdef6789012345678901234567890123456789012345678901234567890123";
+    struct manifest *manifest = mem_zero(1, sizeof *manifest);
+    char name[160];
+
+    (void)state;
+    manifest->blob_count = 2;
+    manifest->bytes = 20ull << 30;
+    for (int i = 0; i < 2; i++) {
+        snprintf(manifest->blobs[i].digest, DIGEST_SIZE, "sha256:%s", i ? other : first);
+        manifest->blobs[i].bytes = 10ull << 30;
+        snprintf(name, sizeof name, "layout/blobs/sha256/%s", i ? other : first);
+        folder_put(name, i ? "seven b" : "three");
+    }
+    assert_int_equal(layout_bytes(in_folder("layout"), manifest), 12);
+    assert_int_equal(layout_bytes(in_folder("nowhere"), manifest), 0);
+    mem_free(manifest);
 }
 
 static void test_tree_measure(void **state)
@@ -52,6 +76,7 @@ static void test_tree_measure(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_unpack_limit),
+    cmocka_unit_test(what_a_manifest_claims_does_not_count),
     cmocka_unit_test(test_tree_measure),
 };
-UNIT_FILE(tests, NULL, NULL);
+UNIT_FILE(tests, folder_setup, folder_teardown);

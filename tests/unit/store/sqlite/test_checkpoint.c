@@ -254,6 +254,40 @@ static void a_large_log_begins_anew_between_commits(void **state)
     assert_false(fixture->was_writer_held);
 }
 
+/* A commit, and the round of the thread that it begins. */
+static void round_run(struct fixture *fixture)
+{
+    const int before = syncs.count;
+
+    run(fixture->writer, "INSERT INTO t VALUES (1)");
+    assert_int_equal(marker_write(&fixture->marker, &(struct mark){.commits = 1}, NULL), 0);
+    checkpoint_note(&fixture->checkpoint, fixture->pages);
+    assert_true(tally_await(&syncs, before + 1));
+}
+
+/* It reads nothing old, so all is copied beside it; but the log cannot begin anew while it reads.
+ * Whoever waited for it would hold the lock that each commit needs. */
+static void a_reader_of_the_newest_snapshot_holds_up_no_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    sqlite3 *reader;
+
+    start(fixture, (struct checkpoint_limits){.due = 10, .restart = 100, .large = 200000});
+    run(fixture->writer, "INSERT INTO t VALUES (zeroblob(1048576))");
+    assert_int_equal(sqlite3_open(fixture->path, &reader), SQLITE_OK);
+    run(reader, "BEGIN; SELECT count(*) FROM t");
+    const uint64_t before = disk_waits();
+    round_run(fixture);
+    round_run(fixture); /* the writer is held for this one */
+    assert_int_equal(disk_waits(), before);
+    assert_true(fixture->pages > 256);
+    run(reader, "COMMIT");
+    sqlite3_close(reader);
+    round_run(fixture);
+    write_some(fixture, 4);
+    assert_true(fixture->pages < 10);
+}
+
 static bool is_told_to_have_grown(const struct fixture *fixture)
 {
     char words[60];
@@ -338,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     FIXTURE(a_commit_does_not_wait_for_the_copying),
     FIXTURE(a_large_log_begins_anew_beside_commits),
     FIXTURE(a_large_log_begins_anew_between_commits),
+    FIXTURE(a_reader_of_the_newest_snapshot_holds_up_no_commit),
     FIXTURE(a_growing_log_is_told_once_a_doubling),
     FIXTURE(the_mark_is_synced_by_the_thread),
     FIXTURE(nothing_is_done_below_the_limit),

@@ -1,0 +1,234 @@
+/* What a wall clock that was ahead leaves behind on images: last uses and checks of the future. The
+ * clocks, and what is read of a reference, are the test's (`--wrap`, see meson.build). */
+#include "folder.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "engine/local/image.h"
+#include "engine/local/task.h"
+#include "sys/clock.h"
+
+enum { MINUTE_MS = 60 * 1000, HOUR_S = 3600, WEEK_S = 7 * 86400, FRESH_S = 300 };
+#define DAYS_MS(days) ((days)*INT64_C(86400000))
+static const int64_t begin = INT64_C(1700000000000);
+
+static struct {
+    int64_t wall_ms, boot_ms;
+    int64_t checked_ms; /* of each reference */
+} told;
+
+int64_t __wrap_clock_unix_ms(void);
+int64_t __wrap_clock_boot_ms(void);
+int __real_file_read(const char *path, size_t limit, struct buf *out, struct err *err);
+int __wrap_file_read(const char *path, size_t limit, struct buf *out, struct err *err);
+
+int64_t __wrap_clock_unix_ms(void)
+{
+    return told.wall_ms;
+}
+
+int64_t __wrap_clock_boot_ms(void)
+{
+    return told.boot_ms;
+}
+
+int __wrap_file_read(const char *path, size_t limit, struct buf *out, struct err *err)
+{
+    if (!strstr(path, "/refs/"))
+        return __real_file_read(path, limit, out, err);
+    buf_format(out, "{\"image\": \"aa\", \"checked_ms\": %lld}", (long long)told.checked_ms);
+    return 0;
+}
+
+static void pass(int64_t ms)
+{
+    told.wall_ms += ms;
+    told.boot_ms += ms;
+}
+
+static struct local_engine local;
+
+/* An unpacked image that was used last at that time. */
+static void image_put(const char *id, int64_t used_ms)
+{
+    char name[64];
+    const struct timespec times[2] = {clock_moment(used_ms), clock_moment(used_ms)};
+    snprintf(name, sizeof name, "images/%s/rootfs/file", id);
+    folder_put(name, "");
+    snprintf(name, sizeof name, "images/%s/image.json", id);
+    folder_put(name, "{\"user\": \"\", \"cwd\": \"/\", \"env\": [], \"bytes\": 1000}");
+    assert_int_equal(utimensat(AT_FDCWD, in_folder(name), times, 0), 0);
+}
+
+static int64_t image_used_ms(const char *id)
+{
+    char name[64];
+    struct stat stat;
+    snprintf(name, sizeof name, "images/%s/image.json", id);
+    assert_int_equal(lstat(in_folder(name), &stat), 0);
+    return (int64_t)stat.st_mtim.tv_sec * 1000;
+}
+
+static bool is_there(const char *id)
+{
+    char name[64];
+    snprintf(name, sizeof name, "images/%s", id);
+    return access(in_folder(name), F_OK) == 0;
+}
+
+static void engine_start(void)
+{
+    struct err err;
+    memset(&local, 0, sizeof local);
+    local.work.last = &local.work.first;
+    local.config.image_fresh_s = FRESH_S;
+    snprintf(local.directory, sizeof local.directory, "%s", in_folder(""));
+    snprintf(local.run_directory, sizeof local.run_directory, "%s", in_folder("run"));
+    pthread_mutex_init(&local.lock, NULL);
+    pthread_cond_init(&local.has_work, NULL);
+    local.images = images_new(&local, &err);
+    assert_non_null(local.images);
+}
+
+static void engine_stop(void)
+{
+    images_stop(local.images);
+    images_free(local.images);
+    pthread_cond_destroy(&local.has_work);
+    pthread_mutex_destroy(&local.lock);
+}
+
+static int clocks_begin(void **state)
+{
+    (void)state;
+    told.wall_ms = begin;
+    told.boot_ms = 5000;
+    folder_put("run/file", "");
+    return 0;
+}
+
+/* As the keeper does with a disk that is full, or short of space. */
+static size_t collect(int64_t trusted_ms, uint64_t least_s, uint64_t bytes_wanted)
+{
+    return images_collect(local.images, trusted_ms / 1000, WEEK_S, least_s, bytes_wanted);
+}
+
+static void a_use_of_the_future_goes_when_space_is_wanted(void **state)
+{
+    (void)state;
+    image_put("aa", begin + DAYS_MS(400));
+    image_put("bb", begin + DAYS_MS(400));
+    engine_start();
+    assert_int_equal(collect(begin, HOUR_S, 1), 0);
+    pass(30 * MINUTE_MS);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 1), 0);
+    assert_int_equal(collect(told.wall_ms, 0, 1), 1); /* no more than is wanted */
+    pass(30 * MINUTE_MS);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 1), 1);
+    assert_false(is_there("aa") || is_there("bb"));
+    engine_stop();
+}
+
+static void and_by_its_age_from_when_it_was_found(void **state)
+{
+    (void)state;
+    image_put("aa", begin + DAYS_MS(400));
+    engine_start();
+    assert_int_equal(collect(begin, HOUR_S, 0), 0);
+    pass(DAYS_MS(7));
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 0);
+    pass(MINUTE_MS);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 1);
+    engine_stop();
+}
+
+/* A wall clock that is behind for a while makes nothing older than it is. */
+static void a_clock_that_was_behind_leaves_ages_as_they_are(void **state)
+{
+    (void)state;
+    image_put("aa", begin - DAYS_MS(6));
+    engine_start();
+    told.wall_ms -= DAYS_MS(400);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 0);
+    pass(MINUTE_MS);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 0);
+    told.wall_ms += DAYS_MS(400);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 0);
+    pass(DAYS_MS(1));
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 1);
+    engine_stop();
+}
+
+static void nor_does_one_that_retention_does_not_believe_yet(void **state)
+{
+    (void)state;
+    image_put("aa", begin - MINUTE_MS);
+    image_put("bb", begin + DAYS_MS(400) - MINUTE_MS); /* used a minute ago, by that clock */
+    engine_start();
+    told.wall_ms += DAYS_MS(400);
+    assert_int_equal(collect(begin, HOUR_S, 0), 0);
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 1);
+    assert_true(is_there("bb"));
+    pass(DAYS_MS(8));
+    assert_int_equal(collect(told.wall_ms, HOUR_S, 0), 1);
+    engine_stop();
+}
+
+static void the_next_use_is_written_by_the_clock_of_then(void **state)
+{
+    (void)state;
+    image_put("aa", begin + DAYS_MS(400));
+    engine_start();
+    struct image *image = images_adopt(local.images, "aa");
+    assert_non_null(image);
+    assert_int_equal(image_used_ms("aa"), begin);
+    images_return(local.images, image);
+    engine_stop();
+}
+
+/* Is the image used without a question to the registry? */
+static bool is_fresh(int64_t checked_ms)
+{
+    struct container wanted = {
+        .image = "registry.local/app", .registry_user = "", .registry_password = ""};
+    struct task task = {.wanted = &wanted, .phase = TASK_WAITING};
+    told.checked_ms = checked_ms;
+    image_put("aa", told.wall_ms);
+    engine_start();
+    images_request(local.images, &task);
+    const bool is_waiting = images_cancel(local.images, &task);
+    assert_int_equal(is_waiting, !task.image);
+    if (task.image)
+        images_return(local.images, task.image);
+    engine_stop();
+    return !is_waiting;
+}
+
+static void a_check_of_the_future_is_not_fresh(void **state)
+{
+    (void)state;
+    assert_true(is_fresh(begin));
+    assert_true(is_fresh(begin - FRESH_S * 1000 + 1));
+    assert_false(is_fresh(begin - FRESH_S * 1000));
+    assert_false(is_fresh(begin + 1));
+    assert_false(is_fresh(begin + DAYS_MS(400)));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(a_use_of_the_future_goes_when_space_is_wanted, clocks_begin),
+    cmocka_unit_test_setup(and_by_its_age_from_when_it_was_found, clocks_begin),
+    cmocka_unit_test_setup(a_clock_that_was_behind_leaves_ages_as_they_are, clocks_begin),
+    cmocka_unit_test_setup(nor_does_one_that_retention_does_not_believe_yet, clocks_begin),
+    cmocka_unit_test_setup(the_next_use_is_written_by_the_clock_of_then, clocks_begin),
+    cmocka_unit_test_setup(a_check_of_the_future_is_not_fresh, clocks_begin),
+};
+UNIT_FILE(tests, folder_setup, folder_teardown);
