@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/mutate ends whatever a test has started, in whatever session, before it goes on or ends."""
+"""tools/mutate ends whatever a test has started, in whatever session, before it goes on or ends; its
+changes are code."""
 import importlib.machinery
 import importlib.util
 import os
@@ -108,6 +109,13 @@ class Changes(unittest.TestCase):
             (mutate.TOP / "a.c").write_text("static bool f(int a)\n{\n    return a > 0;\n}\n")
             found = [change.new for change in mutate.changes_of("a.c")]
             self.assertEqual(found, [["{", "    return false;"], ["    return a >= 0;"]])
+
+
+class Variants(unittest.TestCase):
+    def test_a_number_is_left_out_whole_or_not_at_all(self):
+        variants = set(tool_load().line_variants("    end = at + 1 - 16;"))
+        self.assertEqual(variants, {"    ;", "    end = at - 16;", "    end = at - 1 - 16;",
+                                    "    end = at + 1 + 16;"})
 
 
 if __name__ == "__main__":
