@@ -195,10 +195,12 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
-/* One mail in a transaction of its own. */
+/* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, which
+ * are left out from now on. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
-                           struct err *err)
+                           bool *has_found, struct err *err)
 {
+    *has_found = false;
     int code = batch_failure_due(server, err);
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
@@ -210,19 +212,26 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
         batch_carry_out(server);
         return 0;
     }
+    if (code == ERR_INTERNAL)
+        *has_found = unstored_find(server);
     core_drop(server);
     return code;
 }
 
+/* As often as that leaves out more nodes, and once more without messages. */
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
-    const int code = mail_step_alone(server, mail, false, err);
-    if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
-        return code;
-    /* a barrier's report changes no job */
-    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, err))
-        return code;
-    return mail_step_alone(server, mail, true, err);
+    bool is_mute = false, has_found;
+    for (;;) {
+        const int code = mail_step_alone(server, mail, is_mute, &has_found, err);
+        if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
+            return code;
+        if (mail->kind == MAIL_BARRIER) /* changes no job and no node */
+            return code;
+        if (!has_found && (is_mute || !messages_give_up(server, mail, err)))
+            return code;
+        is_mute |= !has_found;
+    }
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has

@@ -286,13 +286,13 @@ int store_refused_job(struct store *store, const struct output *output, struct j
     return code == ERR_INTERNAL ? 0 : code;
 }
 
-int store_refused_node(struct store *store, const struct output *output, struct node_id *node,
-                       struct err *err)
+int store_refused_node(struct store *store, const struct output *output, size_t *at,
+                       struct node_id *node, struct err *err)
 {
-    assert(output);
+    assert(output && at);
     int code = 0;
-    for (size_t i = 0; code == 0 && i < output->records.count; i++) {
-        struct record *record = &output->records.items[i];
+    while (code == 0 && *at < output->records.count) {
+        struct record *record = &output->records.items[(*at)++];
         if (record->kind != RECORD_NODE)
             continue;
         const struct output part = {.records = {record, 1, 1}};

@@ -406,9 +406,10 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
 int store_refused_job(struct store *store, const struct output *output, struct job_id *job,
                       struct err *err);
 
-/* Likewise the first node of which the row is refused by itself. */
-int store_refused_node(struct store *store, const struct output *output, struct node_id *node,
-                       struct err *err);
+/* Likewise the first node of which the row is refused by itself, of the records from *at on. *at is
+ * behind it then, so that the next one can be asked for. */
+int store_refused_node(struct store *store, const struct output *output, size_t *at,
+                       struct node_id *node, struct err *err);
 
 /* A reserve of room on the disk is given up to a commit that finds it full. Then, and as long as
  * there is no room for a new one, the store is short: commits may fail soon, and only what frees
