@@ -49,6 +49,7 @@ struct server_mail {
         struct store_user_quotas quotas;
         /* what it adds to what the owner has, from admission on: nothing when it was refused */
         uint64_t live_jobs, gpus, stored_jobs;
+        bool is_counted; /* among the submissions of this minute */
     } * quota;
     struct store_audit *audit; /* to be written down with it; NULL: nothing */
     /* Of a submission with an idempotency key; NULL: it has none. `repeat`: the next one of the
