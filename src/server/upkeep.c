@@ -261,7 +261,7 @@ struct server_mail *server_upkeep(struct server *server)
     struct err err;
     if (store_measure(server->store, &used, &oldest_event, &err) < 0) {
         log_error("store", "%s", err.text);
-        return NULL;
+        return list.first;
     }
     /* a bounded number a round; what is old goes before what is too much */
     const bool is_too_large = retention->database_mib > 0 && used >> 20 >= retention->database_mib;
