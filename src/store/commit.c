@@ -30,17 +30,12 @@ static void latest_find(struct latest *latest, const struct output *output)
     }
 }
 
-/* The rows that make it a job. What its tasks and attempts have left goes in pieces. */
+/* The row that makes it a job: everybody asks for that. All else goes in pieces. */
 static int write_deleted(struct store *store, struct job_id job, struct err *err)
 {
-    static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        job_purge, barriers_purge, tags_purge, deletion_add};
-    int code = 0;
-
     assert(job.v != 0);
-    for (size_t i = 0; code == 0 && i < sizeof purges / sizeof *purges; i++)
-        code = purges[i](store, job, err);
-    return code;
+    const int code = job_purge(store, job, err);
+    return code < 0 ? code : deletion_add(store, job, err);
 }
 
 static const struct job_record *latest_job(const struct latest *latest, const struct output *output,
@@ -76,18 +71,19 @@ static int write_record(struct store *store, const struct output *output, size_t
 
 static int write_records(struct store *store, const struct output *output, struct err *err)
 {
+    enum { DELETED_WHOLE = 8 }; /* of more jobs the commit takes the rows of `jobs` alone */
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     struct latest latest = {0};
-    bool has_deleted = false;
+    size_t deleted = 0;
     int code = 0;
     latest_find(&latest, output);
     for (size_t i = 0; code == 0 && i < output->records.count; i++) {
-        has_deleted |= output->records.items[i].kind == RECORD_JOB_DELETED;
+        deleted += output->records.items[i].kind == RECORD_JOB_DELETED;
         code = write_record(store, output, i, &latest, err);
     }
-    if (code == 0 && has_deleted) /* a small job goes whole */
-        code = deletions_go_on(store, err);
+    if (code == 0 && deleted > 0) /* a small job goes whole */
+        code = deleted <= DELETED_WHOLE ? deletions_go_on(store, err) : deletions_count(store, err);
     if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
         code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
     assert(store->last_job >= last_job && store->last_attempt >= last_attempt);

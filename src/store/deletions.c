@@ -1,8 +1,8 @@
 /* deletions.c — what deleted jobs leave in the store goes in pieces, each within one transaction.
  *
- * A job is deleted when its own rows are: nobody finds it any more. The rows of its attempts, its
- * tasks and its story may be many thousand; the job's number in `deleted_jobs` says that some may
- * be left, to those who read such rows without asking for their job, and to the next start. The
+ * A job is deleted when its row in `jobs` is: nobody finds it any more. The rows of its attempts,
+ * its tasks and its story may be many thousand; the job's number in `deleted_jobs` says that some
+ * may be left, to those who read such rows without asking for their job, and to the next start. The
  * number goes with the last of them. The states stand in docs/rfc/0016-gangs-in-steps.md.
  */
 #include "base/err.h"
@@ -12,7 +12,7 @@
 enum {
     PIECE_ROOM = 250,   /* what the rows of a piece weigh together, at most: some 3 us each */
     JOBS_AT_ONCE = 4,   /* that are looked at by one question */
-    JOB_WEIGHT = 12,    /* with the statements that are run for it */
+    JOB_WEIGHT = 18,    /* with the statements that are run for it */
     ATTEMPT_WEIGHT = 6, /* with up to 5 KiB of its end, in pages of their own */
     KEYS_MAX = 4
 };
@@ -78,7 +78,7 @@ int deletion_add(struct store *store, struct job_id job, struct err *err)
     return sql_run(&sql, NULL, err);
 }
 
-static int deletions_count(struct store *store, struct err *err)
+int deletions_count(struct store *store, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_all);
     int64_t count;
@@ -171,7 +171,8 @@ static int job_delete_some(struct store *store, const struct left *left, uint64_
 static int job_delete_rest(struct store *store, struct job_id job, struct err *err)
 {
     static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        attempt_ends_purge, tasks_purge, job_attempts_purge, stories_purge};
+        attempt_ends_purge, tasks_purge, job_attempts_purge,  stories_purge,
+        barriers_purge,     tags_purge,  job_submission_purge};
     int code = 0;
     for (size_t i = 0; code == 0 && i < COUNT_OF(purges); i++)
         code = purges[i](store, job, err);

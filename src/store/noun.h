@@ -229,7 +229,8 @@ int events_oldest(struct store *store, int64_t *at_ms, struct err *err);
 
 /* Each deletes the job's rows from the tables of its noun. attempt_ends_purge comes before
  * tasks_purge, because it finds the attempts by the rows of the tasks. */
-int job_purge(struct store *store, struct job_id job, struct err *err); /* but for its attempts */
+int job_purge(struct store *store, struct job_id job, struct err *err); /* `jobs` alone */
+int job_submission_purge(struct store *store, struct job_id job, struct err *err);
 int job_attempts_purge(struct store *store, struct job_id job, struct err *err);
 int attempt_ends_purge(struct store *store, struct job_id job, struct err *err);
 int tasks_purge(struct store *store, struct job_id job, struct err *err);
@@ -239,11 +240,13 @@ int tags_purge(struct store *store, struct job_id job, struct err *err);
 /* Runs a statement whose only parameter is the job's number. */
 int purge(struct store *store, const char *text, struct job_id job, struct err *err);
 
-/* The job's own rows are deleted with it; of its attempts, tasks and stories some may be left. */
+/* The job's row is deleted with it; of all others some may be left. */
 int deletion_add(struct store *store, struct job_id job, struct err *err);
 /* A piece of what is left; some hundred rows. */
 int deletions_go_on(struct store *store, struct err *err);
 int deletions_load(struct store *store, struct err *err);
+/* How many jobs are in `deleted_jobs` now. */
+int deletions_count(struct store *store, struct err *err);
 /* The transaction has been committed. */
 void deletions_publish(struct store *store);
 /* For reads of rows that do not ask for their job. */
