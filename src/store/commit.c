@@ -72,6 +72,7 @@ static int write_record(struct store *store, const struct output *output, size_t
 static int write_records(struct store *store, const struct output *output, struct err *err)
 {
     enum { DELETED_WHOLE = 8 }; /* of more jobs the commit takes the rows of `jobs` alone */
+    struct job_id whole[DELETED_WHOLE];
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     struct latest latest = {0};
@@ -79,11 +80,14 @@ static int write_records(struct store *store, const struct output *output, struc
     int code = 0;
     latest_find(&latest, output);
     for (size_t i = 0; code == 0 && i < output->records.count; i++) {
-        deleted += output->records.items[i].kind == RECORD_JOB_DELETED;
+        const struct record *record = &output->records.items[i];
+        if (record->kind == RECORD_JOB_DELETED && deleted++ < DELETED_WHOLE)
+            whole[deleted - 1] = record->deleted;
         code = write_record(store, output, i, &latest, err);
     }
     if (code == 0 && deleted > 0) /* a small job goes whole */
-        code = deleted <= DELETED_WHOLE ? deletions_go_on(store, err) : deletions_count(store, err);
+        code = deleted <= DELETED_WHOLE ? deletions_of(store, whole, deleted, err)
+                                        : deletions_count(store, err);
     if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
         code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
     assert(store->last_job >= last_job && store->last_attempt >= last_attempt);
@@ -248,7 +252,9 @@ static int records_try(struct store *store, const struct output *output, struct 
     int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
+    store->pieces.is_put_off = true; /* what is left of a job costs nobody anything */
     code = output_write(store, output, err);
+    store->pieces.is_put_off = false;
     if (code == 0)
         code = counters_read_commits(store, &commits, err);
     db->ops->rollback(db);
@@ -323,6 +329,8 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     assert(store->session.db && batch);
+    store->pieces.job_count = 0;
+    store->pieces.is_beside = false;
     int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
@@ -439,10 +447,16 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     struct database *database = store->database;
     int code = commit_once(store, batch, err);
     assert(store->database && (batch->event_count == 0 || batch->events));
+    if (deletions_leave(store, code)) {
+        log_debug("store", "what a deleted job has left goes later: %s", err->text);
+        code = commit_once(store, batch, err);
+        store->pieces.is_put_off = false;
+    }
     if (code == ERR_UNAVAILABLE && !batch->keeps_reserve && database->ops->give_way(database))
         code = commit_once(store, batch, err);
     atomic_fetch_add(&store->commit_us, (uint64_t)(clock_monotonic_us() - begin_us));
     if (code < 0) {
+        deletions_failed(store, code, err);
         atomic_fetch_add(&store->commit_failures, 1);
         return code;
     }

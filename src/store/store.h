@@ -423,6 +423,11 @@ bool store_make_room(struct store *store);
  * them, and they go by one CHANGE_DELETIONS after the other. The commit that deletes a job does the
  * first, so that a small one leaves nothing. Any thread. */
 uint64_t store_deletions(const struct store *store);
+/* Those of them of which a piece was refused (ERR_UNAVAILABLE and ERR_BUSY are no refusal), and the
+ * others. When there are no others, a CHANGE_DELETIONS tries the one again that was refused longest
+ * ago. */
+uint64_t store_deletions_refused(const struct store *store);
+uint64_t store_deletions_waiting(const struct store *store);
 
 /* What retention looks at; the committing thread only. Bytes of the database without free pages;
  * time of the oldest event in the log, 0 when there is none. */
