@@ -32,6 +32,8 @@ static void fact_keep(struct server *server, struct server_mail *mail)
 /* Nobody would tell these again. */
 static bool is_to_keep(const struct server_mail *mail)
 {
+    if (mail_is_purge(mail)) /* retention asks again */
+        return false;
     if (mail->kind == MAIL_CHANGE)
         return mail->change.kind == CHANGE_NOTICES_REMOVE;
     return mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done);
@@ -62,6 +64,7 @@ void batch_failure_all(struct server *server, const struct err *err)
     core_free(core->core);
     core->core = NULL;
     core->batch_count = 0;
+    unpurged_find(server, core->batch, count, err->code);
     for (size_t i = 0; i < count; i++)
         batch_failure_mail(server, core->batch[i]);
     batch_begin(core);
@@ -112,7 +115,9 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     struct err told;
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
-    if (mail_is_end(mail))
+    if (mail_is_purge(mail))
+        unpurged_add(server, event->job, err);
+    else if (mail_is_end(mail))
         launcher_forget(server->launcher, mail->engine, event->task.attempt);
     else if (mail_is_of_task(mail))
         launcher_kill(server->launcher, mail->engine, event->task.attempt);

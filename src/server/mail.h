@@ -70,6 +70,8 @@ struct server_mail *mail_event(enum event_kind kind, const char *user);
 /* An event of an attempt; one after which the attempt has no container. */
 bool mail_is_of_task(const struct server_mail *mail);
 bool mail_is_end(const struct server_mail *mail);
+/* Retention removes a job: nobody has asked. */
+bool mail_is_purge(const struct server_mail *mail);
 
 /* A copy of what reply.audit says, with the time. */
 void mail_audit(struct server_mail *mail, int64_t now_ms);

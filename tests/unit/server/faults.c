@@ -18,6 +18,8 @@ static struct {
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code, measure_code;
     bool is_each_piece;
+    struct job_id kept;
+    int kept_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
     unsigned boots;
@@ -25,6 +27,10 @@ static struct {
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int __real_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err);
+int __wrap_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err);
 int __real_store_open_with(const char *directory, const struct store_opening *opening,
                            struct store **store, struct err *err);
 int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
@@ -80,6 +86,28 @@ static bool is_piece(const struct store_batch *batch)
     return batch->change_count == 1 && batch->changes[0].kind == CHANGE_DELETIONS;
 }
 
+/* Under the lock. */
+static int deletion_code(const struct output *output)
+{
+    for (size_t i = 0; output && i < output->records.count; i++)
+        if (output->records.items[i].kind == RECORD_JOB_DELETED &&
+            output->records.items[i].deleted.v == faults.kept.v)
+            return faults.kept_code;
+    return 0;
+}
+
+int __wrap_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    const int code = deletion_code(output);
+    *job = faults.kept;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "refused by the test") == ERR_INTERNAL ? 0 : code;
+    return __real_store_refused_job(store, output, job, err);
+}
+
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int code = 0;
@@ -99,6 +127,8 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
     } else if (faults.commit_at < faults.commits) {
         code = faults.commit_codes[faults.commit_at++];
     }
+    if (code == 0)
+        code = deletion_code(batch->output);
     pthread_mutex_unlock(&faults.lock);
     if (code < 0)
         return err_fail(err, code, "", "refused by the test");
@@ -288,6 +318,14 @@ void pieces_fail(int code)
     pieces_set(code, true);
 }
 
+void deletion_fails(struct job_id job, int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.kept = job;
+    faults.kept_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void measure_fails(int code)
 {
     pthread_mutex_lock(&faults.lock);
@@ -330,6 +368,7 @@ void faults_clear(void)
     commits_script(NULL, 0);
     piece_fails(0);
     measure_fails(0);
+    deletion_fails((struct job_id){0}, 0);
     disk_short(false);
     attempts_unreadable(0);
     jobs_unreadable(0);

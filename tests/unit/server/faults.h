@@ -6,6 +6,7 @@
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +37,10 @@ void commits_script(const int *codes, unsigned count);
  * others come before it; or each one, until the code is 0. */
 void piece_fails(int code);
 void pieces_fail(int code);
+
+/* No commit in which this job is deleted is stored, with this code; 0: all are. The store says the
+ * same when it is asked which job's records are refused. */
+void deletion_fails(struct job_id job, int code);
 
 /* How large the database is cannot be read, with this code; 0: it can. */
 void measure_fails(int code);
