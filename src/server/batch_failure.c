@@ -32,6 +32,8 @@ static void fact_keep(struct server *server, struct server_mail *mail)
 /* Nobody would tell these again. */
 static bool is_to_keep(const struct server_mail *mail)
 {
+    if (mail_is_purge(mail)) /* retention asks again */
+        return false;
     if (mail->kind == MAIL_CHANGE)
         return mail->change.kind == CHANGE_NOTICES_REMOVE;
     return mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done);
@@ -62,6 +64,7 @@ void batch_failure_all(struct server *server, const struct err *err)
     core_free(core->core);
     core->core = NULL;
     core->batch_count = 0;
+    unpurged_find(server, core->batch, count, err->code);
     for (size_t i = 0; i < count; i++)
         batch_failure_mail(server, core->batch[i]);
     batch_begin(core);
@@ -112,7 +115,9 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     struct err told;
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
-    if (mail_is_end(mail))
+    if (mail_is_purge(mail))
+        unpurged_add(server, event->job, err);
+    else if (mail_is_end(mail))
         launcher_forget(server->launcher, mail->engine, event->task.attempt);
     else if (mail_is_of_task(mail))
         launcher_kill(server->launcher, mail->engine, event->task.attempt);
@@ -195,10 +200,12 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
-/* One mail in a transaction of its own. */
+/* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, which
+ * are left out from now on. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
-                           struct err *err)
+                           bool *has_found, struct err *err)
 {
+    *has_found = false;
     int code = batch_failure_due(server, err);
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
@@ -210,19 +217,26 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
         batch_carry_out(server);
         return 0;
     }
+    if (code == ERR_INTERNAL)
+        *has_found = unstored_find(server);
     core_drop(server);
     return code;
 }
 
+/* As often as that leaves out more nodes, and once more without messages. */
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
-    const int code = mail_step_alone(server, mail, false, err);
-    if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
-        return code;
-    /* a barrier's report changes no job */
-    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, err))
-        return code;
-    return mail_step_alone(server, mail, true, err);
+    bool is_mute = false, has_found;
+    for (;;) {
+        const int code = mail_step_alone(server, mail, is_mute, &has_found, err);
+        if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
+            return code;
+        if (mail->kind == MAIL_BARRIER) /* changes no job and no node */
+            return code;
+        if (!has_found && (is_mute || !messages_give_up(server, mail, err)))
+            return code;
+        is_mute |= !has_found;
+    }
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has

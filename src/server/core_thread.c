@@ -347,6 +347,13 @@ static void core_thread_engines(struct server *server)
     }
 }
 
+/* When that is refused, the core which is made then is not told again: it would not end. */
+static void core_thread_unstored(struct server *server)
+{
+    batch_of(server, unstored_told(server));
+    server->core.unstored.told_core = server->core.cores;
+}
+
 static void *core_thread_run(void *argument)
 {
     struct server *server = argument;
@@ -363,6 +370,9 @@ static void *core_thread_run(void *argument)
             continue;
         }
         core_thread_engines(server);
+        if (!core->core)
+            continue;
+        core_thread_unstored(server);
         if (!core->core)
             continue;
         core_thread_make_room(server);

@@ -241,6 +241,7 @@ static void server_free_core(struct core_thread *core)
     ARRAY_FREE(&core->leftovers);
     quarantine_release(&core->quarantine);
     unstored_release(&core->unstored);
+    unpurged_release(&core->unpurged);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }

@@ -26,6 +26,7 @@
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
+#include "server/unpurged.h"
 #include "server/unstored.h"
 #include "server/use_watch.h"
 #include "store/read.h"
@@ -85,6 +86,7 @@ struct core_thread {
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
     struct unstored unstored;
+    struct unpurged unpurged;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;

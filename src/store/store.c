@@ -123,6 +123,7 @@ void store_close(struct store *store)
     job_index_free(store->job_index);
     news_free(store->news);
     gpu_use_release(&store->gpu_use);
+    pieces_release(&store->pieces);
     task_counts_cache_free(store->task_counts);
     buf_release(&store->scratch);
     mem_free(store);

@@ -21,6 +21,11 @@ static const char session_setup[] =
     "SET idle_in_transaction_session_timeout = 0; SET standard_conforming_strings = on;"
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;";
 static const char session_of_reader[] = "SET default_transaction_read_only = on";
+/* Commits find rows by their keys. The plan of a statement is made once, often while its table is
+ * small, and would read all of the table when it has grown. */
+static const char session_of_writer[] =
+    "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;"
+    "SET enable_mergejoin = off";
 
 static struct postgres_connection *self_of(struct db *db)
 {
@@ -123,8 +128,9 @@ static int session_start(struct postgres_connection *connection, struct err *err
         return err_fail(err, ERR_UNSUPPORTED, "", "%s is of PostgreSQL %d: 12 or newer is needed",
                         connection->name, PQserverVersion(connection->conn) / 10000);
     int code = postgres_execute(connection, session_setup, err);
-    if (code == 0 && !connection->is_writer)
-        code = postgres_execute(connection, session_of_reader, err);
+    if (code == 0)
+        code = postgres_execute(connection,
+                                connection->is_writer ? session_of_writer : session_of_reader, err);
     if (code == 0 && connection->lease)
         code = connection->lease(connection->context, err);
     return code;

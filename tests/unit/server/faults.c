@@ -16,7 +16,10 @@ static struct {
     pthread_cond_t moved;
     bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held, is_short;
     unsigned commits, commit_at;
-    int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code;
+    int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code, measure_code;
+    bool is_each_piece;
+    struct job_id kept;
+    int kept_code;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
     unsigned boots;
@@ -24,6 +27,10 @@ static struct {
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int __real_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err);
+int __wrap_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err);
 int __real_store_open_with(const char *directory, const struct store_opening *opening,
                            struct store **store, struct err *err);
 int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
@@ -47,6 +54,11 @@ int __real_store_job_read(struct store_reader *reader, struct job_id job, struct
 int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                           struct store_job *row, struct err *err);
 
+int __real_store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
+                         struct err *err);
+int __wrap_store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
+                         struct err *err);
+
 bool __real_store_is_short(const struct store *store);
 bool __wrap_store_is_short(const struct store *store);
 
@@ -58,9 +70,42 @@ bool __wrap_store_is_short(const struct store *store)
     return is_short || __real_store_is_short(store);
 }
 
+int __wrap_store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
+                         struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    const int code = faults.measure_code;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "not measured by the test");
+    return __real_store_measure(store, used_bytes, oldest_event_ms, err);
+}
+
 static bool is_piece(const struct store_batch *batch)
 {
     return batch->change_count == 1 && batch->changes[0].kind == CHANGE_DELETIONS;
+}
+
+/* Under the lock. */
+static int deletion_code(const struct output *output)
+{
+    for (size_t i = 0; output && i < output->records.count; i++)
+        if (output->records.items[i].kind == RECORD_JOB_DELETED &&
+            output->records.items[i].deleted.v == faults.kept.v)
+            return faults.kept_code;
+    return 0;
+}
+
+int __wrap_store_refused_job(struct store *store, const struct output *output, struct job_id *job,
+                             struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    const int code = deletion_code(output);
+    *job = faults.kept;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "refused by the test") == ERR_INTERNAL ? 0 : code;
+    return __real_store_refused_job(store, output, job, err);
 }
 
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
@@ -78,10 +123,12 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
     }
     if (faults.piece_code < 0 && is_piece(batch)) {
         code = faults.piece_code;
-        faults.piece_code = 0;
+        faults.piece_code = faults.is_each_piece ? code : 0;
     } else if (faults.commit_at < faults.commits) {
         code = faults.commit_codes[faults.commit_at++];
     }
+    if (code == 0)
+        code = deletion_code(batch->output);
     pthread_mutex_unlock(&faults.lock);
     if (code < 0)
         return err_fail(err, code, "", "refused by the test");
@@ -253,10 +300,36 @@ void commits_script(const int *codes, unsigned count)
     pthread_mutex_unlock(&faults.lock);
 }
 
-void piece_fails(int code)
+static void pieces_set(int code, bool is_each)
 {
     pthread_mutex_lock(&faults.lock);
     faults.piece_code = code;
+    faults.is_each_piece = is_each;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void piece_fails(int code)
+{
+    pieces_set(code, false);
+}
+
+void pieces_fail(int code)
+{
+    pieces_set(code, true);
+}
+
+void deletion_fails(struct job_id job, int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.kept = job;
+    faults.kept_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void measure_fails(int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.measure_code = code;
     pthread_mutex_unlock(&faults.lock);
 }
 
@@ -294,6 +367,8 @@ void faults_clear(void)
     restores_release();
     commits_script(NULL, 0);
     piece_fails(0);
+    measure_fails(0);
+    deletion_fails((struct job_id){0}, 0);
     disk_short(false);
     attempts_unreadable(0);
     jobs_unreadable(0);

@@ -6,6 +6,7 @@
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,8 +34,16 @@ void commits_script(const int *codes, unsigned count);
     commits_script((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
 /* The next commit of a piece of what deleted jobs have left is refused with this code, however many
- * others come before it. */
+ * others come before it; or each one, until the code is 0. */
 void piece_fails(int code);
+void pieces_fail(int code);
+
+/* No commit in which this job is deleted is stored, with this code; 0: all are. The store says the
+ * same when it is asked which job's records are refused. */
+void deletion_fails(struct job_id job, int code);
+
+/* How large the database is cannot be read, with this code; 0: it can. */
+void measure_fails(int code);
 
 /* The store says that its disk is nearly full, its reserve given up; or not, as it is. */
 void disk_short(bool is_short);

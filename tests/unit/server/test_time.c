@@ -333,6 +333,23 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     assert_false(node_named(world, "fake0").is_lost);
 }
 
+/* What else upkeep has found out is stored. */
+static void the_time_is_noted_though_the_database_is_not_measured(void **state)
+{
+    struct world *world = *state;
+
+    assert_int_equal(sql(world, "DELETE FROM settings WHERE key IN ('core.time', "
+                                "'retention.time')"),
+                     0);
+    measure_fails(ERR_IO);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep */
+    settle(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM settings WHERE key IN ('core.time', "
+                                   "'retention.time')"),
+                     2);
+    assert_true(is_writable(world));
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_clock_that_is_set_back_holds_up_no_retry),
     ROUNDS(nor_when_the_server_starts_with_it),
@@ -346,5 +363,6 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(nor_does_it_drop_messages),
     ROUNDS(nor_do_engines_believe_it),
     ROUNDS(machines_that_nobody_speaks_of_are_lost),
+    ROUNDS(the_time_is_noted_though_the_database_is_not_measured),
 };
 UNIT_FILE(tests, world_begin, NULL);
