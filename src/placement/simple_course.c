@@ -83,10 +83,11 @@ static void victims_go_on(const struct simple_search *search, struct simple_cour
         course->group_count = search->simple->groups.count;
         course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
     }
+    bool is_placed;
     const enum simple_outcome outcome =
-        simple_victims_go_on(search, &course->choice, course->is_victim, left);
+        simple_victims_go_on(search, &course->choice, course->is_victim, &is_placed, left);
     if (outcome == SIMPLE_PLACED)
-        course->stage = COURSE_PLACE;
+        course->stage = is_placed ? COURSE_NAME : COURSE_PLACE;
     else if (outcome == SIMPLE_FAILS)
         course->stage = COURSE_NEVER;
 }

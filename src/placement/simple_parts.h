@@ -323,15 +323,16 @@ void simple_candidates_copy(struct simple_candidates *to, const struct simple_ca
 /* Whose end would make room: the lowest priority first until it fits, then each is spared that can
  * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false
  * before; of no use where the answer is false.
- * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
- * more for each victim by which it may or may not fit. */
+ * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed on
+ * trial up to some hundred times. */
 bool simple_victims_find(const struct simple_search *search, bool *is_victim);
 /* The same without placing the gang at the end, in pieces: so much work in one, less what is done.
  * *choice is NULL before the first one and after the last one. Then the views are as if the victims
- * had ended. */
+ * had ended, or (*is_placed) search->slots, which must be the same in all pieces, are its places.
+ */
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
-                                         uint64_t *left);
+                                         bool *is_placed, uint64_t *left);
 /* The first victim from there on; `count`: none. */
 size_t simple_victim_next(const bool *is_victim, size_t count, size_t from);
 /* Between two pieces of the course: a slot of the group is about to become free; what the node

@@ -1,7 +1,8 @@
 /* Whose end would make room for a gang. Each try is "does it fit without these?", asked once for
  * each group that may be ended; so what fits is counted, node by node, instead of placed. For a
- * gang of equal tasks, or one that lies on one node, the count is the answer. For others it is a
- * bound from both sides, and only between the two the gang is really placed.
+ * gang of equal tasks, or one that lies on one node, the count is the answer. For others it says
+ * only when it does not fit; else the gang is placed on trial. As a trial passes over all nodes,
+ * their number is bounded, and whoever leaves the places of the last one alone is spared without.
  *
  * A choice in pieces stops between two groups or nodes. What ends meanwhile is free at once: the
  * nodes of it are counted anew when the choice goes on. */
@@ -20,8 +21,7 @@ struct need {
     uint64_t count;
     bool is_together; /* on one node: room is a number of nodes, count is 1 */
     uint32_t tasks;   /* a node has room when it has it for so many at once */
-    uint64_t lost;    /* the most that tasks placed before may take of the room */
-    uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
+    uint64_t room;    /* with the victims of this try; more than count does not matter */
 };
 
 /* What all tasks of a gang need together, and what there is of it on all nodes that have room for
@@ -39,7 +39,6 @@ struct sums {
 struct simple_choice {
     enum choice_stage {
         CHOICE_LIST,        /* groups that may be ended are listed */
-        CHOICE_NEEDS,       /* how much room its tasks may take from one another */
         CHOICE_COUNT,       /* the room of all nodes is counted */
         CHOICE_FEW,         /* some become victims */
         CHOICE_ALL,         /* all of them do: would that be enough? … */
@@ -50,17 +49,24 @@ struct simple_choice {
         CHOICE_DONE,
         CHOICE_FAILED,
     } stage;
-    size_t next; /* group, need, node or candidate */
+    size_t next; /* group, node or candidate */
     struct need *needs;
     size_t need_count;
     struct demand least; /* of all needs: a node without so much has no room */
     struct sums sums;    /* where counting alone does not tell whether it fits */
     bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
     bool is_asking;      /* … whether the gang fits with that is not known yet */
-    bool is_unsure;      /* something has ended since it was known to fit: SPARE asks at its end */
     bool is_tried;       /* it is placed on trial for that, … */
     struct simple_gang gang;
     struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
+    size_t trials_max;         /* of a stage */
+    size_t trials;             /* that this stage has begun, … */
+    size_t tried_at;           /* … the last one here */
+    /* Where the last trial that it passed has put its tasks, and what that takes of each node: NULL
+     * without such. What ends meanwhile takes nothing away from it. */
+    struct simple_slot *places;
+    size_t place_count;
+    struct simple_share *taken;
     struct simple_candidates candidates;
     uint64_t before; /* FEW: the room without victims */
     struct {
@@ -214,7 +220,6 @@ static size_t nodes_counted(const struct trial *trial)
     case CHOICE_SPARE:
         return trial->simple->nodes.count;
     case CHOICE_LIST:
-    case CHOICE_NEEDS:
     case CHOICE_ALL:
     case CHOICE_DONE:
     case CHOICE_FAILED:
@@ -229,7 +234,6 @@ static void touched_count(struct trial *trial)
     struct simple_choice *choice = trial->choice;
     while (choice->touched.count && *trial->left) {
         const uint32_t at = choice->touched.items[--choice->touched.count];
-        choice->is_unsure = true;
         if (at < nodes_counted(trial))
             node_recount(trial, at);
     }
@@ -294,40 +298,6 @@ static uint64_t product_saturated(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Mostly that is seen without a division. */
-static uint64_t units(uint64_t taken, uint64_t unit)
-{
-    if (!unit || !taken)
-        return 0;
-    return taken <= unit ? 1 : taken / unit + (taken % unit != 0);
-}
-
-/* Of how many tasks of one demand a task of another may take the room. */
-static uint64_t tasks_hindered(const struct demand *by, const struct demand *of)
-{
-    const uint64_t cpu = units(by->cpu, of->cpu), gpu = units(by->gpu, of->gpu),
-                   memory = units(by->memory_mib, of->memory_mib);
-    const uint64_t most = cpu > gpu ? cpu : gpu;
-    return most > memory ? most : memory;
-}
-
-static void lost_fill(struct need *need, const struct need *needs, size_t count)
-{
-    for (size_t j = 0; j < count; j++) {
-        const struct need *other = &needs[j];
-        if (need == other || !other->member ||
-            simple_member_compare(other->member, need->member) > 0)
-            continue;
-        const uint64_t tasks = other->is_together ? other->tasks : other->count;
-        const uint64_t each = need->is_together ? 1 : tasks_hindered(&other->demand, &need->demand);
-        need->lost = sum_saturated(need->lost, product_saturated(tasks, each));
-    }
-    /* more than that on one node says no more */
-    const uint64_t enough = sum_saturated(need->count, need->lost);
-    if (!need->is_together)
-        need->tasks = enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX;
-}
-
 static struct need *need_of(struct need *needs, size_t count, const struct placement_member *member)
 {
     for (size_t i = 0; i < count; i++)
@@ -354,7 +324,9 @@ static void need_add(struct trial *trial, const struct placement_member *member)
         };
     }
     need->count = need->is_together ? 1 : need->count + member->count;
-    need->tasks = need->is_together ? member->count : 0; /* else: lost_fill */
+    need->tasks = member->count;
+    if (!need->is_together) /* of more on one node it is not asked */
+        need->tasks = need->count < UINT32_MAX ? (uint32_t)need->count : UINT32_MAX;
 }
 
 static void demand_lower(struct demand *least, const struct demand *demand)
@@ -397,6 +369,19 @@ static void sums_list(struct sums *sums, const struct placement_request *request
     }
 }
 
+/* How many trials a stage may make: as many as are cheap. Where they are not enough, more victims
+ * are asked for at once, and whoever holds what the last places take is not spared. */
+static size_t trials_count(const struct trial *trial)
+{
+    enum { LEAST = 4, MOST = 48, WORK_OF_ALL = 4000000 };
+    const struct placement_request *request = trial->search->request;
+    uint64_t work = trial->simple->nodes.count + 1;
+    for (size_t i = 0; i < request->member_count; i++)
+        work += (uint64_t)request->members[i].count * WORK_OF_TASK;
+    const uint64_t count = WORK_OF_ALL / work;
+    return count < LEAST ? LEAST : count > MOST ? MOST : (size_t)count;
+}
+
 /* False: more than any node has. */
 static bool needs_list(struct trial *trial)
 {
@@ -414,6 +399,7 @@ static bool needs_list(struct trial *trial)
         if (choice->need_count > 1)
             sums_list(&choice->sums, request);
     }
+    choice->trials_max = trials_count(trial);
     choice->least = (struct demand){UINT32_MAX, UINT32_MAX, UINT64_MAX};
     for (size_t i = 0; i < choice->need_count; i++)
         demand_lower(&choice->least, &choice->needs[i].demand);
@@ -425,34 +411,64 @@ static bool needs_list(struct trial *trial)
 static void stage_begin(struct trial *trial, enum choice_stage stage)
 {
     trial->choice->stage = stage;
-    trial->choice->next = 0;
+    trial->choice->next = trial->choice->trials = trial->choice->tried_at = 0;
 }
 
 /* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
  * with fewer. */
 static bool trial_counts(const struct trial *trial)
 {
-    return trial->choice->need_count == 1 && !trial->choice->needs[0].lost;
+    return trial->choice->need_count == 1;
 }
 
-static void needs_go_on(struct trial *trial)
+/* --- a gang that is placed on trial --- */
+
+static void places_count(struct simple_choice *choice, bool is_taken)
 {
-    struct simple_choice *choice = trial->choice;
-    for (; choice->next < choice->need_count && *trial->left; choice->next++) {
-        struct need *need = &choice->needs[choice->next];
-        if (!need->member) /* the whole gang */
-            continue;
-        lost_fill(need, choice->needs, choice->need_count);
-        simple_work_take(trial->left, choice->need_count * WORK_OF_COUNTING);
+    for (size_t i = 0; i < choice->place_count; i++) {
+        const struct simple_slot *slot = &choice->places[i];
+        struct simple_share *taken = &choice->taken[slot->node];
+        const struct simple_share one = {slot->cpu, slot->memory_mib, slot->gpus};
+        taken->cpu = is_taken ? taken->cpu + one.cpu : taken->cpu - one.cpu;
+        taken->memory_mib =
+            is_taken ? taken->memory_mib + one.memory_mib : taken->memory_mib - one.memory_mib;
+        taken->gpus = is_taken ? taken->gpus | one.gpus : taken->gpus & ~one.gpus;
     }
-    if (choice->next == choice->need_count)
-        stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
 }
 
-static void spare_begin(struct trial *trial)
+/* It has passed the trial. */
+static void places_keep(struct trial *trial)
 {
-    trial->choice->is_unsure = false; /* it was asked just now */
-    stage_begin(trial, CHOICE_SPARE);
+    const struct placement_request *request = trial->search->request;
+    struct simple_choice *choice = trial->choice;
+    if (!choice->places) {
+        for (size_t i = 0; i < request->member_count; i++)
+            choice->place_count += request->members[i].count;
+        choice->places = mem_alloc(mem_size(choice->place_count + 1, sizeof *choice->places));
+        choice->taken = mem_zero(trial->simple->nodes.count + 1, sizeof *choice->taken);
+    } else {
+        places_count(choice, false);
+    }
+    memcpy(choice->places, trial->search->slots, choice->place_count * sizeof *choice->places);
+    places_count(choice, true);
+    simple_work_take(trial->left, choice->place_count * WORK_OF_GIVING);
+}
+
+/* Are these places still free, as the group that held something there is spared? */
+static bool places_are_free(const struct trial *trial, const struct simple_group *group)
+{
+    const struct simple_choice *choice = trial->choice;
+    bool are_free = choice->places != NULL;
+    for (size_t i = 0; i < group->slot_count && are_free; i++) {
+        const uint32_t at = group->slots[i].node;
+        if (at == UINT32_MAX)
+            continue;
+        const struct simple_share *taken = &choice->taken[at];
+        const struct simple_view *view = &trial->simple->views[at];
+        are_free = view->cpu >= taken->cpu && view->memory_mib >= taken->memory_mib &&
+                   !(taken->gpus & ~view->gpus);
+    }
+    return are_free;
 }
 
 /* The gang is placed on trial, and the views are as before when it is known whether it fits. */
@@ -467,6 +483,8 @@ static enum simple_outcome trial_place(struct trial *trial)
         simple_gang_order(trial->search->request, &choice->gang);
     }
     if (!choice->is_tried) {
+        choice->trials++;
+        choice->tried_at = choice->next;
         memcpy(choice->saved, simple->views, size);
         fits = simple_gang_begin(trial->search, &choice->gang, trial->left);
     }
@@ -477,6 +495,8 @@ static enum simple_outcome trial_place(struct trial *trial)
         return SIMPLE_CUT;
     memcpy(simple->views, choice->saved, size);
     choice->is_tried = false;
+    if (outcome == SIMPLE_PLACED)
+        places_keep(trial);
     return outcome;
 }
 
@@ -484,19 +504,37 @@ static enum simple_outcome trial_place(struct trial *trial)
 static enum simple_outcome trial_fits(struct trial *trial)
 {
     const struct simple_choice *choice = trial->choice;
-    bool is_certain = true;
     simple_work_take(trial->left, 1 + choice->need_count / NEEDS_PER_WORK);
-    for (size_t i = 0; i < choice->need_count && !choice->is_tried; i++) {
-        const struct need *need = &choice->needs[i];
-        if (need->room < need->count)
+    for (size_t i = 0; i < choice->need_count && !choice->is_tried; i++)
+        if (choice->needs[i].room < choice->needs[i].count)
             return SIMPLE_FAILS;
-        is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
-    }
-    if (choice->is_tried)
-        return trial_place(trial);
-    if (!sums_suffice(&choice->sums))
+    if (trial_counts(trial))
+        return SIMPLE_PLACED;
+    if (!choice->is_tried && !sums_suffice(&choice->sums))
         return SIMPLE_FAILS;
-    return is_certain ? SIMPLE_PLACED : trial_place(trial);
+    return trial_place(trial);
+}
+
+/* Is it asked with one more victim? With each at first; a gang that many trials have failed, with
+ * each eighth more. */
+static bool is_asked(const struct trial *trial, size_t end)
+{
+    const struct simple_choice *choice = trial->choice;
+    return trial_counts(trial) || choice->is_tried || choice->trials < choice->trials_max ||
+           choice->next + 1 >= end || choice->next >= choice->tried_at + choice->tried_at / 8;
+}
+
+/* Does it fit without him? */
+static enum simple_outcome spared_fits(struct trial *trial, const struct simple_group *group)
+{
+    const struct simple_choice *choice = trial->choice;
+    if (!trial_counts(trial) && !choice->is_tried) {
+        if (places_are_free(trial, group))
+            return SIMPLE_PLACED;
+        if (choice->trials >= choice->trials_max)
+            return SIMPLE_FAILS;
+    }
+    return trial_fits(trial);
 }
 
 static void extra_clear(const struct simple *simple, struct simple_choice *choice)
@@ -567,7 +605,7 @@ static bool victims_add(struct trial *trial, size_t end)
             if (group->name)
                 group_give(trial, group, true);
         }
-        const enum simple_outcome outcome = trial_fits(trial);
+        const enum simple_outcome outcome = is_asked(trial, end) ? trial_fits(trial) : SIMPLE_FAILS;
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return false;
@@ -596,7 +634,7 @@ static void few_go_on(struct trial *trial)
     const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
     const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
         return;
     }
     if (choice->next < end || choice->touched.count)
@@ -615,7 +653,7 @@ static void add_go_on(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (victims_add(trial, choice->candidates.count))
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
     else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
@@ -627,21 +665,19 @@ size_t simple_victim_next(const bool *is_victim, size_t count, size_t from)
     return at ? (size_t)(at - is_victim) : count;
 }
 
-/* All have been tried. What ended meanwhile counts before the last word: one that ended while it
- * was spared on trial is missing. And where more is free, a gang of unequal tasks is placed in
- * another way, in which it may fit no more: then all are victims again. */
+/* All have been tried. Where it was placed on trial, its places are those that the policy gives it
+ * now, or, as these may not fit in what is left, the last ones that it had. */
 static void spare_end(struct trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    if (choice->is_unsure && choice->touched.count && !choice->is_tried)
+    if (choice->touched.count && !choice->is_tried)
         return;
-    const enum simple_outcome outcome = choice->is_unsure ? trial_fits(trial) : SIMPLE_PLACED;
-    if (outcome == SIMPLE_PLACED) {
-        choice->stage = CHOICE_DONE;
-    } else if (outcome == SIMPLE_FAILS) {
-        all_spare(trial);
-        stage_begin(trial, CHOICE_ALL);
+    if (!trial_counts(trial)) {
+        if (trial_place(trial) == SIMPLE_CUT)
+            return;
+        memcpy(trial->search->slots, choice->places, choice->place_count * sizeof *choice->places);
     }
+    choice->stage = CHOICE_DONE;
 }
 
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
@@ -664,12 +700,10 @@ static void spare_go_on(struct trial *trial)
         if (!choice->is_given)
             group_give(trial, group, false);
         *is_victim = false;
-        const enum simple_outcome outcome = trial_fits(trial);
+        const enum simple_outcome outcome = spared_fits(trial, group);
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return;
-        choice->is_unsure =
-            outcome == SIMPLE_FAILS && (choice->is_unsure || choice->touched.count > 0);
         *is_victim = outcome == SIMPLE_FAILS && group->name;
         if (*is_victim)
             group_give(trial, group, true);
@@ -715,7 +749,10 @@ static void list_go_on(struct trial *trial)
     if (!simple_candidates_go_on(trial->search, &choice->least, &choice->candidates, &choice->next,
                                  trial->left))
         return;
-    stage_begin(trial, choice->candidates.count ? CHOICE_NEEDS : CHOICE_FAILED);
+    if (!choice->candidates.count)
+        choice->stage = CHOICE_FAILED;
+    else
+        stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
 }
 
 /* In each piece the request is another copy of the same. */
@@ -734,7 +771,9 @@ static void choice_settle(struct trial *trial)
     struct simple_choice *choice = trial->choice;
     if (choice->touched.count && !choice->is_tried) {
         touched_count(trial);
-        choice->is_asking = choice->stage == CHOICE_FEW || choice->stage == CHOICE_ADD;
+        choice->is_asking =
+            choice->stage == CHOICE_FEW ||
+            (choice->stage == CHOICE_ADD && is_asked(trial, choice->candidates.count));
     }
     if (!choice->is_asking || !*trial->left)
         return;
@@ -742,7 +781,7 @@ static void choice_settle(struct trial *trial)
     const enum simple_outcome outcome = trial_fits(trial);
     choice->is_asking = outcome == SIMPLE_CUT;
     if (outcome == SIMPLE_PLACED)
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
 }
 
 static void stage_go_on(struct trial *trial)
@@ -750,9 +789,6 @@ static void stage_go_on(struct trial *trial)
     switch (trial->choice->stage) {
     case CHOICE_LIST:
         list_go_on(trial);
-        break;
-    case CHOICE_NEEDS:
-        needs_go_on(trial);
         break;
     case CHOICE_COUNT:
     case CHOICE_COUNT_ALL:
@@ -803,6 +839,8 @@ void simple_choice_free(struct simple *simple, struct simple_choice *choice)
     mem_free(choice->needs);
     simple_candidates_free(&choice->candidates);
     mem_free(choice->saved);
+    mem_free(choice->places);
+    mem_free(choice->taken);
     ARRAY_FREE(&choice->touched);
     mem_free(choice);
 }
@@ -817,6 +855,8 @@ struct simple_choice *simple_choice_copy(struct simple *to, const struct simple 
     simple_candidates_copy(&choice->candidates, &old->candidates, from);
     if (old->saved)
         choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
+    choice->places = mem_copy_array(old->places, old->place_count, sizeof *old->places);
+    choice->taken = mem_copy_array(old->taken, from->nodes.count, sizeof *old->taken);
     ARRAY_COPY(&choice->touched, &old->touched);
     ARRAY_COPY(&choice->given, &old->given);
     memcpy(to->extra, from->extra, from->nodes.count * sizeof *to->extra);
@@ -839,7 +879,7 @@ void simple_choice_touch(struct simple *simple, uint32_t node)
 
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
-                                         uint64_t *left)
+                                         bool *is_placed, uint64_t *left)
 {
     struct trial trial = {.search = search,
                           .simple = search->simple,
@@ -853,6 +893,7 @@ enum simple_outcome simple_victims_go_on(const struct simple_search *search,
     if (!choice_is_over(*choice))
         return SIMPLE_CUT;
     const bool is_found = (*choice)->stage == CHOICE_DONE;
+    *is_placed = is_found && (*choice)->places;
     simple_choice_free(search->simple, *choice);
     *choice = NULL;
     return is_found ? SIMPLE_PLACED : SIMPLE_FAILS;
@@ -862,10 +903,12 @@ bool simple_victims_find(const struct simple_search *search, bool *is_victim)
 {
     struct simple_choice *choice = NULL;
     uint64_t left = UINT64_MAX;
-    const enum simple_outcome outcome = simple_victims_go_on(search, &choice, is_victim, &left);
+    bool is_placed;
+    const enum simple_outcome outcome =
+        simple_victims_go_on(search, &choice, is_victim, &is_placed, &left);
     assert(outcome != SIMPLE_CUT);
-    if (outcome == SIMPLE_FAILS)
-        return false;
+    if (outcome == SIMPLE_FAILS || is_placed)
+        return is_placed;
     const bool fits = simple_gang_place(search);
     assert(fits);
     return fits;
