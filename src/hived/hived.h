@@ -169,6 +169,8 @@ struct hived_result {
     uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
                            had reserved, who preempt no more then, goes back. PREEMPT of FILTERING:
                            the same of PREEMPTING */
+    bool is_urgent; /* BIND: it displaces lazy groups, or others preempt no more for it. It is to be
+                       committed before anything else is asked: else they get back what they lost */
     struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
