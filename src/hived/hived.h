@@ -230,6 +230,15 @@ int hived_commit_some(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
                       bool *is_whole, struct err *err);
 
+/* What commits have done so far beside taking leaves and binding pods, in leaves: others, or the
+ * group itself, have lost virtual cells. */
+uint64_t hived_work_beside(const struct hived *hived);
+
+/* Of a commit in pieces that was given up a group may be left that has lost some of its virtual
+ * cells: it loses so many more. True: all of them. */
+bool hived_is_demoting(const struct hived *hived);
+bool hived_demote_some(struct hived *hived, uint32_t leaves);
+
 /* What hived_commit_some has done so far, or has just ended, for a gang that had preempted is taken
  * back: its cells are reserved for it as before, so many leaves of them, and `pod` (or NULL) waits
  * for it. False: there are more, for the next call. Until then nobody may ask for places, and

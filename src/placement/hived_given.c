@@ -5,6 +5,11 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    LISTED_PER_LEAF = 16, /* as long as it takes to look a leaf up, so many tasks are listed */
+    WORK_OF_TYPE = 3,     /* to see what a node has, in leaves */
+};
+
 static uint64_t expected_key(struct node_id node, uint32_t gpu)
 {
     return (uint64_t)node.v << 32 | gpu;
@@ -157,6 +162,7 @@ static void claims_begin(struct given *given, const struct type_part *part)
     const struct placer_hived *p = given->p;
     const uint32_t count = part->placement.slot_count;
     struct arena *arena = &given->p->arena;
+    given_count(given, (count + p->nodes.count) / LISTED_PER_LEAF);
     given->claims = ARENA_ARRAY(arena, struct claims, p->nodes.count + 1);
     given->claim_next = ARENA_ARRAY(arena, uint32_t, count + 1u);
     for (uint32_t i = 0; part->gpu_per_leaf && i < count; i++) {
@@ -195,7 +201,7 @@ static struct claims *claims_of(struct given *given, const struct type_part *par
 static uint32_t leaves_free(struct given *given, const struct type_part *part,
                             const struct known_node *node, uint32_t leaves, uint16_t *indices)
 {
-    enum { WORK = 2, PASSED_PER_LEAF = 8 };
+    enum { WORK = 6, PASSED_PER_LEAF = 8 };
     assert(leaves > 0);
     uint16_t *all;
     const struct claims *claims = claims_of(given, part, node);
@@ -325,7 +331,7 @@ static uint32_t task_type(struct given *given, uint32_t member, const struct kno
     const struct split *split = &given->split;
     const struct type_candidates *list = &split->candidates[member];
     const uint32_t type = split->choice[split->kinds[member]];
-    given_count(given, 1);
+    given_count(given, WORK_OF_TYPE);
     if (hived_node_highest(given->p->hived, node->facts.name, list->types[type]) != HIVED_NONE)
         return type;
     const struct placement_member *demand = &split->request->members[member];
@@ -404,6 +410,7 @@ static int kinds_go_on(struct given *given, struct err *err)
 {
     if (!kinds_settle(given))
         return 0;
+    given_count(given, given->slot_count / LISTED_PER_LEAF);
     if (!placer_decision_make(&given->split, &given->decision))
         return slots_do_not_fit(err);
     stage_begin(given, GIVEN_LEAVES);
@@ -429,6 +436,7 @@ static int types_go_on(struct given *given, struct err *err)
 {
     if (!types_settle(given))
         return 0;
+    given_count(given, given->slot_count / LISTED_PER_LEAF);
     if (!placer_decision_scatter(&given->split, given->types, &given->decision))
         return slots_do_not_fit(err);
     stage_begin(given, GIVEN_LEAVES);

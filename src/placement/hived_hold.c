@@ -111,17 +111,14 @@ static bool is_allocated(struct placer_hived *p, const char *gang, bool *is_pree
     return is_known && !*is_preempting;
 }
 
-static void taking_part_set(const struct placer_hived *p, const struct type_part *part,
-                            bool is_preempting, struct taking_part *taking)
+static void taking_part_set(const struct type_part *part, bool is_preempting,
+                            struct taking_part *taking)
 {
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < part->placement.slot_count; i++)
         leaves += part->placement.slots[i].leaf_count;
-    /* of what runs it may turn out that it has more than it is guaranteed */
-    const bool may_downgrade =
-        p->search.giving.is_recovery && part->request.priority >= HIVED_PRIORITY_MIN;
     *taking = (struct taking_part){.gang = mem_copy(part->request.group),
-                                   .beside = part->overtaken + (may_downgrade ? leaves : 0),
+                                   .beside = part->overtaken,
                                    .was_preempting = is_preempting};
     taking->all = leaves + part->placement.slot_count + taking->beside;
 }
@@ -141,7 +138,7 @@ static bool taking_begin(struct placer_hived *p)
     p->search.taking.count = decision->part_count;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         is_allocated(p, decision->parts[i].request.group, &is_preempting);
-        taking_part_set(p, &decision->parts[i], is_preempting, &p->search.taking.parts[i]);
+        taking_part_set(&decision->parts[i], is_preempting, &p->search.taking.parts[i]);
     }
     return true;
 }
@@ -154,8 +151,13 @@ static int take_leaves(struct placer_hived *p, const struct decision *decision, 
     if (*is_whole)
         return 0; /* of a decision without parts, too */
     const struct type_part *part = &decision->parts[p->search.taking.part];
+    struct taking_part *taking = &p->search.taking.parts[p->search.taking.part];
+    const uint64_t before = hived_work_beside(p->hived);
     const int code = hived_commit_some(p->hived, &part->request, &part->placement, now_ms, leaves,
                                        is_whole, err);
+    const uint32_t work = (uint32_t)(hived_work_beside(p->hived) - before);
+    taking->beside += work;
+    taking->all += work;
     assert(code || *is_whole || leaves < UINT32_MAX);
     return code;
 }
@@ -178,17 +180,16 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     if (search->taking.part == search->taking.count)
         return 0;
     const struct taking_part *part = &search->taking.parts[search->taking.part];
-    const uint32_t left = part->all - search->taking.done,
-                   least = (part->all - part->beside) / TAKINGS_MAX + 1,
+    const uint32_t least = (part->all - part->beside) / TAKINGS_MAX + 1,
                    most = search->leaves > least ? search->leaves : least;
     if (search->taking.has_begun) /* else HiveD makes the group */
-        search->taking.done += most < left ? most : left;
+        search->taking.done += most;
     search->taking.has_begun = true;
-    const bool is_last = search->taking.done == part->all;
-    const int code = take_leaves(p, &p->decision, is_last ? UINT32_MAX : most, now_ms, err);
+    const int code = take_leaves(p, &p->decision, most, now_ms, err);
     if (code)
         return code;
-    if (is_last)
+    /* how much there is to be done is known when it is: a piece may have found more of it */
+    if (search->taking.done >= part->all && search->taking.is_whole)
         taking_next(search);
     return PLACER_CUT;
 }

@@ -112,8 +112,8 @@ struct search_call {
 struct taking_part { /* of a decision that takes its cells */
     char *gang;
     uint32_t all;        /* work, in leaves, … */
-    uint32_t beside;     /* … and how much of it is what others had reserved, and what loses its
-                            guarantee */
+    uint32_t beside;     /* … and how much of it is what others had reserved, and, as far as that
+                            has been found, what loses its guarantee */
     bool was_preempting; /* its cells were reserved for it, and are again when it is given up */
 };
 
