@@ -324,6 +324,7 @@ void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor)
     group->is_downgraded = true;
     mem_free(group->preemptor);
     group->preemptor = mem_copy(preemptor);
+    demotion_drop(h, index);
     group->preemption_ms = h->now_ms;
     group_changed(h, index);
 }
@@ -599,6 +600,7 @@ bool group_release(struct hived *h, uint32_t index, uint32_t leaves)
     const bool has_heirs = h->lost_count > group->lost_count;
     const uint32_t first = group->ended,
                    end = ended_next(group, group->leaf_count, has_heirs ? UINT32_MAX : leaves);
+    demotion_drop(h, index);
     if (has_heirs)
         dooms_hold(h);
     leaves_fetch(h, group->physical + first, end - first);

@@ -43,6 +43,7 @@ static void scratch_free(struct hived *h)
         mem_free(h->pending[i].virtual);
     mem_free(h->pending);
     mem_free(h->pending_group);
+    mem_free(h->demotion.preemptor);
     mem_free(h->journal);
     cell_list_release(&h->group_gaps);
     text_map_release(&h->group_index);
@@ -369,6 +370,11 @@ bool hived_group_find(struct hived *h, const char *name, struct hived_group_view
         if (!strcmp(h->chains[i].name, group->chain_name))
             view->leaf_type = h->config->types[h->chains[i].leaf_type].name;
     return true;
+}
+
+uint64_t hived_work_beside(const struct hived *h)
+{
+    return h->work_beside;
 }
 
 bool hived_is_pending(const struct hived *h)

@@ -169,6 +169,8 @@ struct hived_result {
     uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
                            had reserved, who preempt no more then, goes back. PREEMPT of FILTERING:
                            the same of PREEMPTING */
+    bool is_urgent; /* BIND: it displaces lazy groups, or others preempt no more for it. It is to be
+                       committed before anything else is asked: else they get back what they lost */
     struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
@@ -227,6 +229,15 @@ int hived_commit_gang(struct hived *hived, const struct hived_request *request,
 int hived_commit_some(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
                       bool *is_whole, struct err *err);
+
+/* What commits have done so far beside taking leaves and binding pods, in leaves: others, or the
+ * group itself, have lost virtual cells. */
+uint64_t hived_work_beside(const struct hived *hived);
+
+/* Of a commit in pieces that was given up a group may be left that has lost some of its virtual
+ * cells: it loses so many more. True: all of them. */
+bool hived_is_demoting(const struct hived *hived);
+bool hived_demote_some(struct hived *hived, uint32_t leaves);
 
 /* What hived_commit_some has done so far, or has just ended, for a gang that had preempted is taken
  * back: its cells are reserved for it as before, so many leaves of them, and `pod` (or NULL) waits

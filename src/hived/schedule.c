@@ -730,6 +730,7 @@ static void found_conclude(struct scheduling *plan)
         group_pending_settle(h, h->habits->downgrades_at_once);
     if (!has_victims && h->pending_count)
         h->pending_group = mem_copy(plan->request->group);
+    result->is_urgent = !has_victims && hived_is_pending(h);
     if (!plan->is_cut && found_write(plan))
         result->kind = has_victims ? HIVED_PREEMPT : HIVED_BIND;
 }

@@ -252,6 +252,22 @@ struct build {
     uint32_t at, part, number, pin;
 };
 
+/* The users of the cell that a virtual leaf's root is bound to lose it, before that leaf is bound
+ * elsewhere. */
+struct clearing {
+    bool is_on;
+    uint32_t virtual;        /* the leaf that was found */
+    uint32_t first, at, end; /* physical leaves: nobody has those before `at` by virtual ones */
+    uint32_t weaker;         /* who has reserved that one gives back all he has, plus one; or 0 */
+};
+
+/* A group that loses its virtual cells, some in each piece. */
+struct demotion {
+    uint32_t group;  /* plus one; 0: none */
+    uint32_t next;   /* its leaves before this one have lost theirs */
+    char *preemptor; /* that it is for */
+};
+
 /* A gang that takes its cells in pieces. Its group is there from the first one on. */
 struct committing {
     bool is_on;
@@ -263,6 +279,7 @@ struct committing {
     uint32_t leaf;                 /* so many leaves of the next slot are there as well, … */
     uint32_t weaker; /* … who has reserved the one behind them gives back all he has, plus one; or 0
                       */
+    struct clearing clearing; /* … or others lose their virtual cells to it */
     bool was_preempting; /* its cells are reserved for it: until all are its own, it preempts */
     bool is_downgrading; /* all slots have their leaves, but not its guarantee, … */
     uint32_t downgraded; /* … which the leaves before this one have lost */
@@ -331,7 +348,10 @@ struct hived {
     bool is_overtaking;    /* another, of a search in pieces: until what others had reserved, and
                               have given back, is reserved for its group */
     struct committing committing;
-    uint32_t listing; /* number of the list of groups that is being made */
+    struct demotion demotion; /* of that commit; or what is left when it was given up */
+    uint64_t work_beside;     /* of commits so far, in leaves: others, or the group itself, have
+                                 lost virtual cells */
+    uint32_t listing;         /* number of the list of groups that is being made */
     /* For mirrors: the number of what HiveD was asked or told last, and of what has changed a chunk
      * of cells or a group last. In a mirror: of those that it has. */
     uint64_t changes;
@@ -619,6 +639,14 @@ uint32_t writing_some(const struct hived *h, struct writing *writing, const stru
 
 /* commit.c: its device, which nobody uses any more, to whom it was lost at a recovery */
 void leaf_pass_on(struct hived *h, uint32_t physical);
+
+/* demote.c: the virtual leaf's root is bound elsewhere, and its users lose it: about so much of it.
+ * True: all have. */
+void clearing_begin(struct hived *h, uint32_t virtual, struct clearing *clearing);
+bool clearing_some(struct hived *h, struct clearing *clearing, const char *preemptor,
+                   uint32_t *leaves);
+/* It has ended, or has lost its virtual cells. */
+void demotion_drop(struct hived *h, uint32_t index);
 
 /* group.c */
 struct group *gang_find(struct hived *h, const char *name, uint32_t *index);

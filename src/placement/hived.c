@@ -15,7 +15,7 @@ const struct known_node *placer_known_node(const struct placer_hived *p, struct 
 {
     if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
         return &p->nodes.items[id.v]; /* told in the order of their numbers, as the core does */
-    for (size_t i = 0; i < p->nodes.count; i++)
+    for (size_t i = 0; id.v != UINT32_MAX && i < p->nodes.count; i++) /* NODE_NONE */
         if (p->nodes.items[i].id == id.v)
             return &p->nodes.items[i];
     return NULL;
