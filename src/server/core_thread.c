@@ -31,7 +31,7 @@ int64_t core_thread_now(struct server *server)
         log_warning("server", "%s", text);
     }
     atomic_store(&server->metrics.clock_behind_ms, server_clock_behind_ms(clock));
-    atomic_store(&server->trusted_ms, server_clock_trusted(clock));
+    server_clock_publish(server);
     return now;
 }
 

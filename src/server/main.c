@@ -555,7 +555,7 @@ static int restore(const struct options *options, struct server_config *config)
                                     options->replaces, &err);
 
     if (code < 0)
-        log_error("store", "nothing was restored: %s", err.text);
+        log_error("store", "the backup is not in place: %s", err.text);
     else
         log_info("store", "%s has been restored from %s", config->data_directory,
                  options->restore_path);
