@@ -311,12 +311,12 @@ static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = clock_monotonic_ms(), deadline = core->upkeep_at_ms;
+    if (!core->core) /* upkeep, too, waits for the store */
+        return core->probe_at_ms;
     if (core->snapshots.first)
         return now;
     if (store_is_short(server->store) && core->probe_at_ms < deadline)
         deadline = core->probe_at_ms;
-    if (!core->core)
-        return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
     if (deletion_due(server) < deadline)
         deadline = deletion_due(server);
     if (core->wake_ms) {
