@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "placement/simple_choice.h"
 #include "placement/simple_parts.h"
+#include "placement/simple_victims.h"
 
 bool simple_course_is_of(const struct simple *simple, const char *group)
 {
