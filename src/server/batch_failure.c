@@ -8,8 +8,10 @@
 #include "server/state.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void fact_keep(struct server *server, struct server_mail *mail)
 {
@@ -55,6 +57,16 @@ void batch_failure_mail(struct server *server, struct server_mail *mail)
     mail_free(mail);
 }
 
+/* What engines were told goes beyond the rows as well: only a start compares both (recover.c). The
+ * main thread takes the signal, and whoever supervises this process starts it again. */
+void batch_failure_end(const struct server *server, const struct err *err)
+{
+    if (!store_is_behind(server->store) || atomic_load(&server->is_draining))
+        return;
+    log_error("server", "ending, to be started again: %s", err->text);
+    kill(getpid(), SIGTERM);
+}
+
 /* The core has run ahead of the store. */
 void batch_failure_all(struct server *server, const struct err *err)
 {
@@ -73,6 +85,7 @@ void batch_failure_all(struct server *server, const struct err *err)
     barrier_clear(server->barriers, "nothing can be stored now");
     snapshots_refuse(&core->snapshots, "nothing can be stored now");
     core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
+    batch_failure_end(server, err);
 }
 
 static void submission_log(const struct submission *submit, char *what, size_t size)

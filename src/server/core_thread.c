@@ -299,6 +299,7 @@ static void core_thread_recover(struct server *server)
         code = batch_failure_due(server, &err);
     if (code < 0) {
         server_trouble(server, server->store_trouble, err.text);
+        batch_failure_end(server, &err);
         return;
     }
     log_info("store", "can be written again");

@@ -144,6 +144,11 @@ bool store_is_short(const struct store *store)
     return store->database->ops->is_short(store->database);
 }
 
+bool store_is_behind(const struct store *store)
+{
+    return atomic_load(&store->database->is_behind);
+}
+
 bool store_make_room(struct store *store)
 {
     return store->database->ops->make_room(store->database);

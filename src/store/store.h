@@ -415,6 +415,10 @@ int store_refused_node(struct store *store, const struct output *output, size_t 
  * there is no room for a new one, the store is short: commits may fail soon, and only what frees
  * room, or has happened, should be committed. Any thread. */
 bool store_is_short(const struct store *store);
+/* The database has lost commits that it had said to be durable (0012): it is behind what this
+ * process has told others, and takes nothing more from it (ERR_CONFLICT). A store that is opened
+ * anew goes on from what is left, with an epoch. Any thread. */
+bool store_is_behind(const struct store *store);
 /* The committing thread: make the reserve again when there is room. Returns whether the store is
  * still short. */
 bool store_make_room(struct store *store);
