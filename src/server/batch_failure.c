@@ -29,14 +29,16 @@ static void fact_keep(struct server *server, struct server_mail *mail)
                   (unsigned long long)mail->event.task.attempt.v);
 }
 
-/* Nobody would tell these again. */
+/* Nobody would tell these again. A reload that is in force, or refused, has its audit record left.
+ */
 static bool is_to_keep(const struct server_mail *mail)
 {
     if (mail_is_purge(mail)) /* retention asks again */
         return false;
     if (mail->kind == MAIL_CHANGE)
         return mail->change.kind == CHANGE_NOTICES_REMOVE;
-    return mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done);
+    return mail->kind == MAIL_EVENT ||
+           (mail->kind == MAIL_CONFIG && (!mail->is_done || mail->audit));
 }
 
 void batch_failure_mail(struct server *server, struct server_mail *mail)

@@ -98,7 +98,9 @@ static void write_core_metrics(struct server *server, struct buf *out)
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
     metric_write(out, "skep_events_total", "counter", "Events stepped through.", counts.events);
-    metric_write(out, "skep_jobs_live", "gauge", "Jobs that have not ended.", counts.jobs_live);
+    metric_write(out, "skep_jobs_live", "gauge",
+                 "Jobs that have not ended, and those whose containers are held for debugging.",
+                 counts.jobs_live);
     metric_write(out, "skep_jobs_queued", "gauge", "Jobs that wait for places.",
                  counts.jobs_queued);
     metric_write(out, "skep_tasks_live", "gauge", "Tasks with a container.", counts.tasks_live);

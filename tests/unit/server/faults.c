@@ -20,8 +20,13 @@ static struct {
     bool is_each_piece;
     struct job_id kept;
     int kept_code;
+    unsigned seen, fail_at, power_at; /* commits, and those that fail, counted from 1; 0: none */
+    int fail_code;
+    bool is_power_off, is_power_late;
     struct memory *memory;
     int64_t wall_ms, boot_ms;
+    bool is_stopped;
+    int64_t stopped_wall_ms, stopped_boot_ms;
     unsigned boots;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
@@ -108,31 +113,99 @@ int __wrap_store_refused_job(struct store *store, const struct output *output, s
     return __real_store_refused_job(store, output, job, err);
 }
 
-int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
+/* Under the lock. */
+static void commit_hold(void)
+{
+    faults.is_held = true;
+    pthread_cond_broadcast(&faults.moved);
+    while (faults.is_holding && !faults.is_letting)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    faults.is_held = faults.is_letting = false;
+    pthread_cond_broadcast(&faults.moved);
+}
+
+/* Under the lock: what is to become of this commit. */
+static int commit_code(const struct store_batch *batch)
 {
     int code = 0;
 
-    pthread_mutex_lock(&faults.lock);
-    if (faults.is_holding) {
-        faults.is_held = true;
-        pthread_cond_broadcast(&faults.moved);
-        while (faults.is_holding && !faults.is_letting)
-            pthread_cond_wait(&faults.moved, &faults.lock);
-        faults.is_held = faults.is_letting = false;
-        pthread_cond_broadcast(&faults.moved);
-    }
+    faults.seen++;
+    if (faults.power_at == faults.seen && !faults.is_power_late)
+        faults.is_power_off = true;
+    if (faults.is_power_off)
+        return ERR_UNAVAILABLE;
     if (faults.piece_code < 0 && is_piece(batch)) {
         code = faults.piece_code;
         faults.piece_code = faults.is_each_piece ? code : 0;
     } else if (faults.commit_at < faults.commits) {
         code = faults.commit_codes[faults.commit_at++];
+    } else if (faults.fail_at == faults.seen) {
+        code = faults.fail_code;
     }
-    if (code == 0)
-        code = deletion_code(batch->output);
+    return code == 0 ? deletion_code(batch->output) : code;
+}
+
+int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    if (faults.is_holding)
+        commit_hold();
+    const int code = commit_code(batch);
+    const bool is_last = faults.power_at == faults.seen;
     pthread_mutex_unlock(&faults.lock);
     if (code < 0)
         return err_fail(err, code, "", "refused by the test");
-    return __real_store_commit(store, batch, err);
+    const int real = __real_store_commit(store, batch, err);
+    if (is_last)
+        power_fail();
+    return real;
+}
+
+unsigned commits_count(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    const unsigned count = faults.seen;
+    pthread_mutex_unlock(&faults.lock);
+    return count;
+}
+
+void commit_fails_after(unsigned others, int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.fail_at = code < 0 ? faults.seen + others + 1 : 0;
+    faults.fail_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void power_fails_after(unsigned others, bool is_stored)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.power_at = faults.seen + others + 1;
+    faults.is_power_late = is_stored;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void power_fail(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_power_off = true;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+bool power_is_off(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    const bool is_off = faults.is_power_off;
+    pthread_mutex_unlock(&faults.lock);
+    return is_off;
+}
+
+void power_restore(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_power_off = false;
+    faults.power_at = 0;
+    pthread_mutex_unlock(&faults.lock);
 }
 
 int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
@@ -184,22 +257,33 @@ int __wrap_store_restore(struct store_reader *reader, const struct store_restore
     return __real_store_restore(reader, restore, err);
 }
 
-static int64_t shifted(int64_t real_ms, const int64_t *by_ms)
+static int64_t shifted(int64_t real_ms, const int64_t *stopped_ms, const int64_t *by_ms)
 {
     pthread_mutex_lock(&faults.lock);
-    real_ms += *by_ms;
+    const int64_t ms = (faults.is_stopped ? *stopped_ms : real_ms) + *by_ms;
     pthread_mutex_unlock(&faults.lock);
-    return real_ms;
+    return ms;
 }
 
 int64_t __wrap_clock_unix_ms(void)
 {
-    return shifted(__real_clock_unix_ms(), &faults.wall_ms);
+    return shifted(__real_clock_unix_ms(), &faults.stopped_wall_ms, &faults.wall_ms);
 }
 
 int64_t __wrap_clock_boot_ms(void)
 {
-    return shifted(__real_clock_boot_ms(), &faults.boot_ms);
+    return shifted(__real_clock_boot_ms(), &faults.stopped_boot_ms, &faults.boot_ms);
+}
+
+void clock_stop(void)
+{
+    const int64_t wall_ms = __real_clock_unix_ms(), boot_ms = __real_clock_boot_ms();
+
+    pthread_mutex_lock(&faults.lock);
+    faults.is_stopped = true;
+    faults.stopped_wall_ms = wall_ms;
+    faults.stopped_boot_ms = boot_ms;
+    pthread_mutex_unlock(&faults.lock);
 }
 
 void __wrap_clock_boot_id(char id[CLOCK_BOOT_ID_MAX])
@@ -213,7 +297,7 @@ void machine_boot(void)
 {
     pthread_mutex_lock(&faults.lock);
     faults.boots++;
-    faults.boot_ms = 60000 - __real_clock_boot_ms();
+    faults.boot_ms = 60000 - (faults.is_stopped ? faults.stopped_boot_ms : __real_clock_boot_ms());
     pthread_mutex_unlock(&faults.lock);
 }
 
@@ -373,8 +457,12 @@ void faults_clear(void)
     attempts_unreadable(0);
     jobs_unreadable(0);
     store_in_memory(NULL);
+    commit_fails_after(0, 0);
+    power_restore();
     pthread_mutex_lock(&faults.lock);
     faults.wall_ms = faults.boot_ms = 0;
+    faults.is_stopped = false;
+    faults.seen = 0;
     pthread_mutex_unlock(&faults.lock);
 }
 
