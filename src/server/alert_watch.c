@@ -162,6 +162,15 @@ static void server_find(struct server *server, struct arena *arena, struct alert
                                     "the store refuses what follows of %" PRIu64
                                     " job%s, which neither run nor end: see the server's log",
                                     left_out, left_out == 1 ? "" : "s")};
+    const uint64_t unstored = atomic_load(&server->metrics.nodes_unstored);
+    if (unstored > 0)
+        *ARRAY_ADD(found) = (struct alert){
+            .name = "NodesUnstored",
+            .severity = "warn",
+            .summary = arena_format(arena,
+                                    "the store refuses the row of %" PRIu64
+                                    " node%s, which work%s on: see the server's log",
+                                    unstored, unstored == 1 ? "" : "s", unstored == 1 ? "s" : "")};
 }
 
 static int request_compare(const void *a, const void *b)

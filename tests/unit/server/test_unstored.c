@@ -101,6 +101,7 @@ static void what_becomes_due_of_a_node_refuses_nobody(void **state)
     ask_act(world, &stop, SERVICE_STOP, runs);
     assert_int_equal(wait_for(&stop), 0);
     metric_await(world, "skep_nodes_unstored", 1);
+    assert_true(is_alerted(world, "NodesUnstored"));
     assert_true(is_writable(world));
     const uint64_t failures = metric(world, "skep_store_commit_failures_total");
     /* what else happens at the node is stored, but for its row */
@@ -120,6 +121,7 @@ static void what_becomes_due_of_a_node_refuses_nobody(void **state)
         assert_true((node_of(world).blame_ms == blamed_ms) == (i == 0));
     }
     assert_true(is_writable(world));
+    assert_false(is_alerted(world, "NodesUnstored"));
 }
 
 /* All of them have become due in one step. */
