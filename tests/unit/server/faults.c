@@ -113,6 +113,7 @@ int __wrap_store_refused_job(struct store *store, const struct output *output, s
     return __real_store_refused_job(store, output, job, err);
 }
 
+/* Under the lock. */
 static void commit_hold(void)
 {
     faults.is_held = true;
@@ -141,9 +142,7 @@ static int commit_code(const struct store_batch *batch)
     } else if (faults.fail_at == faults.seen) {
         code = faults.fail_code;
     }
-    if (code == 0)
-        code = deletion_code(batch->output);
-    return code;
+    return code == 0 ? deletion_code(batch->output) : code;
 }
 
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
