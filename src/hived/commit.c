@@ -617,9 +617,10 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     uint32_t index;
     assert(!h->origin && leaves > 0);
     *is_whole = false;
+    const bool is_first = !committing->is_on;
     struct group *group = gang_find(h, request->group, &index);
     const bool preempts = group && group->state == HIVED_GROUP_PREEMPTING;
-    if (!committing->is_on && ((group && !preempts) || hived_is_pending(h))) {
+    if (!committing->is_on && ((group && !preempts) || h->holds_for_commit)) {
         *is_whole = true;
         return hived_commit_gang(h, request, placement, now_ms, err);
     }
@@ -627,7 +628,8 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     if (code)
         return code;
     hived_search_end(h);
-    group_pending_settle(h, false);
+    dooms_hold(h); /* what the decision set free is the group's */
+    group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
     h->now_ms = now_ms;
     struct commit commit = commit_of(h, request, placement);
     if (!committing->is_on) {
@@ -635,8 +637,13 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
         commit.group = group;
         if (!group)
             committing_begin(&commit);
-        else if ((code = committing_join(&commit, err)))
-            return code;
+        else
+            code = committing_join(&commit, err);
+    }
+    dooms_let(h);
+    if (code)
+        return code;
+    if (is_first) {
         if (commit.group->leaf_count > leaves) /* to make it large is a piece by itself */
             return 0;
     }

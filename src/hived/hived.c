@@ -353,7 +353,8 @@ const char *hived_node_chain(const struct hived *h, const char *name, const char
 
 bool hived_group_find(struct hived *h, const char *name, struct hived_group_view *view)
 {
-    group_pending_settle(h, false);
+    if (!h->is_displacing)
+        group_pending_settle(h, false);
     uint32_t index;
     const struct group *group = gang_find(h, name, &index);
     if (!group)
@@ -380,6 +381,17 @@ uint64_t hived_work_beside(const struct hived *h)
 bool hived_is_pending(const struct hived *h)
 {
     return h->pending_count > 0 || h->holds_for_commit;
+}
+
+bool hived_is_displacing(const struct hived *h)
+{
+    return h->is_displacing;
+}
+
+void hived_search_forget(struct hived *h)
+{
+    hived_search_end(h);
+    group_pending_settle(h, false);
 }
 
 uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, const char **node,

@@ -222,6 +222,7 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
 struct downgrade { /* that can be taken back */
     uint32_t group;
     uint32_t *virtual;
+    uint32_t next; /* its leaves before this one have lost theirs */
 };
 
 /* Trees of one shape that lie one behind the other. */
@@ -338,6 +339,7 @@ struct hived {
     struct downgrade *pending;
     uint32_t pending_count, pending_room;
     char *pending_group;
+    bool is_displacing; /* it belongs to a search in pieces that goes on, or has just found this */
     /* mapping scratch: what a trial took from the free lists */
     struct journal_entry *journal;
     uint32_t journal_count, journal_room;
@@ -668,7 +670,9 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 /* The same for some of its leaves, and what is left to be done after all of them. */
 void group_leaves_downgrade(struct hived *h, struct group *group, uint32_t first, uint32_t end);
 void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor);
-void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
+/* So many of its leaves at most. True: all of them. */
+bool group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor,
+                             uint32_t *leaves);
 void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);

@@ -314,7 +314,9 @@ bool placer_hived_mirror(const struct placer *placer, struct hived **copy, struc
     const struct placer_hived *p = (const struct placer_hived *)placer;
     const bool is_hived = placer->ops == &hived_ops && p->hived;
     /* cells that no question has made yet are few; a decision that nobody takes is not shown */
-    const bool is_whole = is_hived && (placer_hived_is_due(p) || hived_is_pending(p->hived));
+    const bool is_whole =
+        is_hived &&
+        (placer_hived_is_due(p) || (hived_is_pending(p->hived) && !hived_is_displacing(p->hived)));
     if (*copy && (!is_hived || is_whole || !hived_mirror_is_of(*copy, p->hived))) {
         hived_free(*old);
         *old = *copy;

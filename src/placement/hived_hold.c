@@ -123,12 +123,14 @@ static void taking_part_set(const struct type_part *part, bool is_preempting,
     taking->all = leaves + part->placement.slot_count + taking->beside;
 }
 
-/* What displaces lazy groups must be committed before anything else is asked. */
+/* What displaces lazy groups must be committed before anything else is asked: of one group that is
+ * so from its first piece on, after which they do not get back what they lost. */
 static bool taking_begin(struct placer_hived *p)
 {
     const struct decision *decision = &p->decision;
     bool is_preempting;
-    if (hived_is_pending(p->hived))
+    if (hived_is_pending(p->hived) &&
+        (decision->part_count > 1 || p->search.may_be_refused || !hived_is_displacing(p->hived)))
         return false;
     for (uint32_t i = 0; i < decision->part_count; i++)
         if ((decision->part_count > 1 && decision->parts[i].is_urgent) ||

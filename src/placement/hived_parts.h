@@ -134,9 +134,10 @@ struct placer_search {
     char *group; /* whom it is for, when it was cut; NULL: there is none */
     struct node_id *avoid;
     size_t avoid_count;
-    bool is_preempting; /* it has begun to reserve cells, … */
-    bool is_reserved;   /* … and has all of them */
-    bool is_filtered;   /* what it preempts is known: a copy finds that again at once */
+    bool may_be_refused; /* of the request, of the last piece */
+    bool is_preempting;  /* it has begun to reserve cells, … */
+    bool is_reserved;    /* … and has all of them */
+    bool is_filtered;    /* what it preempts is known: a copy finds that again at once */
     uint32_t pieces, passed;
     int64_t now_ms;                /* of the last one */
     uint32_t leaves;               /* to be reserved or taken in one piece */

@@ -18,6 +18,7 @@ static void piece_set(struct placer_search *search, const struct placement_reque
     search->leaves = request->slice < UINT32_MAX / LEAVES_PER_SLICE
                          ? request->slice * LEAVES_PER_SLICE
                          : UINT32_MAX;
+    search->may_be_refused = request->may_be_refused;
     search->now_ms = request->now_ms;
 }
 
@@ -106,6 +107,8 @@ void search_close(struct placer_hived *p, bool is_answered)
         return;
     p->search = (struct placer_search){0};
     p->decided = NULL;
+    if (!is_answered && p->hived)
+        hived_search_forget(p->hived);
     if (!is_answered)
         search_undo(p, &search);
     placer_owe(p, &search.told);
@@ -131,7 +134,8 @@ bool search_defers(struct placer_hived *p, enum told_kind kind, const char *grou
 bool search_piece_end(struct placer_hived *p)
 {
     struct placer_search *search = &p->search;
-    return !hived_is_pending(p->hived) && ++search->passed == search->pieces;
+    const bool is_urgent = hived_is_pending(p->hived) && !hived_is_displacing(p->hived);
+    return !is_urgent && ++search->passed == search->pieces;
 }
 
 void search_restart(struct placer_hived *p)
