@@ -167,58 +167,34 @@ int handle_login(struct call *call)
 
 /* ---- what was known before the start ---- */
 
-/* Of a right login by password: under any of the paths that it has. */
-static bool is_login_record(const struct store_audit *row)
+/* From where users have come by this path. */
+static int route_recall(struct api *api, struct store_reader *reader, const struct route *route,
+                        struct err *err)
 {
-    for (size_t i = 0; row->code == 0 && i < ROUTE_COUNT; i++) {
-        const struct route *route = &ROUTES[i];
-        if (route->handle != handle_login)
-            continue;
-        const char *method = http_method_name(route->method);
-        const size_t length = strlen(method);
-        if (strncmp(row->route, method, length) == 0 && row->route[length] == ' ' &&
-            strcmp(row->route + length + 1, route->path) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The next older ones of filter->limit; *is_last: there are no more. */
-static int recall_page(struct api *api, struct store_reader *reader, struct audit_filter *filter,
-                       bool *is_last, struct err *err)
-{
-    const int64_t since_start_ms = clock_monotonic_ms() - clock_unix_ms();
-    struct store_audits rows;
-    struct arena arena;
+    const int64_t now_ms = clock_unix_ms(), apart_ms = clock_monotonic_ms() - now_ms;
+    struct store_audit_places places;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
-    int code = store_audits(reader, filter, &arena, &rows, err);
-    for (size_t i = 0; !code && i < rows.count; i++) {
-        const struct store_audit *row = &rows.items[i];
-        filter->before = row->number;
-        if (is_login_record(row))
-            login_known_add(api->logins, text_of(row->user), text_of(row->address),
-                            row->at_ms + since_start_ms);
-    }
-    *is_last = code || rows.count < filter->limit;
-    arena_release(&arena);
+    const char *name = arena_format(&arena, "%s %s", http_method_name(route->method), route->path);
+    int code = store_audit_places(reader, text_of(name),
+                                  now_ms - (int64_t)LOGIN_RECALL_DAYS * 86400 * 1000,
+                                  LOGIN_KNOWN_MAX, &arena, &places, err);
+    for (size_t i = 0; !code && i < places.count; i++)
+        login_known_add(api->logins, text_of(places.items[i].user),
+                        text_of(places.items[i].address), places.items[i].at_ms + apart_ms);
     return code;
 }
 
 int login_recall(struct api *api, struct err *err)
 {
-    enum { PAGE = 500 };
     struct service *service = api->service;
-    struct audit_filter filter = {
-        .since_ms = clock_unix_ms() - (int64_t)LOGIN_RECALL_DAYS * 86400 * 1000,
-        .limit = PAGE,
-    };
     struct store_reader *reader = service->reader_get(service->context, err);
-    bool is_last = false;
     int code = 0;
     if (!reader)
         return err->code;
-    for (int read = 0; !code && !is_last && read < LOGIN_RECALL_MAX; read += PAGE)
-        code = recall_page(api, reader, &filter, &is_last, err);
+    for (size_t i = 0; !code && i < ROUTE_COUNT; i++)
+        if (ROUTES[i].handle == handle_login)
+            code = route_recall(api, reader, &ROUTES[i], err);
     service->reader_put(service->context, reader);
     return code;
 }

@@ -23,9 +23,8 @@ enum {
     LOGIN_DELAY_MS = 1000,
     LOGIN_DELAY_MAX_MS = 32000,
     LOGIN_FORGET_MS = 60000,
-    LOGIN_BRAKES_MAX = 4096,  /* of each kind; then the one that brakes least is forgotten */
-    LOGIN_KNOWN_MAX = 4096,   /* addresses from which a user has logged in; then the oldest */
-    LOGIN_RECALL_MAX = 20000, /* audit records that login_recall reads, the newest */
+    LOGIN_BRAKES_MAX = 4096, /* of each kind; then the one that brakes least is forgotten */
+    LOGIN_KNOWN_MAX = 4096,  /* addresses from which a user has logged in; then the oldest */
     LOGIN_RECALL_DAYS = 30,
 };
 
@@ -56,7 +55,8 @@ void login_end(struct login_table *table, const struct login_try *attempt, int64
  * 0). A newer login from there, or that needs the place, counts more. */
 void login_known_add(struct login_table *table, struct text user, struct text address,
                      int64_t at_ms);
-/* At the start: from where users have logged in by password, by the audit records. */
+/* At the start: from where users have logged in by password in the last LOGIN_RECALL_DAYS, by the
+ * audit records. What else has been asked for since then, or refused, does not matter. */
 int login_recall(struct api *api, struct err *err);
 
 /* login_begin of who makes this request; call->err. */

@@ -136,6 +136,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     bool may_preempt = !is_paused && !spares && (is_holding || !is_after);
     part->may_preempt = may_preempt && !is_holding && may_still_preempt(core, parts, part);
     request->may_preempt = may_preempt && (is_holding || part->may_preempt || !reserve_count(core));
+    request->may_be_refused = reserve_count(core) > 0;
     search_settle_for(core, parts, request);
     int code = placer_ask(core, part, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)

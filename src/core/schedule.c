@@ -411,7 +411,7 @@ static void classes_take(struct core *core)
 }
 
 /* The job of a search that was cut has been stopped, or does without it. */
-static void search_settle(struct core *core)
+static void search_end_unwanted(struct core *core)
 {
     const struct placing *placing = &core->placing;
     const bool is_wanted = placing->stage == PLACING_SEARCH || placing->stage == PLACING_TASKS;
@@ -422,7 +422,7 @@ static void search_settle(struct core *core)
 void core_schedule(struct core *core)
 {
     assert(core->output);
-    search_settle(core);
+    search_end_unwanted(core);
     room_settle(core);
     reserve_settle(core);
     const struct queue_item first = {0};

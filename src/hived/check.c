@@ -113,6 +113,22 @@ static int check_committing(const struct hived *h, struct err *err)
     return 0;
 }
 
+/* A group that loses its virtual cells in pieces. */
+static int check_demotion(const struct hived *h, struct err *err)
+{
+    const struct demotion *demotion = &h->demotion;
+    if (!demotion->group)
+        return 0;
+    const struct group *group = h->groups[demotion->group - 1];
+    CHECK(group && group->has_virtual && !group->ended, "group that is downgraded",
+          demotion->group - 1);
+    CHECK(demotion->next < group->leaf_count && demotion->preemptor, "downgrade of group",
+          demotion->group - 1);
+    for (uint32_t i = 0; i < demotion->next; i++)
+        CHECK(group->virtual[i] == NONE, "leaf that has been downgraded", i);
+    return 0;
+}
+
 /* One who holds the dooms. */
 static bool commit_holds(const struct hived *h)
 {
@@ -294,6 +310,8 @@ int hived_check(struct hived *h, struct err *err)
     if (h->is_trial)
         return check_copy(h, err);
     int code = check_committing(h, err);
+    if (!code)
+        code = check_demotion(h, err);
     if (code)
         return code;
     CHECK(h->habits->dooms_early || h->dooms_held == (uint32_t)(h->pending_count > 0) +

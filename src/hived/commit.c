@@ -14,8 +14,9 @@ struct commit {
     struct group *group;
     uint32_t vc, chain, pin_root;
     bool must_downgrade, has_oppo;
-    uint32_t leaf;    /* of the next slot, whose turn it is */
-    uint32_t *left;   /* of a piece, in leaves; NULL: it is not cut */
+    uint32_t leaf;            /* of the next slot, whose turn it is */
+    uint32_t *left;           /* of a piece, in leaves; NULL: it is not cut */
+    struct clearing clearing; /* for that leaf */
     const char *type; /* of a preassigned cell, the last one looked up, and its level in a chain */
     uint16_t type_chain;
     uint8_t type_level;
@@ -123,24 +124,6 @@ static uint32_t virtual_find(struct commit *commit, uint32_t physical, const cha
                                group->priority);
 }
 
-/* The quota shrank: the virtual cell is in use elsewhere, and its users lose it. */
-static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
-{
-    assert(root < h->cell_count && h->cells[root].is_virtual);
-    uint32_t leaf = h->cells[root].bound;
-    if (leaf == NONE)
-        return;
-    uint32_t count = level_of(h, &h->cells[leaf])->leaf_count;
-    leaf = first_leaf(h, leaf);
-    for (uint32_t i = leaf; i < leaf + count; i++) {
-        uint32_t user = h->cells[i].using, reserver = h->rests[i].reserving;
-        if (reserver != NONE)
-            preemption_undo(h, reserver);
-        if (user != NONE && h->groups[user]->has_virtual)
-            group_downgrade(h, user, preemptor);
-    }
-}
-
 static void leaf_lose(struct hived *h, struct group *group, uint32_t i,
                       const struct hived_slot *slot, uint32_t k)
 {
@@ -154,17 +137,37 @@ static void leaf_lose(struct hived *h, struct group *group, uint32_t i,
                            .type = slot->preassigned ? mem_copy(slot->preassigned[k]) : NULL};
 }
 
-static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, const char *type)
+/* As virtual_find, but whoever has that leaf's root elsewhere has lost it: the quota shrank. False:
+ * there are more of them. */
+static bool virtual_clear(struct commit *commit, uint32_t physical, const char *type,
+                          uint32_t *virtual, bool *is_oppo)
+{
+    struct hived *h = commit->h;
+    struct clearing *clearing = &commit->clearing;
+    uint32_t all = UINT32_MAX;
+    *is_oppo = false;
+    if (!clearing->is_on) {
+        *virtual = virtual_find(commit, physical, type, is_oppo);
+        if (*virtual == NONE || h->cells[*virtual].bound == physical ||
+            h->cells[h->cells[*virtual].root].bound == NONE || !cell_is_free(h, physical))
+            return true;
+        clearing_begin(h, *virtual, clearing);
+    }
+    *virtual = clearing->virtual;
+    return clearing_some(h, clearing, commit->group->name, commit->left ? commit->left : &all);
+}
+
+/* False: cut. */
+static bool leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, const char *type)
 {
     assert(i < commit->group->leaf_count && physical < commit->h->cell_count);
     struct hived *h = commit->h;
     struct group *group = commit->group;
     bool is_oppo;
-    uint32_t virtual = virtual_find(commit, physical, type, &is_oppo);
+    uint32_t virtual;
+    if (!virtual_clear(commit, physical, type, &virtual, &is_oppo))
+        return false;
     group->physical[i] = physical;
-    if (virtual != NONE && h->cells[virtual].bound != physical &&
-        h->cells[h->cells[virtual].root].bound != NONE && cell_is_free(h, physical))
-        root_clear(h, h->cells[virtual].root, group->name);
     if (virtual != NONE)
         virtual = leaf_virtual(h, physical, virtual, group->priority);
     commit->has_oppo |= is_oppo;
@@ -181,6 +184,7 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     }
     h->cells[physical].using = commit->index;
     cell_state_set(h, physical, HIVED_CELL_USED);
+    return true;
 }
 
 enum { SLOTS_AHEAD = 2 }; /* whose cells are fetched: no cache holds those of a large gang */
@@ -223,8 +227,8 @@ static bool slot_commit(struct commit *commit, uint32_t s)
         commit->must_downgrade |= is_taken;
         if (physical == NONE || is_taken)
             leaf_lose(h, group, i, slot, k);
-        else
-            leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
+        else if (!leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL))
+            return false;
     }
     commit->leaf = 0;
     return true;
@@ -562,6 +566,7 @@ static void committing_downgrade(struct commit *commit, uint32_t *leaves)
                    count = left < *leaves ? left : *leaves;
     group_leaves_downgrade(commit->h, group, first, first + count);
     committing->downgraded += count;
+    commit->h->work_beside += count;
     *leaves -= count;
     if (committing->downgraded < group->leaf_count)
         return;
@@ -578,9 +583,11 @@ static void committing_slots(struct commit *commit, uint32_t *leaves)
     commit->must_downgrade = committing->must_downgrade;
     commit->has_oppo = committing->has_oppo;
     commit->leaf = committing->leaf;
+    commit->clearing = committing->clearing;
     commit->left = leaves;
     committing->slots = slots_commit(commit, committing->slots, leaves);
     committing->leaf = commit->leaf;
+    committing->clearing = commit->clearing;
     committing->must_downgrade = commit->must_downgrade;
     committing->has_oppo = commit->has_oppo;
     if (committing->slots < group->slot_count)
@@ -610,9 +617,10 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     uint32_t index;
     assert(!h->origin && leaves > 0);
     *is_whole = false;
+    const bool is_first = !committing->is_on;
     struct group *group = gang_find(h, request->group, &index);
     const bool preempts = group && group->state == HIVED_GROUP_PREEMPTING;
-    if (!committing->is_on && ((group && !preempts) || hived_is_pending(h))) {
+    if (!committing->is_on && ((group && !preempts) || h->holds_for_commit)) {
         *is_whole = true;
         return hived_commit_gang(h, request, placement, now_ms, err);
     }
@@ -620,7 +628,8 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
     if (code)
         return code;
     hived_search_end(h);
-    group_pending_settle(h, false);
+    dooms_hold(h); /* what the decision set free is the group's */
+    group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
     h->now_ms = now_ms;
     struct commit commit = commit_of(h, request, placement);
     if (!committing->is_on) {
@@ -628,8 +637,13 @@ int hived_commit_some(struct hived *h, const struct hived_request *request,
         commit.group = group;
         if (!group)
             committing_begin(&commit);
-        else if ((code = committing_join(&commit, err)))
-            return code;
+        else
+            code = committing_join(&commit, err);
+    }
+    dooms_let(h);
+    if (code)
+        return code;
+    if (is_first) {
         if (commit.group->leaf_count > leaves) /* to make it large is a piece by itself */
             return 0;
     }

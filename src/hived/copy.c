@@ -139,6 +139,7 @@ static void pending_copy(struct hived *h)
     for (uint32_t i = 0; i < h->pending_count; i++)
         COPY(h->pending[i].virtual, h->groups[h->pending[i].group]->leaf_count);
     h->pending_group = text_copy(h->pending_group);
+    h->demotion.preemptor = text_copy(h->demotion.preemptor);
     COPY(h->journal, h->journal_count);
     h->journal_room = h->journal ? (h->journal_count ? h->journal_count : 1) : 0;
 }
@@ -337,7 +338,8 @@ bool hived_copy_some(const struct hived *from, struct hived **copy, uint32_t *ce
     struct hived *h = *copy = *copy ? *copy : copy_begin(from, *cells < UINT32_MAX);
     assert(h->config == from->config);
     /* a question may end them: then all is copied before there is one */
-    const bool is_at_once = from->is_trial || hived_is_pending(from) || from->committing.is_on;
+    const bool is_at_once = from->is_trial || hived_is_pending(from) || from->committing.is_on ||
+                            hived_is_demoting(from);
     while (*cells > 0) {
         const uint32_t cost = copy_next(h, from, is_at_once ? UINT32_MAX : *cells);
         if (!cost) {

@@ -324,6 +324,7 @@ void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor)
     group->is_downgraded = true;
     mem_free(group->preemptor);
     group->preemptor = mem_copy(preemptor);
+    demotion_drop(h, index);
     group->preemption_ms = h->now_ms;
     group_changed(h, index);
 }
@@ -353,7 +354,7 @@ static void leaf_give(struct hived *h, struct group *group, uint32_t i, uint32_t
 static void group_downgrade_undo(struct hived *h, const struct downgrade *downgrade)
 {
     struct group *group = h->groups[downgrade->group];
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
+    for (uint32_t i = 0; i < downgrade->next; i++) {
         if (downgrade->virtual[i] == NONE || group->physical[i] == NONE)
             continue;
         if (h->rests[group->physical[i]].reserving != NONE) {
@@ -370,22 +371,42 @@ static void group_downgrade_undo(struct hived *h, const struct downgrade *downgr
     group_changed(h, downgrade->group);
 }
 
-/* Downgrade the lazy groups in the way, to be kept or taken back by group_pending_settle. */
-void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor)
+static struct downgrade *pending_add(struct hived *h, uint32_t index)
 {
-    assert(index < h->group_count && h->groups[index]);
-    struct group *group = h->groups[index];
+    const struct group *group = h->groups[index];
     if (!h->pending_count)
         dooms_hold(h);
     if (h->pending_count == h->pending_room) {
         h->pending_room = h->pending_room ? 2 * h->pending_room : 8;
         h->pending = mem_realloc(h->pending, mem_size(h->pending_room, sizeof *h->pending));
     }
+    assert(h->pending);
     struct downgrade *downgrade = &h->pending[h->pending_count++];
-    downgrade->group = index;
-    downgrade->virtual = mem_alloc(mem_size(group->leaf_count, sizeof *downgrade->virtual));
+    *downgrade = (struct downgrade){
+        .group = index,
+        .virtual = mem_alloc(mem_size(group->leaf_count, sizeof *downgrade->virtual))};
     memcpy(downgrade->virtual, group->virtual, group->leaf_count * sizeof *downgrade->virtual);
-    group_downgrade(h, index, preemptor);
+    return downgrade;
+}
+
+/* Downgrade the lazy groups in the way, to be kept or taken back by group_pending_settle. */
+bool group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor,
+                             uint32_t *leaves)
+{
+    assert(index < h->group_count && h->groups[index]->has_virtual && *leaves > 0);
+    struct group *group = h->groups[index];
+    struct downgrade *last = h->pending_count ? &h->pending[h->pending_count - 1] : NULL;
+    if (!last || last->group != index)
+        last = pending_add(h, index);
+    const uint32_t left = group->leaf_count - last->next, count = left < *leaves ? left : *leaves;
+    group_leaves_downgrade(h, group, last->next, last->next + count);
+    group_changed(h, index);
+    last->next += count;
+    *leaves -= count;
+    if (last->next < group->leaf_count)
+        return false;
+    group_downgrade_end(h, index, preemptor);
+    return true;
 }
 
 /* The beginning of whatever changes HiveD. */
@@ -394,6 +415,7 @@ void group_pending_settle(struct hived *h, bool is_kept)
     h->changes += !h->origin; /* a mirror's number is that of what it shows */
     mem_free(h->pending_group);
     h->pending_group = NULL;
+    h->is_displacing = false;
     if (h->holds_for_commit) {
         h->holds_for_commit = false;
         dooms_let(h);
@@ -599,6 +621,7 @@ bool group_release(struct hived *h, uint32_t index, uint32_t leaves)
     const bool has_heirs = h->lost_count > group->lost_count;
     const uint32_t first = group->ended,
                    end = ended_next(group, group->leaf_count, has_heirs ? UINT32_MAX : leaves);
+    demotion_drop(h, index);
     if (has_heirs)
         dooms_hold(h);
     leaves_fetch(h, group->physical + first, end - first);

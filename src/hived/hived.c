@@ -43,6 +43,7 @@ static void scratch_free(struct hived *h)
         mem_free(h->pending[i].virtual);
     mem_free(h->pending);
     mem_free(h->pending_group);
+    mem_free(h->demotion.preemptor);
     mem_free(h->journal);
     cell_list_release(&h->group_gaps);
     text_map_release(&h->group_index);
@@ -352,7 +353,8 @@ const char *hived_node_chain(const struct hived *h, const char *name, const char
 
 bool hived_group_find(struct hived *h, const char *name, struct hived_group_view *view)
 {
-    group_pending_settle(h, false);
+    if (!h->is_displacing)
+        group_pending_settle(h, false);
     uint32_t index;
     const struct group *group = gang_find(h, name, &index);
     if (!group)
@@ -371,9 +373,25 @@ bool hived_group_find(struct hived *h, const char *name, struct hived_group_view
     return true;
 }
 
+uint64_t hived_work_beside(const struct hived *h)
+{
+    return h->work_beside;
+}
+
 bool hived_is_pending(const struct hived *h)
 {
     return h->pending_count > 0 || h->holds_for_commit;
+}
+
+bool hived_is_displacing(const struct hived *h)
+{
+    return h->is_displacing;
+}
+
+void hived_search_forget(struct hived *h)
+{
+    hived_search_end(h);
+    group_pending_settle(h, false);
 }
 
 uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, const char **node,

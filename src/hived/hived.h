@@ -169,6 +169,8 @@ struct hived_result {
     uint32_t overtaken; /* BIND: work of its commit beside its own leaves, in leaves: what others
                            had reserved, who preempt no more then, goes back. PREEMPT of FILTERING:
                            the same of PREEMPTING */
+    bool is_urgent; /* BIND: it displaces lazy groups, or others preempt no more for it. It is to be
+                       committed before anything else is asked: else they get back what they lost */
     struct hived_victim *victims; /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
@@ -219,14 +221,23 @@ int hived_commit(struct hived *hived, const struct hived_ask *ask,
 int hived_commit_gang(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, struct err *err);
 
-/* The same in pieces of about so many leaves, for a gang that is new and displaces nobody (what
- * runs already as well, where it may be downgraded in pieces), or has preempted; any other is
- * committed at once. Until *is_whole the group has a part of its cells and no pods: nothing else
- * may be asked of or told to hived but this again with the same, checks, questions, copies,
- * mirrors, and that the group ends. A copy may go on with the same placement. */
+/* The same in pieces of about so many leaves, for a gang that is new (what it displaces is so for
+ * good from the first one on; what runs already may be downgraded in pieces as well), or has
+ * preempted; any other is committed at once. Until *is_whole the group has a part of its cells and
+ * no pods: nothing else may be asked of or told to hived but this again with the same, checks,
+ * questions, copies, mirrors, and that the group ends. A copy may go on with the same placement. */
 int hived_commit_some(struct hived *hived, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, uint32_t leaves,
                       bool *is_whole, struct err *err);
+
+/* What commits have done so far beside taking leaves and binding pods, in leaves: others, or the
+ * group itself, have lost virtual cells. */
+uint64_t hived_work_beside(const struct hived *hived);
+
+/* Of a commit in pieces that was given up a group may be left that has lost some of its virtual
+ * cells: it loses so many more. True: all of them. */
+bool hived_is_demoting(const struct hived *hived);
+bool hived_demote_some(struct hived *hived, uint32_t leaves);
 
 /* What hived_commit_some has done so far, or has just ended, for a gang that had preempted is taken
  * back: its cells are reserved for it as before, so many leaves of them, and `pod` (or NULL) waits
@@ -295,6 +306,10 @@ bool hived_group_find(struct hived *hived, const char *name, struct hived_group_
 /* A decision to bind that only its commit, and that at once, makes true: lazy groups are displaced
  * for it. It must not be left for later. */
 bool hived_is_pending(const struct hived *hived);
+/* A search in pieces has displaced lazy groups, and goes on, or has found a place. */
+bool hived_is_displacing(const struct hived *hived);
+/* That search, or any other one in pieces, is given up: they get back what they lost. */
+void hived_search_forget(struct hived *hived);
 
 /* Devices that slot `slot` of a group holds; those that left the configuration are left out.
  * Returns their number; node is NULL when none is left. */

@@ -29,6 +29,8 @@ struct hived_found {
     uint32_t *virtual, *physical;
     struct wait wait, first; /* why the last try has failed; and the last one without displacing */
     bool is_displacing;
+    bool has_displaced; /* lazy groups have lost their cells: they must not have got them back, … */
+    bool displaces_again; /* … but for PREEMPTING, which displaces them once more */
     struct pack pack;
     struct mapping mapping;
     struct conflict conflict;
@@ -99,11 +101,11 @@ static uint64_t piece_work(const struct scheduling *plan)
     return work > least ? work : least;
 }
 
-/* So much more may be done in this piece. What PREEMPTING finds was found by FILTERING, and what
- * has displaced lazy groups cannot wait: then it is all that is left. */
+/* So much more may be done in this piece. What PREEMPTING finds was found by FILTERING: then it is
+ * all that is left. */
 static uint32_t piece_room(const struct scheduling *plan)
 {
-    if (!is_on_course(plan) || plan->phase == HIVED_PREEMPTING || hived_is_pending(plan->h))
+    if (!is_on_course(plan) || plan->phase == HIVED_PREEMPTING)
         return UINT32_MAX;
     const uint64_t all = piece_work(plan);
     const uint64_t left = all > plan->found->work ? all - plan->found->work : 1;
@@ -126,29 +128,9 @@ static bool piece_ends(struct scheduling *plan, uint32_t leaves)
     return plan->is_cut;
 }
 
-/* Lazy groups are displaced: what follows is done again by whoever goes on with the course, as they
- * get back what they lost. */
-static void found_leave(struct scheduling *plan)
-{
-    if (!is_on_course(plan))
-        return;
-    plan->found->at = 0;
-    plan->own = *plan->found;
-    plan->found = &plan->own;
-}
-
-static void found_join(struct scheduling *plan)
-{
-    if (!plan->course || is_on_course(plan) || hived_is_pending(plan->h))
-        return;
-    *plan->course->found = plan->own;
-    plan->found = plan->course->found;
-}
-
 /* The next try. False: it has failed before. */
 static bool try_begin(struct scheduling *plan)
 {
-    found_join(plan);
     struct hived_found *found = plan->found;
     if (++plan->attempts <= found->failed)
         return false;
@@ -419,35 +401,55 @@ static bool try_take(struct scheduling *plan, enum try_stage next)
     return true;
 }
 
-/* The lazy groups in the way of these leaves lose their cells. */
-static void lazy_displace(struct scheduling *plan, uint32_t first, uint32_t end)
+/* The lazy group that is in the way of this leaf, or NONE. */
+static uint32_t lazy_user(const struct scheduling *plan, uint32_t at)
 {
-    struct hived *h = plan->h;
-    for (uint32_t i = first; i < end; i++) {
-        uint32_t physical = h->cells[plan->virtual[i]].bound;
-        if (physical == NONE || h->cells[physical].state != HIVED_CELL_USED ||
-            h->cells[physical].using == NONE)
-            continue;
-        uint32_t group = h->cells[physical].using;
-        if (!h->groups[group]->is_lazy || !h->groups[group]->has_virtual)
-            continue;
-        found_leave(plan);
-        group_pending_downgrade(h, group, plan->request->group);
-    }
+    const struct hived *h = plan->h;
+    const uint32_t physical = h->cells[plan->virtual[at]].bound;
+    if (physical == NONE || h->cells[physical].state != HIVED_CELL_USED ||
+        h->cells[physical].using == NONE)
+        return NONE;
+    const uint32_t index = h->cells[physical].using;
+    return h->groups[index]->is_lazy && h->groups[index]->has_virtual ? index : NONE;
+}
+
+/* Whose turn it is: one that has lost some of its cells loses all of them. */
+static uint32_t lazy_next(const struct scheduling *plan)
+{
+    const struct hived *h = plan->h;
+    const struct downgrade *last = h->pending_count ? &h->pending[h->pending_count - 1] : NULL;
+    if (last && last->next < h->groups[last->group]->leaf_count)
+        return last->group;
+    return plan->found->at < plan->leaf_count ? lazy_user(plan, plan->found->at) : NONE;
+}
+
+/* It loses its cells, or some of them: so much work at most, in leaves looked at. */
+static uint32_t lazy_displace(struct scheduling *plan, uint32_t index, uint32_t work)
+{
+    const uint32_t room = (work - 1) / LEAVES_LOOKED_AT + 1;
+    uint32_t left = room;
+    plan->found->has_displaced = true;
+    plan->h->is_displacing = is_on_course(plan);
+    group_pending_downgrade(plan->h, index, plan->request->group, &left);
+    return (room - left) * LEAVES_LOOKED_AT;
 }
 
 /* False: cut. */
 static bool try_displace(struct scheduling *plan)
 {
-    while (plan->found->at < plan->leaf_count) {
-        const uint32_t first = plan->found->at, left = plan->leaf_count - first,
-                       room = piece_room(plan), count = left < room ? left : room;
-        lazy_displace(plan, first, first + count);
-        plan->found->at = first + count;
-        if (piece_ends(plan, count))
+    struct hived_found *found = plan->found;
+    while (found->at < plan->leaf_count) {
+        const uint32_t room = piece_room(plan);
+        uint32_t done = 0;
+        while (found->at < plan->leaf_count && done < room) {
+            const uint32_t lazy = lazy_next(plan);
+            done += lazy == NONE ? 1 : lazy_displace(plan, lazy, room - done);
+            found->at += lazy == NONE;
+        }
+        if (piece_ends(plan, done))
             return false;
     }
-    plan->found->stage = TRY_MAP;
+    found->stage = TRY_MAP;
     return true;
 }
 
@@ -495,6 +497,7 @@ static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t vie
             return true;
         if (outcome == MAPPING_FAILS) {
             plan->found->wait.is_mapping = true;
+            plan->found->has_displaced = false;
             group_pending_settle(plan->h, false);
             return try_fails(plan);
         }
@@ -712,6 +715,16 @@ static void found_preempt(struct scheduling *plan)
     }
 }
 
+/* Those who have been displaced for a gang that only asks whom it would preempt have their cells
+ * again. */
+static void found_return(struct scheduling *plan)
+{
+    struct hived_found *found = plan->found;
+    found->displaces_again |= found->has_displaced;
+    found->has_displaced = false;
+    group_pending_settle(plan->h, plan->h->habits->downgrades_at_once);
+}
+
 static void found_conclude(struct scheduling *plan)
 {
     assert(plan->chain < plan->h->chain_count);
@@ -727,9 +740,10 @@ static void found_conclude(struct scheduling *plan)
     if (plan->phase == HIVED_PREEMPTING)
         found_preempt(plan);
     else if (has_victims)
-        group_pending_settle(h, h->habits->downgrades_at_once);
-    if (!has_victims && h->pending_count)
+        found_return(plan);
+    if (!has_victims && h->pending_count && !h->pending_group)
         h->pending_group = mem_copy(plan->request->group);
+    result->is_urgent = !has_victims && hived_is_pending(h);
     if (!plan->is_cut && found_write(plan))
         result->kind = has_victims ? HIVED_PREEMPT : HIVED_BIND;
 }
@@ -771,7 +785,6 @@ static int new_place(struct scheduling *plan, bool *is_found, struct err *err)
     if (code || *is_found || plan->request->priority <= HIVED_PRIORITY_MIN ||
         h->habits->displaces_by_chain)
         return code;
-    found_join(plan);
     if (!plan->found->is_displacing)
         plan->found->first = plan->found->wait;
     plan->found->is_displacing = true;
@@ -797,6 +810,28 @@ static int new_schedule(struct scheduling *plan, struct err *err)
     return 0;
 }
 
+/* Those who were displaced have got back what they lost: it displaces them again. */
+static void course_rewind(struct hived_found *found)
+{
+    found->stage = TRY_LAZY;
+    found->at = 0;
+    found->mapping.course = NULL;
+    found->has_displaced = false;
+}
+
+/* What it has displaced stays so; whatever else is pending is taken back. */
+static void pending_leave(struct hived *h, const struct hived_ask *ask)
+{
+    const struct hived_found *found = ask->course ? ask->course->found : NULL;
+    if (ask->phase == HIVED_CHECKING && h->is_displacing)
+        return;
+    if (ask->phase == HIVED_FILTERING && h->is_displacing && found && found->has_displaced)
+        return;
+    if (h->pending_count > 0)
+        hived_trial_end(h);
+    group_pending_settle(h, false);
+}
+
 /* It goes on where it was cut, or begins. */
 static void course_join(struct scheduling *plan)
 {
@@ -812,13 +847,16 @@ static void course_join(struct scheduling *plan)
     plan->found = course->found;
     if (plan->phase == HIVED_FILTERING)
         course->passed += plan->found->passed;
+    if (plan->phase == HIVED_FILTERING ? plan->found->has_displaced && !plan->h->pending_count
+                                       : plan->found->displaces_again)
+        course_rewind(plan->found);
 }
 
 int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *arena,
                    struct hived_result *result, struct err *err)
 {
     assert(!h->origin && (!h->committing.is_on || ask->phase == HIVED_CHECKING));
-    group_pending_settle(h, false);
+    pending_leave(h, ask);
     const struct hived_request *request = ask->request;
     int code = request_check(request, err);
     if (code)

@@ -222,6 +222,7 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
 struct downgrade { /* that can be taken back */
     uint32_t group;
     uint32_t *virtual;
+    uint32_t next; /* its leaves before this one have lost theirs */
 };
 
 /* Trees of one shape that lie one behind the other. */
@@ -252,6 +253,22 @@ struct build {
     uint32_t at, part, number, pin;
 };
 
+/* The users of the cell that a virtual leaf's root is bound to lose it, before that leaf is bound
+ * elsewhere. */
+struct clearing {
+    bool is_on;
+    uint32_t virtual;        /* the leaf that was found */
+    uint32_t first, at, end; /* physical leaves: nobody has those before `at` by virtual ones */
+    uint32_t weaker;         /* who has reserved that one gives back all he has, plus one; or 0 */
+};
+
+/* A group that loses its virtual cells, some in each piece. */
+struct demotion {
+    uint32_t group;  /* plus one; 0: none */
+    uint32_t next;   /* its leaves before this one have lost theirs */
+    char *preemptor; /* that it is for */
+};
+
 /* A gang that takes its cells in pieces. Its group is there from the first one on. */
 struct committing {
     bool is_on;
@@ -263,6 +280,7 @@ struct committing {
     uint32_t leaf;                 /* so many leaves of the next slot are there as well, … */
     uint32_t weaker; /* … who has reserved the one behind them gives back all he has, plus one; or 0
                       */
+    struct clearing clearing; /* … or others lose their virtual cells to it */
     bool was_preempting; /* its cells are reserved for it: until all are its own, it preempts */
     bool is_downgrading; /* all slots have their leaves, but not its guarantee, … */
     uint32_t downgraded; /* … which the leaves before this one have lost */
@@ -321,6 +339,7 @@ struct hived {
     struct downgrade *pending;
     uint32_t pending_count, pending_room;
     char *pending_group;
+    bool is_displacing; /* it belongs to a search in pieces that goes on, or has just found this */
     /* mapping scratch: what a trial took from the free lists */
     struct journal_entry *journal;
     uint32_t journal_count, journal_room;
@@ -331,7 +350,10 @@ struct hived {
     bool is_overtaking;    /* another, of a search in pieces: until what others had reserved, and
                               have given back, is reserved for its group */
     struct committing committing;
-    uint32_t listing; /* number of the list of groups that is being made */
+    struct demotion demotion; /* of that commit; or what is left when it was given up */
+    uint64_t work_beside;     /* of commits so far, in leaves: others, or the group itself, have
+                                 lost virtual cells */
+    uint32_t listing;         /* number of the list of groups that is being made */
     /* For mirrors: the number of what HiveD was asked or told last, and of what has changed a chunk
      * of cells or a group last. In a mirror: of those that it has. */
     uint64_t changes;
@@ -620,6 +642,14 @@ uint32_t writing_some(const struct hived *h, struct writing *writing, const stru
 /* commit.c: its device, which nobody uses any more, to whom it was lost at a recovery */
 void leaf_pass_on(struct hived *h, uint32_t physical);
 
+/* demote.c: the virtual leaf's root is bound elsewhere, and its users lose it: about so much of it.
+ * True: all have. */
+void clearing_begin(struct hived *h, uint32_t virtual, struct clearing *clearing);
+bool clearing_some(struct hived *h, struct clearing *clearing, const char *preemptor,
+                   uint32_t *leaves);
+/* It has ended, or has lost its virtual cells. */
+void demotion_drop(struct hived *h, uint32_t index);
+
 /* group.c */
 struct group *gang_find(struct hived *h, const char *name, uint32_t *index);
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
@@ -640,7 +670,9 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 /* The same for some of its leaves, and what is left to be done after all of them. */
 void group_leaves_downgrade(struct hived *h, struct group *group, uint32_t first, uint32_t end);
 void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor);
-void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
+/* So many of its leaves at most. True: all of them. */
+bool group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor,
+                             uint32_t *leaves);
 void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);

@@ -60,6 +60,25 @@ static bool goes_on(const struct alert_entry *entry, const struct alert *found, 
     return !ended_ms || (now_ms - ended_ms <= ALERT_AGAIN_MS && found->since_ms <= ended_ms);
 }
 
+/* What began or ended later than now did so by a time that was wrong. Whoever waits for it to have
+ * stood long enough would wait for that time: it is taken as of now. */
+static bool ahead_mend(struct alert_book *book, int64_t now_ms)
+{
+    bool has_changed = false;
+    for (size_t i = 0; i < book->entries.count; i++) {
+        struct alert_entry *entry = &book->entries.items[i];
+        struct alert *alert = &entry->copy.alert;
+        if (alert->since_ms <= now_ms && alert->ended_ms <= now_ms)
+            continue;
+        if (alert->ended_ms) /* how long it lasted is not known any more: it is no brief one */
+            entry->has_own_time = true;
+        alert->since_ms = alert->since_ms < now_ms ? alert->since_ms : now_ms;
+        alert->ended_ms = alert->ended_ms < now_ms ? alert->ended_ms : now_ms;
+        has_changed = true;
+    }
+    return has_changed;
+}
+
 /* True: it had ended, or its severity is another one. */
 static bool entry_renew(struct alert_book *book, uint32_t at, const struct alert *found)
 {
@@ -150,7 +169,7 @@ bool alert_book_take(struct alert_book *book, const struct alert *found, size_t 
                      bool (*stays)(void *context, const struct alert *alert), void *context)
 {
     const int64_t now_ms = time.now_ms;
-    bool has_changed = false;
+    bool has_changed = ahead_mend(book, now_ms);
     for (size_t i = 0; i < book->entries.count; i++)
         book->entries.items[i].is_found = false;
     for (size_t i = 0; i < count; i++)
@@ -160,7 +179,7 @@ bool alert_book_take(struct alert_book *book, const struct alert *found, size_t 
         struct alert *alert = &entry->copy.alert;
         if (alert->ended_ms || entry->is_found || (stays && stays(context, alert)))
             continue;
-        alert->ended_ms = now_ms > alert->since_ms ? now_ms : alert->since_ms;
+        alert->ended_ms = now_ms;
         has_changed = true;
     }
     past_drop(book, time.trusted_ms);

@@ -6,7 +6,8 @@
  * had never ended. One that lasted less than ALERT_BRIEF_MS, and whose time nobody knew, is
  * forgotten at its end: a server that has just started, or a hiccup.
  *
- * Times are Unix milliseconds. The book owns all that it holds.
+ * Times are Unix milliseconds. A time of the book that is later than the round's was wrong, and is
+ * the round's from then on. The book owns all that it holds.
  */
 #ifndef MODEL_ALERT_BOOK_H
 #define MODEL_ALERT_BOOK_H

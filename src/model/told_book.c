@@ -220,14 +220,18 @@ static void ended_take(struct told_book *book, const struct alert *alert)
         entry->over_ms = alert->ended_ms;
 }
 
-/* Of one that does not stand: is it still needed? */
+/* Of one that does not stand: is it still needed? What began or ended later than now did so by a
+ * time that was wrong: it waits no longer for that, and is not told to have ended before it began.
+ */
 static bool over_is_kept(const struct told_taking *taking, struct told_entry *entry)
 {
     struct alert *alert = &entry->copy.alert;
-    if (!entry->over_ms)
-        entry->over_ms = taking->now_ms > alert->since_ms ? taking->now_ms : alert->since_ms;
+    if (!entry->over_ms || entry->over_ms > taking->now_ms)
+        entry->over_ms = taking->now_ms;
     entry->is_ripe = ripe_check(taking, entry->over_ms);
-    alert->ended_ms = entry->is_ripe ? entry->over_ms : 0;
+    alert->ended_ms = 0;
+    if (entry->is_ripe)
+        alert->ended_ms = entry->over_ms > alert->since_ms ? entry->over_ms : alert->since_ms;
     if (entry->heard && entry->over_ms >= taking->rules->given_up_ms)
         return true;
     taking->round->given_up += (size_t)__builtin_popcount(entry->heard);

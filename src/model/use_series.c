@@ -102,8 +102,10 @@ void use_series_add(struct use_series *series, int64_t at_ms, const uint64_t val
 {
     assert(at_ms >= USE_STEP_MS);
     int64_t step = at_ms / USE_STEP_MS;
-    if (series->last == 0 || series->last - step >= USE_RECENT_POINTS)
+    if (series->last == 0)
         series_begin(series, step);
+    else if (series->last - step >= USE_RECENT_POINTS)
+        step = series->last + 1;
     if (step < series->last)
         return;
     if (step - series->last >= USE_RECENT_POINTS)

@@ -64,8 +64,9 @@ uint16_t use_code(uint64_t value);
 uint64_t use_value(uint16_t code);
 
 /* Of one step the latest sample counts. A sample that is older than the latest by less than the
- * time of all recent points is passed over (the clock was set back); one that is older still begins
- * the series anew. */
+ * time of all recent points is passed over (the clock was set back); one that is older still takes
+ * the step after the latest: the series goes on ahead of the time, as nobody knows which of both is
+ * wrong, and nothing of it is lost. */
 void use_series_add(struct use_series *series, int64_t at_ms, const uint64_t values[USE_FIELDS]);
 
 enum use_resolution { USE_RECENT, USE_WHOLE };

@@ -15,7 +15,7 @@ const struct known_node *placer_known_node(const struct placer_hived *p, struct 
 {
     if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
         return &p->nodes.items[id.v]; /* told in the order of their numbers, as the core does */
-    for (size_t i = 0; i < p->nodes.count; i++)
+    for (size_t i = 0; id.v != UINT32_MAX && i < p->nodes.count; i++) /* NODE_NONE */
         if (p->nodes.items[i].id == id.v)
             return &p->nodes.items[i];
     return NULL;
@@ -314,7 +314,9 @@ bool placer_hived_mirror(const struct placer *placer, struct hived **copy, struc
     const struct placer_hived *p = (const struct placer_hived *)placer;
     const bool is_hived = placer->ops == &hived_ops && p->hived;
     /* cells that no question has made yet are few; a decision that nobody takes is not shown */
-    const bool is_whole = is_hived && (placer_hived_is_due(p) || hived_is_pending(p->hived));
+    const bool is_whole =
+        is_hived &&
+        (placer_hived_is_due(p) || (hived_is_pending(p->hived) && !hived_is_displacing(p->hived)));
     if (*copy && (!is_hived || is_whole || !hived_mirror_is_of(*copy, p->hived))) {
         hived_free(*old);
         *old = *copy;

@@ -1,10 +1,14 @@
-/* hived_given.c — takes slots that were not just decided: see hived_parts.h, and "A group at the
- * placer" in docs/rfc/0011-waiting-jobs.md. */
+/* hived_given.c — which leaves are those of slots that were not just decided: see hived_given.h,
+ * and "A group at the placer" in docs/rfc/0011-waiting-jobs.md. */
+#include "placement/hived_given.h"
 #include "base/err.h"
-#include "base/memory.h"
-#include "placement/hived_parts.h"
 #include <assert.h>
 #include <string.h>
+
+enum {
+    LISTED_PER_LEAF = 16, /* as long as it takes to look a leaf up, so many tasks are listed */
+    WORK_OF_TYPE = 3,     /* to see what a node has, in leaves */
+};
 
 static uint64_t expected_key(struct node_id node, uint32_t gpu)
 {
@@ -25,19 +29,6 @@ struct claims {
     bool *leaves; /* by their index; NULL: nobody has asked */
     uint32_t count;
     uint32_t first; /* of the part's slots with GPUs there, plus one; 0: there is none */
-};
-
-struct given {
-    struct placer_hived *p;
-    struct split split;
-    struct decision decision;
-    const struct placement_slot *slots;
-    uint32_t part, slot;   /* of the decision, whose leaves are looked up next */
-    uint64_t left;         /* of the work of a piece, in leaves */
-    struct claims *claims; /* of the part, by the placer's nodes; NULL: nobody has asked */
-    uint32_t *claim_next;  /* by the part's slots: the next one there, plus one */
-    bool is_recovery;
-    bool is_scattered; /* a task found none of the leaves that others of its kind are on */
 };
 
 static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type,
@@ -90,6 +81,11 @@ static uint32_t leaves_unclaimed(struct placer_hived *p, const struct known_node
     return count;
 }
 
+static void given_count(struct given *given, uint64_t leaves)
+{
+    given->left -= leaves < given->left ? leaves : given->left;
+}
+
 /* A task with devices is where they are. One without is on the first type of which its virtual
  * cluster owns cells and the node has enough free leaves; where none has, on the first of which
  * the node has any. */
@@ -104,7 +100,9 @@ static uint32_t type_settle(struct given *given, const struct settle *settle)
         const char *type = settle->list->types[c];
         uint32_t per_leaf = placer_hived_leaf_gpus(config, type);
         bool is_free;
+        given_count(given, 1);
         if (slot->gpu_count) {
+            given_count(given, slot->gpu_count);
             for (uint32_t i = 0; per_leaf && i < slot->gpu_count; i++) /* some may be lost */
                 if (hived_node_chain(hived, settle->node->facts.name, type,
                                      slot->gpus[i] / per_leaf, &is_free))
@@ -126,25 +124,36 @@ static uint32_t type_settle(struct given *given, const struct settle *settle)
     return other;
 }
 
-/* The leaf type on which the tasks of a kind of member run: by the first task that tells. */
-static void kind_settle(struct given *given, uint32_t kind)
+/* The leaf type of each kind of task: by the first task that tells. False: cut. */
+static bool kinds_settle(struct given *given)
 {
-    assert(kind < given->split.kind_count);
-    const struct placement_request *request = given->split.request;
-    for (uint32_t m = 0; m < request->member_count; m++) {
-        for (uint32_t k = 0; given->split.kinds[m] == kind && k < request->members[m].count; k++) {
-            const struct placement_slot *slot = &given->slots[given->split.starts[m] + k];
-            const struct known_node *node = placer_known_node(given->p, slot->node);
-            if (!node)
+    const struct split *split = &given->split;
+    const struct placement_request *request = split->request;
+    while (given->kind < split->kind_count) {
+        const uint32_t m = given->member;
+        uint32_t type = HIVED_NONE;
+        if (m < request->member_count) {
+            if (split->kinds[m] != given->kind || given->task == request->members[m].count) {
+                given->member++;
+                given->task = 0;
                 continue;
-            uint32_t type = type_settle(given, &(struct settle){&given->split.candidates[m],
-                                                                &request->members[m], slot, node});
-            if (type != HIVED_NONE) {
-                given->split.choice[kind] = type;
-                return;
             }
+            if (!given->left)
+                return false;
+            const struct placement_slot *slot = &given->slots[split->starts[m] + given->task++];
+            const struct known_node *node = placer_known_node(given->p, slot->node);
+            if (node)
+                type = type_settle(given, &(struct settle){&split->candidates[m],
+                                                           &request->members[m], slot, node});
+            given_count(given, !node);
+            if (type == HIVED_NONE)
+                continue;
+            split->choice[given->kind] = type;
         }
+        given->kind++;
+        given->member = given->task = 0;
     }
+    return true;
 }
 
 /* Once for each part: whose GPUs lie on which node. */
@@ -153,6 +162,7 @@ static void claims_begin(struct given *given, const struct type_part *part)
     const struct placer_hived *p = given->p;
     const uint32_t count = part->placement.slot_count;
     struct arena *arena = &given->p->arena;
+    given_count(given, (count + p->nodes.count) / LISTED_PER_LEAF);
     given->claims = ARENA_ARRAY(arena, struct claims, p->nodes.count + 1);
     given->claim_next = ARENA_ARRAY(arena, uint32_t, count + 1u);
     for (uint32_t i = 0; part->gpu_per_leaf && i < count; i++) {
@@ -164,11 +174,6 @@ static void claims_begin(struct given *given, const struct type_part *part)
         given->claim_next[i] = claims->first;
         claims->first = i + 1;
     }
-}
-
-static void given_count(struct given *given, uint64_t leaves)
-{
-    given->left -= leaves < given->left ? leaves : given->left;
 }
 
 static struct claims *claims_of(struct given *given, const struct type_part *part,
@@ -196,11 +201,11 @@ static struct claims *claims_of(struct given *given, const struct type_part *par
 static uint32_t leaves_free(struct given *given, const struct type_part *part,
                             const struct known_node *node, uint32_t leaves, uint16_t *indices)
 {
-    enum { PASSED_PER_LEAF = 16 };
+    enum { WORK = 6, PASSED_PER_LEAF = 8 };
     assert(leaves > 0);
     uint16_t *all;
     const struct claims *claims = claims_of(given, part, node);
-    given_count(given, claims->count / PASSED_PER_LEAF);
+    given_count(given, WORK + claims->count / PASSED_PER_LEAF);
     uint32_t found = leaves_unclaimed(given->p, node, part->leaf_type, &all), count = 0;
     for (uint32_t i = 0; i < found && count < leaves; i++) {
         assert(all[i] < claims->count);
@@ -257,7 +262,7 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
     }
     if (!count) {
         count = leaves_free(given, part, node, leaves, indices);
-        given->is_scattered |= !count && given->is_recovery;
+        given->is_homeless |= !count && given->is_recovery;
         if (count < leaves && !given->is_recovery)
             return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s",
                             node->facts.name, count, part->leaf_type);
@@ -301,6 +306,8 @@ static int part_given(struct given *given, struct type_part *part, struct err *e
     const struct placement_request *request = given->split.request;
     const struct hived_config *config = hived_config_of(given->p->hived);
     while (given->slot < part->placement.slot_count && given->left > 0) {
+        if (given->is_homeless && !given->types)
+            return 0;
         uint32_t task = part->slots[given->slot], member = 0;
         while (given->split.starts[member + 1] <= task)
             member++;
@@ -317,247 +324,184 @@ static int part_given(struct given *given, struct type_part *part, struct err *e
     return 0;
 }
 
-/* Ended tasks hold nothing: HiveD sees their slot end at once. */
-static void ended_release(struct placer_hived *p, const char *group,
-                          const struct placement_slot *slots, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (slots[i].node.v == UINT32_MAX)
-            p->base.ops->release_slot(&p->base, group, i);
-}
-
 /* The leaf type that a task is on: that of its kind, if its node has it. */
-static const char *task_type(struct given *given, uint32_t member, const struct known_node *node,
-                             const struct placement_slot *slot)
+static uint32_t task_type(struct given *given, uint32_t member, const struct known_node *node,
+                          const struct placement_slot *slot)
 {
-    const struct type_candidates *list = &given->split.candidates[member];
-    const char *type = list->types[given->split.choice[given->split.kinds[member]]];
-    if (hived_node_highest(given->p->hived, node->facts.name, type) != HIVED_NONE)
+    const struct split *split = &given->split;
+    const struct type_candidates *list = &split->candidates[member];
+    const uint32_t type = split->choice[split->kinds[member]];
+    given_count(given, WORK_OF_TYPE);
+    if (hived_node_highest(given->p->hived, node->facts.name, list->types[type]) != HIVED_NONE)
         return type;
-    const struct placement_member *demand = &given->split.request->members[member];
+    const struct placement_member *demand = &split->request->members[member];
     const uint32_t other = type_settle(given, &(struct settle){list, demand, slot, node});
-    return other == HIVED_NONE ? type : list->types[other];
+    return other == HIVED_NONE ? type : other;
 }
 
 /* Where nodes offer something else than when the group was placed, tasks of one kind are on several
- * leaf types: the same members, one for each run of tasks on one type. The caller's. */
-static struct placement_member *members_scatter(struct given *given, size_t *count)
+ * leaf types: that of each task. False: cut. */
+static bool types_settle(struct given *given)
 {
-    const struct placement_request *request = given->split.request;
-    const uint32_t *starts = given->split.starts;
-    struct placement_member *members =
-        mem_alloc(mem_size(starts[request->member_count] + 1u, sizeof *members));
-    *count = 0;
-    for (uint32_t m = 0; m < request->member_count; m++) {
-        struct placement_member *run = NULL;
-        for (uint32_t i = starts[m]; i < starts[m + 1]; i++) {
-            const struct placement_slot *slot = &given->slots[i];
-            const struct known_node *node = placer_known_node(given->p, slot->node);
-            const char *type = node  ? task_type(given, m, node, slot)
-                               : run ? run->sku_type /* it has ended */
-                                     : given->split.candidates[m].types[0];
-            if (!run || strcmp(run->sku_type, type) != 0) {
-                run = &members[(*count)++];
-                *run = request->members[m];
-                run->count = 0;
-                run->sku_type = type;
-                run->within_one_cell = "";
-            }
-            run->count++;
+    const struct split *split = &given->split;
+    const struct placement_request *request = split->request;
+    while (given->member < request->member_count) {
+        const uint32_t m = given->member;
+        if (given->task == request->members[m].count) {
+            given->member++;
+            given->task = 0;
+            continue;
         }
+        if (!given->left)
+            return false;
+        const uint32_t at = split->starts[m] + given->task++;
+        const struct placement_slot *slot = &given->slots[at];
+        const struct known_node *node = placer_known_node(given->p, slot->node);
+        if (node)
+            given->types[at] = (uint8_t)task_type(given, m, node, slot);
+        else /* it has ended */
+            given->types[at] = given->task > 1 ? given->types[at - 1] : 0;
+        given_count(given, !node);
     }
-    return members;
+    return true;
 }
 
-/* What each task is on. */
-static int given_begin(struct given *given, const struct placement_request *request,
-                       size_t slot_count, struct err *err)
+/* The leaves of all tasks. False in *is_whole: after about so many. */
+static int leaves_find(struct given *given, bool *is_whole, struct err *err)
 {
-    struct placer_hived *p = given->p;
-    int code = placer_split_init(&given->split, p, request, &p->arena, err);
-    if (code)
-        return code;
-    for (uint32_t kind = 0; kind < given->split.kind_count; kind++)
-        kind_settle(given, kind);
-    if (given->split.starts[request->member_count] != slot_count ||
-        !placer_decision_make(&given->split, &given->decision))
-        return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
-    return 0;
-}
-
-/* The leaves of all tasks; PLACER_CUT after about so many. */
-static int given_go_on(struct given *given, uint64_t leaves, struct err *err)
-{
-    given->left = leaves;
+    *is_whole = false;
     while (given->part < given->decision.part_count) {
         struct type_part *part = &given->decision.parts[given->part];
         const int code = part_given(given, part, err);
-        if (code)
+        if (code || given->slot < part->placement.slot_count)
             return code;
-        if (given->slot < part->placement.slot_count)
-            return PLACER_CUT;
         given->part++;
         given->slot = 0;
     }
+    *is_whole = true;
     return 0;
 }
 
-static int given_find(struct given *given, const struct placement_request *request,
-                      size_t slot_count, struct err *err)
+static void stage_begin(struct given *given, enum given_stage stage)
 {
-    arena_clear(&given->p->arena);
-    given->part = given->slot = 0;
-    const int code = given_begin(given, request, slot_count, err);
-    return code ? code : given_go_on(given, UINT64_MAX, err);
+    given->stage = stage;
+    given->kind = given->member = given->task = given->part = given->slot = 0;
 }
 
-static int given_find_scattered(struct given *given, const struct placement_request *request,
-                                size_t slot_count, struct err *err)
+static int slots_do_not_fit(struct err *err)
 {
-    struct placement_request scattered = *request;
-    struct placement_member *members = members_scatter(given, &scattered.member_count);
-    scattered.members = members;
-    scattered.within_one_cell = NULL;
-    int code = given_find(given, &scattered, slot_count, err);
-    mem_free(members);
-    return code;
+    return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
 }
 
-static int parts_commit(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
-                        struct err *err)
+static int begin_go_on(struct given *given, struct err *err)
 {
-    int code = 0;
-    for (uint32_t i = 0; i < decision->part_count && !code; i++) {
-        code = hived_commit_gang(p->hived, &decision->parts[i].request,
-                                 &decision->parts[i].placement, now_ms, err);
-        for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
-            hived_group_end(p->hived, decision->parts[k].request.group);
-    }
-    return code;
-}
-
-static int given_try(struct placer_hived *p, const struct placement_request *request,
-                     const struct placement_slot *slots, size_t slot_count, bool is_recovery,
-                     struct err *err)
-{
-    assert(slot_count > 0);
-    struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
-    int code = given_find(&given, request, slot_count, err);
-    if (!code && given.is_scattered)
-        code = given_find_scattered(&given, request, slot_count, err);
-    if (!code)
-        code = parts_commit(p, &given.decision, request->now_ms, err);
+    struct placer_hived *p = given->p;
+    const struct placement_request *request = given->bare_members ? &given->bare : given->request;
+    const int code = placer_split_init(&given->split, p, request, &p->arena, err);
     if (code)
         return code;
-    placer_held_add(p, request->group, &given.decision, slot_count);
-    ended_release(p, request->group, slots, slot_count);
+    if (given->split.starts[request->member_count] != given->slot_count)
+        return slots_do_not_fit(err);
+    stage_begin(given, GIVEN_KINDS);
     return 0;
 }
 
-/* What runs may ask for a type that the cells no longer have, or for more than a task may: then its
- * devices say enough. Were it refused, they would be given to others. */
-int placer_given_commit(struct placer_hived *p, const struct placement_request *request,
-                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
-                        struct err *err)
+static int kinds_go_on(struct given *given, struct err *err)
 {
-    struct err first = {0};
-    int code = given_try(p, request, slots, slot_count, is_recovery, &first);
-    if (!code)
+    if (!kinds_settle(given))
         return 0;
-    if (!is_recovery)
-        return err_fail(err, code, first.path, "%s", first.text);
-    struct placement_request bare = *request;
-    struct placement_member *members =
-        mem_alloc(mem_size(request->member_count + 1, sizeof *members));
-    for (size_t i = 0; i < request->member_count; i++)
-        members[i] = (struct placement_member){.count = request->members[i].count,
-                                               .gpu = request->members[i].gpu,
-                                               .sku_type = "",
-                                               .within_one_cell = ""};
-    bare.members = members;
-    bare.within_one_cell = NULL;
-    code = given_try(p, &bare, slots, slot_count, true, err);
-    mem_free(members);
-    return code;
+    given_count(given, given->slot_count / LISTED_PER_LEAF);
+    if (!placer_decision_make(&given->split, &given->decision))
+        return slots_do_not_fit(err);
+    stage_begin(given, GIVEN_LEAVES);
+    return 0;
 }
 
-/* --- the same in pieces --- */
-
-/* The next piece of it, and in a copy those before. *again: pieces that are left to be done. */
-static int giving_look_up(struct placer_hived *p, const struct placement_request *request,
-                          const struct placement_slot *slots, uint32_t *again, struct err *err)
+static int leaves_go_on(struct given *given, struct err *err)
 {
-    struct placer_search *search = &p->search;
-    const size_t count = search->giving.slot_count;
-    const uint64_t most = search->leaves, least = count / TAKINGS_MAX + 1;
-    struct given *given = search->giving.given;
-    int code = 0;
-    *again = 1;
-    if (!given) {
-        *again += search->giving.pieces;
-        given = search->giving.given = ARENA_NEW(&p->arena, struct given);
-        *given = (struct given){.p = p, .slots = slots, .is_recovery = search->giving.is_recovery};
-        code = given_begin(given, request, count, err);
-    }
-    given->slots = slots;
-    given->split.request = request;
-    if (!code)
-        code = PLACER_CUT;
-    for (; *again > 0 && code == PLACER_CUT; --*again)
-        code = given_go_on(given, most > least ? most : least, err);
-    search->giving.pieces += !*again;
-    return code;
-}
-
-/* From now on it is as if it had been found here. */
-static void giving_decide(struct placer_hived *p, const struct placement_slot *slots)
-{
-    const struct placer_search *search = &p->search;
-    p->decision = search->giving.given->decision;
-    p->decided = arena_copy(&p->arena, text_of(search->group));
-    p->decided_count = search->giving.slot_count;
-    p->decided_slots = placer_slots_copy(slots, p->decided_count, &p->arena);
-}
-
-/* What runs is not as it was asked for: it is recovered at once, with what it is seen to have. */
-static int giving_recover(struct placer_hived *p, const struct placement_request *request,
-                          const struct placement_slot *slots, size_t slot_count, struct err *err)
-{
-    search_close(p, false);
-    placer_leaving_finish(p);
-    return placer_given_commit(p, request, slots, slot_count, true, err);
-}
-
-int placer_giving_go_on(struct placer_hived *p, const struct placement_request *request,
-                        const struct placement_slot *slots, size_t slot_count, struct err *err)
-{
-    const struct placer_search *search = &p->search;
-    uint32_t again = 1;
-    int code = 0;
-    search_go_on_given(p, request);
-    if (!p->decided) {
-        struct err why = {0};
-        code = giving_look_up(p, request, slots, &again, &why);
-        const bool is_odd = code ? code != PLACER_CUT : search->giving.given->is_scattered;
-        if (is_odd && search->giving.is_recovery)
-            return giving_recover(p, request, slots, slot_count, err);
-        if (is_odd && code)
-            err_fail(err, code, why.path, "%s", why.text);
-        if (!code)
-            giving_decide(p, slots);
-        if (!code && !again)
-            code = PLACER_CUT;
-    }
-    if (!code)
-        code = placer_take_some(p, request->now_ms, err);
-    if (code == PLACER_CUT)
+    bool is_whole;
+    const int code = leaves_find(given, &is_whole, err);
+    if (code)
         return code;
-    if (!code && !search->taking.gang) /* it cannot be cut */
-        code = parts_commit(p, &p->decision, request->now_ms, err);
-    if (!code && !search->taking.is_held)
-        placer_held_add(p, request->group, &p->decision, slot_count);
-    search_close(p, code == 0);
-    if (!code)
-        ended_release(p, request->group, slots, slot_count);
-    return code;
+    if (given->is_homeless && !given->types) {
+        given->types = ARENA_ARRAY(&given->p->arena, uint8_t, given->slot_count + 1);
+        stage_begin(given, GIVEN_TYPES);
+    } else if (is_whole) {
+        given->stage = GIVEN_KNOWN;
+    }
+    return 0;
+}
+
+static int types_go_on(struct given *given, struct err *err)
+{
+    if (!types_settle(given))
+        return 0;
+    given_count(given, given->slot_count / LISTED_PER_LEAF);
+    if (!placer_decision_scatter(&given->split, given->types, &given->decision))
+        return slots_do_not_fit(err);
+    stage_begin(given, GIVEN_LEAVES);
+    return 0;
+}
+
+/* The next stage, or some of it. */
+static int given_go_on(struct given *given, struct err *err)
+{
+    switch (given->stage) {
+    case GIVEN_BEGIN:
+        return begin_go_on(given, err);
+    case GIVEN_KINDS:
+        return kinds_go_on(given, err);
+    case GIVEN_LEAVES:
+        return leaves_go_on(given, err);
+    case GIVEN_TYPES:
+        return types_go_on(given, err);
+    case GIVEN_KNOWN:
+        break;
+    }
+    return 0;
+}
+
+static void bare_set(struct given *given)
+{
+    given->bare = *given->request;
+    given->bare.members = given->bare_members;
+    given->bare.within_one_cell = NULL;
+}
+
+bool given_ask_less(struct given *given)
+{
+    const struct placement_request *request = given->request;
+    if (!given->is_recovery || given->bare_members)
+        return false;
+    given->bare_members =
+        ARENA_ARRAY(&given->p->arena, struct placement_member, request->member_count + 1);
+    for (size_t i = 0; i < request->member_count; i++)
+        given->bare_members[i] = (struct placement_member){.count = request->members[i].count,
+                                                           .gpu = request->members[i].gpu,
+                                                           .sku_type = "",
+                                                           .within_one_cell = ""};
+    bare_set(given);
+    given->types = NULL;
+    given->is_homeless = false;
+    stage_begin(given, GIVEN_BEGIN);
+    return true;
+}
+
+int given_some(struct given *given, const struct placement_request *request,
+               const struct placement_slot *slots, uint64_t leaves, struct err *err)
+{
+    assert(leaves > 0);
+    given->left = leaves;
+    given->request = request;
+    given->slots = slots;
+    if (given->bare_members)
+        bare_set(given);
+    given->split.request = given->bare_members ? &given->bare : request;
+    while (given->stage != GIVEN_KNOWN && given->left > 0) {
+        struct err why = {0};
+        const int code = given_go_on(given, &why);
+        if (code && !given_ask_less(given))
+            return err_fail(err, code, why.path, "%s", why.text);
+    }
+    return given->stage == GIVEN_KNOWN ? 0 : PLACER_CUT;
 }

@@ -102,76 +102,137 @@ static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *er
 
 /* --- the same in pieces: docs/rfc/0016-gangs-in-steps.md, "One large part" --- */
 
-/* It displaces nobody: what displaces lazy groups, or is in several parts, must be committed before
- * anything else is asked. */
-static bool taking_begin(struct placer_hived *p)
+/* False: it is no group, or one that preempts. */
+static bool is_allocated(struct placer_hived *p, const char *gang, bool *is_preempting)
 {
-    const struct type_part *part = &p->decision.parts[0];
     struct hived_group_view view;
+    const bool is_known = hived_group_find(p->hived, gang, &view);
+    *is_preempting = is_known && view.state == HIVED_GROUP_PREEMPTING;
+    return is_known && !*is_preempting;
+}
+
+static void taking_part_set(const struct type_part *part, bool is_preempting,
+                            struct taking_part *taking)
+{
     uint32_t leaves = 0;
-    if (p->decision.part_count > 1 || hived_is_pending(p->hived))
-        return false;
-    const bool is_known = hived_group_find(p->hived, part->request.group, &view);
-    if (is_known && view.state != HIVED_GROUP_PREEMPTING)
-        return false;
-    p->search.taking.was_preempting = is_known;
     for (uint32_t i = 0; i < part->placement.slot_count; i++)
         leaves += part->placement.slots[i].leaf_count;
-    /* of what runs it may turn out that it has more than it is guaranteed */
-    const bool may_downgrade =
-        p->search.giving.is_recovery && part->request.priority >= HIVED_PRIORITY_MIN;
-    p->search.taking.gang = mem_copy(part->request.group);
-    p->search.taking.beside = part->overtaken + (may_downgrade ? leaves : 0);
-    p->search.taking.all = leaves + part->placement.slot_count + p->search.taking.beside;
+    *taking = (struct taking_part){.gang = mem_copy(part->request.group),
+                                   .beside = part->overtaken,
+                                   .was_preempting = is_preempting};
+    taking->all = leaves + part->placement.slot_count + taking->beside;
+}
+
+/* What displaces lazy groups must be committed before anything else is asked: of one group that is
+ * so from its first piece on, after which they do not get back what they lost. */
+static bool taking_begin(struct placer_hived *p)
+{
+    const struct decision *decision = &p->decision;
+    bool is_preempting;
+    if (hived_is_pending(p->hived) &&
+        (decision->part_count > 1 || p->search.may_be_refused || !hived_is_displacing(p->hived)))
+        return false;
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        if ((decision->part_count > 1 && decision->parts[i].is_urgent) ||
+            is_allocated(p, decision->parts[i].request.group, &is_preempting))
+            return false;
+    p->search.taking.parts = mem_zero(decision->part_count, sizeof *p->search.taking.parts);
+    p->search.taking.count = decision->part_count;
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        is_allocated(p, decision->parts[i].request.group, &is_preempting);
+        taking_part_set(&decision->parts[i], is_preempting, &p->search.taking.parts[i]);
+    }
     return true;
 }
 
+/* Of the part whose turn it is. */
 static int take_leaves(struct placer_hived *p, const struct decision *decision, uint32_t leaves,
                        int64_t now_ms, struct err *err)
 {
     bool *is_whole = &p->search.taking.is_whole;
     if (*is_whole)
         return 0; /* of a decision without parts, too */
-    const struct type_part *part = &decision->parts[0];
+    const struct type_part *part = &decision->parts[p->search.taking.part];
+    struct taking_part *taking = &p->search.taking.parts[p->search.taking.part];
+    const uint64_t before = hived_work_beside(p->hived);
     const int code = hived_commit_some(p->hived, &part->request, &part->placement, now_ms, leaves,
                                        is_whole, err);
+    const uint32_t work = (uint32_t)(hived_work_beside(p->hived) - before);
+    taking->beside += work;
+    taking->all += work;
     assert(code || *is_whole || leaves < UINT32_MAX);
     return code;
+}
+
+static void taking_next(struct placer_search *search)
+{
+    assert(search->taking.is_whole && search->taking.part < search->taking.count);
+    search->taking.part++;
+    search->taking.has_begun = false;
+    search->taking.done = 0;
+    search->taking.is_whole = search->taking.is_held;
 }
 
 int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
 {
     struct placer_search *search = &p->search;
     assert(search->group && p->decided);
-    const bool is_first = !search->taking.gang; /* HiveD makes the group */
-    if (is_first && !taking_begin(p))
+    if (!search->taking.parts && !taking_begin(p))
         return 0;
-    const uint32_t left = search->taking.all - search->taking.done,
-                   least = (search->taking.all - search->taking.beside) / TAKINGS_MAX + 1,
+    if (search->taking.part == search->taking.count)
+        return 0;
+    const struct taking_part *part = &search->taking.parts[search->taking.part];
+    const uint32_t least = (part->all - part->beside) / TAKINGS_MAX + 1,
                    most = search->leaves > least ? search->leaves : least;
-    if (!left)
-        return 0;
-    if (!is_first)
-        search->taking.done += most < left ? most : left;
-    const bool is_last = search->taking.done == search->taking.all;
-    const int code = take_leaves(p, &p->decision, is_last ? UINT32_MAX : most, now_ms, err);
-    return code ? code : PLACER_CUT;
+    if (search->taking.has_begun) /* else HiveD makes the group */
+        search->taking.done += most;
+    search->taking.has_begun = true;
+    const int code = take_leaves(p, &p->decision, most, now_ms, err);
+    if (code)
+        return code;
+    /* how much there is to be done is known when it is: a piece may have found more of it */
+    if (search->taking.done >= part->all && search->taking.is_whole)
+        taking_next(search);
+    return PLACER_CUT;
 }
 
 int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
                      struct err *err)
 {
-    assert(p->search.taking.gang);
-    return take_leaves(p, decision, UINT32_MAX, now_ms, err);
+    struct placer_search *search = &p->search;
+    assert(search->taking.parts);
+    while (search->taking.part < search->taking.count) {
+        const int code = take_leaves(p, decision, UINT32_MAX, now_ms, err);
+        if (code)
+            return code;
+        taking_next(search);
+    }
+    return 0;
 }
 
-void placer_taking_undo(struct placer_hived *p, const struct placer_search *search)
+/* Of those that have begun to take their cells, the last one first: it may not have all. */
+static uint32_t taking_begun(const struct placer_search *search)
+{
+    if (search->taking.is_held)
+        return search->taking.count;
+    return search->taking.part + search->taking.has_begun;
+}
+
+void placer_taking_reserve(struct placer_hived *p, const struct placer_search *search)
 {
     uint32_t at;
-    assert(search->taking.gang && search->taking.was_preempting);
     if (search->taking.is_held && held_find(p, search->group, &at))
         placer_held_drop(p, at);
-    placer_gang_reserve(p, search->taking.gang, search->group);
+    for (uint32_t i = taking_begun(search); i-- > 0;)
+        if (search->taking.parts[i].was_preempting)
+            placer_gang_reserve(p, search->taking.parts[i].gang, search->group);
+}
+
+void placer_taking_end(struct placer_hived *p, const struct placer_search *search)
+{
+    for (uint32_t i = taking_begun(search); i-- > 0;)
+        if (!search->taking.parts[i].was_preempting)
+            placer_gang_end(p, search->taking.parts[i].gang);
 }
 
 int placer_hived_take(struct placer *placer, const struct placement_request *request,
@@ -203,8 +264,8 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     }
     if (!is_decided)
         return placer_given_commit(p, request, slots, slot_count, is_recovery, err);
-    int code = p->search.taking.gang ? placer_take_rest(p, &p->decision, request->now_ms, err)
-                                     : decided_commit(p, request->now_ms, err);
+    int code = p->search.taking.parts ? placer_take_rest(p, &p->decision, request->now_ms, err)
+                                      : decided_commit(p, request->now_ms, err);
     if (!code && !is_held)
         placer_held_add(p, request->group, &p->decision, slot_count);
     p->decided = NULL;

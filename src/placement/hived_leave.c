@@ -79,16 +79,24 @@ static void first_go_on(struct placer_hived *p, uint32_t leaves)
         leaving_remove(p, first);
 }
 
+/* A commit in pieces was given up when another group had lost some of its virtual cells to it. */
+static bool is_demoting(const struct placer_hived *p)
+{
+    return p->hived && !p->search.group && hived_is_demoting(p->hived);
+}
+
 void placer_leaving_finish(struct placer_hived *p)
 {
     placer_owed_finish(p);
     while (p->leaving.count > 0)
         first_go_on(p, UINT32_MAX);
+    if (is_demoting(p))
+        hived_demote_some(p->hived, UINT32_MAX);
 }
 
 bool placer_is_tidy(const struct placer_hived *p)
 {
-    return !p->leaving.count && !placer_owes(p);
+    return !p->leaving.count && !placer_owes(p) && !is_demoting(p);
 }
 
 /* A group that ends by what is owed waits for its turn among those that leave. */
@@ -98,6 +106,8 @@ static void piece_go_on(struct placer_hived *p, uint32_t tasks)
         placer_owed_go_on(p, tasks);
     else if (p->leaving.count > 0)
         first_go_on(p, slice_leaves(tasks));
+    else if (is_demoting(p))
+        hived_demote_some(p->hived, slice_leaves(tasks));
 }
 
 bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice)

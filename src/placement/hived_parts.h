@@ -4,8 +4,8 @@
  * request into parts, one for each leaf type, in every combination of leaf types that may serve it;
  * hived_place.c asks HiveD for each combination; hived_search.c keeps a search that was cut;
  * hived_owed.c applies what was told meanwhile; hived_hold.c takes a decision, and ends it;
- * hived_leave.c gives the cells of large groups back; hived_given.c takes slots that were not
- * decided here.
+ * hived_leave.c gives the cells of large groups back; hived_giving.c takes slots that were not
+ * decided here, whose leaves hived_given.c looks up.
  */
 #ifndef PLACEMENT_HIVED_PARTS_H
 #define PLACEMENT_HIVED_PARTS_H
@@ -74,7 +74,8 @@ struct type_part { /* the members of a request on one leaf type */
     enum hived_kind kind;
     const struct hived_victim *victims;
     uint32_t victim_count;
-    uint32_t overtaken; /* as in a hived_result */
+    uint32_t overtaken; /* as in a hived_result, … */
+    bool is_urgent;     /* … likewise */
     const char *reason;
     uint64_t topic; /* of the reason, as in a placement_result */
     bool is_never;
@@ -108,6 +109,14 @@ struct search_call {
     uint32_t passed; /* pieces */
 };
 
+struct taking_part { /* of a decision that takes its cells */
+    char *gang;
+    uint32_t all;        /* work, in leaves, … */
+    uint32_t beside;     /* … and how much of it is what others had reserved, and, as far as that
+                            has been found, what loses its guarantee */
+    bool was_preempting; /* its cells were reserved for it, and are again when it is given up */
+};
+
 enum told_kind { TOLD_SLOT_OVER, TOLD_GROUP_OVER, TOLD_CANCEL };
 
 struct told_later {
@@ -125,20 +134,21 @@ struct placer_search {
     char *group; /* whom it is for, when it was cut; NULL: there is none */
     struct node_id *avoid;
     size_t avoid_count;
-    bool is_preempting; /* it has begun to reserve cells, … */
-    bool is_reserved;   /* … and has all of them */
-    bool is_filtered;   /* what it preempts is known: a copy finds that again at once */
+    bool may_be_refused; /* of the request, of the last piece */
+    bool is_preempting;  /* it has begun to reserve cells, … */
+    bool is_reserved;    /* … and has all of them */
+    bool is_filtered;    /* what it preempts is known: a copy finds that again at once */
     uint32_t pieces, passed;
-    int64_t now_ms;          /* of the last one */
-    uint32_t leaves;         /* to be reserved or taken in one piece */
-    struct {                 /* what is decided takes its cells before the answer */
-        char *gang;          /* HiveD's group that has some of them; NULL: none */
-        uint32_t done, all;  /* of the work, in leaves, … */
-        uint32_t beside;     /* … and how much of all is what others had reserved, and what loses
-                                its guarantee */
-        bool is_whole;       /* it has all */
-        bool is_held;        /* in a copy, which took all of them at once */
-        bool was_preempting; /* they were reserved for it, and are again when it is given up */
+    int64_t now_ms;                /* of the last one */
+    uint32_t leaves;               /* to be reserved or taken in one piece */
+    struct {                       /* what is decided takes its cells before the answer */
+        struct taking_part *parts; /* HiveD's groups that have some of them; NULL: none */
+        uint32_t count;
+        uint32_t part;  /* whose turn it is: those before have all, … */
+        bool has_begun; /* … and it is there, … */
+        uint32_t done;  /* … for which so much of its work was done, in leaves */
+        bool is_whole;  /* it has all */
+        bool is_held;   /* in a copy, which took all of them at once */
     } taking;
     struct {                          /* the decision's slots are written, in pieces */
         struct placement_slot *slots; /* NULL: it has not begun */
@@ -319,6 +329,9 @@ bool placer_split_next(struct split *split);
 
 /* The parts of this combination; false when a type cannot serve a member. */
 bool placer_decision_make(const struct split *split, struct decision *decision);
+/* The same where each task is on one of the types that it may be on: by task, its number. */
+bool placer_decision_scatter(const struct split *split, const uint8_t *types,
+                             struct decision *decision);
 
 /* Ask HiveD about one part. */
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
@@ -330,8 +343,9 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err);
 /* All that is left of it, of the original's decision as well. */
 int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
                      struct err *err);
-/* The search that is over was given up, and the gang preempts as before. */
-void placer_taking_undo(struct placer_hived *p, const struct placer_search *search);
+/* The search that is over was given up: what was reserved for it is again; the rest goes back. */
+void placer_taking_reserve(struct placer_hived *p, const struct placer_search *search);
+void placer_taking_end(struct placer_hived *p, const struct placer_search *search);
 /* In an arena; and what is decided. */
 struct placement_slot *placer_slots_copy(const struct placement_slot *from, size_t count,
                                          struct arena *arena);
@@ -344,7 +358,7 @@ void placer_held_drop(struct placer_hived *p, uint32_t at);
 /* The next of another one, in its place; how many tasks it has. */
 uint32_t placer_held_copy(struct placer_hived *p, const struct placer_hived *from, uint32_t at);
 
-/* hived_given.c. Slots that were not just decided are taken: at once; the next piece of it, of
+/* hived_giving.c. Slots that were not just decided are taken: at once; the next piece of it, of
  * which there are no more than so many. */
 enum { TAKINGS_MAX = 32 };
 int placer_given_commit(struct placer_hived *p, const struct placement_request *request,

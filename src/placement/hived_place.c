@@ -91,6 +91,7 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
     part->victims = result.victims;
     part->victim_count = result.victim_count;
     part->overtaken = result.overtaken;
+    part->is_urgent = result.is_urgent;
     part->reason = result.reason;
     part->topic = result.topic;
     part->is_never = result.is_never;
@@ -558,8 +559,17 @@ static bool is_cluster_known(const struct hived *hived, const char *name)
     return false;
 }
 
+/* To be committed before anything else is asked. */
+static bool decision_is_urgent(const struct placer_hived *p, const struct decision *decision)
+{
+    bool is_urgent = hived_is_pending(p->hived);
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        is_urgent |= decision->parts[i].is_urgent;
+    return is_urgent;
+}
+
 /* Found at once, it makes others give back more than a piece: it is searched for again, in pieces.
- * What displaces lazy groups, or is in several parts, is taken at once all the same. */
+ * What displaces lazy groups is taken at once all the same. */
 static bool outcome_is_too_much(const struct attempt *attempt, const struct combos_outcome *outcome)
 {
     const struct placer_hived *p = attempt->p;
@@ -567,7 +577,7 @@ static bool outcome_is_too_much(const struct attempt *attempt, const struct comb
     uint64_t leaves = 0;
     if (attempt->is_in_pieces || !attempt->request->slice)
         return false;
-    if (outcome->has_bind ? decision->part_count > 1 || hived_is_pending(p->hived)
+    if (outcome->has_bind ? decision_is_urgent(p, decision)
                           : !outcome->has_preempt || !attempt->request->may_preempt)
         return false;
     for (uint32_t i = 0; i < decision->part_count; i++)

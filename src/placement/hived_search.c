@@ -18,6 +18,7 @@ static void piece_set(struct placer_search *search, const struct placement_reque
     search->leaves = request->slice < UINT32_MAX / LEAVES_PER_SLICE
                          ? request->slice * LEAVES_PER_SLICE
                          : UINT32_MAX;
+    search->may_be_refused = request->may_be_refused;
     search->now_ms = request->now_ms;
 }
 
@@ -83,7 +84,9 @@ void search_go_on_given(struct placer_hived *p, const struct placement_request *
 static void search_release(struct placer_search *search)
 {
     told_release(&search->told, 0);
-    mem_free(search->taking.gang);
+    for (uint32_t i = 0; i < search->taking.count; i++)
+        mem_free(search->taking.parts[i].gang);
+    mem_free(search->taking.parts);
     mem_free(search->avoid);
     mem_free(search->group);
 }
@@ -91,17 +94,10 @@ static void search_release(struct placer_search *search)
 /* What has not come to its end. */
 static void search_undo(struct placer_hived *p, const struct placer_search *search)
 {
-    const bool is_taking = search->taking.gang != NULL;
-    if (is_taking && search->taking.was_preempting)
-        placer_taking_undo(p, search);
+    placer_taking_reserve(p, search);
     if (search->is_preempting)
         placer_group_cancel(p, search->group);
-    if (!is_taking || search->taking.was_preempting)
-        return;
-    if (search->taking.is_held)
-        placer_group_end(p, search->group);
-    else
-        placer_gang_end(p, search->taking.gang);
+    placer_taking_end(p, search);
 }
 
 void search_close(struct placer_hived *p, bool is_answered)
@@ -111,6 +107,8 @@ void search_close(struct placer_hived *p, bool is_answered)
         return;
     p->search = (struct placer_search){0};
     p->decided = NULL;
+    if (!is_answered && p->hived)
+        hived_search_forget(p->hived);
     if (!is_answered)
         search_undo(p, &search);
     placer_owe(p, &search.told);
@@ -136,13 +134,14 @@ bool search_defers(struct placer_hived *p, enum told_kind kind, const char *grou
 bool search_piece_end(struct placer_hived *p)
 {
     struct placer_search *search = &p->search;
-    return !hived_is_pending(p->hived) && ++search->passed == search->pieces;
+    const bool is_urgent = hived_is_pending(p->hived) && !hived_is_displacing(p->hived);
+    return !is_urgent && ++search->passed == search->pieces;
 }
 
 void search_restart(struct placer_hived *p)
 {
     struct placer_search *search = &p->search;
-    assert(!search->keeping.slots && !search->naming.listing && !search->taking.gang);
+    assert(!search->keeping.slots && !search->naming.listing && !search->taking.parts);
     memset(search->calls, 0, search->call_count * sizeof *search->calls);
     search->call_count = search->pieces = search->passed = 0;
     search->is_preempting = true;
@@ -195,14 +194,20 @@ static void taking_copy(struct placer_hived *p, const struct placer_hived *from)
     p->decided_slots = placer_decided_slots(from, &p->arena);
     p->decided_count = from->decided_count;
     p->search.taking = search->taking;
-    p->search.taking.gang = mem_copy(search->taking.gang);
+    p->search.taking.parts =
+        mem_copy_array(search->taking.parts, search->taking.count, sizeof *search->taking.parts);
+    for (uint32_t i = 0; i < search->taking.count; i++)
+        p->search.taking.parts[i].gang = mem_copy(search->taking.parts[i].gang);
     if (search->taking.is_held)
         return;
     const int code = placer_take_rest(p, &from->decision, search->now_ms, NULL);
     assert(!code); /* it was checked with the first piece */
     (void)code;
     placer_held_add(p, from->decided, &from->decision, from->decided_count);
-    p->search.taking.is_held = true;
+    p->search.taking.part = search->taking.part;
+    p->search.taking.has_begun = search->taking.has_begun;
+    p->search.taking.done = search->taking.done;
+    p->search.taking.is_whole = p->search.taking.is_held = true;
 }
 
 void search_copy(struct placer_hived *p, const struct placer_hived *from)
@@ -226,7 +231,7 @@ void search_copy(struct placer_hived *p, const struct placer_hived *from)
         .pieces = search->pieces,
         .now_ms = search->now_ms};
     told_copy(&p->search.told, &search->told, 0);
-    if (search->taking.gang)
+    if (search->taking.parts)
         taking_copy(p, from);
 }
 

@@ -151,31 +151,29 @@ static int order_compare(const void *a, const void *b)
     return (x->member > y->member) - (x->member < y->member);
 }
 
-/* Strings and members in the split's arena, so that a commit can use them. False: a member's demand
- * cannot be served by this type. */
-static bool part_make(const struct split *split, const char *type, uint32_t number,
-                      struct type_part *part)
+/* Strings and members in the split's arena, so that a commit can use them; those of `counts` tasks
+ * each, and room for the slots. False: a member's demand cannot be served by this type. */
+static bool part_begin(const struct split *split, const char *type, uint32_t number,
+                       const uint32_t *counts, struct type_part *part)
 {
     const struct placement_request *request = split->request;
     const struct hived_config *config = hived_config_of(split->p->hived);
     struct arena *arena = split->arena;
     struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
-    struct member_order *order = ARENA_ARRAY(arena, struct member_order, request->member_count);
     uint32_t count = 0, tasks = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
     for (uint32_t i = 0; i < request->member_count; i++) {
         const struct placement_member *member = &request->members[i];
-        if (strcmp(member_type(split, i), type) || !member->count)
+        if (!counts[i])
             continue;
         uint32_t leaves =
             placer_leaf_count(config, type, member->gpu, member->cpu, member->memory_mib);
         if (!leaves || (uint64_t)leaves * gpu_per_leaf > PLACEMENT_GPUS_MAX)
             return false;
-        members[count] = (struct hived_member){
-            .pods = member->count,
+        members[count++] = (struct hived_member){
+            .pods = counts[i],
             .leaves = leaves,
             .within_one_cell = arena_copy(arena, text_of(member->within_one_cell))};
-        order[count++] = (struct member_order){leaves, i};
-        tasks += member->count;
+        tasks += counts[i];
     }
     const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
                                : arena_copy(arena, text_of(request->group));
@@ -190,16 +188,56 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
         .is_lazy = request->is_lazy_preemptible,
         .members = members,
         .member_count = count};
-    /* HiveD's slots ascend by leaves, then follow the members */
-    qsort(order, count, sizeof *order, order_compare);
     part->slots = ARENA_ARRAY(arena, uint32_t, tasks + 1);
     part->wants_gpu = ARENA_ARRAY(arena, bool, tasks + 1);
-    uint32_t slot = 0;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < request->members[order[i].member].count; k++) {
-            part->wants_gpu[slot] = request->members[order[i].member].gpu > 0;
-            part->slots[slot++] = split->starts[order[i].member] + k;
-        }
+    return true;
+}
+
+/* HiveD's slots ascend by leaves, then follow the members: where those of each member begin. */
+static void part_order(const struct split *split, const uint32_t *counts,
+                       const struct type_part *part, uint32_t *next)
+{
+    const uint32_t members = (uint32_t)split->request->member_count;
+    struct member_order *order =
+        ARENA_ARRAY(split->arena, struct member_order, part->request.member_count);
+    uint32_t count = 0, slot = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        if (!counts[i])
+            continue;
+        order[count] = (struct member_order){part->request.members[count].leaves, i};
+        count++;
+    }
+    qsort(order, count, sizeof *order, order_compare);
+    for (uint32_t i = 0; i < count; i++) {
+        next[order[i].member] = slot;
+        slot += counts[order[i].member];
+    }
+}
+
+static void part_add(const struct split *split, struct type_part *part, uint32_t member,
+                     uint32_t task, uint32_t *next)
+{
+    const uint32_t slot = next[member]++;
+    part->wants_gpu[slot] = split->request->members[member].gpu > 0;
+    part->slots[slot] = task;
+}
+
+/* Whole members. */
+static bool part_make(const struct split *split, const char *type, uint32_t number,
+                      struct type_part *part)
+{
+    const struct placement_request *request = split->request;
+    uint32_t *counts = ARENA_ARRAY(split->arena, uint32_t, 2 * request->member_count + 1),
+             *next = counts + request->member_count;
+    for (uint32_t i = 0; i < request->member_count; i++)
+        if (!strcmp(member_type(split, i), type))
+            counts[i] = request->members[i].count;
+    if (!part_begin(split, type, number, counts, part))
+        return false;
+    part_order(split, counts, part, next);
+    for (uint32_t i = 0; i < request->member_count; i++)
+        for (uint32_t k = 0; k < counts[i]; k++)
+            part_add(split, part, i, split->starts[i] + k, next);
     return true;
 }
 
@@ -248,4 +286,84 @@ bool placer_decision_make(const struct split *split, struct decision *decision)
     }
     parts_confine(split, decision);
     return decision->part_count > 0;
+}
+
+/* --- tasks that are where they are --- */
+
+struct scatter { /* tasks of one member may be in several parts */
+    const struct split *split;
+    const uint8_t *types;    /* by task: which of its candidates */
+    const char **names;      /* of the parts, in the order of their first tasks */
+    uint32_t *part_of;       /* by task */
+    uint32_t *counts, *next; /* by part, then by member */
+    uint32_t part_count;
+};
+
+static uint32_t scatter_part(struct scatter *scatter, const char *type)
+{
+    uint32_t part = 0;
+    while (part < scatter->part_count && strcmp(scatter->names[part], type) != 0)
+        part++;
+    if (part == scatter->part_count)
+        scatter->names[scatter->part_count++] = type;
+    return part;
+}
+
+/* In which part each task is. */
+static void scatter_sort(struct scatter *scatter)
+{
+    const struct split *split = scatter->split;
+    for (size_t m = 0; m < split->request->member_count; m++) {
+        const struct type_candidates *list = &split->candidates[m];
+        uint32_t known[TYPES_TRIED_MAX];
+        memset(known, 0xff, sizeof known);
+        for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++) {
+            uint32_t *part = &known[scatter->types[i]];
+            assert(scatter->types[i] < list->count);
+            if (*part == UINT32_MAX)
+                *part = scatter_part(scatter, list->types[scatter->types[i]]);
+            scatter->part_of[i] = *part;
+        }
+    }
+}
+
+static bool scatter_parts(struct scatter *scatter, struct type_part *parts)
+{
+    const struct split *split = scatter->split;
+    const size_t members = split->request->member_count;
+    for (size_t m = 0; m < members; m++)
+        for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++)
+            scatter->counts[scatter->part_of[i] * members + m]++;
+    for (uint32_t i = 0; i < scatter->part_count; i++) {
+        const uint32_t *counts = &scatter->counts[i * members];
+        if (!part_begin(split, scatter->names[i], i, counts, &parts[i]))
+            return false;
+        part_order(split, counts, &parts[i], &scatter->next[i * members]);
+    }
+    for (uint32_t m = 0; m < members; m++)
+        for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++) {
+            const uint32_t part = scatter->part_of[i];
+            part_add(split, &parts[part], m, i, &scatter->next[part * members]);
+        }
+    return true;
+}
+
+/* Nobody will be asked for places: whether they are in one rack does not matter. */
+bool placer_decision_scatter(const struct split *split, const uint8_t *types,
+                             struct decision *decision)
+{
+    const size_t members = split->request->member_count;
+    struct arena *arena = split->arena;
+    struct scatter scatter = {
+        .split = split,
+        .types = types,
+        .names = ARENA_ARRAY(arena, const char *, hived_leaf_type_count(split->p->hived) + 1u),
+        .part_of = ARENA_ARRAY(arena, uint32_t, split->starts[members] + 1u)};
+    scatter_sort(&scatter);
+    scatter.counts = ARENA_ARRAY(arena, uint32_t, scatter.part_count * members + 1);
+    scatter.next = ARENA_ARRAY(arena, uint32_t, scatter.part_count * members + 1);
+    *decision =
+        (struct decision){.parts = ARENA_ARRAY(arena, struct type_part, scatter.part_count + 1u),
+                          .part_count = scatter.part_count};
+    return scatter_parts(&scatter, decision->parts) && decision->part_count > 0;
 }

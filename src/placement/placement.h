@@ -63,6 +63,9 @@ struct placement_request {
      * checked meanwhile (is_check). What is bound may have been taken before the answer: it is the
      * group's with its commit, and is given back when the search ends without one. */
     uint32_t slice;
+    /* what is bound may be given back, as it is to be seen whether others have room beside it: what
+     * they would not get back then (lazy groups their guarantee) is taken with the commit alone */
+    bool may_be_refused;
     int64_t now_ms; /* wall clock: only shown, as the time of a lazy preemption */
 };
 

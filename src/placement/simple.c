@@ -8,9 +8,11 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "model/reason.h"
+#include "placement/simple_choice.h"
 #include "placement/simple_parts.h"
 #include "placement/simple_result.h"
 #include "placement/simple_share.h"
+#include "placement/simple_victims.h"
 
 static struct simple *simple_of(struct placer *placer)
 {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "placement/simple_choice.h"
 #include "placement/simple_parts.h"
+#include "placement/simple_victims.h"
 
 bool simple_course_is_of(const struct simple *simple, const char *group)
 {
@@ -83,10 +85,11 @@ static void victims_go_on(const struct simple_search *search, struct simple_cour
         course->group_count = search->simple->groups.count;
         course->is_victim = mem_zero(course->group_count + 1, sizeof *course->is_victim);
     }
+    bool is_placed;
     const enum simple_outcome outcome =
-        simple_victims_go_on(search, &course->choice, course->is_victim, left);
+        simple_victims_go_on(search, &course->choice, course->is_victim, &is_placed, left);
     if (outcome == SIMPLE_PLACED)
-        course->stage = COURSE_PLACE;
+        course->stage = is_placed ? COURSE_NAME : COURSE_PLACE;
     else if (outcome == SIMPLE_FAILS)
         course->stage = COURSE_NEVER;
 }

@@ -319,29 +319,6 @@ void simple_candidates_free(struct simple_candidates *candidates);
 void simple_candidates_copy(struct simple_candidates *to, const struct simple_candidates *from,
                             const struct simple *simple);
 
-/* simple_victims.c */
-/* Whose end would make room: the lowest priority first until it fits, then each is spared that can
- * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false
- * before; of no use where the answer is false.
- * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
- * more for each victim by which it may or may not fit. */
-bool simple_victims_find(const struct simple_search *search, bool *is_victim);
-/* The same without placing the gang at the end, in pieces: so much work in one, less what is done.
- * *choice is NULL before the first one and after the last one. Then the views are as if the victims
- * had ended. */
-enum simple_outcome simple_victims_go_on(const struct simple_search *search,
-                                         struct simple_choice **choice, bool *is_victim,
-                                         uint64_t *left);
-/* The first victim from there on; `count`: none. */
-size_t simple_victim_next(const bool *is_victim, size_t count, size_t from);
-/* Between two pieces of the course: a slot of the group is about to become free; what the node
- * offers has changed. */
-void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot);
-void simple_choice_touch(struct simple *simple, uint32_t node);
-void simple_choice_free(struct simple *simple, struct simple_choice *choice);
-/* That of its course; NULL: there is none. `to` has the nodes. */
-struct simple_choice *simple_choice_copy(struct simple *to, const struct simple *from);
-
 /* simple_course.c */
 /* The next piece of the search for the request, of which some may have been done. *work: how many
  * tasks of its slice that took. */

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "placement/simple_choice.h"
+
 static void node_refresh(struct simple *simple, uint32_t at)
 {
     simple->free[at] = simple_node_free(&simple->nodes.items[at]);

@@ -1,522 +1,51 @@
-/* Whose end would make room for a gang. Each try is "does it fit without these?", asked once for
- * each group that may be ended; so what fits is counted, node by node, instead of placed. For a
- * gang of equal tasks, or one that lies on one node, the count is the answer. For others it is a
- * bound from both sides, and only between the two the gang is really placed.
+/* simple_victims.c — see simple_victims.h.
  *
  * A choice in pieces stops between two groups or nodes. What ends meanwhile is free at once: the
  * nodes of it are counted anew when the choice goes on. */
+#include "placement/simple_victims.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "placement/simple_parts.h"
+#include "placement/simple_trial.h"
 
-/* Equal tasks of the gang. */
-struct need {
-    size_t at;                             /* its first member in the request, … */
-    const struct placement_member *member; /* … which is another one in each piece; NULL: all
-                                              members on one node */
-    struct demand demand;
-    uint64_t count;
-    bool is_together; /* on one node: room is a number of nodes, count is 1 */
-    uint32_t tasks;   /* a node has room when it has it for so many at once */
-    uint64_t lost;    /* the most that tasks placed before may take of the room */
-    uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
-};
-
-/* What all tasks of a gang need together, and what there is of it on all nodes that have room for
- * any: a gang for which that is not enough need not be placed on trial. */
-struct sums {
-    struct simple_share want, have;
-    struct {
-        uint32_t gpu;        /* of tasks of at least so many GPUs each … */
-        uint64_t want, have; /* … there are so many, and nodes have GPUs for so many */
-    } sizes[PLACEMENT_GPUS_MAX];
-    size_t size_count;
-};
-
-/* How far the choice has come. */
-struct simple_choice {
-    enum choice_stage {
-        CHOICE_LIST,        /* groups that may be ended are listed */
-        CHOICE_NEEDS,       /* how much room its tasks may take from one another */
-        CHOICE_COUNT,       /* the room of all nodes is counted */
-        CHOICE_FEW,         /* some become victims */
-        CHOICE_ALL,         /* all of them do: would that be enough? … */
-        CHOICE_COUNT_ALL,   /* … their room is counted, … */
-        CHOICE_COUNT_AGAIN, /* … then that without victims, … */
-        CHOICE_ADD,         /* … and one becomes a victim after the other */
-        CHOICE_SPARE,       /* each without which it fits as well is none */
-        CHOICE_DONE,
-        CHOICE_FAILED,
-    } stage;
-    size_t next; /* group, need, node or candidate */
-    struct need *needs;
-    size_t need_count;
-    struct demand least; /* of all needs: a node without so much has no room */
-    struct sums sums;    /* where counting alone does not tell whether it fits */
-    bool is_given;       /* ADD, FEW, SPARE: he at `next` is a victim, or spared, and … */
-    bool is_asking;      /* … whether the gang fits with that is not known yet */
-    bool is_unsure;      /* something has ended since it was known to fit: SPARE asks at its end */
-    bool is_tried;       /* it is placed on trial for that, … */
-    struct simple_gang gang;
-    struct simple_view *saved; /* … and the views were these before; NULL: there was no trial */
-    struct simple_candidates candidates;
-    uint64_t before; /* FEW: the room without victims */
-    struct {
-        uint32_t *items; /* nodes of victims; not of use when there are very many of them */
-        size_t count, room;
-    } given;
-    struct {
-        uint32_t *items; /* nodes on which something has ended between two pieces */
-        size_t count, room;
-    } touched;
-};
-
-struct trial {
-    const struct simple_search *search;
-    struct simple *simple;
-    struct simple_choice *choice;
-    bool *is_victim; /* by group */
-    uint64_t *left;  /* work */
-};
-
-/* --- what a node offers --- */
-
-static void view_update(const struct trial *trial, uint32_t at)
-{
-    const struct simple_node *node = &trial->simple->nodes.items[at];
-    const struct simple_share *extra = &trial->simple->extra[at];
-    assert(node->cpu_used >= extra->cpu && node->memory_used >= extra->memory_mib);
-    const uint64_t back = extra->gpus & gpu_mask(node->facts.gpu_count) & ~node->gpus_lost;
-    const struct simple_view free = {
-        .cpu = (uint32_t)saturated(node->facts.cpu, node->cpu_used - extra->cpu),
-        .memory_mib = saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib),
-        .gpus = gpus_free(node) | back,
-    };
-    trial->simple->views[at] = simple_view_less(free, &trial->simple->kept[at]);
-}
-
-/* May its tasks be on the node? */
-static bool node_may(const struct trial *trial, const struct need *need, uint32_t at)
-{
-    const struct placement_request *request = trial->search->request;
-    if (need->member)
-        return simple_node_may(trial->search, at, need->member);
-    for (size_t i = 0; i < request->member_count; i++)
-        if (!simple_node_may(trial->search, at, &request->members[i]))
-            return false;
-    return true;
-}
-
-static uint64_t room_of_node(const struct trial *trial, const struct need *need, uint32_t at)
-{
-    assert(at < trial->simple->nodes.count);
-    uint64_t room = simple_view_room(&trial->simple->views[at], &need->demand, need->tasks);
-    if (need->is_together)
-        room = room >= need->tasks;
-    return room > 0 && node_may(trial, need, at) ? room : 0;
-}
-
-static uint64_t sum_changed(uint64_t sum, uint64_t by, bool is_added)
-{
-    assert(is_added || sum >= by);
-    return is_added ? sum + by : sum - by;
-}
-
-static void sums_count(struct sums *sums, const struct simple_view *view, bool is_added)
-{
-    struct simple_share *have = &sums->have;
-    have->cpu = sum_changed(have->cpu, view->cpu, is_added);
-    have->memory_mib = sum_changed(have->memory_mib, view->memory_mib, is_added);
-    have->gpus = sum_changed(have->gpus, view->gpu_count, is_added);
-    for (size_t i = 0; i < sums->size_count && sums->sizes[i].gpu <= view->gpu_count; i++)
-        sums->sizes[i].have =
-            sum_changed(sums->sizes[i].have, view->gpu_count / sums->sizes[i].gpu, is_added);
-}
-
-static bool sums_suffice(const struct sums *sums)
-{
-    bool suffice = sums->have.cpu >= sums->want.cpu &&
-                   sums->have.memory_mib >= sums->want.memory_mib &&
-                   sums->have.gpus >= sums->want.gpus;
-    for (size_t i = 0; i < sums->size_count && suffice; i++)
-        suffice = sums->sizes[i].have >= sums->sizes[i].want;
-    return suffice;
-}
-
-/* No node has anything. */
-static void sums_clear(struct sums *sums)
-{
-    sums->have = (struct simple_share){0};
-    for (size_t i = 0; i < sums->size_count; i++)
-        sums->sizes[i].have = 0;
-}
-
-static void node_count(struct trial *trial, uint32_t at, bool is_added)
-{
-    simple_work_take(trial->left, WORK_OF_COUNTING);
-    if (!simple_view_has(&trial->simple->views[at], &trial->choice->least))
-        return;
-    simple_work_take(trial->left, (trial->choice->need_count - 1) * WORK_OF_COUNTING);
-    sums_count(&trial->choice->sums, &trial->simple->views[at], is_added);
-    for (size_t i = 0; i < trial->choice->need_count; i++) {
-        struct need *need = &trial->choice->needs[i];
-        const uint64_t room = room_of_node(trial, need, at);
-        assert(is_added || need->room >= room);
-        need->room = is_added ? need->room + room : need->room - room;
-    }
-}
-
-/* The nodes from `next` on. */
-static void nodes_count(struct trial *trial)
-{
-    struct simple *simple = trial->simple;
-    struct simple_choice *choice = trial->choice;
-    if (!choice->next)
-        sums_clear(&choice->sums);
-    for (size_t i = 0; i < choice->need_count && !choice->next; i++)
-        choice->needs[i].room = 0;
-    const uint64_t most = *trial->left / WORK_OF_COUNTING + 1;
-    uint64_t passed = 0; /* they have no room for any task: most of them, mostly */
-    for (; choice->next < simple->nodes.count && passed < most && *trial->left; choice->next++) {
-        const uint32_t at = (uint32_t)choice->next;
-        if (choice->stage != CHOICE_COUNT_ALL || simple_share_is_none(&simple->extra[at]))
-            simple->views[at] = simple->offered[at];
-        else
-            view_update(trial, at);
-        if (simple_view_has(&simple->views[at], &choice->least))
-            node_count(trial, at, true);
-        else
-            passed++;
-    }
-    simple_work_take(trial->left, passed * WORK_OF_COUNTING);
-}
-
-static void node_recount(struct trial *trial, uint32_t at)
-{
-    node_count(trial, at, false);
-    view_update(trial, at);
-    node_count(trial, at, true);
-}
-
-/* Which nodes are counted: those before this one. */
-static size_t nodes_counted(const struct trial *trial)
-{
-    const struct simple_choice *choice = trial->choice;
-    switch (choice->stage) {
-    case CHOICE_COUNT:
-    case CHOICE_COUNT_ALL:
-    case CHOICE_COUNT_AGAIN:
-        return choice->next;
-    case CHOICE_FEW:
-    case CHOICE_ADD:
-    case CHOICE_SPARE:
-        return trial->simple->nodes.count;
-    case CHOICE_LIST:
-    case CHOICE_NEEDS:
-    case CHOICE_ALL:
-    case CHOICE_DONE:
-    case CHOICE_FAILED:
-        break;
-    }
-    return 0;
-}
-
-/* What has ended since the piece before. */
-static void touched_count(struct trial *trial)
-{
-    struct simple_choice *choice = trial->choice;
-    while (choice->touched.count && *trial->left) {
-        const uint32_t at = choice->touched.items[--choice->touched.count];
-        choice->is_unsure = true;
-        if (at < nodes_counted(trial))
-            node_recount(trial, at);
-    }
-}
-
-/* --- groups --- */
-
-static void slot_give(const struct simple *simple, const struct simple_slot *slot, bool is_given)
-{
-    assert(slot->node < simple->nodes.count);
-    struct simple_share *extra = &simple->extra[slot->node];
-    const uint64_t cpu = slot->cpu;
-    extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
-    extra->memory_mib =
-        is_given ? extra->memory_mib + slot->memory_mib : extra->memory_mib - slot->memory_mib;
-    extra->gpus = is_given ? extra->gpus | slot->gpus : extra->gpus & ~slot->gpus;
-}
-
-static bool is_given_widely(const struct simple *simple, const struct simple_choice *choice)
-{
-    return choice->given.count > simple->nodes.count / 2;
-}
-
-/* A victim's place: it is cleared at the end. */
-static void slot_add(const struct trial *trial, const struct simple_slot *slot)
-{
-    slot_give(trial->simple, slot, true);
-    if (!is_given_widely(trial->simple, trial->choice))
-        *ARRAY_ADD(&trial->choice->given) = slot->node;
-}
-
-/* The group becomes a victim of the try, or is spared again. */
-static void group_give(struct trial *trial, const struct simple_group *group, bool is_given)
-{
-    assert(group->name);
-    for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_slot *slot = &group->slots[i];
-        if (slot->node == UINT32_MAX)
-            continue;
-        simple_work_take(trial->left, WORK_OF_GIVING);
-        node_count(trial, slot->node, false);
-        if (is_given)
-            slot_add(trial, slot);
-        else
-            slot_give(trial->simple, slot, false);
-        view_update(trial, slot->node);
-        node_count(trial, slot->node, true);
-    }
-}
-
-/* --- what the gang needs --- */
-
-static uint64_t sum_saturated(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static uint64_t product_saturated(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-/* Mostly that is seen without a division. */
-static uint64_t units(uint64_t taken, uint64_t unit)
-{
-    if (!unit || !taken)
-        return 0;
-    return taken <= unit ? 1 : taken / unit + (taken % unit != 0);
-}
-
-/* Of how many tasks of one demand a task of another may take the room. */
-static uint64_t tasks_hindered(const struct demand *by, const struct demand *of)
-{
-    const uint64_t cpu = units(by->cpu, of->cpu), gpu = units(by->gpu, of->gpu),
-                   memory = units(by->memory_mib, of->memory_mib);
-    const uint64_t most = cpu > gpu ? cpu : gpu;
-    return most > memory ? most : memory;
-}
-
-static void lost_fill(struct need *need, const struct need *needs, size_t count)
-{
-    for (size_t j = 0; j < count; j++) {
-        const struct need *other = &needs[j];
-        if (need == other || !other->member ||
-            simple_member_compare(other->member, need->member) > 0)
-            continue;
-        const uint64_t tasks = other->is_together ? other->tasks : other->count;
-        const uint64_t each = need->is_together ? 1 : tasks_hindered(&other->demand, &need->demand);
-        need->lost = sum_saturated(need->lost, product_saturated(tasks, each));
-    }
-    /* more than that on one node says no more */
-    const uint64_t enough = sum_saturated(need->count, need->lost);
-    if (!need->is_together)
-        need->tasks = enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX;
-}
-
-static struct need *need_of(struct need *needs, size_t count, const struct placement_member *member)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!needs[i].is_together && !*member->within_one_cell &&
-            simple_member_compare(needs[i].member, member) == 0 &&
-            strcmp(needs[i].member->sku_type, member->sku_type) == 0)
-            return &needs[i];
-    return NULL;
-}
-
-static void need_add(struct trial *trial, const struct placement_member *member)
-{
-    assert(member->count > 0);
-    struct need *need = need_of(trial->choice->needs, trial->choice->need_count, member);
-    if (!member->count)
-        return;
-    if (!need) {
-        need = &trial->choice->needs[trial->choice->need_count++];
-        *need = (struct need){
-            .at = (size_t)(member - trial->search->request->members),
-            .member = member,
-            .demand = {member->cpu, member->gpu, member->memory_mib},
-            .is_together = *member->within_one_cell,
-        };
-    }
-    need->count = need->is_together ? 1 : need->count + member->count;
-    need->tasks = need->is_together ? member->count : 0; /* else: lost_fill */
-}
-
-static void demand_lower(struct demand *least, const struct demand *demand)
-{
-    least->cpu = demand->cpu < least->cpu ? demand->cpu : least->cpu;
-    least->gpu = demand->gpu < least->gpu ? demand->gpu : least->gpu;
-    if (demand->memory_mib < least->memory_mib)
-        least->memory_mib = demand->memory_mib;
-}
-
-/* Sizes stand in ascending order. */
-static void size_add(struct sums *sums, uint32_t gpu)
-{
-    size_t at = 0;
-    while (at < sums->size_count && sums->sizes[at].gpu < gpu)
-        at++;
-    if (!gpu || (at < sums->size_count && sums->sizes[at].gpu == gpu))
-        return;
-    assert(sums->size_count < COUNT_OF(sums->sizes));
-    memmove(&sums->sizes[at + 1], &sums->sizes[at], (sums->size_count - at) * sizeof *sums->sizes);
-    memset(&sums->sizes[at], 0, sizeof *sums->sizes);
-    sums->sizes[at].gpu = gpu;
-    sums->size_count++;
-}
-
-/* Of a gang of equal tasks the needs say as much. */
-static void sums_list(struct sums *sums, const struct placement_request *request)
-{
-    for (size_t i = 0; i < request->member_count; i++)
-        size_add(sums, request->members[i].gpu);
-    for (size_t i = 0; i < request->member_count; i++) {
-        const struct placement_member *member = &request->members[i];
-        const uint64_t count = member->count;
-        sums->want.cpu += count * member->cpu;
-        sums->want.memory_mib =
-            sum_saturated(sums->want.memory_mib, product_saturated(count, member->memory_mib));
-        sums->want.gpus += count * member->gpu;
-        for (size_t k = 0; k < sums->size_count && sums->sizes[k].gpu <= member->gpu; k++)
-            sums->sizes[k].want += count;
-    }
-}
-
-/* False: more than any node has. */
-static bool needs_list(struct trial *trial)
-{
-    const struct placement_request *request = trial->search->request;
-    struct simple_choice *choice = trial->choice;
-    choice->needs = mem_zero(request->member_count + 1, sizeof *choice->needs);
-    if (request->within_one_cell && *request->within_one_cell) {
-        struct need *whole = &choice->needs[choice->need_count++];
-        *whole = (struct need){.count = 1, .is_together = true, .tasks = 1};
-        if (!simple_gang_demand(request, &whole->demand))
-            return false;
-    } else {
-        for (size_t i = 0; i < request->member_count; i++)
-            need_add(trial, &request->members[i]);
-        if (choice->need_count > 1)
-            sums_list(&choice->sums, request);
-    }
-    choice->least = (struct demand){UINT32_MAX, UINT32_MAX, UINT64_MAX};
-    for (size_t i = 0; i < choice->need_count; i++)
-        demand_lower(&choice->least, &choice->needs[i].demand);
-    return true;
-}
-
-/* --- the search --- */
-
-static void stage_begin(struct trial *trial, enum choice_stage stage)
+static void stage_begin(struct simple_trial *trial, enum choice_stage stage)
 {
     trial->choice->stage = stage;
-    trial->choice->next = 0;
+    trial->choice->next = trial->choice->trials = trial->choice->tried_at = 0;
 }
 
-/* Is it known by counting alone whether the gang fits? Then it fits with more victims if it does
- * with fewer. */
-static bool trial_counts(const struct trial *trial)
-{
-    return trial->choice->need_count == 1 && !trial->choice->needs[0].lost;
-}
-
-static void needs_go_on(struct trial *trial)
-{
-    struct simple_choice *choice = trial->choice;
-    for (; choice->next < choice->need_count && *trial->left; choice->next++) {
-        struct need *need = &choice->needs[choice->next];
-        if (!need->member) /* the whole gang */
-            continue;
-        lost_fill(need, choice->needs, choice->need_count);
-        simple_work_take(trial->left, choice->need_count * WORK_OF_COUNTING);
-    }
-    if (choice->next == choice->need_count)
-        stage_begin(trial, trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
-}
-
-static void spare_begin(struct trial *trial)
-{
-    trial->choice->is_unsure = false; /* it was asked just now */
-    stage_begin(trial, CHOICE_SPARE);
-}
-
-/* The gang is placed on trial, and the views are as before when it is known whether it fits. */
-static enum simple_outcome trial_place(struct trial *trial)
-{
-    const struct simple *simple = trial->simple;
-    struct simple_choice *choice = trial->choice;
-    const size_t size = simple->nodes.count * sizeof *choice->saved;
-    bool fits = true;
-    if (!choice->saved) {
-        choice->saved = mem_alloc(size);
-        simple_gang_order(trial->search->request, &choice->gang);
-    }
-    if (!choice->is_tried) {
-        memcpy(choice->saved, simple->views, size);
-        fits = simple_gang_begin(trial->search, &choice->gang, trial->left);
-    }
-    choice->is_tried = true;
-    const enum simple_outcome outcome =
-        fits ? simple_gang_go_on(trial->search, &choice->gang, trial->left) : SIMPLE_FAILS;
-    if (outcome == SIMPLE_CUT)
-        return SIMPLE_CUT;
-    memcpy(simple->views, choice->saved, size);
-    choice->is_tried = false;
-    return outcome;
-}
-
-/* Does the gang fit? Asked again after a cut. */
-static enum simple_outcome trial_fits(struct trial *trial)
+/* Is it asked with one more victim? With each at first; a gang that many trials have failed, with
+ * each eighth more. */
+static bool is_asked(const struct simple_trial *trial, size_t end)
 {
     const struct simple_choice *choice = trial->choice;
-    bool is_certain = true;
-    simple_work_take(trial->left, 1 + choice->need_count / NEEDS_PER_WORK);
-    for (size_t i = 0; i < choice->need_count && !choice->is_tried; i++) {
-        const struct need *need = &choice->needs[i];
-        if (need->room < need->count)
-            return SIMPLE_FAILS;
-        is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
-    }
-    if (choice->is_tried)
-        return trial_place(trial);
-    if (!sums_suffice(&choice->sums))
-        return SIMPLE_FAILS;
-    return is_certain ? SIMPLE_PLACED : trial_place(trial);
+    return simple_trial_counts(trial) || choice->is_tried || choice->trials < choice->trials_max ||
+           choice->next + 1 >= end || choice->next >= choice->tried_at + choice->tried_at / 8;
 }
 
-static void extra_clear(const struct simple *simple, struct simple_choice *choice)
+/* Does it fit without him? */
+static enum simple_outcome spared_fits(struct simple_trial *trial, const struct simple_group *group)
 {
-    if (is_given_widely(simple, choice))
-        memset(simple->extra, 0, simple->nodes.count * sizeof *simple->extra);
-    else
-        for (size_t i = 0; i < choice->given.count; i++)
-            simple->extra[choice->given.items[i]] = (struct simple_share){0};
-    choice->given.count = 0;
+    const struct simple_choice *choice = trial->choice;
+    if (!simple_trial_counts(trial) && !choice->is_tried) {
+        if (simple_trial_is_kept(trial, group))
+            return SIMPLE_PLACED;
+        if (choice->trials >= choice->trials_max)
+            return SIMPLE_FAILS;
+    }
+    return simple_trial_fits(trial);
 }
 
 /* Nobody is a victim. */
-static void all_spare(const struct trial *trial)
+static void all_spare(const struct simple_trial *trial)
 {
-    extra_clear(trial->simple, trial->choice);
+    simple_choice_clear(trial->simple, trial->choice);
     memset(trial->is_victim, 0, trial->simple->groups.count * sizeof *trial->is_victim);
 }
 
-static void all_go_on(struct trial *trial)
+static void all_go_on(struct simple_trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
@@ -527,14 +56,14 @@ static void all_go_on(struct trial *trial)
         trial->is_victim[at] = true;
         for (size_t j = 0; j < group->slot_count; j++)
             if (group->slots[j].node != UINT32_MAX)
-                slot_add(trial, &group->slots[j]);
+                simple_choice_add(trial, &group->slots[j]);
     }
     if (choice->next == choice->candidates.count)
         stage_begin(trial, CHOICE_COUNT_ALL);
 }
 
 /* Where the groups after the next ones lie, and what they hold: each is somewhere else. */
-static void candidates_prefetch(const struct trial *trial, size_t end)
+static void candidates_prefetch(const struct simple_trial *trial, size_t end)
 {
     enum { GROUP_AHEAD = 16, SLOTS_AHEAD = 8 };
     const struct simple *simple = trial->simple;
@@ -555,7 +84,7 @@ static void candidates_prefetch(const struct trial *trial, size_t end)
 
 /* One after the other, from `next` to `end`, until it fits. True: it does. Of those that have ended
  * by themselves what they held counts already; of some that ended during a trial, soon. */
-static bool victims_add(struct trial *trial, size_t end)
+static bool victims_add(struct simple_trial *trial, size_t end)
 {
     struct simple_choice *choice = trial->choice;
     while (choice->next < end && *trial->left && (choice->is_given || !choice->touched.count)) {
@@ -565,9 +94,10 @@ static bool victims_add(struct trial *trial, size_t end)
             candidates_prefetch(trial, end);
             trial->is_victim[at] = group->name != NULL;
             if (group->name)
-                group_give(trial, group, true);
+                simple_choice_give(trial, group, true);
         }
-        const enum simple_outcome outcome = trial_fits(trial);
+        const enum simple_outcome outcome =
+            is_asked(trial, end) ? simple_trial_fits(trial) : SIMPLE_FAILS;
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return false;
@@ -579,7 +109,8 @@ static bool victims_add(struct trial *trial, size_t end)
 }
 
 /* If the others bring as much as the first `tried` have, which had `before`: will a quarter do? */
-static bool quarter_does(const struct need *need, uint64_t before, size_t tried, size_t count)
+static bool quarter_does(const struct simple_need *need, uint64_t before, size_t tried,
+                         size_t count)
 {
     assert(tried > 0 && need->room >= before && need->count > need->room);
     const uint64_t gain = need->room - before, left = need->count - need->room;
@@ -587,23 +118,23 @@ static bool quarter_does(const struct need *need, uint64_t before, size_t tried,
 }
 
 /* Mostly a few will do: then nobody has to know whether all would. */
-static void few_go_on(struct trial *trial)
+static void few_go_on(struct simple_trial *trial)
 {
     /* the first ones may have been told to end already, for others or for other parts of its gang
      */
     enum { FEW = 1024, FEW_FOR_MANY = 3072 };
     struct simple_choice *choice = trial->choice;
-    const size_t few = choice->needs[0].count > 1 ? FEW_FOR_MANY : FEW;
+    const size_t few = choice->needs.items[0].count > 1 ? FEW_FOR_MANY : FEW;
     const size_t count = choice->candidates.count, end = count < few ? count : few;
     if (victims_add(trial, end)) {
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
         return;
     }
     if (choice->next < end || choice->touched.count)
         return;
     if (count <= few) {
         choice->stage = CHOICE_FAILED;
-    } else if (quarter_does(&choice->needs[0], choice->before, few, count)) {
+    } else if (quarter_does(&choice->needs.items[0], choice->before, few, count)) {
         choice->stage = CHOICE_ADD; /* from those few on */
     } else {
         all_spare(trial);
@@ -611,11 +142,11 @@ static void few_go_on(struct trial *trial)
     }
 }
 
-static void add_go_on(struct trial *trial)
+static void add_go_on(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (victims_add(trial, choice->candidates.count))
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
     else if (choice->next == choice->candidates.count && !choice->touched.count)
         choice->stage = CHOICE_FAILED;
 }
@@ -627,26 +158,24 @@ size_t simple_victim_next(const bool *is_victim, size_t count, size_t from)
     return at ? (size_t)(at - is_victim) : count;
 }
 
-/* All have been tried. What ended meanwhile counts before the last word: one that ended while it
- * was spared on trial is missing. And where more is free, a gang of unequal tasks is placed in
- * another way, in which it may fit no more: then all are victims again. */
-static void spare_end(struct trial *trial)
+/* All have been tried. Where it was placed on trial, its places are those that the policy gives it
+ * now, or, as these may not fit in what is left, the last ones that it had. */
+static void spare_end(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    if (choice->is_unsure && choice->touched.count && !choice->is_tried)
+    if (choice->touched.count && !choice->is_tried)
         return;
-    const enum simple_outcome outcome = choice->is_unsure ? trial_fits(trial) : SIMPLE_PLACED;
-    if (outcome == SIMPLE_PLACED) {
-        choice->stage = CHOICE_DONE;
-    } else if (outcome == SIMPLE_FAILS) {
-        all_spare(trial);
-        stage_begin(trial, CHOICE_ALL);
+    if (!simple_trial_counts(trial)) {
+        if (simple_trial_place(trial) == SIMPLE_CUT)
+            return;
+        memcpy(trial->search->slots, choice->places, choice->place_count * sizeof *choice->places);
     }
+    choice->stage = CHOICE_DONE;
 }
 
 /* Each without which it fits as well. Who is tried is no victim meanwhile: if he ends by himself
  * between two pieces, what he held is free. */
-static void spare_go_on(struct trial *trial)
+static void spare_go_on(struct simple_trial *trial)
 {
     const struct simple *simple = trial->simple;
     struct simple_choice *choice = trial->choice;
@@ -662,28 +191,26 @@ static void spare_go_on(struct trial *trial)
         if (!choice->is_given && (!*is_victim || !group->name))
             continue;
         if (!choice->is_given)
-            group_give(trial, group, false);
+            simple_choice_give(trial, group, false);
         *is_victim = false;
-        const enum simple_outcome outcome = trial_fits(trial);
+        const enum simple_outcome outcome = spared_fits(trial, group);
         choice->is_given = outcome == SIMPLE_CUT;
         if (outcome == SIMPLE_CUT)
             return;
-        choice->is_unsure =
-            outcome == SIMPLE_FAILS && (choice->is_unsure || choice->touched.count > 0);
         *is_victim = outcome == SIMPLE_FAILS && group->name;
         if (*is_victim)
-            group_give(trial, group, true);
+            simple_choice_give(trial, group, true);
     }
     if (choice->next == simple->groups.count)
         spare_end(trial);
 }
 
 /* All nodes are counted. */
-static void counted(struct trial *trial)
+static void counted(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (choice->stage == CHOICE_COUNT) {
-        choice->before = choice->needs[0].room;
+        choice->before = choice->needs.items[0].room;
         stage_begin(trial, CHOICE_FEW);
         return;
     }
@@ -691,7 +218,7 @@ static void counted(struct trial *trial)
         stage_begin(trial, CHOICE_ADD);
         return;
     }
-    const enum simple_outcome outcome = trial_fits(trial);
+    const enum simple_outcome outcome = simple_trial_fits(trial);
     if (outcome == SIMPLE_PLACED) {
         all_spare(trial);
         stage_begin(trial, CHOICE_COUNT_AGAIN);
@@ -700,64 +227,57 @@ static void counted(struct trial *trial)
     }
 }
 
-static struct simple_choice *choice_begin(struct trial *trial)
+static struct simple_choice *choice_begin(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice = mem_zero(1, sizeof *choice);
     simple_candidates_begin(trial->search, &choice->candidates);
-    if (!choice->candidates.room || !needs_list(trial))
+    if (!choice->candidates.room || !simple_needs_list(trial->search->request, &choice->needs))
         choice->stage = CHOICE_FAILED;
+    choice->trials_max = simple_trials_count(trial);
     return choice;
 }
 
-static void list_go_on(struct trial *trial)
+static void list_go_on(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice;
-    if (!simple_candidates_go_on(trial->search, &choice->least, &choice->candidates, &choice->next,
-                                 trial->left))
+    if (!simple_candidates_go_on(trial->search, &choice->needs.least, &choice->candidates,
+                                 &choice->next, trial->left))
         return;
-    stage_begin(trial, choice->candidates.count ? CHOICE_NEEDS : CHOICE_FAILED);
-}
-
-/* In each piece the request is another copy of the same. */
-static void needs_settle(const struct trial *trial)
-{
-    const struct placement_request *request = trial->search->request;
-    struct simple_choice *choice = trial->choice;
-    for (size_t i = 0; i < choice->need_count; i++)
-        if (choice->needs[i].member)
-            choice->needs[i].member = &request->members[choice->needs[i].at];
+    if (!choice->candidates.count)
+        choice->stage = CHOICE_FAILED;
+    else
+        stage_begin(trial, simple_trial_counts(trial) ? CHOICE_COUNT : CHOICE_ALL);
 }
 
 /* What has ended between two pieces may be enough. A trial goes on without it. */
-static void choice_settle(struct trial *trial)
+static void choice_settle(struct simple_trial *trial)
 {
     struct simple_choice *choice = trial->choice;
     if (choice->touched.count && !choice->is_tried) {
-        touched_count(trial);
-        choice->is_asking = choice->stage == CHOICE_FEW || choice->stage == CHOICE_ADD;
+        simple_choice_recount(trial);
+        choice->is_asking =
+            choice->stage == CHOICE_FEW ||
+            (choice->stage == CHOICE_ADD && is_asked(trial, choice->candidates.count));
     }
     if (!choice->is_asking || !*trial->left)
         return;
     assert(!choice->is_given);
-    const enum simple_outcome outcome = trial_fits(trial);
+    const enum simple_outcome outcome = simple_trial_fits(trial);
     choice->is_asking = outcome == SIMPLE_CUT;
     if (outcome == SIMPLE_PLACED)
-        spare_begin(trial);
+        stage_begin(trial, CHOICE_SPARE);
 }
 
-static void stage_go_on(struct trial *trial)
+static void stage_go_on(struct simple_trial *trial)
 {
     switch (trial->choice->stage) {
     case CHOICE_LIST:
         list_go_on(trial);
         break;
-    case CHOICE_NEEDS:
-        needs_go_on(trial);
-        break;
     case CHOICE_COUNT:
     case CHOICE_COUNT_ALL:
     case CHOICE_COUNT_AGAIN:
-        nodes_count(trial);
+        simple_choice_count(trial);
         if (trial->choice->next == trial->simple->nodes.count)
             counted(trial);
         break;
@@ -784,9 +304,9 @@ static bool choice_is_over(const struct simple_choice *choice)
     return choice->stage == CHOICE_DONE || choice->stage == CHOICE_FAILED;
 }
 
-static void choice_go_on(struct trial *trial)
+static void choice_go_on(struct simple_trial *trial)
 {
-    needs_settle(trial);
+    simple_needs_settle(&trial->choice->needs, trial->search->request);
     while (*trial->left && !choice_is_over(trial->choice)) {
         choice_settle(trial);
         if (*trial->left && !trial->choice->is_asking)
@@ -794,58 +314,15 @@ static void choice_go_on(struct trial *trial)
     }
 }
 
-void simple_choice_free(struct simple *simple, struct simple_choice *choice)
-{
-    if (!choice)
-        return;
-    extra_clear(simple, choice);
-    ARRAY_FREE(&choice->given);
-    mem_free(choice->needs);
-    simple_candidates_free(&choice->candidates);
-    mem_free(choice->saved);
-    ARRAY_FREE(&choice->touched);
-    mem_free(choice);
-}
-
-struct simple_choice *simple_choice_copy(struct simple *to, const struct simple *from)
-{
-    const struct simple_choice *old = from->course.choice;
-    if (!old)
-        return NULL;
-    struct simple_choice *choice = mem_copy_array(old, 1, sizeof *old);
-    choice->needs = mem_copy_array(old->needs, old->need_count, sizeof *old->needs);
-    simple_candidates_copy(&choice->candidates, &old->candidates, from);
-    if (old->saved)
-        choice->saved = mem_copy_array(old->saved, from->nodes.count, sizeof *old->saved);
-    ARRAY_COPY(&choice->touched, &old->touched);
-    ARRAY_COPY(&choice->given, &old->given);
-    memcpy(to->extra, from->extra, from->nodes.count * sizeof *to->extra);
-    return choice;
-}
-
-void simple_choice_ends(struct simple *simple, size_t group, const struct simple_slot *slot)
-{
-    assert(group < simple->groups.count);
-    if (simple->course.choice && simple->course.is_victim[group])
-        slot_give(simple, slot, false); /* it is free without being a victim's */
-}
-
-void simple_choice_touch(struct simple *simple, uint32_t node)
-{
-    assert(node < simple->nodes.count);
-    if (simple->course.choice)
-        *ARRAY_ADD(&simple->course.choice->touched) = node;
-}
-
 enum simple_outcome simple_victims_go_on(const struct simple_search *search,
                                          struct simple_choice **choice, bool *is_victim,
-                                         uint64_t *left)
+                                         bool *is_placed, uint64_t *left)
 {
-    struct trial trial = {.search = search,
-                          .simple = search->simple,
-                          .choice = *choice,
-                          .is_victim = is_victim,
-                          .left = left};
+    struct simple_trial trial = {.search = search,
+                                 .simple = search->simple,
+                                 .choice = *choice,
+                                 .is_victim = is_victim,
+                                 .left = left};
     assert(*left > 0);
     if (!*choice)
         *choice = choice_begin(&trial);
@@ -853,6 +330,7 @@ enum simple_outcome simple_victims_go_on(const struct simple_search *search,
     if (!choice_is_over(*choice))
         return SIMPLE_CUT;
     const bool is_found = (*choice)->stage == CHOICE_DONE;
+    *is_placed = is_found && (*choice)->places;
     simple_choice_free(search->simple, *choice);
     *choice = NULL;
     return is_found ? SIMPLE_PLACED : SIMPLE_FAILS;
@@ -862,10 +340,12 @@ bool simple_victims_find(const struct simple_search *search, bool *is_victim)
 {
     struct simple_choice *choice = NULL;
     uint64_t left = UINT64_MAX;
-    const enum simple_outcome outcome = simple_victims_go_on(search, &choice, is_victim, &left);
+    bool is_placed;
+    const enum simple_outcome outcome =
+        simple_victims_go_on(search, &choice, is_victim, &is_placed, &left);
     assert(outcome != SIMPLE_CUT);
-    if (outcome == SIMPLE_FAILS)
-        return false;
+    if (outcome == SIMPLE_FAILS || is_placed)
+        return is_placed;
     const bool fits = simple_gang_place(search);
     assert(fits);
     return fits;

@@ -66,19 +66,20 @@ static int hours_check(struct server *server, const struct mail_quota *quota, ui
 }
 
 /* The last to be asked, as it takes what it gives. */
-static int submits_check(struct server *server, const struct mail_quota *quota, int64_t *retry_s,
+static int submits_check(struct server *server, struct mail_quota *quota, int64_t *retry_s,
                          struct err *err)
 {
     const int64_t value = quota->quotas.values.values[QUOTA_SUBMITS_MINUTE];
     int64_t wait_us = MINUTE_US;
-    if (value == QUOTA_NONE)
+    if (value == QUOTA_NONE || quota->is_counted)
         return 0;
     pthread_mutex_lock(&server->state_lock);
     if (value > 0)
         wait_us = rate_take(&server->submits, text_of(quota->owner), value, MINUTE_US,
                             clock_monotonic_us());
     pthread_mutex_unlock(&server->state_lock);
-    if (wait_us == 0)
+    quota->is_counted = wait_us == 0;
+    if (quota->is_counted)
         return 0;
     *retry_s = (wait_us + 999999) / 1000000;
     return quota_refuse(QUOTA_SUBMITS_MINUTE, quota->quotas.groups[QUOTA_SUBMITS_MINUTE], value,

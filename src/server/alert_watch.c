@@ -162,6 +162,15 @@ static void server_find(struct server *server, struct arena *arena, struct alert
                                     "the store refuses what follows of %" PRIu64
                                     " job%s, which neither run nor end: see the server's log",
                                     left_out, left_out == 1 ? "" : "s")};
+    const uint64_t unstored = atomic_load(&server->metrics.nodes_unstored);
+    if (unstored > 0)
+        *ARRAY_ADD(found) = (struct alert){
+            .name = "NodesUnstored",
+            .severity = "warn",
+            .summary = arena_format(arena,
+                                    "the store refuses the row of %" PRIu64
+                                    " node%s, which work%s on: see the server's log",
+                                    unstored, unstored == 1 ? "" : "s", unstored == 1 ? "s" : "")};
 }
 
 static int request_compare(const void *a, const void *b)
@@ -351,7 +360,7 @@ int alert_watch_list(struct alert_watch *watch, struct arena *arena, struct aler
     int code = 0;
     pthread_mutex_lock(&watch->lock);
     if (is_due(watch) && !atomic_load(&watch->server->is_draining))
-        code = round_make(watch, clock_unix_ms(), err);
+        code = round_make(watch, server_now_ms(watch->server), err);
     if (code == 0)
         alert_book_list(watch->book, arena, alerts, count);
     pthread_mutex_unlock(&watch->lock);
@@ -375,7 +384,7 @@ static void book_save(struct alert_watch *watch)
 {
     struct buf bytes = BUF_INIT;
     pthread_mutex_lock(&watch->lock);
-    alert_book_write(watch->book, clock_unix_ms(), STORE_SETTING_MAX, &bytes);
+    alert_book_write(watch->book, server_now_ms(watch->server), STORE_SETTING_MAX, &bytes);
     const bool has_changed = !text_equal(buf_as_text(&bytes), buf_as_text(&watch->saved));
     watch->saved_ms = clock_monotonic_ms();
     if (has_changed) {
@@ -432,7 +441,7 @@ static void *watch_run(void *context)
     do {
         struct err err;
         round_ms = clock_monotonic_ms();
-        if (alert_watch_round(watch, clock_unix_ms(), &err) < 0)
+        if (alert_watch_round(watch, server_now_ms(watch->server), &err) < 0)
             log_warning("server", "what needs attention is not known: %s", err.text);
         if (round_ms - watch->saved_ms >= ALERT_SAVE_MS && atomic_load(&watch->server->is_writable))
             book_save(watch);

@@ -8,8 +8,10 @@
 #include "server/state.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void fact_keep(struct server *server, struct server_mail *mail)
 {
@@ -29,12 +31,16 @@ static void fact_keep(struct server *server, struct server_mail *mail)
                   (unsigned long long)mail->event.task.attempt.v);
 }
 
-/* Nobody would tell these again. */
+/* Nobody would tell these again. A reload that is in force, or refused, has its audit record left.
+ */
 static bool is_to_keep(const struct server_mail *mail)
 {
+    if (mail_is_purge(mail)) /* retention asks again */
+        return false;
     if (mail->kind == MAIL_CHANGE)
         return mail->change.kind == CHANGE_NOTICES_REMOVE;
-    return mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done);
+    return mail->kind == MAIL_EVENT ||
+           (mail->kind == MAIL_CONFIG && (!mail->is_done || mail->audit));
 }
 
 void batch_failure_mail(struct server *server, struct server_mail *mail)
@@ -51,6 +57,16 @@ void batch_failure_mail(struct server *server, struct server_mail *mail)
     mail_free(mail);
 }
 
+/* What engines were told goes beyond the rows as well: only a start compares both (recover.c). The
+ * main thread takes the signal, and whoever supervises this process starts it again. */
+void batch_failure_end(const struct server *server, const struct err *err)
+{
+    if (!store_is_behind(server->store) || atomic_load(&server->is_draining))
+        return;
+    log_error("server", "ending, to be started again: %s", err->text);
+    kill(getpid(), SIGTERM);
+}
+
 /* The core has run ahead of the store. */
 void batch_failure_all(struct server *server, const struct err *err)
 {
@@ -62,12 +78,14 @@ void batch_failure_all(struct server *server, const struct err *err)
     core_free(core->core);
     core->core = NULL;
     core->batch_count = 0;
+    unpurged_find(server, core->batch, count, err->code);
     for (size_t i = 0; i < count; i++)
         batch_failure_mail(server, core->batch[i]);
     batch_begin(core);
     barrier_clear(server->barriers, "nothing can be stored now");
     snapshots_refuse(&core->snapshots, "nothing can be stored now");
     core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
+    batch_failure_end(server, err);
 }
 
 static void submission_log(const struct submission *submit, char *what, size_t size)
@@ -112,7 +130,9 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     struct err told;
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
-    if (mail_is_end(mail))
+    if (mail_is_purge(mail))
+        unpurged_add(server, event->job, err);
+    else if (mail_is_end(mail))
         launcher_forget(server->launcher, mail->engine, event->task.attempt);
     else if (mail_is_of_task(mail))
         launcher_kill(server->launcher, mail->engine, event->task.attempt);
@@ -195,10 +215,12 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
-/* One mail in a transaction of its own. */
+/* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, which
+ * are left out from now on. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
-                           struct err *err)
+                           bool *has_found, struct err *err)
 {
+    *has_found = false;
     int code = batch_failure_due(server, err);
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
@@ -210,19 +232,26 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
         batch_carry_out(server);
         return 0;
     }
+    if (code == ERR_INTERNAL)
+        *has_found = unstored_find(server);
     core_drop(server);
     return code;
 }
 
+/* As often as that leaves out more nodes, and once more without messages. */
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
-    const int code = mail_step_alone(server, mail, false, err);
-    if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
-        return code;
-    /* a barrier's report changes no job */
-    if (mail->kind == MAIL_BARRIER || !messages_give_up(server, mail, err))
-        return code;
-    return mail_step_alone(server, mail, true, err);
+    bool is_mute = false, has_found;
+    for (;;) {
+        const int code = mail_step_alone(server, mail, is_mute, &has_found, err);
+        if (code != ERR_INTERNAL) /* a mail that is stored has been freed */
+            return code;
+        if (mail->kind == MAIL_BARRIER) /* changes no job and no node */
+            return code;
+        if (!has_found && (is_mute || !messages_give_up(server, mail, err)))
+            return code;
+        is_mute |= !has_found;
+    }
 }
 
 /* A batch that the store refuses because of one row: which mail it comes from shows when each has

@@ -24,6 +24,10 @@ void batch_failure_part(struct server *server, const struct err *why);
  * blame. */
 int batch_failure_due(struct server *server, struct err *err);
 
+/* Ends this process, by SIGTERM, when the database is behind what was stored (store_is_behind), as
+ * `err` says. */
+void batch_failure_end(const struct server *server, const struct err *err);
+
 /* A mail that comes while there is no core: a request is refused, a fact kept. */
 void batch_failure_mail(struct server *server, struct server_mail *mail);
 

@@ -61,8 +61,20 @@ int server_clock_restore(struct server *server, struct err *err)
     if (code < 0)
         return code;
     server_clock_start(clock, &past, clock_boot_ms(), clock_unix_ms());
-    atomic_store(&server->trusted_ms, server_clock_trusted(clock));
+    server_clock_publish(server);
     return 0;
+}
+
+void server_clock_publish(struct server *server)
+{
+    struct server_clock *clock = &server->core.clock;
+    atomic_store(&server->trusted_ms, server_clock_trusted(clock));
+    atomic_store(&server->boot_began_ms, clock->now_ms - clock->boot_ms);
+}
+
+int64_t server_now_ms(const struct server *server)
+{
+    return atomic_load(&server->boot_began_ms) + clock_boot_ms();
 }
 
 int server_clock_forget(struct store *store, struct err *err)

@@ -6,6 +6,7 @@
  * written again a new core is made from its rows and steps through the facts.
  */
 #include "base/err.h"
+#include "core/plan.h"
 #include "server/admission.h"
 #include "server/batch.h"
 #include "server/batch_failure.h"
@@ -31,7 +32,7 @@ int64_t core_thread_now(struct server *server)
         log_warning("server", "%s", text);
     }
     atomic_store(&server->metrics.clock_behind_ms, server_clock_behind_ms(clock));
-    atomic_store(&server->trusted_ms, server_clock_trusted(clock));
+    server_clock_publish(server);
     return now;
 }
 
@@ -235,21 +236,35 @@ void core_thread_timer(struct server *server)
     core_thread_event(server, &event);
 }
 
-/* Is it decided by a row that stands otherwise in what this batch has still to commit? */
-static bool is_of_written(const struct core_thread *core, const struct server_mail *mail)
+/* The job whose row decides it: its own, or the one that has the name; 0: none does. */
+static struct job_id deciding_job(struct server *server, const struct server_mail *mail)
 {
     const struct event *event = &mail->event;
-    if (mail->kind != MAIL_EVENT || (event->kind != EVENT_START && event->kind != EVENT_DELETE))
+    const struct plan *plan = event->kind == EVENT_SUBMIT ? event->submit.plan : NULL;
+    struct job_id job = {0};
+    if (event->kind == EVENT_START)
+        job = event->start.job;
+    else if (event->kind == EVENT_DELETE)
+        job = event->job;
+    else if (plan)
+        store_job_find(server->store, text_of(plan->user), text_of(plan->name), &job, NULL);
+    return job;
+}
+
+/* Does that row stand otherwise in what this batch has still to commit? */
+static bool is_of_written(struct server *server, const struct server_mail *mail)
+{
+    const struct core_thread *core = &server->core;
+    if (mail->kind != MAIL_EVENT || mail->is_done || core->event_count == 0)
         return false;
-    const struct job_id job = event->kind == EVENT_START ? event->start.job : event->job;
-    return id_map_get(&core->written, job.v) != MAP_NONE;
+    return id_map_get(&core->written, deciding_job(server, mail).v) != MAP_NONE;
 }
 
 /* Room for BATCH_MAX mails, the timer, and what a restore has kept. */
 static void batch_of(struct server *server, struct server_mail *mails)
 {
     while (mails && server->core.core) {
-        for (size_t i = 0; mails && i < BATCH_MAX && !is_of_written(&server->core, mails); i++) {
+        for (size_t i = 0; mails && i < BATCH_MAX && !is_of_written(server, mails); i++) {
             struct server_mail *next = (struct server_mail *)(void *)mails->mail.next;
             core_thread_take(server, mails);
             mails = next;
@@ -284,6 +299,7 @@ static void core_thread_recover(struct server *server)
         code = batch_failure_due(server, &err);
     if (code < 0) {
         server_trouble(server, server->store_trouble, err.text);
+        batch_failure_end(server, &err);
         return;
     }
     log_info("store", "can be written again");
@@ -311,12 +327,12 @@ static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = clock_monotonic_ms(), deadline = core->upkeep_at_ms;
+    if (!core->core) /* upkeep, too, waits for the store */
+        return core->probe_at_ms;
     if (core->snapshots.first)
         return now;
     if (store_is_short(server->store) && core->probe_at_ms < deadline)
         deadline = core->probe_at_ms;
-    if (!core->core)
-        return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
     if (deletion_due(server) < deadline)
         deadline = deletion_due(server);
     if (core->wake_ms) {
@@ -347,6 +363,13 @@ static void core_thread_engines(struct server *server)
     }
 }
 
+/* When that is refused, the core which is made then is not told again: it would not end. */
+static void core_thread_unstored(struct server *server)
+{
+    batch_of(server, unstored_told(server));
+    server->core.unstored.told_core = server->core.cores;
+}
+
 static void *core_thread_run(void *argument)
 {
     struct server *server = argument;
@@ -363,6 +386,9 @@ static void *core_thread_run(void *argument)
             continue;
         }
         core_thread_engines(server);
+        if (!core->core)
+            continue;
+        core_thread_unstored(server);
         if (!core->core)
             continue;
         core_thread_make_room(server);

@@ -6,13 +6,10 @@
 
 int64_t deletion_due(const struct server *server)
 {
-    return store_deletions(server->store) > 0 ? server->core.deletion.retry_ms : INT64_MAX;
-}
-
-/* The disk, or the network, may be better soon. What else there is stays as it is for longer. */
-static int64_t pause_of(int code)
-{
-    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_IO ? PROBE_MS : UPKEEP_MS;
+    const struct deletion *deletion = &server->core.deletion;
+    if (store_deletions_waiting(server->store) > 0)
+        return deletion->retry_ms;
+    return store_deletions(server->store) > 0 ? deletion->refused_ms : INT64_MAX;
 }
 
 void deletion_go_on(struct server *server, bool is_idle)
@@ -29,7 +26,9 @@ void deletion_go_on(struct server *server, bool is_idle)
     struct err err;
     const int code = store_commit(server->store, &batch, &err);
     deletion->last_ms = clock_monotonic_ms();
-    if (code < 0 && !deletion->retry_ms) /* once */
+    if (code == ERR_UNAVAILABLE && !deletion->retry_ms) /* once */
         log_warning("store", "what deleted jobs have left stays for now: %s", err.text);
-    deletion->retry_ms = code < 0 ? deletion->last_ms + pause_of(code) : 0;
+    deletion->retry_ms = code < 0 ? deletion->last_ms + PROBE_MS : 0;
+    if (code < 0)
+        deletion->refused_ms = deletion->last_ms + UPKEEP_MS;
 }

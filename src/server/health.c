@@ -98,7 +98,9 @@ static void write_core_metrics(struct server *server, struct buf *out)
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
     metric_write(out, "skep_events_total", "counter", "Events stepped through.", counts.events);
-    metric_write(out, "skep_jobs_live", "gauge", "Jobs that have not ended.", counts.jobs_live);
+    metric_write(out, "skep_jobs_live", "gauge",
+                 "Jobs that have not ended, and those whose containers are held for debugging.",
+                 counts.jobs_live);
     metric_write(out, "skep_jobs_queued", "gauge", "Jobs that wait for places.",
                  counts.jobs_queued);
     metric_write(out, "skep_tasks_live", "gauge", "Tasks with a container.", counts.tasks_live);
@@ -169,6 +171,9 @@ void server_metrics(void *context, struct buf *out)
     metric_write(out, "skep_nodes_unstored", "gauge",
                  "Nodes of which the store refuses the row, which stays as it was.",
                  atomic_load(&metrics->nodes_unstored));
+    metric_write(out, "skep_jobs_unpurged", "gauge",
+                 "Old jobs that the store does not let retention remove.",
+                 atomic_load(&metrics->jobs_unpurged));
     metric_write(out, "skep_clock_apart_seconds", "gauge",
                  "Between the server's own time and the machine's clock, which was set.",
                  (uint64_t)llabs(atomic_load(&metrics->clock_behind_ms)) / 1000);
@@ -203,6 +208,9 @@ void server_metrics(void *context, struct buf *out)
     metric_write(out, "skep_store_deletions", "gauge",
                  "Deleted jobs of which rows are left, which go little by little.",
                  store_deletions(server->store));
+    metric_write(out, "skep_store_deletions_refused", "gauge",
+                 "Those of them of which a row could not be deleted.",
+                 store_deletions_refused(server->store));
     histogram_write(&metrics->request, "skep_request_seconds",
                     "From the mailbox to the durable answer.", out);
     histogram_write(&metrics->commit, "skep_commit_seconds", "One transaction.", out);

@@ -49,6 +49,9 @@ struct launcher {
     /* jobs whose ends change nothing any more: the attempt whose tasks have been told */
     struct id_map complete;
     size_t complete_count; /* since it was empty */
+    /* attempts that could not be created, until they are forgotten: what became of them may wait
+     * for the disk, and a core that is made anew meanwhile asks for them once more */
+    struct id_map failed;
     struct arena arena;
 };
 
@@ -259,6 +262,8 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
 {
     struct metrics *metrics = &launcher->server->metrics;
     int64_t begin_us = clock_monotonic_us();
+    if (id_map_get(&launcher->failed, mail->attempt.v) != MAP_NONE)
+        return;
     atomic_fetch_add(&metrics->creates, 1); /* before the task can be heard of */
     struct err err;
     int code = create(launcher, mail, &err);
@@ -269,6 +274,7 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
     atomic_fetch_add(&metrics->create_failures, 1);
     log_warning("launch", "attempt %llu of job %u cannot be created: %s",
                 (unsigned long long)mail->attempt.v, mail->job.v, err.text);
+    id_map_set(&launcher->failed, mail->attempt.v, 1);
     post_creation(launcher, mail, &err);
 }
 
@@ -305,6 +311,7 @@ static void run_forget(struct launcher *launcher, const struct launch_mail *mail
 {
     struct err err;
     struct engine *engine = engine_asked(launcher, mail, &err);
+    id_map_remove(&launcher->failed, mail->attempt.v);
     /* unknown: forgotten before, or never created */
     if (engine && engine->ops->forget(engine, mail->attempt, &err) < 0 && err.code != ERR_NOT_FOUND)
         log_warning("launch", "what is left of attempt %llu cannot be removed: %s",
@@ -465,6 +472,7 @@ void launcher_free(struct launcher *launcher)
     launch_job_release(&launcher->job);
     store_reader_close(launcher->reader);
     id_map_release(&launcher->complete);
+    id_map_release(&launcher->failed);
     arena_release(&launcher->arena);
     mem_free(launcher);
 }

@@ -100,6 +100,11 @@ bool mail_is_end(const struct server_mail *mail)
     return mail->kind == MAIL_EVENT && (kind == EVENT_TASK_EXITED || kind == EVENT_TASK_REFUSED);
 }
 
+bool mail_is_purge(const struct server_mail *mail)
+{
+    return mail->kind == MAIL_EVENT && mail->event.kind == EVENT_DELETE && !mail->is_request;
+}
+
 bool mail_is_of_task(const struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;

@@ -49,6 +49,7 @@ struct server_mail {
         struct store_user_quotas quotas;
         /* what it adds to what the owner has, from admission on: nothing when it was refused */
         uint64_t live_jobs, gpus, stored_jobs;
+        bool is_counted; /* among the submissions of this minute */
     } * quota;
     struct store_audit *audit; /* to be written down with it; NULL: nothing */
     /* Of a submission with an idempotency key; NULL: it has none. `repeat`: the next one of the
@@ -69,6 +70,8 @@ struct server_mail *mail_event(enum event_kind kind, const char *user);
 /* An event of an attempt; one after which the attempt has no container. */
 bool mail_is_of_task(const struct server_mail *mail);
 bool mail_is_end(const struct server_mail *mail);
+/* Retention removes a job: nobody has asked. */
+bool mail_is_purge(const struct server_mail *mail);
 
 /* A copy of what reply.audit says, with the time. */
 void mail_audit(struct server_mail *mail, int64_t now_ms);

@@ -406,12 +406,13 @@ static int run(const struct options *options, struct server_config *config, cons
     tell_systemd("READY=1");
     wait_for_signals(options, server, api, first, signals);
     tell_systemd("STOPPING=1");
+    const int status = server_must_restart(server) ? EXIT_FAILURE : 0;
     end(server, api);
     server_config_free(first);
     log_info("server", "ended");
     log_keep(NULL);
     log_file_close(kept);
-    return 0;
+    return status;
 }
 
 /* When the machine's memory runs out it shall be a task that is killed: tasks get 0, this is what
@@ -555,7 +556,7 @@ static int restore(const struct options *options, struct server_config *config)
                                     options->replaces, &err);
 
     if (code < 0)
-        log_error("store", "nothing was restored: %s", err.text);
+        log_error("store", "the backup is not in place: %s", err.text);
     else
         log_info("store", "%s has been restored from %s", config->data_directory,
                  options->restore_path);

@@ -26,6 +26,7 @@ struct metrics {
     _Atomic uint64_t creates, create_failures, kills, orphans, lost, adopted;
     _Atomic int64_t clock_behind_ms; /* the core's time behind the wall clock */
     _Atomic uint64_t restores, purged_jobs, idle_tasks, set_aside, quarantined, nodes_unstored;
+    _Atomic uint64_t jobs_unpurged;
 };
 
 /* One more duration; below zero counts as 0. */

@@ -254,7 +254,7 @@ static bool book_update(struct notify_alerts *alerts, struct notify_sender *send
                         struct arena *arena)
 {
     const struct notify_config *config = sender->config;
-    const int64_t now_ms = clock_unix_ms();
+    const int64_t now_ms = server_now_ms(alerts->server);
     struct alert *list;
     size_t count;
     struct told_round round;

@@ -178,7 +178,8 @@ int server_restore(struct server *server, struct err *err)
     int code;
     do
         code = restore_once(server, err);
-    while (code == ERR_INTERNAL && quarantine_find(server, &refusals, err));
+    while (code == ERR_INTERNAL &&
+           (quarantine_find(server, &refusals, err) || unstored_find(server)));
     if (code == 0)
         quarantine_settle(server);
     return code;

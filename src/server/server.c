@@ -206,6 +206,11 @@ void server_reload(struct server *server, struct server_config *config)
     server_post_fact(server, mail);
 }
 
+bool server_must_restart(const struct server *server)
+{
+    return store_is_behind(server->store);
+}
+
 void server_drain(struct server *server)
 {
     atomic_store(&server->is_draining, true);
@@ -241,6 +246,7 @@ static void server_free_core(struct core_thread *core)
     ARRAY_FREE(&core->leftovers);
     quarantine_release(&core->quarantine);
     unstored_release(&core->unstored);
+    unpurged_release(&core->unpurged);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }

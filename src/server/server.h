@@ -45,6 +45,9 @@ void server_reload(struct server *server, struct server_config *config);
  * answered before server_stop returns. Containers go on. */
 void server_drain(struct server *server);
 void server_stop(struct server *server);
+/* It has sent SIGTERM to this process, because only a start can go on from what the database has
+ * lost (store_is_behind). Any thread. */
+bool server_must_restart(const struct server *server);
 void server_free(struct server *server);
 
 /* Give a user a new random password, tell it, and revoke all tokens of the user, also those of

@@ -26,6 +26,7 @@
 #include "server/server.h"
 #include "server/snapshot.h"
 #include "server/trial.h"
+#include "server/unpurged.h"
 #include "server/unstored.h"
 #include "server/use_watch.h"
 #include "store/read.h"
@@ -85,6 +86,7 @@ struct core_thread {
     uint64_t cores; /* that were made of the rows */
     struct quarantine quarantine;
     struct unstored unstored;
+    struct unpurged unpurged;
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;
@@ -124,6 +126,7 @@ struct server {
     /* what server_clock_trusted gave last: by it all of the server and its engines remove what is
      * old; since the clock was restored, before the engines are opened */
     _Atomic int64_t trusted_ms;
+    _Atomic int64_t boot_began_ms; /* in the core's time, as of its last step; server_now_ms */
 
     struct key_file keys;
     uint8_t token_key[SECRET_KEY_SIZE];
@@ -240,6 +243,11 @@ void server_metrics(void *context, struct buf *out);
 
 /* clock_note.c: the core's time goes on from what is stored. */
 int server_clock_restore(struct server *server, struct err *err);
+/* What the other threads may know of the clock, after each of its steps. The core's thread. */
+void server_clock_publish(struct server *server);
+/* The core's time now. Any thread: all that waits, or is kept with its time, goes by it and not by
+ * the wall clock, which anybody may set. */
+int64_t server_now_ms(const struct server *server);
 /* Mails that store, as settings, where the clock stands as of its last step: at the start and with
  * each round of upkeep. */
 enum { CLOCK_NOTES = 2 };

@@ -140,12 +140,18 @@ static void purge(struct server *server, struct mail_list *list, const struct jo
 /* True: there were some. */
 static bool purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
 {
-    struct job_id jobs[PURGE_MAX];
-    const uint64_t deletions = store_deletions(server->store);
-    const size_t room = deletions < PURGE_MAX ? (size_t)(PURGE_MAX - deletions) : 0;
-    const size_t count = store_jobs_final(server->store, before_ms, jobs, room);
-    if (room == 0) /* what those before have left goes first */
+    const struct unpurged *unpurged = &server->core.unpurged;
+    const uint64_t deletions = store_deletions_waiting(server->store);
+    const size_t most = deletions < PURGE_MAX ? (size_t)(PURGE_MAX - deletions) : 0;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct job_id *jobs = ARENA_ARRAY(&arena, struct job_id, most + unpurged->count);
+    size_t count = 0;
+    if (most > 0)
+        count = store_jobs_final(server->store, before_ms, jobs, most + unpurged->count);
+    else /* what those before have left goes first */
         upkeep_again(server, PURGE_AGAIN_MS);
+    count = unpurged_drop(unpurged, jobs, count, most);
     purge(server, list, jobs, count);
     return count > 0;
 }
@@ -153,17 +159,21 @@ static bool purge_before(struct server *server, struct mail_list *list, int64_t 
 /* The database is too large: of those who keep more than their share, whatever their age. */
 static int purge_surplus(struct server *server, struct mail_list *list, struct err *err)
 {
-    struct job_id jobs[PURGE_MAX];
+    const struct unpurged *unpurged = &server->core.unpurged;
+    const size_t room = PURGE_MAX + unpurged->count;
     struct store_shares shares;
     cleanup_arena struct arena arena;
     arena_init(&arena);
-    if (store_deletions(server->store) > 0) { /* whose room is not free yet */
+    if (store_deletions_waiting(server->store) > 0) { /* whose room is not free yet */
         upkeep_again(server, PURGE_AGAIN_MS);
         return 0;
     }
+    struct job_id *jobs = ARENA_ARRAY(&arena, struct job_id, room);
     int code = store_quota_shares(server->core.reader, QUOTA_KEPT_JOBS, &arena, &shares, err);
-    if (code == 0)
-        purge(server, list, jobs, store_jobs_surplus(server->store, &shares, jobs, PURGE_MAX));
+    if (code == 0) {
+        const size_t count = store_jobs_surplus(server->store, &shares, jobs, room);
+        purge(server, list, jobs, unpurged_drop(unpurged, jobs, count, PURGE_MAX));
+    }
     return code;
 }
 
@@ -259,14 +269,15 @@ struct server_mail *server_upkeep(struct server *server)
         events_before = now - (int64_t)retention->event_log_days * DAY_MS;
     uint64_t used;
     struct err err;
+    unpurged_retry(server);
     if (store_measure(server->store, &used, &oldest_event, &err) < 0) {
         log_error("store", "%s", err.text);
-        return NULL;
+        return list.first;
     }
     /* a bounded number a round; what is old goes before what is too much */
     const bool is_too_large = retention->database_mib > 0 && used >> 20 >= retention->database_mib;
     const bool has_old = jobs_before > 0 && purge_before(server, &list, jobs_before);
-    if (is_too_large && store_deletions(server->store) == 0)
+    if (is_too_large && store_deletions_waiting(server->store) == 0)
         events_before = now;
     if (is_too_large && !has_old && purge_surplus(server, &list, &err) < 0)
         log_error("store", "whose jobs are to go is not known: %s", err.text);

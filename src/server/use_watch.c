@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "server/clock.h"
 #include "server/state.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
@@ -64,7 +63,6 @@ struct use_watch {
     pthread_mutex_t files; /* a file is written over, or read; not with the watcher's lock */
 
     /* the thread's own */
-    struct server_clock clock;
     int64_t saved_ms, swept_ms; /* 0: never */
     bool has_warned;            /* that nothing can be written; until it can again */
     struct use_series series;   /* the one that is being saved */
@@ -481,10 +479,8 @@ static void *watch_run(void *argument)
 {
     struct use_watch *watch = argument;
     int64_t due_ms = clock_monotonic_ms();
-    server_clock_start(&watch->clock, &(struct server_clock_past){0}, clock_boot_ms(),
-                       clock_unix_ms());
     do {
-        use_watch_round(watch, server_clock_step(&watch->clock, clock_boot_ms(), clock_unix_ms()));
+        use_watch_round(watch, server_now_ms(watch->server));
         while (due_ms <= clock_monotonic_ms()) /* a round that was late is not made up for */
             due_ms += USE_STEP_MS;
     } while (step_await(watch, due_ms));

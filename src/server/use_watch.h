@@ -5,8 +5,8 @@
  * samples are added once a minute and when the attempt ends (use_files.h). Of machines likewise.
  * In memory are the samples since then alone, so that an attempt costs about 350 bytes while it
  * runs, and 8 KiB on disk; one that ended before its second sample leaves nothing. While nothing
- * can be written USE_SAMPLES_MAX samples are kept. Its times are those of the machine's own clock,
- * steps of which it does not follow.
+ * can be written USE_SAMPLES_MAX samples are kept. Its times are the core's
+ * (server/clock.h): a clock of the machine that is wrong at a start, or is set, moves none.
  */
 #ifndef SERVER_USE_WATCH_H
 #define SERVER_USE_WATCH_H
@@ -49,7 +49,7 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
 bool use_watch_last(struct use_watch *watch, const struct use_key *key,
                     uint64_t values[USE_FIELDS]);
 
-/* One round as the thread makes it, at a time of the machine's clock. For tests: without thread. */
+/* One round as the thread makes it, at a time of the core. For tests: without thread. */
 void use_watch_round(struct use_watch *watch, int64_t now_ms);
 
 /* Of two samples of the counters, `passed_us` apart, what was used meanwhile; `before` NULL: what

@@ -26,6 +26,10 @@ static const char select_all[] = SELECT("?2 = '' AND ?3 = ''");
 static const char select_user[] = SELECT("user_name = ?2 AND ?3 = ''");
 static const char select_subject[] = SELECT("?2 = '' AND subject = ?3");
 static const char select_both[] = SELECT("user_name = ?2 AND subject = ?3");
+/* by the index audit_places alone, whatever else has been asked for */
+static const char select_places[] =
+    "SELECT user_name, address, max(at_ms) FROM audit WHERE code = 0 AND route = ? AND at_ms >= ? "
+    "GROUP BY user_name, address ORDER BY max(at_ms) DESC LIMIT ?";
 
 /* Others' words: safe to show, and not longer than they should be. */
 static void words_put(struct sql *sql, const char *words, struct buf *scratch)
@@ -190,5 +194,30 @@ int store_audits(struct store_reader *reader, const struct audit_filter *filter,
     while ((code = sql_next(&sql, err)) > 0)
         row_get(&sql, ARRAY_ADD(&list), arena);
     LIST_HAND_OVER(&list, arena, audits);
+    return code;
+}
+
+int store_audit_places(struct store_reader *reader, struct text route, int64_t since_ms,
+                       uint64_t limit, struct arena *arena, struct store_audit_places *places,
+                       struct err *err)
+{
+    struct {
+        struct audit_place *items;
+        size_t count, room;
+    } list = {0};
+    struct sql sql = sql_of(&reader->session, select_places);
+    int code;
+
+    assert(reader->session.db && limit <= INT64_MAX);
+    sql_put_text(&sql, route);
+    sql_put_int(&sql, since_ms);
+    sql_put_int(&sql, (int64_t)limit);
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct audit_place *place = ARRAY_ADD(&list);
+        place->user = sql_string(&sql, arena);
+        place->address = sql_string(&sql, arena);
+        place->at_ms = sql_int(&sql);
+    }
+    LIST_HAND_OVER(&list, arena, places);
     return code;
 }

@@ -6,7 +6,8 @@
 static const char replace[] = "INSERT INTO barriers (job, kind, attempt) VALUES (?,?,?) "
                               "ON CONFLICT (job, kind) DO UPDATE SET attempt = excluded.attempt";
 static const char delete_job[] = "DELETE FROM barriers WHERE job = ?";
-static const char select_one[] = "SELECT attempt FROM barriers WHERE job = ? AND kind = ?";
+static const char select_one[] =
+    "SELECT attempt FROM barriers WHERE job = ? AND kind = ? AND" IS_NOT_DELETED("job");
 
 int barrier_pass(struct store *store, const struct store_change *change, struct err *err)
 {

@@ -30,17 +30,12 @@ static void latest_find(struct latest *latest, const struct output *output)
     }
 }
 
-/* The rows that make it a job. What its tasks and attempts have left goes in pieces. */
+/* The row that makes it a job: everybody asks for that. All else goes in pieces. */
 static int write_deleted(struct store *store, struct job_id job, struct err *err)
 {
-    static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        job_purge, barriers_purge, tags_purge, deletion_add};
-    int code = 0;
-
     assert(job.v != 0);
-    for (size_t i = 0; code == 0 && i < sizeof purges / sizeof *purges; i++)
-        code = purges[i](store, job, err);
-    return code;
+    const int code = job_purge(store, job, err);
+    return code < 0 ? code : deletion_add(store, job, err);
 }
 
 static const struct job_record *latest_job(const struct latest *latest, const struct output *output,
@@ -76,18 +71,23 @@ static int write_record(struct store *store, const struct output *output, size_t
 
 static int write_records(struct store *store, const struct output *output, struct err *err)
 {
+    enum { DELETED_WHOLE = 8 }; /* of more jobs the commit takes the rows of `jobs` alone */
+    struct job_id whole[DELETED_WHOLE];
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     struct latest latest = {0};
-    bool has_deleted = false;
+    size_t deleted = 0;
     int code = 0;
     latest_find(&latest, output);
     for (size_t i = 0; code == 0 && i < output->records.count; i++) {
-        has_deleted |= output->records.items[i].kind == RECORD_JOB_DELETED;
+        const struct record *record = &output->records.items[i];
+        if (record->kind == RECORD_JOB_DELETED && deleted++ < DELETED_WHOLE)
+            whole[deleted - 1] = record->deleted;
         code = write_record(store, output, i, &latest, err);
     }
-    if (code == 0 && has_deleted) /* a small job goes whole */
-        code = deletions_go_on(store, err);
+    if (code == 0 && deleted > 0) /* a small job goes whole */
+        code = deleted <= DELETED_WHOLE ? deletions_of(store, whole, deleted, err)
+                                        : deletions_count(store, err);
     if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
         code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
     assert(store->last_job >= last_job && store->last_attempt >= last_attempt);
@@ -252,7 +252,9 @@ static int records_try(struct store *store, const struct output *output, struct 
     int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
+    store->pieces.is_put_off = true; /* what is left of a job costs nobody anything */
     code = output_write(store, output, err);
+    store->pieces.is_put_off = false;
     if (code == 0)
         code = counters_read_commits(store, &commits, err);
     db->ops->rollback(db);
@@ -286,13 +288,13 @@ int store_refused_job(struct store *store, const struct output *output, struct j
     return code == ERR_INTERNAL ? 0 : code;
 }
 
-int store_refused_node(struct store *store, const struct output *output, struct node_id *node,
-                       struct err *err)
+int store_refused_node(struct store *store, const struct output *output, size_t *at,
+                       struct node_id *node, struct err *err)
 {
-    assert(output);
+    assert(output && at);
     int code = 0;
-    for (size_t i = 0; code == 0 && i < output->records.count; i++) {
-        struct record *record = &output->records.items[i];
+    while (code == 0 && *at < output->records.count) {
+        struct record *record = &output->records.items[(*at)++];
         if (record->kind != RECORD_NODE)
             continue;
         const struct output part = {.records = {record, 1, 1}};
@@ -327,6 +329,8 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     assert(store->session.db && batch);
+    store->pieces.job_count = 0;
+    store->pieces.is_beside = false;
     int code = db->ops->begin(db, true, err);
     if (code < 0)
         return code;
@@ -443,10 +447,16 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     struct database *database = store->database;
     int code = commit_once(store, batch, err);
     assert(store->database && (batch->event_count == 0 || batch->events));
+    if (deletions_leave(store, code)) {
+        log_debug("store", "what a deleted job has left goes later: %s", err->text);
+        code = commit_once(store, batch, err);
+        store->pieces.is_put_off = false;
+    }
     if (code == ERR_UNAVAILABLE && !batch->keeps_reserve && database->ops->give_way(database))
         code = commit_once(store, batch, err);
     atomic_fetch_add(&store->commit_us, (uint64_t)(clock_monotonic_us() - begin_us));
     if (code < 0) {
+        deletions_failed(store, code, err);
         atomic_fetch_add(&store->commit_failures, 1);
         return code;
     }

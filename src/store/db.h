@@ -13,6 +13,7 @@
 #define STORE_DB_H
 #include "base/text.h"
 #include "store/store.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -106,6 +107,7 @@ struct database {
     const char *name;  /* for messages */
     struct db *writer; /* the committing thread's */
     struct db_opening opening;
+    _Atomic bool is_behind; /* store_is_behind */
 };
 
 struct database_ops {

@@ -1,18 +1,23 @@
 /* deletions.c — what deleted jobs leave in the store goes in pieces, each within one transaction.
  *
- * A job is deleted when its own rows are: nobody finds it any more. The rows of its attempts, its
- * tasks and its story may be many thousand; the job's number in `deleted_jobs` says that some may
- * be left, to those who read such rows without asking for their job, and to the next start. The
+ * A job is deleted when its row in `jobs` is: nobody finds it any more. The rows of its attempts,
+ * its tasks and its story may be many thousand; the job's number in `deleted_jobs` says that some
+ * may be left, to those who read such rows without asking for their job, and to the next start. The
  * number goes with the last of them. The states stand in docs/rfc/0016-gangs-in-steps.md.
+ *
+ * One row that cannot be deleted must not hold up what others have left: a job of which a piece is
+ * refused is passed over until nothing else is left to do. Which one of several jobs it is shows
+ * when each has a piece of its own.
  */
 #include "base/err.h"
 #include "store/noun.h"
+#include "sys/log.h"
 #include <assert.h>
 
 enum {
     PIECE_ROOM = 250,   /* what the rows of a piece weigh together, at most: some 3 us each */
     JOBS_AT_ONCE = 4,   /* that are looked at by one question */
-    JOB_WEIGHT = 12,    /* with the statements that are run for it */
+    JOB_WEIGHT = 18,    /* with the statements that are run for it */
     ATTEMPT_WEIGHT = 6, /* with up to 5 KiB of its end, in pages of their own */
     KEYS_MAX = 4
 };
@@ -58,9 +63,12 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 #define LEFT_IN(table)                                                                             \
     "(SELECT count(*) FROM (SELECT 1 FROM " table                                                  \
     " WHERE job = deleted_jobs.job LIMIT ?1) AS some_rows)"
-static const char select_first[] = "SELECT job, " LEFT_IN("task_attempts") ", " LEFT_IN(
-    "tasks") ", " LEFT_IN("job_attempts") ", " LEFT_IN("stories") " FROM deleted_jobs ORDER BY job "
-                                                                  "LIMIT ?2";
+static const char select_left[] =
+    "SELECT job, " LEFT_IN("task_attempts") ", " LEFT_IN("tasks") ", " LEFT_IN(
+        "job_attempts") ", " LEFT_IN("stories") " FROM deleted_jobs WHERE job IN (?2, ?3, ?4, ?5) "
+                                                "ORDER BY job";
+static const char select_after[] =
+    "SELECT job FROM deleted_jobs WHERE job > ? ORDER BY job LIMIT ?";
 static const char insert[] = "INSERT INTO deleted_jobs (job) VALUES (?) ON CONFLICT DO NOTHING";
 static const char delete[] = "DELETE FROM deleted_jobs WHERE job = ?";
 static const char count_all[] = "SELECT count(*) FROM deleted_jobs";
@@ -78,7 +86,7 @@ int deletion_add(struct store *store, struct job_id job, struct err *err)
     return sql_run(&sql, NULL, err);
 }
 
-static int deletions_count(struct store *store, struct err *err)
+int deletions_count(struct store *store, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_all);
     int64_t count;
@@ -88,17 +96,86 @@ static int deletions_count(struct store *store, struct err *err)
     return code;
 }
 
+/* --- jobs of which a piece was refused --- */
+
+static bool is_refused(const struct pieces *pieces, struct job_id job)
+{
+    return id_map_get(&pieces->refused_at, job.v) != MAP_NONE;
+}
+
+static void refused_clear(struct store *store)
+{
+    id_map_release(&store->pieces.refused_at);
+    store->pieces.refused.count = 0;
+    atomic_store(&store->deletions_refused, 0);
+}
+
+void pieces_release(struct pieces *pieces)
+{
+    id_map_release(&pieces->refused_at);
+    ARRAY_FREE(&pieces->refused);
+}
+
+/* Behind all others: those that were refused before are tried again first. */
+static void refused_add(struct store *store, struct job_id job, const struct err *err)
+{
+    struct pieces *pieces = &store->pieces;
+    size_t kept = 0;
+    if (!is_refused(pieces, job))
+        log_warning("store", "what job %u has left cannot be deleted, and stays for now: %s", job.v,
+                    err->text);
+    for (size_t i = 0; i < pieces->refused.count; i++)
+        if (pieces->refused.items[i].v != job.v)
+            pieces->refused.items[kept++] = pieces->refused.items[i];
+    pieces->refused.count = kept;
+    *ARRAY_ADD(&pieces->refused) = job;
+    id_map_set(&pieces->refused_at, job.v, 1);
+    atomic_store(&store->deletions_refused, pieces->refused.count);
+}
+
+/* The disk, or the network, may be better soon: no job is to blame. */
+static bool is_passing(int code)
+{
+    return code == ERR_UNAVAILABLE || code == ERR_BUSY;
+}
+
+void deletions_failed(struct store *store, int code, const struct err *err)
+{
+    struct pieces *pieces = &store->pieces;
+    if (pieces->job_count == 0 || is_passing(code))
+        return;
+    if (pieces->job_count == 1)
+        refused_add(store, pieces->first, err);
+    pieces->is_alone = pieces->job_count > 1;
+}
+
+bool deletions_leave(struct store *store, int code)
+{
+    if (code >= 0 || is_passing(code) || !store->pieces.is_beside)
+        return false;
+    store->pieces.is_put_off = true;
+    return true;
+}
+
 void deletions_publish(struct store *store)
 {
+    struct pieces *pieces = &store->pieces;
     atomic_store(&store->deletions, store->deletions_written);
+    if (pieces->job_count > 0 && is_refused(pieces, pieces->first))
+        refused_clear(store); /* what hindered one of them may have hindered all */
+    if (store_deletions_waiting(store) == 0)
+        pieces->is_alone = false;
 }
 
 int deletions_load(struct store *store, struct err *err)
 {
     const int code = deletions_count(store, err);
-    if (code == 0)
-        deletions_publish(store);
-    return code;
+    if (code < 0)
+        return code;
+    refused_clear(store);
+    store->pieces.job_count = 0;
+    deletions_publish(store);
+    return 0;
 }
 
 uint64_t store_deletions(const struct store *store)
@@ -106,20 +183,35 @@ uint64_t store_deletions(const struct store *store)
     return atomic_load(&store->deletions);
 }
 
-static int left_read(struct store *store, struct left left[JOBS_AT_ONCE], size_t *count,
-                     struct err *err)
+uint64_t store_deletions_refused(const struct store *store)
 {
-    struct sql sql = sql_of(&store->session, select_first);
+    return atomic_load(&store->deletions_refused);
+}
+
+uint64_t store_deletions_waiting(const struct store *store)
+{
+    const uint64_t all = store_deletions(store), refused = store_deletions_refused(store);
+    return all > refused ? all - refused : 0;
+}
+
+/* --- a piece --- */
+
+static int left_read(struct store *store, const struct job_id *jobs, size_t count,
+                     struct left left[JOBS_AT_ONCE], size_t *found, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, select_left);
     int code;
-    *count = 0;
+    assert(count <= JOBS_AT_ONCE);
+    *found = 0;
     sql_put_int(&sql, PIECE_ROOM);
-    sql_put_int(&sql, JOBS_AT_ONCE);
+    for (size_t i = 0; i < JOBS_AT_ONCE; i++)
+        sql_put_int(&sql, i < count ? jobs[i].v : 0);
     while ((code = sql_next(&sql, err)) > 0) {
-        assert(*count < JOBS_AT_ONCE);
-        left[*count].job.v = (uint32_t)sql_int(&sql);
+        assert(*found < JOBS_AT_ONCE);
+        left[*found].job.v = (uint32_t)sql_int(&sql);
         for (size_t k = 0; k < KINDS; k++)
-            left[*count].rows[k] = (uint64_t)sql_int(&sql);
-        (*count)++;
+            left[*found].rows[k] = (uint64_t)sql_int(&sql);
+        (*found)++;
     }
     return code;
 }
@@ -171,7 +263,8 @@ static int job_delete_some(struct store *store, const struct left *left, uint64_
 static int job_delete_rest(struct store *store, struct job_id job, struct err *err)
 {
     static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        attempt_ends_purge, tasks_purge, job_attempts_purge, stories_purge};
+        attempt_ends_purge, tasks_purge, job_attempts_purge,  stories_purge,
+        barriers_purge,     tags_purge,  job_submission_purge};
     int code = 0;
     for (size_t i = 0; code == 0 && i < COUNT_OF(purges); i++)
         code = purges[i](store, job, err);
@@ -186,20 +279,78 @@ static uint64_t weight_of(const struct left *left)
     return weight;
 }
 
-int deletions_go_on(struct store *store, struct err *err)
+/* Of these jobs, what there is room for. */
+static int jobs_delete(struct store *store, const struct job_id *jobs, size_t count, uint64_t *room,
+                       struct err *err)
 {
     struct left left[JOBS_AT_ONCE];
-    uint64_t room = PIECE_ROOM;
-    size_t count = JOBS_AT_ONCE;
-    int code = 0;
-    while (code == 0 && room > 0 && count == JOBS_AT_ONCE) {
-        code = left_read(store, left, &count, err);
-        for (size_t i = 0; code == 0 && room > 0 && i < count; i++) {
-            const uint64_t weight = weight_of(&left[i]);
-            code = weight <= room ? job_delete_rest(store, left[i].job, err)
-                                  : job_delete_some(store, &left[i], room, err);
-            room -= weight <= room ? weight : room;
-        }
+    size_t found;
+    int code = left_read(store, jobs, count, left, &found, err);
+    for (size_t i = 0; code == 0 && *room > 0 && i < found; i++) {
+        const uint64_t weight = weight_of(&left[i]);
+        code = weight <= *room ? job_delete_rest(store, left[i].job, err)
+                               : job_delete_some(store, &left[i], *room, err);
+        *room -= weight <= *room ? weight : *room;
     }
+    return code;
+}
+
+int deletions_of(struct store *store, const struct job_id *jobs, size_t count, struct err *err)
+{
+    uint64_t room = PIECE_ROOM;
+    int code = 0;
+    if (store->pieces.is_put_off)
+        return deletions_count(store, err);
+    store->pieces.is_beside = true;
+    for (size_t i = 0; code == 0 && room > 0 && i < count; i += JOBS_AT_ONCE) {
+        const size_t some = count - i < JOBS_AT_ONCE ? count - i : JOBS_AT_ONCE;
+        code = jobs_delete(store, jobs + i, some, &room, err);
+    }
+    if (code == 0)
+        code = deletions_count(store, err);
+    store->pieces.is_beside = code < 0;
+    return code;
+}
+
+/* The first ones behind `after` of which no piece was refused. */
+static int waiting_read(struct store *store, struct job_id after, size_t most,
+                        struct job_id jobs[JOBS_AT_ONCE], size_t *count, struct err *err)
+{
+    const struct pieces *pieces = &store->pieces;
+    struct sql sql = sql_of(&store->session, select_after);
+    int code = 0;
+    *count = 0;
+    sql_put_int(&sql, after.v);
+    sql_put_int(&sql, (int64_t)(most + pieces->refused.count));
+    while (*count < most && (code = sql_next(&sql, err)) > 0) {
+        const struct job_id job = {(uint32_t)sql_int(&sql)};
+        if (!is_refused(pieces, job))
+            jobs[(*count)++] = job;
+    }
+    if (code > 0)
+        sql_done(&sql);
+    return code < 0 ? code : 0;
+}
+
+int deletions_go_on(struct store *store, struct err *err)
+{
+    struct pieces *pieces = &store->pieces;
+    const size_t most = pieces->is_alone ? 1 : JOBS_AT_ONCE;
+    struct job_id jobs[JOBS_AT_ONCE] = {{0}}, after = {0};
+    uint64_t room = PIECE_ROOM;
+    size_t count;
+    int code;
+    do {
+        code = waiting_read(store, after, most, jobs, &count, err);
+        if (code == 0 && count == 0 && pieces->job_count == 0 && pieces->refused.count > 0)
+            jobs[count++] = pieces->refused.items[0];
+        if (pieces->job_count == 0)
+            pieces->first = jobs[0];
+        pieces->job_count += count;
+        if (code == 0 && count > 0) {
+            after = jobs[count - 1];
+            code = jobs_delete(store, jobs, count, &room, err);
+        }
+    } while (code == 0 && room > 0 && count == JOBS_AT_ONCE);
     return code < 0 ? code : deletions_count(store, err);
 }

@@ -28,24 +28,25 @@ static const char insert_plan[] = "INSERT INTO job_plans (job, plan) VALUES (?,?
 static const char insert_source[] =
     "INSERT INTO job_sources (job, format, spec, source, sealed) VALUES (?,?,?,?,?)";
 static const char replace_attempt[] = REPLACE_INTO("job_attempts", ATTEMPT_COLUMNS, "job, attempt");
-static const char *const deletes[] = {
-    "DELETE FROM jobs WHERE id = ?",
-    "DELETE FROM job_plans WHERE job = ?",
-    "DELETE FROM job_sources WHERE job = ?",
-};
+static const char delete[] = "DELETE FROM jobs WHERE id = ?";
+static const char delete_plan[] = "DELETE FROM job_plans WHERE job = ?";
+static const char delete_source[] = "DELETE FROM job_sources WHERE job = ?";
 static const char delete_attempts[] = "DELETE FROM job_attempts WHERE job = ?";
 static const char select_one[] = "SELECT " JOB_COLUMNS(COLUMN_NAME) " FROM jobs WHERE id = ?";
 static const char select_all[] = "SELECT " JOB_COLUMNS(COLUMN_NAME) " FROM jobs ORDER BY id";
 static const char select_live[] =
     "SELECT " JOB_COLUMNS(COLUMN_NAME) ", plan FROM jobs JOIN job_plans ON "
                                        "job = id WHERE id IN (" LIVE_IDS ") ORDER BY id";
-static const char select_tags[] = "SELECT name FROM tags WHERE job = ? ORDER BY name";
+static const char select_tags[] =
+    "SELECT name FROM tags WHERE job = ? AND" IS_NOT_DELETED("job") "ORDER BY name";
 static const char select_source[] =
-    "SELECT format, spec, source, sealed FROM job_sources WHERE job = ?";
+    "SELECT format, spec, source, sealed FROM job_sources WHERE job = ? AND" IS_NOT_DELETED("job");
 static const char select_sealed[] =
-    "SELECT job, sealed FROM job_sources WHERE job > ? AND length(sealed) > 0 ORDER BY job LIMIT ?";
+    "SELECT job, sealed FROM job_sources WHERE job > ? AND length(sealed) > 0 "
+    "AND" IS_NOT_DELETED("job") "ORDER BY job LIMIT ?";
 static const char update_sealed[] = "UPDATE job_sources SET sealed = ? WHERE job = ?";
-static const char select_plan[] = "SELECT plan FROM job_plans WHERE job = ?";
+static const char select_plan[] =
+    "SELECT plan FROM job_plans WHERE job = ? AND" IS_NOT_DELETED("job");
 static const char select_attempts[] =
     "SELECT " ATTEMPT_COLUMNS(COLUMN_NAME) " FROM job_attempts WHERE job = ? ORDER BY attempt";
 
@@ -228,11 +229,13 @@ int job_write(struct store *store, const struct job_record *job, const struct jo
 
 int job_purge(struct store *store, struct job_id job, struct err *err)
 {
-    int code = 0;
-    assert(job.v != 0);
-    for (size_t i = 0; code == 0 && i < sizeof deletes / sizeof *deletes; i++)
-        code = purge(store, deletes[i], job, err);
-    return code;
+    return purge(store, delete, job, err);
+}
+
+int job_submission_purge(struct store *store, struct job_id job, struct err *err)
+{
+    const int code = purge(store, delete_plan, job, err);
+    return code < 0 ? code : purge(store, delete_source, job, err);
 }
 
 int job_attempts_purge(struct store *store, struct job_id job, struct err *err)

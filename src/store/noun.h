@@ -26,8 +26,22 @@ struct store {
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;
-    uint64_t deletions_written; /* jobs in `deleted_jobs`, as the transaction has it … */
-    _Atomic uint64_t deletions; /* … and as it was committed last */
+    uint64_t deletions_written;         /* jobs in `deleted_jobs`, as the transaction has it … */
+    _Atomic uint64_t deletions;         /* … and as it was committed last */
+    _Atomic uint64_t deletions_refused; /* pieces.refused.count */
+    struct pieces {
+        struct {
+            struct job_id *items; /* of which a piece was refused; longest ago first */
+            size_t count, room;
+        } refused;
+        struct id_map refused_at; /* their numbers */
+        bool is_alone;            /* the next piece is of one job: a refusal is its */
+        /* of the transaction */
+        size_t job_count; /* jobs of its piece; 0: it has none */
+        struct job_id first;
+        bool is_beside;  /* it is at what jobs leave that it deletes itself */
+        bool is_put_off; /* it is to leave all of that */
+    } pieces;
 
     struct {
         struct store_epoch *items; /* in order, at least one once the store is open */
@@ -229,7 +243,8 @@ int events_oldest(struct store *store, int64_t *at_ms, struct err *err);
 
 /* Each deletes the job's rows from the tables of its noun. attempt_ends_purge comes before
  * tasks_purge, because it finds the attempts by the rows of the tasks. */
-int job_purge(struct store *store, struct job_id job, struct err *err); /* but for its attempts */
+int job_purge(struct store *store, struct job_id job, struct err *err); /* `jobs` alone */
+int job_submission_purge(struct store *store, struct job_id job, struct err *err);
 int job_attempts_purge(struct store *store, struct job_id job, struct err *err);
 int attempt_ends_purge(struct store *store, struct job_id job, struct err *err);
 int tasks_purge(struct store *store, struct job_id job, struct err *err);
@@ -239,13 +254,22 @@ int tags_purge(struct store *store, struct job_id job, struct err *err);
 /* Runs a statement whose only parameter is the job's number. */
 int purge(struct store *store, const char *text, struct job_id job, struct err *err);
 
-/* The job's own rows are deleted with it; of its attempts, tasks and stories some may be left. */
+/* The job's row is deleted with it; of all others some may be left. */
 int deletion_add(struct store *store, struct job_id job, struct err *err);
-/* A piece of what is left; some hundred rows. */
+/* A piece of what is left; some hundred rows. Of jobs that this transaction has deleted, or of
+ * those that wait for it. */
+int deletions_of(struct store *store, const struct job_id *jobs, size_t count, struct err *err);
 int deletions_go_on(struct store *store, struct err *err);
 int deletions_load(struct store *store, struct err *err);
-/* The transaction has been committed. */
+/* How many jobs are in `deleted_jobs` now. */
+int deletions_count(struct store *store, struct err *err);
+/* The transaction has been committed, or has failed. */
 void deletions_publish(struct store *store);
+void deletions_failed(struct store *store, int code, const struct err *err);
+/* It has failed. True: because of what is left of jobs that it deletes; the next one leaves all of
+ * it, until pieces.is_put_off is reset. */
+bool deletions_leave(struct store *store, int code);
+void pieces_release(struct pieces *pieces);
 /* For reads of rows that do not ask for their job. */
 #define IS_NOT_DELETED(column) " " column " NOT IN (SELECT deleted_jobs.job FROM deleted_jobs) "
 

@@ -455,6 +455,21 @@ struct store_audits {
 int store_audits(struct store_reader *reader, const struct audit_filter *filter,
                  struct arena *arena, struct store_audits *audits, struct err *err);
 
+/* By the audit records that are not refusals: who has asked for `route` from which addresses, at
+ * `since_ms` or later; of each user and address the latest time. The `limit` newest, these first.
+ */
+struct audit_place {
+    const char *user, *address;
+    int64_t at_ms;
+};
+struct store_audit_places {
+    struct audit_place *items;
+    size_t count;
+};
+int store_audit_places(struct store_reader *reader, struct text route, int64_t since_ms,
+                       uint64_t limit, struct arena *arena, struct store_audit_places *places,
+                       struct err *err);
+
 /* Accounts of users, deactivated ones too. Once there were several there always are: an account
  * that is removed and made again changes nothing. */
 struct store_accounts {

@@ -123,6 +123,7 @@ void store_close(struct store *store)
     job_index_free(store->job_index);
     news_free(store->news);
     gpu_use_release(&store->gpu_use);
+    pieces_release(&store->pieces);
     task_counts_cache_free(store->task_counts);
     buf_release(&store->scratch);
     mem_free(store);
@@ -141,6 +142,11 @@ uint64_t store_news_number(struct store *store)
 bool store_is_short(const struct store *store)
 {
     return store->database->ops->is_short(store->database);
+}
+
+bool store_is_behind(const struct store *store)
+{
+    return atomic_load(&store->database->is_behind);
 }
 
 bool store_make_room(struct store *store)

@@ -406,14 +406,19 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
 int store_refused_job(struct store *store, const struct output *output, struct job_id *job,
                       struct err *err);
 
-/* Likewise the first node of which the row is refused by itself. */
-int store_refused_node(struct store *store, const struct output *output, struct node_id *node,
-                       struct err *err);
+/* Likewise the first node of which the row is refused by itself, of the records from *at on. *at is
+ * behind it then, so that the next one can be asked for. */
+int store_refused_node(struct store *store, const struct output *output, size_t *at,
+                       struct node_id *node, struct err *err);
 
 /* A reserve of room on the disk is given up to a commit that finds it full. Then, and as long as
  * there is no room for a new one, the store is short: commits may fail soon, and only what frees
  * room, or has happened, should be committed. Any thread. */
 bool store_is_short(const struct store *store);
+/* The database has lost commits that it had said to be durable (0012): it is behind what this
+ * process has told others, and takes nothing more from it (ERR_CONFLICT). A store that is opened
+ * anew goes on from what is left, with an epoch. Any thread. */
+bool store_is_behind(const struct store *store);
 /* The committing thread: make the reserve again when there is room. Returns whether the store is
  * still short. */
 bool store_make_room(struct store *store);
@@ -422,6 +427,11 @@ bool store_make_room(struct store *store);
  * them, and they go by one CHANGE_DELETIONS after the other. The commit that deletes a job does the
  * first, so that a small one leaves nothing. Any thread. */
 uint64_t store_deletions(const struct store *store);
+/* Those of them of which a piece was refused (ERR_UNAVAILABLE and ERR_BUSY are no refusal), and the
+ * others. When there are no others, a CHANGE_DELETIONS tries the one again that was refused longest
+ * ago. */
+uint64_t store_deletions_refused(const struct store *store);
+uint64_t store_deletions_waiting(const struct store *store);
 
 /* What retention looks at; the committing thread only. Bytes of the database without free pages;
  * time of the oldest event in the log, 0 when there is none. */

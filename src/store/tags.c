@@ -39,6 +39,8 @@ int tag_remove(struct store *store, struct store_change *change, struct err *err
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
     assert(change->kind == CHANGE_TAG_REMOVE);
+    if (!job_index_has(store->job_index, change->tag.job))
+        return REFUSE(change, ERR_NOT_FOUND, "no such job");
     sql_put_int(&sql, change->tag.job.v);
     sql_put_string(&sql, change->tag.name);
     code = sql_run(&sql, &changed, err);

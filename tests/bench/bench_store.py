@@ -42,10 +42,11 @@ def main():
             postgres = measure(bench, directory, count, server.address())
         finally:
             server.remove()
-    print(f"{'':34} {'SQLite':>12} {'PostgreSQL':>12}        PostgreSQL / SQLite")
+    print(f"{'':66} {'SQLite':>12} {'PostgreSQL':>12}        PostgreSQL / SQLite")
     for name, (value, unit) in sqlite.items():
         other = postgres[name][0]
-        print(f"{name:34} {value:12,.2f} {other:12,.2f} {unit:5} {other / value:10.2f}")
+        ratio = f"{other / value:10.2f}" if value else f"{'-':>10}"
+        print(f"{name:66} {value:12,.2f} {other:12,.2f} {unit:5} {ratio}")
     return 0
 
 

@@ -1,8 +1,9 @@
 /* preempt-bench: what it costs to find whom a gang preempts, at the placers' own seam.
  *
  * Every node is full of jobs of one GPU. A gang of higher priority needs half of all GPUs: as tasks
- * of one GPU, and as tasks that take a whole node. Prints milliseconds of CPU and, for each policy,
- * how many times those of hived; asserts nothing.
+ * of one GPU, as tasks that take a whole node, and as unequal tasks: of a whole node and one that
+ * takes more CPUs beside it, and of three and of two GPUs. Prints milliseconds of CPU and, for each
+ * policy, how many times those of hived; asserts nothing.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +42,10 @@ static struct placer *placer_make(const char *policy, uint32_t nodes)
     struct err err = {0};
     if (!placer)
         placer = placer_hived_new(NULL, &err);
-    check(placer ? 0 : err.code, &err);
+    if (!placer) {
+        fprintf(stderr, "preempt-bench: %s\n", err.text);
+        exit(1);
+    }
     for (uint32_t i = 0; i < nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%05u", i);
@@ -109,25 +113,44 @@ static void cluster_fill(struct placer *placer, uint32_t nodes, bool is_hived)
     arena_release(&arena);
 }
 
-/* Milliseconds until the victims are known; 0 when there are none. */
-static double gang_preempt(const char *policy, uint32_t nodes, uint32_t task_gpus)
+/* Equal tasks of so many GPUs that take half of all. */
+static size_t equal_tasks(uint32_t nodes, uint32_t task_gpus, struct placement_member *members)
 {
-    struct placement_member members[MEMBERS];
     size_t count = 0;
-    struct placer *placer = placer_make(policy, nodes);
-    struct arena arena;
-    cluster_fill(placer, nodes, policy == policies[0]);
-    arena_init(&arena);
     for (uint32_t left = nodes / 2 * GPUS / task_gpus; left > 0; count++) {
         const uint32_t tasks = left < MEMBER_TASKS ? left : MEMBER_TASKS;
         members[count] = (struct placement_member){
             tasks, task_gpus * TASK_CPUS, task_gpus * TASK_MIB, task_gpus, "", ""};
         left -= tasks;
     }
+    return count;
+}
+
+/* As many tasks of the one kind as of the other. */
+static size_t unequal_tasks(uint32_t nodes, uint32_t first_gpus, uint32_t second_gpus,
+                            struct placement_member *members)
+{
+    const uint32_t tasks = nodes / 2 * GPUS / (first_gpus + second_gpus);
+    members[0] = (struct placement_member){
+        tasks, first_gpus * TASK_CPUS, first_gpus * TASK_MIB, first_gpus, "", ""};
+    members[1] = (struct placement_member){
+        tasks, second_gpus * TASK_CPUS + 1, second_gpus * TASK_MIB, second_gpus, "", ""};
+    return 2;
+}
+
+/* Milliseconds until the victims are known; 0 when there are none. */
+static double gang_preempt(const char *policy, uint32_t nodes,
+                           const struct placement_member *members, size_t count, size_t *victims)
+{
+    struct placer *placer = placer_make(policy, nodes);
+    struct arena arena;
+    cluster_fill(placer, nodes, policy == policies[0]);
+    arena_init(&arena);
     const struct placement_request request = request_of("high~gang/0", members, count, 100);
     const double begin_ms = cpu_ms();
     const struct placement_result result = place(placer, &request, &arena);
     const double end_ms = cpu_ms();
+    *victims = result.victim_count;
     if (result.kind != PLACEMENT_PREEMPT)
         printf("  (%s: no preemption)\n", policy);
     placer->ops->free(placer);
@@ -135,23 +158,37 @@ static double gang_preempt(const char *policy, uint32_t nodes, uint32_t task_gpu
     return end_ms - begin_ms;
 }
 
+static void gang_measure(uint32_t nodes, const struct placement_member *members, size_t count)
+{
+    double hived_ms = 0;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        size_t victims;
+        const double ms = gang_preempt(policies[i], nodes, members, count, &victims);
+        if (i == 0)
+            hived_ms = ms;
+        printf("  %s %.2f ms", policies[i], ms);
+        if (i > 0 && hived_ms > 0)
+            printf(" (%.3f x)", ms / hived_ms);
+        printf(", %zu end", victims);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
 static void measure(uint32_t nodes)
 {
-    static const uint32_t task_gpus[] = {1, GPUS};
+    static const uint32_t task_gpus[] = {1, GPUS}, pairs[][2] = {{GPUS, GPUS}, {3, 2}};
+    struct placement_member members[MEMBERS];
     for (size_t t = 0; t < COUNT_OF(task_gpus); t++) {
-        double hived_ms = 0;
         printf("%5u nodes, %6u tasks of %u GPU:", nodes, nodes / 2 * GPUS / task_gpus[t],
                task_gpus[t]);
-        for (size_t i = 0; i < COUNT_OF(policies); i++) {
-            const double ms = gang_preempt(policies[i], nodes, task_gpus[t]);
-            if (i == 0)
-                hived_ms = ms;
-            printf("  %s %.2f ms", policies[i], ms);
-            if (i > 0 && hived_ms > 0)
-                printf(" (%.3f x)", ms / hived_ms);
-        }
-        printf("\n");
-        fflush(stdout);
+        gang_measure(nodes, members, equal_tasks(nodes, task_gpus[t], members));
+    }
+    for (size_t t = 0; t < COUNT_OF(pairs); t++) {
+        const size_t count = unequal_tasks(nodes, pairs[t][0], pairs[t][1], members);
+        printf("%5u nodes, %6u tasks of %u GPU and as many of %u and another CPU:", nodes,
+               members[0].count, pairs[t][0], pairs[t][1]);
+        gang_measure(nodes, members, count);
     }
 }
 

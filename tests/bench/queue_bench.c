@@ -16,6 +16,8 @@
  * interrupted: a node fails, or a large gang is stopped, while it takes its cells or gives them
  * back.
  * overtaken: a large gang takes places for which others preempt.
+ * types: a large group is on several leaf types, when it starts and when another placer takes over;
+ * and what another one takes from it then, as the quotas have shrunk.
  * It asserts nothing. CPU time of the one thread.
  */
 #include <stdbool.h>
@@ -31,7 +33,7 @@
 static const char usage[] =
     "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, all parts)\n"
     "POLICY: hived, first-fit, best-fit or spread. PART: waits, lives, cells, snapshots,\n"
-    "starves, behind, reads, interrupted, overtaken, preempts or unequal.\n";
+    "starves, behind, reads, interrupted, overtaken, preempts, unequal or types.\n";
 
 struct part {
     const char *name;
@@ -51,6 +53,7 @@ static const struct part parts[] = {
     {"overtaken", overtaken_run, true},
     {"preempts", bench_preemptors, false}, /* one scene is among those of waits */
     {"unequal", unequal_run, true},
+    {"types", types_run, true},
 };
 
 _Noreturn static void word_refuse(const char *word)

@@ -92,8 +92,7 @@ static void bench_free(struct bench *bench)
     strong_submit(bench, all_gpus.tasks - 1, "a gang takes what is reserved, and free");
 }
 
-/* A gang takes what its virtual cluster owns from a lazy one, which goes on on cells of others. The
- * search for it is not cut after that. */
+/* A gang takes what its virtual cluster owns from a lazy one, which goes on on cells of others. */
 static void bench_lazy(struct bench *bench)
 {
     struct cost steps = {0};

@@ -35,4 +35,7 @@ void interrupted_run(struct bench *bench);
 /* queue_overtaken.c: a large gang takes places for which others preempt. */
 void overtaken_run(struct bench *bench);
 
+/* queue_types.c: a large group is on several leaf types; the quotas shrink. */
+void types_run(struct bench *bench);
+
 #endif

@@ -115,8 +115,8 @@ struct plan plan_of(const struct plan_role *roles, uint16_t count)
                          .role_count = count};
 }
 
-/* Virtual clusters of equal size, for HiveD; other policies take any name. */
-static void document_write(const struct bench *bench, struct buf *out)
+/* Other policies take any name. */
+void document_write(const struct bench *bench, struct buf *out)
 {
     const uint32_t clusters = bench->clusters ? bench->clusters : CLUSTERS;
     buf_string(out, "physicalCluster:\n"
@@ -166,7 +166,9 @@ void bench_begin(struct bench *bench, bool has_clusters)
     for (uint32_t i = 0; i < bench->nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%u", i);
-        const struct node_facts node = node_of(name);
+        struct node_facts node = node_of(name);
+        if (bench->has_two_types && i % 2)
+            node.gpu_type = "A100";
         step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &bench->node);
     }
     settle(bench, &bench->cells);

@@ -11,6 +11,8 @@
 #include "core/core.h"
 #include "core/plan.h"
 
+struct buf;
+
 enum {
     NODE_GPUS = 8,
     NODE_CPU = 64,
@@ -39,6 +41,7 @@ struct bench {
     struct output output;
     const char *policy;
     uint32_t nodes, jobs, clusters;
+    bool has_two_types; /* every other node has GPUs of another type */
     int64_t now_ms;
     uint64_t submitted;
     struct cost submit, end, timer;
@@ -74,6 +77,8 @@ struct plan_role role_of(uint32_t gpu);
 struct plan plan_of(const struct plan_role *roles, uint16_t count);
 /* A healthy node. */
 struct node_facts node_of(const char *name);
+/* Virtual clusters of equal size, bench->clusters of them if it is set, for HiveD. */
+void document_write(const struct bench *bench, struct buf *out);
 /* A new core with empty nodes, and with 100 virtual clusters if HiveD is to have them. The caller
  * frees the core. */
 void bench_begin(struct bench *bench, bool has_clusters);

@@ -356,8 +356,9 @@ void log_store_collect(const char *directory, const struct log_retention *retent
         log_warning("engine", "%s: errno %d", directory, errno);
         return;
     }
-    const struct log_limits limits =
+    struct log_limits limits =
         log_limits_of(retention->room_bytes, disk.f_files, retention->keep_s);
+    limits.latest_s = tree_latest_s(retention->now_s);
     char path[LOG_STORE_PATH_MAX];
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct log_kept log = {0};

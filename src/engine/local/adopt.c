@@ -119,23 +119,71 @@ static bool task_was_started(struct local_engine *local, struct task *task)
            exit_is_there(local, task->id);
 }
 
-/* Created but never let go: nothing of the user's has run. It goes, and will be created again. */
-static void task_undo(struct local_engine *local, struct task *task)
+/* What must go at the start is killed there, which does not wait for it: what cannot be killed is
+ * gone on with later, and the node is not healthy until it is gone. */
+enum { GOING_MS = 1000 }; /* for all of it: what can be killed has ended long before */
+
+struct adoption {
+    struct local_engine *local;
+    int64_t due_ms;
+    struct {
+        struct task **items; /* created but never let go: nothing of the user's has run */
+        size_t count, room;
+    } undone;
+};
+
+static uint32_t left_ms(const struct adoption *adoption)
+{
+    const int64_t left = adoption->due_ms - clock_monotonic_ms();
+    return left > 0 ? (uint32_t)left : 0;
+}
+
+/* It goes, and will be created again. */
+static void task_undo_begin(struct adoption *adoption, struct task *task)
 {
     char group[CGROUP_PATH_MAX];
-    struct err err = {0};
     if (task->process.conmon_fd >= 0) /* first: it would write an exit file */
         syscall_kill(task->process.conmon_fd, SIGKILL);
     if (task->init_fd >= 0)
         syscall_kill(task->init_fd, SIGKILL);
+    task_group(adoption->local, task->id, group);
+    cgroup_kill(&adoption->local->cgroups, group);
+    *ARRAY_ADD(&adoption->undone) = task;
+}
+
+static int task_undo_await(const struct adoption *adoption, const struct task *task,
+                           struct err *err)
+{
+    char group[CGROUP_PATH_MAX];
     for (int i = 0; i < 2; i++) {
         struct pollfd watch = {.fd = i ? task->init_fd : task->process.conmon_fd, .events = POLLIN};
-        if (watch.fd >= 0)
-            poll(&watch, 1, 30000);
+        if (watch.fd >= 0 && poll(&watch, 1, (int)left_ms(adoption)) == 0)
+            return err_fail(err, ERR_BUSY, "", "its %s does not end",
+                            i ? "first process" : "monitor");
     }
-    task_group(local, task->id, group);
-    if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
-        log_error("engine", "attempt %s: %s", task->id, err.text);
+    task_group(adoption->local, task->id, group);
+    return cgroup_remove(&adoption->local->cgroups, group, left_ms(adoption), err);
+}
+
+/* Its number is not to be given to a container beside what is left of it: so it ends as one that
+ * could not be started, by a worker, which may wait. */
+static void task_undo_later(struct local_engine *local, struct task *task, const struct err *why)
+{
+    log_error("engine", "attempt %s: it is removed later: %s", task->id, why->text);
+    task_fail(task, "ContainerCannotRun", "what a start before had left of it does not go: %s",
+              why->text);
+    task->phase = TASK_ENDING;
+    task_enqueue(local, task);
+}
+
+static void task_undo(const struct adoption *adoption, struct task *task)
+{
+    struct local_engine *local = adoption->local;
+    struct err err = {0};
+    if (task_undo_await(adoption, task, &err) < 0) {
+        task_undo_later(local, task, &err);
+        return;
+    }
     task_ids_leave(local, task);
     runtime_remove(&local->runtime, task->id, task->has_poststop);
     if (task->image)
@@ -145,8 +193,9 @@ static void task_undo(struct local_engine *local, struct task *task)
     task_drop(local, task);
 }
 
-static void task_adopt(struct local_engine *local, struct task *task, struct err *err)
+static void task_adopt(struct adoption *adoption, struct task *task, struct err *err)
 {
+    struct local_engine *local = adoption->local;
     char bundle[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     const struct doc *state;
     bool is_this_boot = false;
@@ -167,7 +216,7 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     }
     bool is_lost = is_whole && !is_this_boot; /* whether it ran is not known any more */
     if (!is_lost && (!is_whole || !task_was_started(local, task))) {
-        task_undo(local, task);
+        task_undo_begin(adoption, task);
         return;
     }
     task->is_started = true;
@@ -185,25 +234,10 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     task_enqueue(local, task);
 }
 
-/* What nobody knows is killed at the start, which does not wait for it: the first round of the
- * keeper goes on with what is left, and the node is not healthy until it is gone. */
-enum { ORPHANS_MS = 1000 }; /* for all of them: what can be killed has ended long before */
-
-struct orphans {
-    struct local_engine *local;
-    int64_t due_ms;
-};
-
-static uint32_t orphans_left_ms(const struct orphans *orphans)
-{
-    const int64_t left_ms = orphans->due_ms - clock_monotonic_ms();
-    return left_ms > 0 ? (uint32_t)left_ms : 0;
-}
-
 /* The monitor of a container that nobody knows: it would write an exit file. */
-static void conmon_kill(const struct orphans *orphans, const char *id)
+static void conmon_kill(const struct adoption *adoption, const char *id)
 {
-    const struct local_engine *local = orphans->local;
+    const struct local_engine *local = adoption->local;
     char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 160];
     task_group(local, "conmon", group);
     task_run_path(local, id, "", bundle);
@@ -215,7 +249,7 @@ static void conmon_kill(const struct orphans *orphans, const char *id)
             cleanup_close int watch = conmon_adopt(pid, bundle);
             struct pollfd ended = {.fd = watch, .events = POLLIN};
             if (watch >= 0 && syscall_kill(watch, SIGKILL) == 0)
-                poll(&ended, 1, (int)orphans_left_ms(orphans));
+                poll(&ended, 1, (int)left_ms(adoption));
         }
     }
 }
@@ -227,39 +261,43 @@ static bool is_orphan(struct local_engine *local, const char *name)
            !(attempt_of(name, &attempt) && task_find(local, attempt));
 }
 
-/* Groups that no task of ours explains: of an engine whose directory was removed by hand. All are
- * killed before the first is waited for. */
+/* Groups that no task of ours explains: of an engine whose directory was removed by hand. */
 static void orphan_kill(void *context, const char *name)
 {
-    const struct orphans *orphans = context;
+    const struct adoption *adoption = context;
     char group[CGROUP_PATH_MAX];
-    if (!is_orphan(orphans->local, name))
+    if (!is_orphan(adoption->local, name))
         return;
-    task_group(orphans->local, name, group);
+    task_group(adoption->local, name, group);
     log_warning("engine", "removing the container %s, which nobody knows", name);
-    conmon_kill(orphans, name);
-    cgroup_kill(&orphans->local->cgroups, group);
+    conmon_kill(adoption, name);
+    cgroup_kill(&adoption->local->cgroups, group);
 }
 
 static void orphan_remove(void *context, const char *name)
 {
-    const struct orphans *orphans = context;
-    struct local_engine *local = orphans->local;
+    const struct adoption *adoption = context;
+    struct local_engine *local = adoption->local;
     char group[CGROUP_PATH_MAX];
     struct err err = {0};
     if (!is_orphan(local, name))
         return;
     task_group(local, name, group);
-    if (cgroup_remove(&local->cgroups, group, orphans_left_ms(orphans), &err) < 0)
+    if (cgroup_remove(&local->cgroups, group, left_ms(adoption), &err) < 0)
         log_error("engine", "it is removed later: %s", err.text);
     runtime_remove(&local->runtime, name, false);
 }
 
-static void orphans_end(struct local_engine *local)
+/* All that must go was killed before the first of it is waited for. */
+static void going_end(struct adoption *adoption)
 {
-    struct orphans orphans = {local, clock_monotonic_ms() + ORPHANS_MS};
-    cgroup_children(&local->cgroups, local->group, orphan_kill, &orphans);
-    cgroup_children(&local->cgroups, local->group, orphan_remove, &orphans);
+    struct local_engine *local = adoption->local;
+    adoption->due_ms = clock_monotonic_ms() + GOING_MS;
+    cgroup_children(&local->cgroups, local->group, orphan_kill, adoption);
+    for (size_t i = 0; i < adoption->undone.count; i++)
+        task_undo(adoption, adoption->undone.items[i]);
+    cgroup_children(&local->cgroups, local->group, orphan_remove, adoption);
+    ARRAY_FREE(&adoption->undone);
 }
 
 /* What no task explains in a folder of the run directory. */
@@ -282,14 +320,15 @@ int adopt_all(struct local_engine *local, struct err *err)
     cleanup_dir DIR *dir = opendir(path);
     if (!dir)
         return err_errno(err, errno, "open %s", path);
+    struct adoption adoption = {.local = local};
     pthread_mutex_lock(&local->lock);
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct attempt_id attempt;
         if (!attempt_of(entry->d_name, &attempt))
             continue;
-        task_adopt(local, task_add(local, attempt), err);
+        task_adopt(&adoption, task_add(local, attempt), err);
     }
-    orphans_end(local);
+    going_end(&adoption);
     task_ids_settle(local);
     run_sweep(local, local->runtime.exit_directory);
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);

@@ -14,6 +14,7 @@
 #include "sys/mailbox.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +71,9 @@ static void logs_collect(struct local_engine *local, int64_t now_s)
     struct statvfs disk = {0};
     if (statvfs(local->directory, &disk) < 0)
         log_warning("engine", "%s: errno %d", local->directory, errno);
-    const struct log_limits limits = log_limits_of(local->config.log_keep_mib << 20, disk.f_files,
-                                                   (int64_t)local->config.log_keep_s);
+    struct log_limits limits = log_limits_of(local->config.log_keep_mib << 20, disk.f_files,
+                                             (int64_t)local->config.log_keep_s);
+    limits.latest_s = tree_latest_s(now_s);
     logs_list(local, &limits, &list);
     log_keep_choose(list.items, list.count, &limits, now_s);
     for (size_t i = 0; i < list.count; i++) {
@@ -97,8 +99,11 @@ static void containers_collect(struct local_engine *local, int64_t now_s)
             continue;
         }
         task_path(local, entry->d_name, "ended", ended);
-        if (lstat(ended, &stat) < 0 ||
-            now_s - stat.st_mtim.tv_sec <= (int64_t)local->config.container_keep_s)
+        if (lstat(ended, &stat) < 0)
+            continue;
+        const int64_t ended_s =
+            tree_time_settle(AT_FDCWD, ended, stat.st_mtim.tv_sec, tree_latest_s(now_s));
+        if (now_s - ended_s <= (int64_t)local->config.container_keep_s)
             continue;
         static const char *const parts[] = {"upper", "work", "image"};
         for (size_t i = 0; i < COUNT_OF(parts); i++) {

@@ -388,13 +388,15 @@ static void entry_collect(void *context)
 {
     struct collecting *collecting = context;
     char path[RUNTIME_PATH_MAX + RANGE_NAME_MAX];
-    const int64_t unused_s = collecting->now_s - collecting->entry.used_s;
+    snprintf(path, sizeof path, "%s/%u", collecting->folder, collecting->entry.first);
+    const int64_t unused_s =
+        collecting->now_s - tree_time_settle(AT_FDCWD, path, collecting->entry.used_s,
+                                             tree_latest_s(collecting->now_s));
     if (!collecting->is_short && collecting->kept < collecting->kept_max &&
         unused_s <= (int64_t)collecting->keep_s) {
         collecting->kept++;
         return;
     }
-    snprintf(path, sizeof path, "%s/%u", collecting->folder, collecting->entry.first);
     images_discard(collecting->local->images, path);
     collecting->removed++;
 }

@@ -1,5 +1,6 @@
 #include "engine/local/log_keep.h"
 #include "base/memory.h"
+#include "engine/local/runtime.h"
 #include "sys/cleanup.h"
 #include <assert.h>
 #include <fcntl.h>
@@ -98,12 +99,17 @@ struct measure {
     size_t entries;
 };
 
-static void entry_count(struct measure *measure, const struct stat *stat)
+/* A file in the folder; NULL: the folder itself. */
+static void entry_count(struct measure *measure, int folder, const char *name,
+                        const struct stat *stat)
 {
     struct log_kept *log = measure->log;
+    int64_t used_s = stat->st_mtim.tv_sec;
+    if (measure->limits->latest_s)
+        used_s = tree_time_settle(folder, name, used_s, measure->limits->latest_s);
     log->cost += (uint64_t)stat->st_blocks * 512 + measure->limits->inode_cost;
-    if (stat->st_mtim.tv_sec > log->used_s)
-        log->used_s = stat->st_mtim.tv_sec;
+    if (used_s > log->used_s)
+        log->used_s = used_s;
     measure->entries++;
 }
 
@@ -120,7 +126,7 @@ static bool folder_measure(struct measure *measure, int folder, unsigned levels)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        entry_count(measure, &stat);
+        entry_count(measure, folder, entry->d_name, &stat);
         if (measure->entries > LOG_ENTRIES_MAX || (S_ISDIR(stat.st_mode) && levels == 0))
             return false;
         if (!S_ISDIR(stat.st_mode))
@@ -140,7 +146,7 @@ void log_measure(const char *directory, const struct log_limits *limits, struct 
     if (folder < 0)
         return;
     if (fstat(folder, &stat) == 0)
-        entry_count(&measure, &stat);
+        entry_count(&measure, folder, NULL, &stat);
     if (!folder_measure(&measure, folder, LOG_LEVELS_MAX) && log->cost < limits->cost)
         log->cost = limits->cost;
 }

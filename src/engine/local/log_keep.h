@@ -30,6 +30,7 @@ struct log_limits {
     uint64_t cost;       /* of all logs together */
     uint64_t inode_cost; /* in bytes */
     int64_t keep_s;
+    int64_t latest_s; /* tree_latest_s: no write was later; 0: not known */
 };
 
 /* `room` bytes, and a quarter of the file system's `inodes` (0: it has no such limit). */
@@ -39,7 +40,8 @@ struct log_limits log_limits_of(uint64_t room, uint64_t inodes, int64_t keep_s);
 void log_keep_choose(struct log_kept *logs, size_t count, const struct log_limits *limits,
                      int64_t now_s);
 
-/* What is in a task's log folder, whole: nothing in it is followed. Fills used_s and cost. */
+/* What is in a task's log folder, whole: nothing in it is followed. Fills used_s and cost. A time
+ * that is later than the limits' latest_s becomes that, on the disk as well. */
 void log_measure(const char *directory, const struct log_limits *limits, struct log_kept *log);
 
 /* Note whose logs are in a folder, where no task can change it; and read it. Does nothing on a

@@ -78,7 +78,8 @@ struct tree_size {
 };
 bool tree_measure(const char *path, uint64_t max_entries, struct tree_size *size);
 
-/* Bytes of the manifest's blobs as they lie in LAYOUT/blobs, whatever the manifest says of them. */
+/* Bytes of the manifest's blobs as they lie in LAYOUT/blobs, whatever the manifest says of them and
+ * however often it names one. */
 uint64_t layout_bytes(const char *layout, const struct manifest *manifest);
 /* What an image whose layers have so many bytes may unpack to. */
 uint64_t unpack_bytes_max(const struct engine_local_config *config, uint64_t compressed);

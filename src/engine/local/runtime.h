@@ -116,4 +116,12 @@ void runtime_remove(const struct runtime *runtime, const char *id, bool has_post
  * tree meanwhile. 0 also when it was not there. */
 int tree_remove(const char *path, struct err *err);
 
+/* The later one of the wall clock and of a trusted time (engine.h), in Unix seconds: what was
+ * written later was so by a clock that was ahead, or by somebody who set the time of a file. */
+int64_t tree_latest_s(int64_t trusted_s);
+/* The time of a file in the folder (an open one, or AT_FDCWD; NULL: the folder itself), which is
+ * not followed. One that is more than a minute later than `latest_s` becomes that, on the disk as
+ * well: its age begins now, and not when the clock gets there. Returns the file's time. */
+int64_t tree_time_settle(int folder, const char *name, int64_t used_s, int64_t latest_s);
+
 #endif

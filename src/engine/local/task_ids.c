@@ -264,7 +264,8 @@ static void remains_visit(void *context, const char *name)
     if (!text_to_int64(text_of(name), &number) || number <= 0)
         return;
     const struct task *task = task_find(search->local, (struct attempt_id){(uint64_t)number});
-    search->is_found |= !task || task->phase == TASK_ENDED;
+    search->is_found |= !task || task->phase == TASK_ENDED ||
+                        (task->phase == TASK_ENDING && !task->is_started); /* as in adopt.c */
 }
 
 /* What remains of a task that ended under an earlier engine cannot be asked for its ids. */

@@ -4,6 +4,8 @@
 #include "base/err.h"
 #include "engine/local/runtime.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
+#include "sys/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,7 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LEVELS_AT_ONCE = 8 }; /* descriptors held */
+enum {
+    LEVELS_AT_ONCE = 8, /* descriptors held */
+    AHEAD_S = 60,       /* a time that much later was not written by the clock of now */
+};
 
 struct tree_removal {
     int top;
@@ -119,4 +124,24 @@ int tree_remove(const char *path, struct err *err)
             return 0;
     } while (removal.removed > 0); /* what was lifted, or came meanwhile */
     return err_errno(err, removal.failure ? removal.failure : errno, "remove %s", path);
+}
+
+int64_t tree_latest_s(int64_t trusted_s)
+{
+    const int64_t wall_s = clock_unix_ms() / 1000;
+    return wall_s > trusted_s ? wall_s : trusted_s;
+}
+
+int64_t tree_time_settle(int folder, const char *name, int64_t used_s, int64_t latest_s)
+{
+    if (used_s <= latest_s + AHEAD_S)
+        return used_s;
+    const struct timespec times[2] = {{.tv_sec = latest_s}, {.tv_sec = latest_s}};
+    /* where it cannot be written it counts so all the same, and is looked at again */
+    const int code =
+        name ? utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) : futimens(folder, times);
+    if (code < 0)
+        log_debug("engine", "the time of %s cannot be set: errno %d", name ? name : "a folder",
+                  errno);
+    return latest_s;
 }

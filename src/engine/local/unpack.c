@@ -62,12 +62,23 @@ bool tree_measure(const char *path, uint64_t max_entries, struct tree_size *size
 
 /* --- limits --- */
 
+static bool is_named_before(const struct manifest *manifest, size_t number)
+{
+    const char *digest = manifest->blobs[number].digest;
+    for (size_t i = 0; i < number; i++)
+        if (strcmp(manifest->blobs[i].digest, digest) == 0)
+            return true;
+    return false;
+}
+
 uint64_t layout_bytes(const char *layout, const struct manifest *manifest)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < manifest->blob_count; i++) {
         char path[PULL_PATH_MAX + 96];
         struct stat file;
+        if (is_named_before(manifest, i)) /* images name the empty layer again and again */
+            continue;
         snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout,
                  digest_hex(manifest->blobs[i].digest));
         if (stat(path, &file) == 0 && S_ISREG(file.st_mode))

@@ -12,15 +12,24 @@
 
 enum { VERSION_MIN = 120000 };
 
+/* So long a statement waits for a lock that somebody else's session has, as SQLite does for another
+ * program: the thread that commits serves everybody. */
+#define LOCK_TIMEOUT "SET lock_timeout = 10000;"
+
 /* A session of ours: durable whatever the server's default is, and never ended for being idle. A
  * server that went away with its machine is noticed after some 25 s, by us and by PostgreSQL. */
 static const char session_setup[] =
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off';"
-    "SET jit = off; SET statement_timeout = 0; SET lock_timeout = 0;"
+    "SET jit = off; SET statement_timeout = 0;" LOCK_TIMEOUT
     "SET idle_in_transaction_session_timeout = 0; SET standard_conforming_strings = on;"
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;";
 static const char session_of_reader[] = "SET default_transaction_read_only = on";
+/* Commits find rows by their keys. The plan of a statement is made once, often while its table is
+ * small, and would read all of the table when it has grown. */
+static const char session_of_writer[] =
+    "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;"
+    "SET enable_mergejoin = off";
 
 static struct postgres_connection *self_of(struct db *db)
 {
@@ -29,16 +38,27 @@ static struct postgres_connection *self_of(struct db *db)
 
 /* --- errors --- */
 
-/* The first line of what libpq says. */
-static int line_length(const char *text)
-{
-    return (int)strcspn(text, "\n");
-}
-
 static bool is_class(const char *state, const char *class)
 {
     assert(strlen(class) == 2);
     return strncmp(state, class, 2) == 0;
+}
+
+/* The classes of errors that are a row's: what it holds, a constraint, a limit, a trigger or a
+ * check of a view that refuses it. SQLite has one code for all of them. */
+static bool is_of_row(const char *state)
+{
+    static const char *const classes[] = {"22", "23", "54", "09", "27", "38", "39", "44", "P0"};
+    for (size_t i = 0; i < COUNT_OF(classes); i++)
+        if (is_class(state, classes[i]))
+            return true;
+    return false;
+}
+
+/* The first line of what libpq says. */
+static int line_length(const char *text)
+{
+    return (int)strcspn(text, "\n");
 }
 
 static int fail_of_state(const struct postgres_connection *connection, const char *state,
@@ -56,7 +76,7 @@ static int fail_of_state(const struct postgres_connection *connection, const cha
         return err_fail(err, ERR_UNAVAILABLE, "", "%s: %.*s", name, length, message);
     if (is_class(state, "XX") && state[4] != '0') /* data or an index is corrupted */
         return err_fail(err, ERR_CORRUPT, "", "%s is damaged: %.*s", name, length, message);
-    if (is_class(state, "22") || is_class(state, "23") || is_class(state, "54"))
+    if (is_of_row(state))
         return err_fail(err, ERR_INTERNAL, "", "%s takes no such row: %.*s", name, length, message);
     if (is_class(state, "40") || is_class(state, "55"))
         return err_fail(err, ERR_BUSY, "", "%s is in use: %.*s", name, length, message);
@@ -123,8 +143,9 @@ static int session_start(struct postgres_connection *connection, struct err *err
         return err_fail(err, ERR_UNSUPPORTED, "", "%s is of PostgreSQL %d: 12 or newer is needed",
                         connection->name, PQserverVersion(connection->conn) / 10000);
     int code = postgres_execute(connection, session_setup, err);
-    if (code == 0 && !connection->is_writer)
-        code = postgres_execute(connection, session_of_reader, err);
+    if (code == 0)
+        code = postgres_execute(connection,
+                                connection->is_writer ? session_of_writer : session_of_reader, err);
     if (code == 0 && connection->lease)
         code = connection->lease(connection->context, err);
     return code;
@@ -191,6 +212,11 @@ int postgres_ask(struct postgres_connection *connection, const char *text, PGres
     else
         PQclear(result);
     return code;
+}
+
+int postgres_lock_usually(struct postgres_connection *connection, struct err *err)
+{
+    return postgres_execute(connection, LOCK_TIMEOUT, err);
 }
 
 int postgres_execute(struct postgres_connection *connection, const char *text, struct err *err)

@@ -22,8 +22,9 @@ struct postgres_database {
     char *address, *name;
     int lock_fd; /* of the directory */
     struct postgres_connection *writer;
-    int backend;        /* the server's process that serves the writer */
-    char identity[128]; /* of the database, as it is now */
+    int backend;              /* the server's process that serves the writer */
+    struct db_progress known; /* what it has said to be durable */
+    char identity[128];       /* of the database, as it is now */
     _Atomic uint64_t bytes;
 };
 
@@ -125,7 +126,55 @@ static int lock_take(const struct postgres_database *self, struct err *err)
         code = lease_refuse(self, err);
     else if (code < 0)
         *err = failure;
-    return code < 0 ? code : postgres_execute(self->writer, "SET lock_timeout = 0", err);
+    return code < 0 ? code : postgres_lock_usually(self->writer, err);
+}
+
+static int counter_ask(const struct postgres_database *self, const char *name, uint64_t *value,
+                       struct err *err)
+{
+    char text[100];
+    int64_t number = 0;
+    snprintf(text, sizeof text, "SELECT value FROM counters WHERE name = '%s'", name);
+    int code = postgres_number(self->writer, text, &number, err);
+    *value = (uint64_t)number;
+    return code;
+}
+
+/* The next start is to begin an epoch behind all numbers that were given here. */
+static int loss_mark(const struct postgres_database *self, struct err *err)
+{
+    char text[500];
+    snprintf(text, sizeof text,
+             "BEGIN; UPDATE counters SET value = greatest(value, %" PRIu32 ") WHERE name = 'job'; "
+             "UPDATE counters SET value = greatest(value, %" PRIu64 ") WHERE name = 'attempt'; "
+             "UPDATE skep SET identity = 'its last commits were lost'; COMMIT",
+             self->known.last_job.v, self->known.last_attempt.v);
+    int code = postgres_execute(self->writer, text, err);
+    if (code < 0)
+        postgres_execute(self->writer, "ROLLBACK", NULL);
+    return code;
+}
+
+/* A standby that followed asynchronously took over, or an older state was restored beneath us: what
+ * is in memory, and what engines were told, goes beyond what is stored. Only a start can mend
+ * that. */
+static int loss_check(struct postgres_database *self, struct err *err)
+{
+    uint64_t commits = 0, events = 0;
+    int code = counter_ask(self, "commit", &commits, err);
+    if (code == 0)
+        code = counter_ask(self, "event", &events, err);
+    if (code < 0 || commits >= self->known.commits)
+        return code;
+    code = loss_mark(self, err);
+    if (code < 0)
+        return code;
+    atomic_store(&self->base.is_behind, true);
+    return err_fail(err, ERR_CONFLICT, "",
+                    "%s has lost its last %" PRIu64 " commits (%" PRId64
+                    " events), which it had said to be durable: skepd must be started again",
+                    self->name, self->known.commits - commits,
+                    (int64_t)(self->known.events - events));
 }
 
 static int fence_check(const struct postgres_database *self, struct err *err)
@@ -157,6 +206,8 @@ static int lease_renew(void *context, struct err *err)
         code = lock_take(self, err);
     if (code == 0)
         code = fence_check(self, err);
+    if (code == 0)
+        code = loss_check(self, err);
     if (code == 0)
         self->backend = PQbackendPID(self->writer->conn);
     return code;
@@ -318,7 +369,7 @@ static int database_start(struct database *database, const struct db_progress *p
 {
     struct postgres_database *self = self_of(database);
     assert(self->identity[0]);
-    (void)progress;
+    self->known = *progress;
     char text[sizeof self->identity + 40];
     /* an epoch has begun where one must: from here on it is this database */
     snprintf(text, sizeof text, "UPDATE skep SET identity = '%s'", self->identity);
@@ -326,11 +377,11 @@ static int database_start(struct database *database, const struct db_progress *p
     return code == 0 ? size_read(self, err) : code;
 }
 
-/* The numbers are in the database, which loses no commits with a file. */
+/* The numbers are in the database, which loses no commits with a file; another one may take its
+ * place. */
 static void database_note(struct database *database, const struct db_progress *progress)
 {
-    (void)database;
-    (void)progress;
+    self_of(database)->known = *progress;
 }
 
 /* There is no reserve: the disk is another machine's. */

@@ -8,6 +8,7 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +17,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { STEP_PAGES = 1000, KEY_BYTES_MAX = 1000, COPY_BYTES = 1 << 20 };
+/* Folders in the data directory of a backup that is put in place: while it is copied, when it is
+ * whole, and in there what it takes the place of. */
+#define COMING   "restore.part"
+#define COME     "restore"
+#define REPLACED "replaced"
+
+enum { STEP_PAGES = 1000, KEY_BYTES_MAX = 1000, COPY_BYTES = 1 << 20, REPLACED_NAMES = 100 };
 
 static int path_make(char path[PATH_MAX], const char *directory, const char *name, struct err *err)
 {
@@ -161,10 +168,16 @@ static int source_open(const char *path, struct sqlite_connection **connection, 
 
 int store_backup(const char *directory, const char *path, uint64_t *bytes, struct err *err)
 {
-    char from_path[PATH_MAX], beside[PATH_MAX];
+    char from_path[PATH_MAX], beside[PATH_MAX], come[PATH_MAX];
     struct sqlite_connection *from = NULL;
     int code = path_make(from_path, directory, "skep.db", err);
     struct stat status;
+    if (code == 0)
+        code = path_make(come, directory, COME, err);
+    if (code == 0 && access(come, F_OK) == 0)
+        return err_fail(err, ERR_CONFLICT, "",
+                        "a backup is being put in place of the database; the next start of skepd "
+                        "goes on with that");
     if (code == 0 && lstat(path, &status) == 0)
         return err_fail(err, ERR_CONFLICT, "", "%s exists", path);
     if (code == 0)
@@ -237,7 +250,7 @@ static int backup_check(const char *path, struct buf *key, struct err *err)
 static int bytes_copy(const char *from_path, const char *to_path, struct err *err)
 {
     cleanup_close int from = open(from_path, O_RDONLY | O_CLOEXEC);
-    cleanup_close int to = open(to_path, O_WRONLY | O_CLOEXEC);
+    cleanup_close int to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cleanup_free char *bytes = mem_alloc(COPY_BYTES);
     if (from < 0 || to < 0)
         return err_errno(err, errno, "open %s", from < 0 ? from_path : to_path);
@@ -261,6 +274,64 @@ static int key_remove(const char *path, struct err *err)
     return code;
 }
 
+/* What a restore that was cut off had not made whole: files, and a folder with nothing in it. */
+static int coming_drop(const char *directory, struct err *err)
+{
+    char folder[PATH_MAX];
+    int code = path_make(folder, directory, COMING, err);
+    if (code < 0)
+        return code;
+    cleanup_dir DIR *dir = opendir(folder);
+    if (!dir)
+        return errno == ENOENT ? 0 : err_errno(err, errno, "open %s", folder);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(dir), entry->d_name, entry->d_type == DT_DIR ? AT_REMOVEDIR : 0);
+    return rmdir(folder) < 0 ? err_errno(err, errno, "rmdir %s", folder) : 0;
+}
+
+/* All that takes room on the disk. */
+static int coming_fill(const char *path, const char *folder, const struct buf *key, struct err *err)
+{
+    char to[PATH_MAX], key_path[PATH_MAX], replaced[PATH_MAX];
+    int code = path_make(to, folder, "skep.db", err);
+    if (code == 0)
+        code = path_make(key_path, folder, "key", err);
+    if (code == 0)
+        code = path_make(replaced, folder, REPLACED, err);
+    if (code == 0 && (mkdir(folder, 0700) < 0 || mkdir(replaced, 0700) < 0))
+        code = err_errno(err, errno, "mkdir %s", replaced);
+    if (code == 0)
+        code = bytes_copy(path, to, err);
+    if (code == 0)
+        code = key_remove(to, err);
+    if (code == 0)
+        code = file_sync(to, err);
+    if (code == 0) /* and the names in the folder */
+        code = file_write(key_path, buf_as_text(key), 0600, err);
+    return code;
+}
+
+/* From its last step on the new database is the directory's, whatever happens. */
+static int coming_make(const char *path, const char *directory, const struct buf *key,
+                       struct err *err)
+{
+    char coming[PATH_MAX], come[PATH_MAX];
+    int code = path_make(coming, directory, COMING, err);
+    if (code == 0)
+        code = path_make(come, directory, COME, err);
+    if (code == 0)
+        code = coming_drop(directory, err);
+    if (code < 0)
+        return code;
+    code = coming_fill(path, coming, key, err);
+    if (code == 0 && rename(coming, come) < 0)
+        code = err_errno(err, errno, "rename %s to %s", coming, come);
+    if (code < 0)
+        coming_drop(directory, NULL);
+    return code < 0 ? code : dir_sync(directory, err);
+}
+
 static int file_move(const char *directory, const char *folder, const char *name, struct err *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -272,64 +343,102 @@ static int file_move(const char *directory, const char *folder, const char *name
     return code;
 }
 
-/* What is there goes into a folder named by the time. The mark stays: it knows what numbers were
- * given. */
-static int database_put_away(const char *directory, struct err *err)
+/* What is there, unless it is the new one already, of which the key comes first. The mark stays: it
+ * knows what numbers were given. */
+static int database_put_away(const char *directory, const char *come, const char *replaced,
+                             struct err *err)
 {
-    static const char *const names[] = {"skep.db-wal", "skep.db-shm", "skep.db", "key"};
-    char folder[PATH_MAX], name[40];
+    static const char *const names[] = {"skep.db", "skep.db-wal", "skep.db-shm", "key"};
+    char key_path[PATH_MAX];
+    int code = path_make(key_path, come, "key", err);
+    if (code < 0 || (access(key_path, F_OK) < 0 && errno == ENOENT))
+        return code;
+    for (size_t i = 0; code == 0 && i < COUNT_OF(names); i++)
+        code = file_move(directory, replaced, names[i], err);
+    if (code == 0)
+        code = dir_sync(replaced, err);
+    return code == 0 ? dir_sync(directory, err) : code;
+}
+
+static int database_put(const char *directory, const char *come, struct err *err)
+{
+    static const char *const names[] = {"key", "skep.db"};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < COUNT_OF(names); i++) {
+        code = file_move(come, directory, names[i], err);
+        if (code == 0)
+            code = dir_sync(directory, err);
+        if (code == 0)
+            code = dir_sync(come, err);
+    }
+    return code;
+}
+
+/* Gets a name of its own, by the time, when there is anything in it. */
+static int replaced_name(const char *directory, const char *replaced, struct err *err)
+{
+    char name[60], to[PATH_MAX];
     time_t now = time(NULL);
     struct tm tm;
-    strftime(name, sizeof name, "replaced-%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-    int code = path_make(folder, directory, name, err);
-    if (code == 0 && mkdir(folder, 0700) < 0)
-        code = err_errno(err, errno, "mkdir %s", folder);
-    for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++)
-        code = file_move(directory, folder, names[i], err);
-    return code == 0 ? dir_sync(folder, err) : code;
+    if (rmdir(replaced) == 0 || errno == ENOENT)
+        return 0;
+    size_t length = strftime(name, sizeof name, "replaced-%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+    for (int i = 2; i <= REPLACED_NAMES; i++) {
+        int code = path_make(to, directory, name, err);
+        if (code < 0)
+            return code;
+        if (rename(replaced, to) == 0)
+            return 0;
+        if (errno != EEXIST && errno != ENOTEMPTY)
+            break;
+        snprintf(name + length, sizeof name - length, "-%d", i);
+    }
+    return err_errno(err, errno, "rename %s to %s", replaced, to);
 }
 
-static int database_put(const char *path, const char *directory, const struct buf *key,
-                        struct err *err)
+int sqlite_restore_finish(const char *directory, struct err *err)
 {
-    char beside[PATH_MAX], to[PATH_MAX], key_path[PATH_MAX];
-    int code = path_make(to, directory, "skep.db", err);
-    if (code == 0)
-        code = path_make(key_path, directory, "key", err);
-    if (code == 0)
-        code = file_begin(to, beside, err);
-    if (code < 0)
+    char come[PATH_MAX], replaced[PATH_MAX];
+    int code = path_make(come, directory, COME, err);
+    if (code < 0 || (access(come, F_OK) < 0 && errno == ENOENT))
         return code;
-    code = bytes_copy(path, beside, err);
+    code = path_make(replaced, come, REPLACED, err);
     if (code == 0)
-        code = key_remove(beside, err);
+        code = database_put_away(directory, come, replaced, err);
     if (code == 0)
-        code = file_sync(beside, err);
+        code = database_put(directory, come, err);
     if (code == 0)
-        code = file_write(key_path, buf_as_text(key), 0600, err);
-    if (code == 0 && rename(beside, to) < 0)
-        code = err_errno(err, errno, "rename %s to %s", beside, to);
-    if (code < 0)
-        unlink(beside);
-    return code < 0 ? code : dir_sync(directory, err);
+        code = replaced_name(directory, replaced, err);
+    if (code == 0 && rmdir(come) < 0)
+        code = err_errno(err, errno, "rmdir %s", come);
+    return code == 0 ? dir_sync(directory, err) : code;
 }
 
-static int directory_free(const char *directory, bool replaces, struct err *err)
+static int directory_check(const char *directory, bool replaces, struct err *err)
 {
     static const char *const names[] = {"skep.db", "skep.db-wal", "key"};
     char path[PATH_MAX];
     bool is_there = false;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; code == 0 && i < COUNT_OF(names); i++) {
         code = path_make(path, directory, names[i], err);
         is_there = is_there || access(path, F_OK) == 0 || errno != ENOENT;
     }
-    if (code < 0 || !is_there)
+    if (code < 0 || !is_there || replaces)
         return code;
-    if (!replaces)
-        return err_fail(err, ERR_CONFLICT, "",
-                        "there is a database in %.120s already; --replace puts it away", directory);
-    return database_put_away(directory, err);
+    return err_fail(err, ERR_CONFLICT, "",
+                    "there is a database in %.120s already; --replace puts it away", directory);
+}
+
+/* What `--restore` has made whole is the directory's database: not being able to put it in place
+ * right now does not take it back. */
+static int restore_come(const char *directory, struct err *err)
+{
+    struct err why;
+    int code = sqlite_restore_finish(directory, &why);
+    if (code == 0)
+        return 0;
+    return err_fail(err, code, "", "the next start of skepd is to put it in place: %s", why.text);
 }
 
 int store_restore_backup(const char *path, const char *directory, bool replaces, struct err *err)
@@ -341,10 +450,14 @@ int store_restore_backup(const char *path, const char *directory, bool replaces,
         code = dir_make(directory, 0700, err);
     if (code == 0)
         code = directory_lock(directory, &lock_fd, err);
+    if (code == 0) /* of one before that was cut off */
+        code = sqlite_restore_finish(directory, err);
     if (code == 0)
-        code = directory_free(directory, replaces, err);
+        code = directory_check(directory, replaces, err);
     if (code == 0)
-        code = database_put(path, directory, &key, err);
+        code = coming_make(path, directory, &key, err);
+    if (code == 0)
+        code = restore_come(directory, err);
     if (key.at)
         explicit_bzero(key.at, key.room);
     return code;

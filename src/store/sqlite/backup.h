@@ -19,8 +19,13 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
 
 /* Put a backup in place of the database under `directory`, which is made when it does not exist. A
  * database that is there is kept in a folder beside it when `replaces`, else ERR_CONFLICT, as it is
- * while a server works on it. The next start begins an epoch. ERR_NOT_FOUND; ERR_CORRUPT: damaged
- * or no backup; other errors as store_backup. */
+ * while a server works on it. It is copied whole before anything else changes: whatever ends this
+ * in between, the next start finds the old database or puts the new one in place, and begins an
+ * epoch. ERR_NOT_FOUND; ERR_CORRUPT: damaged or no backup; other errors as store_backup. */
 int store_restore_backup(const char *path, const char *directory, bool replaces, struct err *err);
+
+/* Private to store/sqlite, of who has locked the directory: what a restore had copied whole, and
+ * could not put in place, is put there. Nothing when there is none. */
+int sqlite_restore_finish(const char *directory, struct err *err);
 
 #endif

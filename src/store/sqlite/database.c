@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "store/directory.h"
 #include "store/migrations.h"
+#include "store/sqlite/backup.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/marker.h"
 #include "store/sqlite/past.h"
@@ -300,6 +301,8 @@ int sqlite_open(const char *directory, bool accepts_loss, struct database **out,
     sprintf(self->path, "%s/skep.db", directory);
     self->base = (struct database){.ops = &ops, .name = self->path};
     int code = directory_lock(directory, &self->lock_fd, err);
+    if (code == 0)
+        code = sqlite_restore_finish(directory, err);
     if (code == 0)
         code = reserve_open(&self->reserve, directory, err);
     if (code == 0)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Two skepd with the same key and one PostgreSQL: one serves, the other takes over when it is gone, and both never at once.
+Then PostgreSQL loses commits beneath the one that serves.
 
 usage: takeover.py SKEPD
 """
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
@@ -26,6 +28,33 @@ def refused_start(server):
 def submit(server, name):
     server.submit(job_file(name, {"worker": (2, "true", {})}, "debian:12"))
     return f"admin~{name}"
+
+
+def commits_are_lost(server, postgres):
+    """What a failover to a standby that lags does: the state of before the last commits, beneath a server that runs."""
+    kept = submit(server, "kept")
+    data, older = postgres.directory / "data", postgres.directory / "older"
+    postgres.stop()
+    subprocess.run(["cp", "-a", data, older], check=True)
+    postgres.start()
+    server.wait_ready()
+    lost = submit(server, "lost")
+    postgres.stop()
+    shutil.rmtree(data)
+    older.rename(data)
+    postgres.start()
+    try:
+        submit(server, "refused")
+        raise AssertionError("what is lost was built upon")
+    except (Refused, OSError):
+        pass
+    assert server.process.wait(60) == 1, server.tail()
+    assert "has lost its last" in server.tail(), server.tail()
+    server.start()
+    assert "epoch" in server.tail(), server.tail()
+    assert submit(server, "lost") == lost  # nobody knows of the first
+    states = server.wait_final([kept, lost], limit=60)
+    assert states[kept] == states[lost] == "SUCCEEDED", states
 
 
 def check(first, second, postgres):
@@ -56,6 +85,7 @@ def check(first, second, postgres):
         raise AssertionError("a name was given twice")
     except Refused as refused:
         assert refused.status == 409, refused
+    commits_are_lost(second, postgres)
     assert second.stop() == 0
     first.start()
     assert set(accepted) <= {f'{job["username"]}~{job["name"]}' for job in first.jobs()}

@@ -220,6 +220,42 @@ static void test_addresses_are_known_after_a_restart(void **state)
     }
 }
 
+/* As many records as one guesser leaves in nine days, at one try in 32 s. */
+static void guesses_store(struct world *world)
+{
+    enum { COMMITS = 50, TOGETHER = 500 };
+    static struct store_change changes[TOGETHER];
+    const struct store_audit audit = {.at_ms = clock_unix_ms(),
+                                      .user = "alice",
+                                      .token = "",
+                                      .address = "10.0.0.2",
+                                      .right = "",
+                                      .route = "POST " PATH_V2,
+                                      .code = ERR_UNAUTHORIZED};
+    struct err err;
+    for (size_t i = 0; i < TOGETHER; i++)
+        changes[i] = (struct store_change){.kind = CHANGE_AUDIT, .audit = &audit};
+    for (size_t i = 0; i < COMMITS; i++) {
+        const struct store_batch batch = {.changes = changes, .change_count = TOGETHER};
+        assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    }
+}
+
+/* Whoever guesses cannot make it forgotten who has logged in before. */
+static void test_guesses_before_a_restart_hide_no_login(void **state)
+{
+    struct world *world = *state;
+    struct err err;
+    world->now_ms = clock_unix_ms();
+    world->address = "10.1.0.1";
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 200);
+    guesses_store(world);
+    restart(world);
+    assert_int_equal(login_recall(&world->api, &err), 0);
+    guesses(world, "10.0.0.2");
+    assert_int_equal(login_as(world, "alice", "alice-password", NULL), 200);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 static void test_login(void **state)
 {
@@ -269,6 +305,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(test_guessed_user_logs_in),
     WORLD(test_logins_cost_the_same),
     WORLD(test_addresses_are_known_after_a_restart),
+    WORLD(test_guesses_before_a_restart_hide_no_login),
     WORLD(test_others_are_served_while_a_password_is_hashed),
     cmocka_unit_test_setup_teardown(test_login, world_setup, world_teardown),
 };

@@ -661,7 +661,142 @@ static void more_than_is_guaranteed_is_downgraded_in_pieces(void **state)
     world_release(&whole);
 }
 
+/* The quota shrank: two gangs of one virtual cluster run on two boxes, of which it owns one. The
+ * stronger one is told last, and takes its cells. */
+static void shrunk_init(struct world *world, struct gang *weak, struct gang *strong)
+{
+    static const char *boxes[] = {"BOX", "BOX"};
+    world_init(world, two_boxes);
+    gang_init(weak, "weak", "red", "a");
+    gang_init(strong, "strong", "red", "b");
+    for (size_t i = 0; i < COUNT_OF(weak->slots); i++) /* as they were told */
+        weak->slots[i].preassigned = strong->slots[i].preassigned = boxes;
+    weak->request.priority = 1;
+    strong->request.priority = 2;
+    assert_int_equal(gang_commit(world, weak), 0);
+    assert_true(is_guaranteed(world, "weak"));
+}
+
+static bool strong_commit_some(struct hived *hived, const struct gang *strong, uint32_t leaves)
+{
+    struct err err = {0};
+    bool is_whole;
+    assert_int_equal(
+        hived_commit_some(hived, &strong->request, &strong->placement, 0, leaves, &is_whole, &err),
+        0);
+    if (hived_check(hived, &err))
+        fail_msg("%s", err.text);
+    return is_whole;
+}
+
+/* Leaves that are in use by a virtual cell. */
+static uint32_t guaranteed_count(struct world *world)
+{
+    uint32_t count = 0;
+    const char *cells = world_inspect(world, hived_inspect_cluster);
+    const char *end = strstr(cells, "\"virtualClusters\"");
+    for (const char *at = cells; (at = strstr(at, "\"virtualCell\"")) && at < end; at++)
+        count += strncmp(strchr(at, '{'), "{\"cellType\":\"G\"", 16) == 0;
+    return count;
+}
+
+static void others_are_downgraded_in_pieces(void **state)
+{
+    (void)state;
+    enum { LEAVES = 4, PIECES_LEAST = 2 * LEAVES };
+    struct gang weak, strong;
+    struct world whole;
+    shrunk_init(&whole, &weak, &strong);
+    assert_int_equal(gang_commit(&whole, &strong), 0);
+    assert_false(is_guaranteed(&whole, "weak"));
+    assert_true(is_guaranteed(&whole, "strong"));
+    struct world world;
+    shrunk_init(&world, &weak, &strong);
+    uint32_t pieces = 1;
+    for (uint32_t before = guaranteed_count(&world), now;
+         !strong_commit_some(world.hived, &strong, 1); before = now, pieces++) {
+        now = guaranteed_count(&world);
+        assert_in_range(now + 1 - before, 0, 2); /* a piece changes one */
+        struct hived *copy = hived_copy(world.hived);
+        assert_true(strong_commit_some(copy, &strong, UINT32_MAX));
+        assert_int_equal(hived_work_beside(copy), hived_work_beside(whole.hived));
+        hived_free(copy);
+    }
+    assert_true(pieces > PIECES_LEAST);
+    assert_int_equal(hived_work_beside(world.hived), hived_work_beside(whole.hived));
+    assert_string_equal(world_inspect(&world, hived_inspect_cluster),
+                        world_inspect(&whole, hived_inspect_cluster));
+    world_release(&world);
+    world_release(&whole);
+}
+
+enum meanwhile { NOTHING, IT_ENDS, A_NODE_FAILS, A_COPY_GOES_ON, IT_IS_TOLD_AGAIN, MEANWHILES };
+
+static void happens_after_a_downgrade(struct world *world, const struct gang *strong,
+                                      enum meanwhile what)
+{
+    struct hived *copy;
+    switch (what) {
+    case NOTHING:
+        break;
+    case IT_ENDS:
+        hived_group_end_some(world->hived, "weak", 1);
+        break;
+    case A_NODE_FAILS:
+        assert_true(hived_node_set(world->hived, "a", false));
+        break;
+    case A_COPY_GOES_ON:
+        copy = hived_copy(world->hived);
+        hived_free(world->hived);
+        world->hived = copy;
+        break;
+    case IT_IS_TOLD_AGAIN:
+        assert_int_equal(gang_commit(world, strong), 0);
+        break;
+    case MEANWHILES:
+        break;
+    }
+}
+
+/* The commit is given up at any piece: whoever has lost some of its virtual cells loses the rest.
+ */
+static void a_downgrade_outlives_its_commit(void **state)
+{
+    (void)state;
+    for (int what = 0; what < MEANWHILES; what++) {
+        bool is_whole = false;
+        uint32_t left_behind = 0;
+        for (uint32_t cut = 1; !is_whole; cut++) {
+            struct gang weak, strong;
+            struct world world;
+            struct err err = {0};
+            struct hived_group_view view;
+            shrunk_init(&world, &weak, &strong);
+            for (uint32_t i = 0; i < cut && !is_whole; i++)
+                is_whole = strong_commit_some(world.hived, &strong, 1);
+            hived_group_end(world.hived, "strong");
+            const bool is_demoting = hived_is_demoting(world.hived);
+            left_behind += is_demoting;
+            assert_int_equal(hived_check(world.hived, &err), 0);
+            happens_after_a_downgrade(&world, &strong, (enum meanwhile)what);
+            do
+                assert_int_equal(hived_check(world.hived, &err), 0);
+            while (!hived_demote_some(world.hived, 1));
+            assert_false(hived_is_demoting(world.hived));
+            assert_int_equal(hived_check(world.hived, &err), 0);
+            const bool is_known = hived_group_find(world.hived, "weak", &view);
+            assert_true(is_known || what == IT_ENDS);
+            if (what != IT_ENDS && is_demoting)
+                assert_false(view.has_virtual);
+            world_release(&world);
+        }
+        assert_true(left_behind > 2);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(others_are_downgraded_in_pieces),
+    cmocka_unit_test(a_downgrade_outlives_its_commit),
     cmocka_unit_test(more_than_is_guaranteed_is_downgraded_in_pieces),
     cmocka_unit_test(hints_may_be_wrong),
     cmocka_unit_test(wrong_commits_change_nothing),

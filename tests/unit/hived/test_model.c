@@ -192,14 +192,14 @@ static void end_among_nodes(struct sequence *s, const char *group)
 }
 
 /* What a gang has that has not all of its cells goes back, and nothing is left of it: all is as
- * `before`, but that others may have lost what they had reserved. */
+ * `before`, but that others may have lost what they had reserved; or their cells (NULL). */
 static void commit_give_up(struct sequence *s, const char *group, struct hived *before)
 {
     struct hived *h = hived_copy(s->world.hived);
     while (!hived_group_end_some(h, group, piece_leaves(s)))
         cells_check(s, h);
     cells_check(s, h);
-    if (!s->model.was_bad && !somebody_preempts(s) && world_mirror_differs(h, before))
+    if (before && !s->model.was_bad && !somebody_preempts(s) && world_mirror_differs(h, before))
         wrong(s, "what is given up of a commit has left something");
     hived_free(h);
     end_among_nodes(s, group);
@@ -261,6 +261,7 @@ static void commit(struct sequence *s, const struct hived_request *request,
     }
     const bool gives_up = random_below(&s->piece_random, 8) == 0;
     const struct model_group *known = model_find(&s->model, request->group);
+    const bool displaces = hived_is_pending(h);
     struct hived *before = gives_up || known ? hived_copy(h) : NULL;
     struct hived_group_view view; /* it may have been cancelled */
     const bool preempts = known && hived_group_find(before, request->group, &view) &&
@@ -270,7 +271,7 @@ static void commit(struct sequence *s, const struct hived_request *request,
                               1 + (uint32_t)random_below(&s->piece_random, 6), &is_whole, &err))
             wrong(s, err.text);
         if (!is_whole && gives_up)
-            commit_give_up(s, request->group, before);
+            commit_give_up(s, request->group, displaces ? NULL : before);
         if (preempts)
             commit_take_back(s, request->group, before);
         if (!is_whole)

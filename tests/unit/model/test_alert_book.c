@@ -150,8 +150,34 @@ static void a_short_one_is_kept_only_when_its_time_is_known(void **state)
     expect(&own->list[0], "c", T + 500, 0);
     take(own, NULL, 0, T + 400); /* the clock was set back */
     assert_int_equal(own->count, 2);
-    expect(&own->list[0], "c", T + 500, T + 500);
+    expect(&own->list[0], "c", T + 400, T + 400);
     expect(&own->list[1], "b", T + 100, T + 400);
+}
+
+/* As of a clock that was ahead for a round: what stands has stood since the round that finds it so,
+ * over a restart as well, and whoever waits for it is woken once. */
+static void a_time_that_is_to_come_is_that_of_the_round(void **state)
+{
+    struct state *own = *state;
+    struct alert a = of_node("a", "lost");
+    const struct alert both[] = {a, of_node("b", "lost")};
+
+    take(own, both, 2, T + 900000);
+    take(own, &a, 1, T + 990000);
+    cleanup_buf struct buf bytes = BUF_INIT;
+    struct err err;
+    alert_book_write(own->book, T + 990000, SIZE_MAX / 2, &bytes);
+    alert_book_free(own->book);
+    own->book = alert_book_new();
+    assert_int_equal(alert_book_read(own->book, buf_as_text(&bytes), &err), 0);
+    for (int64_t i = 0; i < 2; i++) {
+        const struct alert_time time = {T + 500 + i, T + 500 + i};
+        assert_int_equal(alert_book_take(own->book, &a, 1, time, NULL, NULL), i == 0);
+        list(own);
+        assert_int_equal(own->count, 2);
+        expect(&own->list[0], "a", T + 500, 0);
+        expect(&own->list[1], "b", T + 500, T + 500);
+    }
 }
 
 static bool says_b(void *context, const struct alert *alert)
@@ -309,6 +335,7 @@ static const struct CMUnitTest tests[] = {
     BOOK(what_has_changed_is_said),
     BOOK(what_comes_again_at_once_goes_on),
     BOOK(a_short_one_is_kept_only_when_its_time_is_known),
+    BOOK(a_time_that_is_to_come_is_that_of_the_round),
     BOOK(what_cannot_be_known_stays),
     BOOK(old_ones_go),
     BOOK(a_jump_of_the_clock_forgets_nothing),

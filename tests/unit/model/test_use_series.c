@@ -164,10 +164,17 @@ static void test_clock(void **state)
     sample(&series, NOON_MS + 5 * USE_STEP_MS + 1, 4); /* the same step: the later one counts */
     use_series_points(&series, USE_RECENT, &points);
     assert_int_equal(points.values[5][USE_CPU], 4);
-    sample(&series, NOON_MS - 86400000, 7); /* far back: anew */
-    use_series_points(&series, USE_WHOLE, &points);
-    assert_int_equal(points.count, 1);
-    assert_int_equal(points.begin_ms / USE_STEP_MS, (NOON_MS - 86400000) / USE_STEP_MS);
+    sample(&series, NOON_MS - 86400000, 7); /* far back: as the next one, and all before it stays */
+    sample(&series, NOON_MS - 86400000 + USE_STEP_MS, 8);
+    for (enum use_resolution i = USE_RECENT; i <= USE_WHOLE; i++) {
+        use_series_points(&series, i, &points);
+        assert_int_equal(points.count, 8);
+        assert_int_equal(points.begin_ms / USE_STEP_MS, NOON_MS / USE_STEP_MS);
+        assert_int_equal(points.values[0][USE_CPU], 1);
+        assert_int_equal(points.values[5][USE_CPU], i == USE_RECENT ? 4 : 3); /* its mean */
+        assert_int_equal(points.values[6][USE_CPU], 7);
+        assert_int_equal(points.values[7][USE_CPU], 8);
+    }
     sample(&series, NOON_MS + INT64_C(86400000) * 365 * 50, 8); /* far ahead */
     use_series_points(&series, USE_WHOLE, &points);
     assert_in_range(points.count, USE_WHOLE_POINTS / 2, USE_WHOLE_POINTS);

@@ -45,6 +45,13 @@ void plain_node_is(struct placer *placer, uint32_t id, bool is_healthy)
     plain_node_set(placer, id, &node);
 }
 
+void plain_node_cpu(struct placer *placer, uint32_t id, uint32_t cpu)
+{
+    struct node_facts node = plain_node();
+    node.cpu = cpu;
+    plain_node_set(placer, id, &node);
+}
+
 struct placement_request plain_ask(const char *group, const struct placement_member *members,
                                    size_t count, int32_t priority)
 {

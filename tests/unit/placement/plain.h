@@ -20,6 +20,7 @@ struct node_facts plain_node(void);
 void plain_node_set(struct placer *placer, uint32_t id, const struct node_facts *node);
 /* The same with its health. */
 void plain_node_is(struct placer *placer, uint32_t id, bool is_healthy);
+void plain_node_cpu(struct placer *placer, uint32_t id, uint32_t cpu); /* healthy */
 
 struct placement_request plain_ask(const char *group, const struct placement_member *members,
                                    size_t count, int32_t priority);

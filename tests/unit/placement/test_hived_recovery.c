@@ -24,6 +24,20 @@ static const char yaml[] =
     "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
     "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
 
+/* The nodes are of two types. */
+static const char mixed[] =
+    "physicalCluster:\n"
+    "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}, A100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
+    "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true},\n"
+    "              OTHER: {childCellType: A100, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: OTHER, cellAddress: n1},\n"
+    "                  {cellType: NODE, cellAddress: n2}, {cellType: OTHER, cellAddress: n3}]\n"
+    "virtualClusters:\n"
+    "  default: {virtualCells: [{cellType: NODE, cellNumber: 1}, {cellType: OTHER, cellNumber: "
+    "1}]}\n"
+    "  other: {virtualCells: [{cellType: NODE, cellNumber: 1}, {cellType: OTHER, cellNumber: "
+    "1}]}\n";
+
 enum what {
     ALL_FITS,
     A_DEVICE_IS_LOST,
@@ -31,7 +45,12 @@ enum what {
     A_TASK_HAS_ENDED,
     GUARANTEE_IS_LOST,
     OPPORTUNISTIC,
-    SKU_IS_GONE, /* not in pieces */
+    TAKES_FROM_OTHERS, /* which have the virtual cells that there are */
+    SKU_IS_GONE,
+    ON_TWO_TYPES, /* as they were asked for: each role is on one */
+    SCATTERED,    /* tasks of one kind are on several, */
+    SCATTERED_AND_GONE,
+    SCATTERED_AND_ENDED,
     WHATS,
 };
 
@@ -42,11 +61,36 @@ struct scene {
     size_t count;
 };
 
+/* Of two roles, the second one with GPUs; those of the first lie on nodes of both types by turns.
+ */
+static void scene_mix(struct scene *scene, enum what what)
+{
+    enum { FIRST = GPUS };
+    struct placement_member *members = ARENA_ARRAY(&scene->bench.arena, struct placement_member, 2);
+    members[0] = members[1] = scene->request.members[0];
+    members[0].count = FIRST;
+    members[1].count = (uint32_t)scene->count - FIRST;
+    scene->request.members = members;
+    scene->request.member_count = 2;
+    if (what == ON_TWO_TYPES) {
+        members[0].sku_type = "V100";
+        members[1].sku_type = "A100";
+        return;
+    }
+    members[0].gpu = 0;
+    for (uint32_t i = 0; i < FIRST; i++) {
+        scene->slots[i].node.v = i % NODES;
+        scene->slots[i].gpu_count = 0;
+    }
+    if (what == SCATTERED_AND_ENDED)
+        scene->slots[1].node = scene->slots[FIRST + 1].node = (struct node_id){UINT32_MAX};
+}
+
 static void scene_init(struct scene *scene, enum what what)
 {
     static const uint16_t devices[] = {0, 1, 2, 3, 7};
     struct bench *bench = &scene->bench;
-    bench_init(bench, yaml);
+    bench_init(bench, what >= ON_TWO_TYPES ? mixed : yaml);
     for (uint32_t i = 0; i < NODES; i++)
         assert_int_equal(bench_node(bench, i, 16, GPUS, true), 0);
     scene->count = what == GUARANTEE_IS_LOST ? 3 * GPUS : 2 * GPUS - 1;
@@ -58,18 +102,29 @@ static void scene_init(struct scene *scene, enum what what)
     if (what == A_TASK_HAS_ENDED)
         scene->slots[2] = (struct placement_slot){.node = {UINT32_MAX}, .gpus = devices};
     scene->request = bench_ask(bench, "large", (uint32_t)scene->count, 1, 1);
+    if (what >= ON_TWO_TYPES)
+        scene_mix(scene, what);
     if (what == OPPORTUNISTIC)
         scene->request.priority = PLACEMENT_PRIORITY_OPPO;
-    if (what == SKU_IS_GONE)
+    if (what == SKU_IS_GONE || what == SCATTERED_AND_GONE)
         ((struct placement_member *)(uintptr_t)scene->request.members)->sku_type = "H100";
     struct err err = {0};
-    struct placement_request small = bench_ask(bench, "small", 1, 1, 1);
-    small.virtual_cluster = "other";
-    const size_t taken = what == A_DEVICE_IS_TAKEN ? 2 : 0;
-    const struct placement_slot away = {.node = {3}, .gpu_count = 1, .gpus = devices};
-    assert_int_equal(bench->placer->ops->commit(bench->placer, &small,
-                                                taken ? &scene->slots[taken] : &away, 1, true,
-                                                &err),
+    struct placement_request small =
+        bench_ask(bench, "small", what == TAKES_FROM_OTHERS ? 2 * GPUS : 1, 1, 1);
+    struct placement_slot others[2 * GPUS];
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        others[i] = (struct placement_slot){
+            .node = {3 - (uint32_t)i / GPUS}, .gpu_count = 1, .gpus = &devices[i % GPUS]};
+    if (what == A_DEVICE_IS_TAKEN)
+        others[0] = scene->slots[2];
+    small.virtual_cluster = what == TAKES_FROM_OTHERS ? "default" : "other";
+    small.priority -= what == TAKES_FROM_OTHERS;
+    for (size_t i = 0; what == TAKES_FROM_OTHERS && i < COUNT_OF(others); i++)
+        others[i].cell_level = 2;
+    for (size_t i = 0; what == TAKES_FROM_OTHERS && i < scene->count; i++)
+        scene->slots[i].cell_level = 2;
+    assert_int_equal(bench->placer->ops->commit(bench->placer, &small, others,
+                                                small.members[0].count, true, &err),
                      0);
 }
 
@@ -123,10 +178,10 @@ static bool is_held(struct scene *scene)
     return hived_group_find(placer_hived_state(scene->bench.placer), "large", &view);
 }
 
-static bool is_guaranteed(struct scene *scene)
+static bool is_guaranteed(struct scene *scene, const char *group)
 {
     struct hived_group_view view;
-    return hived_group_find(placer_hived_state(scene->bench.placer), "large", &view) &&
+    return hived_group_find(placer_hived_state(scene->bench.placer), group, &view) &&
            view.has_virtual;
 }
 
@@ -153,11 +208,13 @@ static void a_large_group_is_recovered_in_pieces(void **state)
             assert_string_equal(cells_of(&scene, placer), cells);
             assert_string_equal(cells_of(&scene, copy), cells);
             if (what == ALL_FITS || what == GUARANTEE_IS_LOST)
-                assert_int_equal(is_guaranteed(&scene), what == ALL_FITS);
+                assert_int_equal(is_guaranteed(&scene, "large"), what == ALL_FITS);
+            if (what == TAKES_FROM_OTHERS)
+                assert_true(is_guaranteed(&scene, "large") && !is_guaranteed(&scene, "small"));
             copy->ops->free(copy);
             bench_release(&scene.bench);
         }
-        assert_true(what == SKU_IS_GONE || pieces > PIECES_LEAST);
+        assert_true(pieces > PIECES_LEAST);
     }
 }
 
@@ -165,12 +222,12 @@ static void a_recovery_that_is_given_up_leaves_nothing(void **state)
 {
     (void)state;
     enum { CUTS = 30, WAYS = 4 };
-    for (int what = 0; what < SKU_IS_GONE; what++)
+    for (int what = 0; what < WHATS; what++)
         for (uint32_t cut = 1; cut < CUTS; cut++) {
             struct scene scene;
             scene_init(&scene, (enum what)what);
             struct placer *placer = scene.bench.placer;
-            const char *before = cells_of(&scene, placer);
+            const char *before = what == TAKES_FROM_OTHERS ? NULL : cells_of(&scene, placer);
             int code = PLACEMENT_CUT;
             for (uint32_t i = 0; i < cut && code; i++)
                 code = recover(&scene, placer, 1);
@@ -185,7 +242,10 @@ static void a_recovery_that_is_given_up_leaves_nothing(void **state)
             bench_check(&scene.bench);
             if (code) {
                 assert_false(is_held(&scene));
-                assert_string_equal(cells_of(&scene, placer), before);
+                while (!placer->ops->tidy(placer, 1))
+                    bench_check(&scene.bench);
+                if (before) /* what others have lost does not come back */
+                    assert_string_equal(cells_of(&scene, placer), before);
                 recover_some(&scene, placer);
                 assert_string_equal(cells_of(&scene, placer),
                                     cells_at_once((enum what)what, &scene.bench.arena, false));

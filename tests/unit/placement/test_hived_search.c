@@ -647,43 +647,6 @@ static void what_was_reserved_is_reserved_again(void **state)
     }
 }
 
-/* They lose their guarantee with the commit, which must follow at once: it is not cut. */
-static void lazy_groups_are_displaced_at_once(void **state)
-{
-    (void)state;
-    static const char yaml[] =
-        "physicalCluster:\n"
-        "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
-        "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
-        "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: NODE, cellAddress: n1},\n"
-        "                  {cellType: NODE, cellAddress: n2}, {cellType: NODE, cellAddress: n3}]\n"
-        "virtualClusters:\n"
-        "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
-        "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
-    struct bench bench;
-    struct hived_group_view view;
-    uint32_t pieces;
-    bench_init(&bench, yaml);
-    for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(bench_node(&bench, i, 16, GPUS, true), 0);
-    struct placement_request lazy = bench_ask(&bench, "lazy", 2, GPUS, 1);
-    lazy.priority = 1;
-    lazy.is_lazy_preemptible = true;
-    assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
-    struct placement_request request = bench_ask(&bench, "large", 2 * GPUS, 1, 1);
-    request.slice = 1;
-    request.priority = 100;
-    const struct placement_result whole = place_at_once(&bench, request);
-    const struct placement_result result = search(bench.placer, &bench, &request, &pieces);
-    results_equal(&result, &whole);
-    assert_int_equal(result.kind, PLACEMENT_BIND);
-    assert_int_equal(leaves_held(&bench, "large"), 0);
-    take(&bench, &request, &result);
-    assert_true(hived_group_find(placer_hived_state(bench.placer), "lazy", &view));
-    assert_true(view.is_lazy_preempted);
-    bench_release(&bench);
-}
-
 static void another_question_ends_it(void **state)
 {
     (void)state;
@@ -824,7 +787,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(given_slots_that_are_not_free_are_refused),
     cmocka_unit_test(a_placer_can_be_freed_after_any_piece),
     cmocka_unit_test(there_is_an_end_to_the_pieces),
-    cmocka_unit_test(lazy_groups_are_displaced_at_once),
     cmocka_unit_test(another_question_ends_it),
     cmocka_unit_test(several_questions),
     cmocka_unit_test(a_preemption_stays_with_its_leaf_types),

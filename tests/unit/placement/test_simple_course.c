@@ -13,13 +13,6 @@
 
 enum { NODES = 6, TASKS = 16, SLICE = 3 };
 
-static void node_change(struct placer *placer, uint32_t id, uint32_t cpu)
-{
-    struct node_facts node = plain_node();
-    node.cpu = cpu;
-    plain_node_set(placer, id, &node);
-}
-
 static const struct placement_member large[] = {{TASKS - 4, 1, 64, 1, "", ""},
                                                 {4, 2, 64, 1, "V100", ""}};
 
@@ -172,94 +165,6 @@ static void the_last_victim_ends_between_two_pieces(void **state)
         plain_check(placer);
         placer->ops->free(placer);
     }
-}
-
-/* --- a gang of unequal tasks is placed on trial, and somebody ends meanwhile --- */
-
-/* Behind so many pieces he ends; what the search promises then holds. */
-static enum placement_kind ends_behind(struct placer *placer,
-                                       const struct placement_request *request, uint32_t cut,
-                                       const char *name)
-{
-    uint32_t pieces;
-    for (uint32_t i = 0; i < cut; i++)
-        assert_true(plain_place(placer, request).is_cut);
-    placer->ops->release_group(placer, name);
-    struct placement_result result = plain_search(placer, request, &pieces);
-    const enum placement_kind kind = result.kind;
-    plain_check(placer);
-    for (size_t i = 0; i < result.victim_count; i++)
-        placer->ops->release_group(placer, result.victims[i]);
-    if (kind == PLACEMENT_PREEMPT)
-        result = plain_search(placer, request, &pieces);
-    if (kind != PLACEMENT_WAIT)
-        plain_take(placer, request, &result);
-    plain_check(placer);
-    return kind;
-}
-
-static uint32_t pieces_of(struct placer *placer, const struct placement_request *request)
-{
-    uint32_t pieces;
-    struct placer *copy = placer->ops->copy(placer);
-    assert_int_equal(plain_search(copy, request, &pieces).kind, PLACEMENT_PREEMPT);
-    copy->ops->free(copy);
-    return pieces;
-}
-
-/* All of them must go; the one that is spared on trial ends by itself just then. */
-static void who_is_spared_on_trial_ends(void **state)
-{
-    (void)state;
-    enum { RUN = 4 };
-    static const struct placement_member one = {1, 1, 64, 0, "", ""};
-    static const struct placement_member wanted[] = {{2, 1, 64, 0, "", ""}, {1, 2, 64, 0, "", ""}};
-    struct placement_request request = plain_ask("gang", wanted, COUNT_OF(wanted), 100);
-    request.slice = 1;
-    for (uint32_t i = 0; i < COUNT_OF(plain_policies) * RUN; i++) {
-        uint32_t pieces = 2;
-        for (uint32_t cut = 1; cut < pieces; cut++) {
-            char name[16];
-            snprintf(name, sizeof name, "small%u", i % RUN);
-            struct placer *placer = placer_simple_new(plain_policies[i / RUN]);
-            node_change(placer, 0, RUN);
-            plain_node_is(placer, 1, false); /* beside it, sums alone do not tell that it fails */
-            plain_fill(placer, &one, RUN);
-            pieces = pieces_of(placer, &request);
-            assert_int_equal(ends_behind(placer, &request, cut, name), PLACEMENT_PREEMPT);
-            placer->ops->free(placer);
-        }
-    }
-}
-
-static void start(struct placer *placer, const char *name, struct placement_member member,
-                  int32_t priority)
-{
-    const struct placement_request request = plain_ask(name, &member, 1, priority);
-    const struct placement_result result = plain_place(placer, &request);
-    plain_take(placer, &request, &result);
-}
-
-/* Spread puts the first task where most is free. When somebody of higher priority ends on the node
- * of the second one, that is there: then what did fit fits no more. */
-static void more_room_is_less(void **state)
-{
-    (void)state;
-    static const struct placement_member wanted[] = {{1, 1, 64, 2, "", ""}, {1, 8, 64, 1, "", ""}};
-    struct placement_request request = plain_ask("gang", wanted, COUNT_OF(wanted), 100);
-    uint32_t pieces = 2, by_kind[PLACEMENT_PREEMPT + 1] = {0};
-    request.slice = 1;
-    for (uint32_t cut = 1; cut < pieces; cut++) {
-        struct placer *placer = placer_simple_new("spread");
-        node_change(placer, 0, 8);
-        start(placer, "high", (struct placement_member){1, 0, 64, 2, "", ""}, 120);
-        node_change(placer, 1, 4);
-        start(placer, "low", (struct placement_member){1, 4, 64, 4, "", ""}, 10);
-        pieces = pieces_of(placer, &request);
-        by_kind[ends_behind(placer, &request, cut, "high")]++;
-        placer->ops->free(placer);
-    }
-    assert_true(by_kind[PLACEMENT_WAIT] > 0 && by_kind[PLACEMENT_PREEMPT] > 0);
 }
 
 static void what_is_given_up_leaves_nothing(void **state)
@@ -417,7 +322,7 @@ static void its_node_shrinks_between_two_pieces(void **state)
         struct placer *placer = cluster_with_waiting(plain_policies[node % 3], &request);
         const struct placement_result whole = plain_place_at_once(placer, request);
         assert_true(plain_place(placer, &request).is_cut);
-        node_change(placer, node, 1);
+        plain_node_cpu(placer, node, 1);
         for (size_t i = 0; i < whole.victim_count; i++)
             placer->ops->release_group(placer, whole.victims[i]);
         struct placement_result result = plain_search(placer, &request, &pieces);
@@ -557,33 +462,6 @@ static void one_task_is_searched_for_in_pieces(void **state)
     }
 }
 
-/* The slices that a search takes, on full nodes, for a gang that needs half of them. */
-static uint32_t half_search(const char *policy, uint32_t nodes, bool is_unequal)
-{
-    static const struct placement_member one = {1, 1, 1, 1, "", ""};
-    const uint32_t tasks = nodes / 2;
-    /* the second kind needs other CPUs: what fits cannot be told by counting equal tasks */
-    const struct placement_member half[] = {
-        {is_unequal ? tasks / 2 : tasks, PLAIN_GPUS, PLAIN_GPUS, PLAIN_GPUS, "", ""},
-        {tasks / 2, PLAIN_GPUS + 1, PLAIN_GPUS, PLAIN_GPUS, "", ""}};
-    struct placer *placer = placer_simple_new(policy);
-    for (uint32_t i = 0; i < nodes; i++)
-        plain_node_is(placer, i, true);
-    plain_fill(placer, &one, nodes * PLAIN_GPUS);
-    struct placement_request request = plain_ask("gang", half, is_unequal ? 2 : 1, 100);
-    request.slice = 1;
-    struct placement_result result = plain_place(placer, &request);
-    uint32_t work = result.work;
-    while (result.is_cut) {
-        result = plain_place(placer, &request);
-        work += result.work;
-    }
-    assert_int_equal(result.kind, PLACEMENT_PREEMPT);
-    assert_int_equal(result.victim_count, nodes * PLAIN_GPUS / 2);
-    placer->ops->free(placer);
-    return work;
-}
-
 /* The first ones tell nothing: all of them are counted, then one after the other must go. */
 static void thousands_run_and_most_must_go(void **state)
 {
@@ -594,7 +472,7 @@ static void thousands_run_and_most_must_go(void **state)
                                                      {2, WANTED / 2, 1, 0, "", ""}};
     for (uint32_t i = 0; i < COUNT_OF(wanted); i++) {
         struct placer *placer = placer_simple_new("best-fit");
-        node_change(placer, 0, RUN);
+        plain_node_cpu(placer, 0, RUN);
         for (uint32_t k = 0; k < RUN; k++) {
             char name[16];
             snprintf(name, sizeof name, "g%u", k);
@@ -615,26 +493,7 @@ static void thousands_run_and_most_must_go(void **state)
     }
 }
 
-/* Whether the gang fits without one more is not found by looking at all nodes again: four times as
- * many nodes and groups take about four times as long. Only under spread a gang of unequal tasks is
- * placed on trial for each of them. */
-static void half_of_all_is_found_in_linear_time(void **state)
-{
-    (void)state;
-    enum { FEW = 100, TIMES = 4, TASK_WORK = 8 };
-    for (size_t p = 0; p < COUNT_OF(plain_policies); p++)
-        for (int is_unequal = 0; is_unequal < 2; is_unequal++) {
-            if (is_unequal && strcmp(plain_policies[p], "spread") == 0)
-                continue;
-            const uint32_t few = half_search(plain_policies[p], FEW, is_unequal),
-                           many = half_search(plain_policies[p], FEW * TIMES, is_unequal);
-            assert_in_range(few, FEW, FEW * TASK_WORK);
-            assert_in_range(many, 0, few * (TIMES + 1));
-        }
-}
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(half_of_all_is_found_in_linear_time),
     cmocka_unit_test(thousands_run_and_most_must_go),
     cmocka_unit_test(one_task_is_searched_for_in_pieces),
     cmocka_unit_test(what_is_found_is_what_is_found_at_once),
@@ -643,8 +502,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_small_gang_of_unequal_tasks_is_cut),
     cmocka_unit_test(ends_between_two_pieces),
     cmocka_unit_test(the_last_victim_ends_between_two_pieces),
-    cmocka_unit_test(who_is_spared_on_trial_ends),
-    cmocka_unit_test(more_room_is_less),
     cmocka_unit_test(what_is_given_up_leaves_nothing),
     cmocka_unit_test(who_is_left_is_named_in_pieces),
     cmocka_unit_test(places_are_a_piece_of_their_own),

@@ -193,10 +193,56 @@ static bool fits_without(struct model *model, const struct placement_request *re
     return true;
 }
 
+/* Are the places that were found last still free? */
+static bool places_are_free(struct model *model, const struct placement_request *request,
+                            const bool *is_victim, const struct slot *places, size_t count)
+{
+    bool are_free = true;
+    views_fill(model, is_victim, request->group);
+    for (size_t i = 0; i < count && are_free; i++) {
+        struct room *view = &model->views[places[i].node];
+        const struct room *room = &places[i].room;
+        are_free =
+            view->cpu >= room->cpu && view->memory >= room->memory && !(room->gpus & ~view->gpus);
+        view_take(view, room);
+    }
+    return are_free;
+}
+
 static bool may_end(const struct group *group, const struct placement_request *request)
 {
     return group->is_live && !group->is_waiting && group->priority < request->priority &&
            (group->priority < 0 || strcmp(group->cluster, request->virtual_cluster) == 0);
+}
+
+static size_t request_count(const struct placement_request *request)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < request->member_count; i++)
+        count += request->members[i].count;
+    return count;
+}
+
+/* Each is spared that can be: the places that were found last do without what he has, or others are
+ * found. At last its places are found anew, or stay these. */
+static void model_spare(struct model *model, const struct placement_request *request,
+                        bool *is_victim)
+{
+    const size_t count = request_count(request);
+    struct slot places[SLOTS_MAX];
+    memcpy(places, model->result, sizeof places);
+    for (size_t i = 0; i < model->group_count; i++) {
+        if (!is_victim[i])
+            continue;
+        is_victim[i] = false;
+        if (places_are_free(model, request, is_victim, places, count))
+            continue;
+        is_victim[i] = !fits_without(model, request, is_victim);
+        if (!is_victim[i])
+            memcpy(places, model->result, sizeof places);
+    }
+    if (!fits_without(model, request, is_victim))
+        memcpy(model->result, places, sizeof places);
 }
 
 /* The lowest priority first until it fits, then each is spared that can be. */
@@ -218,12 +264,8 @@ static bool model_victims(struct model *model, const struct placement_request *r
         assert_true(next < GROUPS_MAX);
         is_victim[next] = true;
     }
-    for (size_t i = 0; i < model->group_count; i++)
-        if (is_victim[i]) {
-            is_victim[i] = false;
-            is_victim[i] = !fits_without(model, request, is_victim);
-        }
-    return fits_without(model, request, is_victim);
+    model_spare(model, request, is_victim);
+    return true;
 }
 
 static const char *const types[] = {"V100", "K80"}, *const clusters[] = {"a", "b"};
@@ -311,14 +353,6 @@ static struct group *group_make(struct model *model, size_t at,
     snprintf(group->name, sizeof group->name, "%s", request->group);
     memcpy(group->slots, model->result, count * sizeof *group->slots);
     return group;
-}
-
-static size_t request_count(const struct placement_request *request)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < request->member_count; i++)
-        count += request->members[i].count;
-    return count;
 }
 
 /* Ask both for a gang; one that binds is committed, one that preempts waits. */

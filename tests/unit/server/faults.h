@@ -6,6 +6,7 @@
  */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,9 +33,29 @@ void commits_script(const int *codes, unsigned count);
 #define COMMITS(...)                                                                               \
     commits_script((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
+/* How many there have been since faults_clear; and of those that come, the one after so many others
+ * is refused with this code; 0: none is. */
+unsigned commits_count(void);
+void commit_fails_after(unsigned others, int code);
+
+/* The power fails in the commit after so many others, once it is on the disk or just before: from
+ * then on nothing is stored, and who is asked what has become of anything must know. */
+void power_fails_after(unsigned others, bool is_stored);
+void power_fail(void); /* now */
+bool power_is_off(void);
+void power_restore(void); /* and it does not fail again */
+
 /* The next commit of a piece of what deleted jobs have left is refused with this code, however many
- * others come before it. */
+ * others come before it; or each one, until the code is 0. */
 void piece_fails(int code);
+void pieces_fail(int code);
+
+/* No commit in which this job is deleted is stored, with this code; 0: all are. The store says the
+ * same when it is asked which job's records are refused. */
+void deletion_fails(struct job_id job, int code);
+
+/* How large the database is cannot be read, with this code; 0: it can. */
+void measure_fails(int code);
 
 /* The store says that its disk is nearly full, its reserve given up; or not, as it is. */
 void disk_short(bool is_short);
@@ -52,6 +73,8 @@ void jobs_unreadable(int code);
 /* The wall clock is set by so much against the real one; since boot so much more has passed. */
 void clock_set_by(int64_t wall_ms);
 void clock_pass(int64_t boot_ms); /* of the wall clock as well */
+/* They stand still but for that, until faults_clear. */
+void clock_stop(void);
 /* No server runs: for those that start from now on it is another boot of the machine. */
 void machine_boot(void);
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <sched.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "engine/fake/fake.h"
@@ -122,6 +123,19 @@ void tell_end(struct world *world, struct attempt_id attempt, const struct exit_
         sink.context,
         &(struct engine_event){
             .kind = ENGINE_EXITED, .attempt = attempt, .exit = exit, .reason = "", .message = ""});
+}
+
+bool is_alerted(struct world *world, const char *name)
+{
+    struct alert *alerts;
+    size_t count;
+    assert_int_equal(world->service->alerts(world->service->context, &world->arena, &alerts, &count,
+                                            &world->err),
+                     0);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(alerts[i].name, name) == 0 && !alerts[i].ended_ms)
+            return true;
+    return false;
 }
 
 struct store_notices messages(struct world *world)

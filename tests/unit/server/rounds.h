@@ -38,6 +38,9 @@ void containers_await_none(struct world *world);
 /* The engine tells of an end. */
 void tell_end(struct world *world, struct attempt_id attempt, const struct exit_report *exit);
 
+/* Whether an alert of this name stands. */
+bool is_alerted(struct world *world, const char *name);
+
 /* Those that wait for a webhook that is away. */
 struct store_notices messages(struct world *world);
 

@@ -30,6 +30,27 @@ static void a_job_deleted_in_a_round_is_not_started_in_it(void **state)
     assert_int_equal(act(world, SERVICE_START, job), 0);
 }
 
+/* The name is free for whoever asks after the deletion, and for nobody before it. */
+static void the_name_of_a_job_deleted_in_a_round_is_given_in_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = stopped_job(world, "a");
+    struct wait first, early, deletion, late, other;
+
+    round_begin(world, &first);
+    ask_submit(world, &early, "a");
+    ask_act(world, &deletion, SERVICE_DELETE, job);
+    ask_submit(world, &late, "a");
+    ask_submit(world, &other, "a");
+    round_end(&first);
+    assert_int_equal(wait_for(&early), ERR_CONFLICT);
+    assert_int_equal(wait_for(&deletion), 0);
+    assert_int_equal(wait_for(&late), 0);
+    assert_int_equal(wait_for(&other), ERR_CONFLICT);
+    assert_true(late.answer.job.v > job.v);
+    wait_until_tasks_run(world, late.answer.job);
+}
+
 /* Its row still says that it waits when the start is taken. */
 static void a_job_stopped_in_a_round_is_started_in_it(void **state)
 {
@@ -64,6 +85,7 @@ static void a_job_stopped_in_a_round_is_started_in_it(void **state)
 
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_job_deleted_in_a_round_is_not_started_in_it),
+    ROUNDS(the_name_of_a_job_deleted_in_a_round_is_given_in_it),
     ROUNDS(a_job_stopped_in_a_round_is_started_in_it),
 };
 UNIT_FILE(tests, world_begin, NULL);

@@ -135,10 +135,36 @@ static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
 }
 
+/* Each mail of the round is stepped again: what it takes of a minute has been taken. */
+static void a_round_that_is_stored_one_by_one_is_counted_once(void **state)
+{
+    struct world *world = *state;
+    struct store_change set = {.kind = CHANGE_QUOTAS,
+                               .quotas = {.holder = "admin", .kinds = 1u << QUOTA_SUBMITS_MINUTE}};
+    struct wait first, bad, good, more;
+
+    set.quotas.values.values[QUOTA_SUBMITS_MINUTE] = 1;
+    assert_int_equal(change(world, set), 0);
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON settings WHEN NEW.key = 'bad' "
+                                "BEGIN SELECT RAISE(ABORT, 'no such setting'); END"),
+                     0);
+    round_begin(world, &first);
+    ask_setting(world, &bad, "bad");
+    ask_submit(world, &good, "good");
+    ask_submit(world, &more, "more");
+    round_end(&first);
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_int_equal(wait_for(&good), 0);
+    assert_int_equal(wait_for(&more), ERR_QUOTA);
+    ask_submit(world, &more, "more");
+    assert_int_equal(wait_for(&more), ERR_QUOTA);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(what_one_request_cannot_have_stored_costs_nobody_else),
     ROUNDS(a_change_that_cannot_be_stored_costs_who_asked_for_it),
     ROUNDS(a_fact_that_cannot_be_stored_is_set_aside),
     ROUNDS(an_exit_is_stored_without_what_is_kept_beside_it),
+    ROUNDS(a_round_that_is_stored_one_by_one_is_counted_once),
 };
 UNIT_FILE(tests, world_begin, NULL);

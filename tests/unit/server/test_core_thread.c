@@ -111,10 +111,42 @@ static void a_reload_that_the_core_refuses_changes_nothing(void **state)
     assert_int_equal(submit(world, job_text(world, "b", ""), &job), 0);
 }
 
+static int64_t reloads_noted(struct world *world)
+{
+    return number(world, "SELECT count(*) FROM audit WHERE subject_kind = 'configuration'");
+}
+
+/* It is in force at once, so that its record is what is left to store; likewise of a refusal. */
+static void the_record_of_a_reload_waits_for_the_disk(void **state)
+{
+    struct world *world = *state;
+    struct wait refused;
+
+    for (int i = 0; i < 2; i++) {
+        struct server_config *config = config_of(world, "scheduling: {policy: first-fit}\n");
+        if (i == 1)
+            config->core.policy = "no such policy";
+        commits_hold();
+        COMMITS(ERR_UNAVAILABLE);
+        server_reload(world->server, config);
+        commits_await_held();
+        ask_change(world, &refused);
+        commits_release();
+        assert_int_equal(wait_for(&refused), ERR_UNAVAILABLE);
+        metric_await(world, "skep_store_writable", 1);
+        settle(world);
+        assert_int_equal(reloads_noted(world), i + 1);
+    }
+    assert_int_equal(number(world, "SELECT count(*) FROM audit WHERE subject_kind = "
+                                   "'configuration' AND code <> 0"),
+                     1);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_disk_that_fails_in_between_keeps_facts),
     ROUNDS(a_job_whose_answer_was_lost_is_found_and_runs_once),
     ROUNDS(a_reload_waits_for_the_disk),
     ROUNDS(a_reload_that_the_core_refuses_changes_nothing),
+    ROUNDS(the_record_of_a_reload_waits_for_the_disk),
 };
 UNIT_FILE(tests, world_begin, NULL);

@@ -5,7 +5,10 @@
 #include "world.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "server/state.h"
 #include "sys/clock.h"
@@ -107,11 +110,12 @@ static void the_next_start_goes_on(void **state)
     struct world *world = *state;
     struct job_id job = large_job(world), again;
 
-    piece_fails(ERR_INTERNAL); /* the next try would come in a minute */
+    pieces_fail(ERR_INTERNAL);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     assert_int_equal(submit(world, job_text(world, "large", ""), &again), 0);
     world_stop(world);
     assert_true(number(world, ROWS_OF_1) > 0);
+    pieces_fail(0);
     world_start(world);
     metric_await(world, "skep_store_deletions", 0);
     assert_int_equal(number(world, ROWS_OF_1), 0);
@@ -126,7 +130,7 @@ static void nothing_goes_by_size_for_what_is_going(void **state)
 
     assert_int_equal(sql(world, "UPDATE stories SET message = hex(zeroblob(1000)) WHERE job = 1"),
                      0);
-    piece_fails(ERR_INTERNAL); /* the next piece would come in a minute */
+    pieces_fail(ERR_UNAVAILABLE);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"));
     /* upkeep ends the round of the reload: the second answer comes after it */
@@ -139,11 +143,106 @@ static void nothing_goes_by_size_for_what_is_going(void **state)
     assert_int_equal(shown(world, kept), PUBLIC_STOPPED);
 }
 
+/* One row of the job 1 cannot be deleted. */
+static void row_refuse(struct world *world)
+{
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE DELETE ON stories WHEN OLD.job = 1 "
+                                "BEGIN SELECT RAISE(ABORT, 'stays'); END"),
+                     0);
+}
+
+static void read_all(const char *path, struct buf *bytes)
+{
+    char some[4096];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+
+    assert_non_null(file);
+    while ((count = fread(some, 1, sizeof some, file)) > 0)
+        buf_add(bytes, some, count);
+    fclose(file);
+}
+
+/* The page of the database that has this text is none any more; no server runs. */
+static void page_damage(struct world *world, const char *marker)
+{
+    enum { PAGE_SIZE_AT = 16 };
+    cleanup_buf struct buf bytes = BUF_INIT;
+    const char *path = arena_format(&world->arena, "%s/skep.db", world->directory);
+
+    read_all(path, &bytes);
+    const uint8_t *all = (const uint8_t *)buf_cstr(&bytes);
+    const size_t size = (size_t)all[PAGE_SIZE_AT] << 8 | all[PAGE_SIZE_AT + 1];
+    const uint8_t *found = memmem(all, bytes.length, marker, strlen(marker));
+    assert_non_null(found);
+    assert_true(size >= 512);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)((size_t)(found - all) / size * size), SEEK_SET), 0);
+    for (int i = 0; i < 8; i++)
+        fputc(0xff, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void page_of_1_damage(struct world *world)
+{
+    assert_int_equal(sql(world, "UPDATE stories SET message = 'a page that is lost' WHERE job = 1 "
+                                "AND at_ms = 700"),
+                     0);
+    world_stop(world);
+    page_damage(world, "a page that is lost");
+    world_start(world);
+}
+
+/* The others do not notice: their rows go, nobody is refused, and no core is made anew. */
+static void expect_others_go(struct world *world, struct job_id bad)
+{
+    const uint64_t restores = atomic_load(&world->server->metrics.restores);
+    const struct job_id first = stopped_job(world, "first"), second = stopped_job(world, "second");
+
+    assert_int_equal(act(world, SERVICE_DELETE, bad), 0);
+    assert_int_equal(act(world, SERVICE_DELETE, first), 0);
+    metric_await(world, "skep_store_deletions_refused", 1);
+    assert_int_equal(act(world, SERVICE_DELETE, second), 0);
+    assert_int_equal(metric(world, "skep_store_deletions"), 1);
+    assert_int_equal(number(world, "SELECT count(*) FROM tasks WHERE job > 1"), 0);
+    assert_int_equal(atomic_load(&world->server->metrics.restores), restores);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+    assert_true(is_writable(world));
+}
+
+static void a_row_that_cannot_be_deleted_holds_up_nobody(void **state)
+{
+    struct world *world = *state;
+    const struct job_id job = large_job(world);
+
+    row_refuse(world);
+    expect_others_go(world, job);
+    /* a minute later it is tried again */
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    world->server->core.deletion.refused_ms = 0;
+    settle(world);
+    metric_await(world, "skep_store_deletions", 0);
+    assert_int_equal(number(world, ROWS_OF_1), 0);
+}
+
+static void nor_does_a_page_that_is_damaged(void **state)
+{
+    struct world *world = *state;
+    const struct job_id job = large_job(world);
+
+    page_of_1_damage(world);
+    expect_others_go(world, job);
+    assert_true(number(world, "SELECT count(*) FROM deleted_jobs") > 0);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(what_is_left_goes_while_nobody_wants_anything),
     ROUNDS(what_is_left_goes_while_there_is_always_mail),
     ROUNDS(a_piece_that_is_refused_hinders_nobody),
     ROUNDS(the_next_start_goes_on),
     ROUNDS(nothing_goes_by_size_for_what_is_going),
+    ROUNDS(a_row_that_cannot_be_deleted_holds_up_nobody),
+    ROUNDS(nor_does_a_page_that_is_damaged),
 };
 UNIT_FILE(tests, world_begin, NULL);

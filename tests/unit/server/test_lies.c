@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "base/err.h"
+#include "engine/fake/fake.h"
 #include "server/state.h"
 #include "store/read.h"
 #include "sys/log.h"
@@ -122,6 +123,20 @@ static void what_the_engine_refuses_for_now_is_tried_again(void **state)
         wait_until(world, job, PUBLIC_STOPPED);
     }
     assert_int_equal(metric(world, "skep_create_failures_total"), 6);
+}
+
+/* The refusal waits for the disk, and a core that is made anew asks for the attempt again first. */
+static void what_was_refused_is_not_created_after_a_full_disk(void **state)
+{
+    struct world *world = *state;
+
+    liar_refuse(1, ERR_BUSY);
+    COMMITS(0, ERR_UNAVAILABLE);
+    struct job_id job = running_job_with(world, "a", "extras: {gangAllocation: false}\n");
+    settle(world);
+    assert_int_equal(tasks_of(world, job).count, 2);
+    assert_int_equal(engine_fake_container_count(world_engine(world)), 2);
+    assert_int_equal(metric(world, "skep_create_failures_total"), 1);
 }
 
 static void what_it_refuses_for_good_ends_the_job(void **state)
@@ -470,6 +485,7 @@ static void a_start_gives_no_number_that_the_engine_holds(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(a_refusal_costs_nothing),
     WORLD(what_the_engine_refuses_for_now_is_tried_again),
+    WORLD(what_was_refused_is_not_created_after_a_full_disk),
     WORLD(what_it_refuses_for_good_ends_the_job),
     WORLD(every_exit_is_forgotten_once_it_is_stored),
     WORLD(what_is_told_after_the_end_changes_nothing),

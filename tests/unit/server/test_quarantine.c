@@ -82,20 +82,6 @@ static void a_dry_run_knows_which_job_is_left_out(void **state)
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
-/* Whether an alert of this name stands. */
-static bool is_alerted(struct world *world, const char *name)
-{
-    struct alert *alerts;
-    size_t count;
-    assert_int_equal(world->service->alerts(world->service->context, &world->arena, &alerts, &count,
-                                            &world->err),
-                     0);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(alerts[i].name, name) == 0 && !alerts[i].ended_ms)
-            return true;
-    return false;
-}
-
 /* Nobody has asked for anything: time alone makes the row that is refused. */
 static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
 {

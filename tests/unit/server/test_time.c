@@ -6,10 +6,12 @@
 #include "unit.h"
 #include "world.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "server/state.h"
 #include "store/read.h"
 #include "sys/clock.h"
@@ -290,6 +292,60 @@ static void tell_node(struct world *world, const char *name, bool is_healthy)
                                 .kind = ENGINE_NODE, .node = &node, .reason = "", .message = ""});
 }
 
+static bool is_lately(int64_t at_ms)
+{
+    const int64_t real_ms = clock_unix_ms();
+
+    return at_ms > real_ms - DAYS_MS(1) && at_ms < real_ms + DAYS_MS(1);
+}
+
+/* Whoever is told of an alert once it has stood for a time would wait for the clock to come there.
+ */
+static void alerts_begin_by_the_time_that_passes(void **state)
+{
+    struct world *world = *state;
+    struct alert *alerts;
+    size_t count, found = 0;
+
+    clock_set_by(DAYS_MS(400));
+    tell_node(world, "sick", false);
+    settle(world);
+    assert_int_equal(world->service->alerts(world->service->context, &world->arena, &alerts, &count,
+                                            &world->err),
+                     0);
+    clock_set_by(-DAYS_MS(400));
+    for (size_t i = 0; i < count; i++) {
+        found += strcmp(alerts[i].labels[0].value, "sick") == 0;
+        assert_true(is_lately(alerts[i].since_ms));
+    }
+    assert_int_equal(found, 1);
+}
+
+/* Nor is a series of what is used moved away from its past. */
+static void use_goes_by_the_time_that_passes(void **state)
+{
+    struct world *world = *state;
+    struct use_points *points = mem_zero(1, sizeof *points);
+    struct job_id job;
+
+    world_stop(world);
+    clock_set_by(DAYS_MS(400));
+    world_start(world);
+    job = limited_job(world);
+    const struct record record = {.kind = RECORD_TASK, .task = tasks_of(world, job).items[0]};
+    const struct use_key key = {.job = job, .attempt = record.task.attempt};
+    struct use_watch *watch = use_watch_new(world->server);
+    use_watch_take(watch, &record, 1);
+    assert_int_equal(use_watch_start(watch, &world->err), 0); /* and takes its first sample */
+    do
+        (void)use_watch_points(watch, &key, USE_RECENT, points, &world->err);
+    while (points->count == 0 && sched_yield() == 0);
+    use_watch_free(watch);
+    clock_set_by(-DAYS_MS(400));
+    assert_true(is_lately(points->begin_ms));
+    mem_free(points);
+}
+
 static struct node_record node_named(struct world *world, const char *name)
 {
     struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
@@ -333,10 +389,29 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     assert_false(node_named(world, "fake0").is_lost);
 }
 
+/* What else upkeep has found out is stored. */
+static void the_time_is_noted_though_the_database_is_not_measured(void **state)
+{
+    struct world *world = *state;
+
+    assert_int_equal(sql(world, "DELETE FROM settings WHERE key IN ('core.time', "
+                                "'retention.time')"),
+                     0);
+    measure_fails(ERR_IO);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep */
+    settle(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM settings WHERE key IN ('core.time', "
+                                   "'retention.time')"),
+                     2);
+    assert_true(is_writable(world));
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_clock_that_is_set_back_holds_up_no_retry),
     ROUNDS(nor_when_the_server_starts_with_it),
     ROUNDS(a_clock_that_is_set_forward_ends_nothing),
+    ROUNDS(alerts_begin_by_the_time_that_passes),
+    ROUNDS(use_goes_by_the_time_that_passes),
     ROUNDS(nor_does_a_restart_with_it),
     ROUNDS(time_counts_while_the_server_is_down),
     ROUNDS(time_counts_by_the_wall_clock_over_a_boot),
@@ -346,5 +421,6 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(nor_does_it_drop_messages),
     ROUNDS(nor_do_engines_believe_it),
     ROUNDS(machines_that_nobody_speaks_of_are_lost),
+    ROUNDS(the_time_is_noted_though_the_database_is_not_measured),
 };
 UNIT_FILE(tests, world_begin, NULL);

@@ -248,9 +248,54 @@ static void too_long(void **state)
     expect_newest(world, "alice", 0, "", "{\"tooLong\":true}");
 }
 
+/* "alice@10.0.0.1 5, bob@…": the newest first. */
+static const char *places_of(struct world *world, const char *route, int64_t since_ms,
+                             uint64_t limit)
+{
+    struct store_audit_places places;
+    struct buf text = BUF_INIT;
+    assert_int_equal(store_audit_places(world->reader, text_of(route), since_ms, limit,
+                                        &world->arena, &places, &world->err),
+                     0);
+    for (size_t i = 0; i < places.count; i++)
+        buf_format(&text, "%s%s@%s %d", i ? ", " : "", places.items[i].user,
+                   places.items[i].address, (int)places.items[i].at_ms);
+    const char *copy = arena_copy(&world->arena, buf_as_text(&text));
+    buf_release(&text);
+    return copy;
+}
+
+static void from_where_something_was_done(void **state)
+{
+    static const struct store_audit rows[] = {
+        {.at_ms = 10, .user = "alice", .address = "a", .route = "POST /x"},
+        {.at_ms = 40, .user = "alice", .address = "b", .route = "POST /x"},
+        {.at_ms = 30, .user = "alice", .address = "a", .route = "POST /x"},
+        {.at_ms = 20, .user = "bob", .address = "a", .route = "POST /x"},
+        {.at_ms = 50, .user = "bob", .address = "a", .route = "POST /x", .code = ERR_FORBIDDEN},
+        {.at_ms = 60, .user = "carol", .address = "a", .route = "POST /xy"},
+    };
+    struct world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct store_audit row = rows[i];
+        row.token = row.right = "";
+        change(world, (struct store_change){.kind = CHANGE_AUDIT, .audit = &row}, 0);
+    }
+    assert_string_equal(places_of(world, "POST /x", 0, 10), "alice@b 40, alice@a 30, bob@a 20");
+    assert_string_equal(places_of(world, "POST /x", 0, 2), "alice@b 40, alice@a 30");
+    assert_string_equal(places_of(world, "POST /x", 30, 10), "alice@b 40, alice@a 30");
+    assert_string_equal(places_of(world, "POST /", 0, 10), "");
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
-    WORLD(accounts_before_and_after), WORLD(refusals),    WORLD(whole_or_not_at_all),
-    WORLD(filters_and_pages),         WORLD(old_ones_go), WORLD(too_long),
+    WORLD(accounts_before_and_after),
+    WORLD(refusals),
+    WORLD(whole_or_not_at_all),
+    WORLD(filters_and_pages),
+    WORLD(old_ones_go),
+    WORLD(too_long),
+    WORLD(from_where_something_was_done),
 };
 UNIT_FILE(tests, NULL, NULL);

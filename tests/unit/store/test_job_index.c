@@ -44,6 +44,8 @@ static void many_jobs_come_and_go(void **state)
     change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{8001}, "gone"}}, 0);
     add_deleted(world, 8001);
     assert_int_equal(commit(world, NULL, 0), 0);
+    while (store_deletions(world->store) > 0)
+        change(world, (struct store_change){.kind = CHANGE_DELETIONS}, 0);
     assert_int_equal(world_sql(world, "INSERT INTO tags (job, name) VALUES (8001, 'gone')"), 0);
     world_sql(world, "DELETE FROM tags WHERE job = 8001");
     submit(world, 9001, "bob", "new");

@@ -8,6 +8,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,87 @@ static void each_transaction_is_fenced(void **state)
     assert_false(has_job(world, "two"));
     assert_int_equal(world_sql(world, "UPDATE skep SET fence = fence - 1"), 0);
     submit(world, 2, "alice", "two");
+}
+
+/* A standby that did not have the last commits takes over: the session is another one, and the
+ * database counts fewer. Nothing is stored on top of that, and the next start gives no number that
+ * was given before, also of what was lost. */
+static void lost_commits_are_noticed(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct attempt_id attempt;
+
+    submit(world, 999990, "alice", "one");
+    submit(world, 999999, "alice", "two");
+    add_submitted(world, 1000000, "alice", "three");
+    add_task(world, task_of(1000000, 0, 0, 77));
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(world_sql(world,
+                               "UPDATE counters SET value = value - 2 WHERE name = 'commit'; "
+                               "UPDATE counters SET value = 999990 WHERE name = 'job'; "
+                               "UPDATE counters SET value = 0 WHERE name = 'attempt'; "
+                               "DELETE FROM jobs WHERE id > 999990; DELETE FROM tasks"),
+                     0);
+    assert_false(store_is_behind(world->store));
+    assert_int_equal(world_sql(world, cut_all), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(try_submit(world, 1000001, "four"), ERR_CONFLICT);
+        if (!strstr(world->err.text, "lost its last 2 commits (0 events)"))
+            fail_msg("%s", world->err.text);
+        assert_true(store_is_behind(world->store));
+    }
+    world_close(world);
+    world_open(world);
+    assert_false(store_is_behind(world->store));
+    assert_int_equal(store_epoch_last(world->store).number, 1);
+    store_numbers(world->store, &job, &attempt);
+    assert_int_equal(job.v, 2000000);
+    assert_int_equal(attempt.v, 1000000000);
+    assert_true(has_job(world, "one") && !has_job(world, "two") && !has_job(world, "three"));
+    submit(world, 2000001, "alice", "two");
+    assert_int_equal(world_sql(world, cut_all), 0);
+    submit(world, 2000002, "alice", "three"); /* a new session by itself is no loss */
+}
+
+/* A trigger of the operator's, or a view's check, is a row's error as any constraint is: it does
+ * not count as a disk that is full. */
+static void a_row_that_a_trigger_refuses_is_a_rows_error(void **state)
+{
+    static const char *const states[] = {"P0001", "44000", "27000", "09000"};
+    struct world *world = *state;
+    char text[400];
+
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        snprintf(text, sizeof text,
+                 "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION "
+                 "'not this one' USING ERRCODE = '%s'; END $$ LANGUAGE plpgsql; "
+                 "CREATE OR REPLACE TRIGGER refuses BEFORE INSERT ON jobs FOR EACH ROW "
+                 "EXECUTE FUNCTION refuse()",
+                 states[i]);
+        assert_int_equal(world_sql(world, text), 0);
+        assert_int_equal(try_submit(world, 1, "one"), ERR_INTERNAL);
+        if (!strstr(world->err.text, "takes no such row: not this one"))
+            fail_msg("%s", world->err.text);
+    }
+    assert_int_equal(world_sql(world, "DROP TRIGGER refuses ON jobs; DROP FUNCTION refuse"), 0);
+    submit(world, 1, "alice", "one");
+}
+
+/* Whoever changes a table by hand holds up the server for as long as SQLite would. */
+static void a_lock_of_somebody_elses_is_not_waited_for_without_end(void **state)
+{
+    struct world *world = *state;
+    PGconn *other = PQconnectdb(world->address);
+
+    submit(world, 1, "alice", "one");
+    PQclear(PQexec(other, "BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE"));
+    assert_int_equal(try_submit(world, 2, "two"), ERR_BUSY);
+    if (!strstr(world->err.text, "is in use: "))
+        fail_msg("%s", world->err.text);
+    PQfinish(other);
+    submit(world, 2, "alice", "two");
+    assert_true(has_job(world, "two"));
 }
 
 /* Through a relay that cuts the connection at the commit. */
@@ -310,6 +392,9 @@ static const struct CMUnitTest tests[] = {
     WORLD(sessions_that_were_cut_are_made_again),
     WORLD(a_server_that_was_taken_over_writes_no_more),
     WORLD(each_transaction_is_fenced),
+    WORLD(lost_commits_are_noticed),
+    WORLD(a_row_that_a_trigger_refuses_is_a_rows_error),
+    WORLD(a_lock_of_somebody_elses_is_not_waited_for_without_end),
     WORLD(a_commit_whose_answer_was_lost_is_found),
     WORLD(a_commit_that_was_lost_is_not_there),
     WORLD(a_copy_begins_an_epoch),

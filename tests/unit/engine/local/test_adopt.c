@@ -38,40 +38,90 @@ static void assert_killed(const char *name)
     buf_release(&text);
 }
 
-static void what_cannot_be_killed_does_not_hold_the_start(void **state)
+enum { STUCK = 4 };
+
+/* An engine on a machine of files, with so many groups that cannot be emptied. */
+static void engine_put(struct local_engine *local, const char *name)
 {
-    enum { ORPHANS = 4 };
-    static struct local_engine local = {.group = "/skep/1", .lock = PTHREAD_MUTEX_INITIALIZER};
-    char name[20];
+    char path[100];
     struct err err;
 
-    (void)state;
-    snprintf(local.directory, sizeof local.directory, "%s", in_folder("data"));
-    snprintf(local.run_directory, sizeof local.run_directory, "%s", in_folder("run"));
-    snprintf(local.runtime.root, sizeof local.runtime.root, "%s", in_folder("runtime"));
-    snprintf(local.runtime.exit_directory, sizeof local.runtime.exit_directory, "%s",
-             in_folder("exits"));
-    assert_int_equal(dir_make(in_folder("data/containers"), 0755, &err), 0);
+    snprintf(local->group, sizeof local->group, "/skep/1");
+    snprintf(path, sizeof path, "%s/data", name);
+    snprintf(local->directory, sizeof local->directory, "%s", in_folder(path));
+    snprintf(path, sizeof path, "%s/run", name);
+    snprintf(local->run_directory, sizeof local->run_directory, "%s", in_folder(path));
+    snprintf(path, sizeof path, "%s/runtime", name);
+    snprintf(local->runtime.root, sizeof local->runtime.root, "%s", in_folder(path));
+    snprintf(path, sizeof path, "%s/exits", name);
+    snprintf(local->runtime.exit_directory, sizeof local->runtime.exit_directory, "%s",
+             in_folder(path));
+    snprintf(path, sizeof path, "%s/data/containers", name);
+    assert_int_equal(dir_make(in_folder(path), 0755, &err), 0);
     folder_put("tree/cgroup.controllers", "cpu memory pids");
     assert_int_equal(cgroup_layout_read(mountinfo("31 22 0:27 / @/tree rw - cgroup2 cgroup rw\n"),
-                                        &local.cgroups, &err),
+                                        &local->cgroups, &err),
                      0);
-    for (int i = 1; i <= ORPHANS; i++) {
-        snprintf(name, sizeof name, "%d", i);
-        orphan_put(name);
+    for (int i = 1; i <= STUCK; i++) {
+        snprintf(path, sizeof path, "%d", i);
+        orphan_put(path);
     }
+}
+
+static void adopt_at_once(struct local_engine *local)
+{
+    struct err err;
     const int64_t begin_ms = clock_monotonic_ms();
     log_to(-1);
-    assert_int_equal(adopt_all(&local, &err), 0);
+    assert_int_equal(adopt_all(local, &err), 0);
     log_to(2);
     assert_true(clock_monotonic_ms() - begin_ms < 10000); /* 30 s each, if they were waited for */
-    for (int i = 1; i <= ORPHANS; i++) {
+    for (int i = 1; i <= STUCK; i++) {
+        char name[20];
         snprintf(name, sizeof name, "%d", i);
         assert_killed(name);
     }
 }
 
+static void what_cannot_be_killed_does_not_hold_the_start(void **state)
+{
+    static struct local_engine local = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+    (void)state;
+    engine_put(&local, "orphans");
+    adopt_at_once(&local);
+    assert_int_equal(local.task_count, 0);
+}
+
+/* Tasks that were created and never let go. What cannot be removed of them is a worker's: the
+ * attempt ends, and is not created a second time beside what is left of it. */
+static void what_cannot_be_undone_does_not_hold_the_start(void **state)
+{
+    static struct local_engine local = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                        .has_work = PTHREAD_COND_INITIALIZER};
+    char path[100];
+    struct err err;
+
+    (void)state;
+    local.work.last = &local.work.first;
+    for (int i = 1; i <= STUCK; i++) {
+        snprintf(path, sizeof path, "undone/data/containers/%d", i);
+        assert_int_equal(dir_make(in_folder(path), 0755, &err), 0);
+    }
+    engine_put(&local, "undone");
+    adopt_at_once(&local);
+    assert_int_equal(local.task_count, STUCK);
+    assert_int_equal(local.work.count, STUCK);
+    for (uint64_t i = 1; i <= STUCK; i++) {
+        const struct task *task = task_find(&local, (struct attempt_id){i});
+        assert_non_null(task);
+        assert_int_equal(task->phase, TASK_ENDING);
+        assert_string_equal(task->fail_reason, "ContainerCannotRun");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_killed_does_not_hold_the_start),
+    cmocka_unit_test(what_cannot_be_undone_does_not_hold_the_start),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

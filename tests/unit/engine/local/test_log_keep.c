@@ -139,6 +139,25 @@ static void test_folders_below_count(void **state)
 }
 
 /* Folders in folders without end hide nothing: such a log counts as filling all the room. */
+/* By a clock that was ahead, or by the task itself: it would never be old. */
+static void a_write_of_the_future_counts_from_now_on(void **state)
+{
+    const struct timespec ahead[2] = {{.tv_sec = NOW_S * 2}, {.tv_sec = NOW_S * 2}};
+    const struct timespec before[2] = {{.tv_sec = NOW_S - 5}, {.tv_sec = NOW_S - 5}};
+    struct log_limits with = limits;
+    (void)state;
+    assert_int_equal(mkdir(in_folder("ahead"), 0755), 0);
+    put("ahead/log", 10);
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("ahead/log"), ahead, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("ahead"), before, 0), 0);
+    for (int i = 0; i < 2; i++) { /* and so it stays */
+        struct log_kept log = {0};
+        with.latest_s = NOW_S + i * KEEP_S;
+        log_measure(in_folder("ahead"), &with, &log);
+        assert_int_equal(log.used_s, NOW_S);
+    }
+}
+
 static void test_too_deep(void **state)
 {
     (void)state;
@@ -175,6 +194,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_running_tasks_count),
     cmocka_unit_test(test_what_is_old_gives_room),
     cmocka_unit_test(test_folders_below_count),
+    cmocka_unit_test(a_write_of_the_future_counts_from_now_on),
     cmocka_unit_test(test_too_deep),
     cmocka_unit_test(test_owner),
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -78,9 +79,55 @@ static void test_what_stays_is_said(void **state)
     assert_int_equal(tree_remove(in_folder("stays"), &err), 0);
 }
 
+static int64_t time_of(const char *name)
+{
+    struct stat stat;
+    assert_int_equal(lstat(in_folder(name), &stat), 0);
+    return stat.st_mtim.tv_sec;
+}
+
+static void time_set(const char *name, int64_t at_s)
+{
+    const struct timespec times[2] = {{.tv_sec = at_s}, {.tv_sec = at_s}};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder(name), times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+/* Else it would have no age for as long as the clock was ahead. */
+static void a_time_of_the_future_becomes_now(void **state)
+{
+    enum { NOW_S = 1000000, YEAR_S = 365 * 86400 };
+    (void)state;
+    folder_put("used", "");
+    assert_int_equal(symlink("used", in_folder("link")), 0);
+    time_set("used", NOW_S + 60); /* of this minute, as clocks go */
+    assert_int_equal(tree_time_settle(AT_FDCWD, in_folder("used"), NOW_S + 60, NOW_S), NOW_S + 60);
+    assert_int_equal(time_of("used"), NOW_S + 60);
+    time_set("used", NOW_S + YEAR_S);
+    time_set("link", NOW_S + YEAR_S);
+    assert_int_equal(tree_time_settle(AT_FDCWD, in_folder("link"), NOW_S + YEAR_S, NOW_S), NOW_S);
+    assert_int_equal(time_of("link"), NOW_S);
+    assert_int_equal(time_of("used"), NOW_S + YEAR_S);
+    int folder = open(in_folder("."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(tree_time_settle(folder, "used", NOW_S + YEAR_S, NOW_S), NOW_S);
+    assert_int_equal(time_of("used"), NOW_S);
+    assert_int_equal(tree_time_settle(folder, NULL, NOW_S + YEAR_S, NOW_S), NOW_S);
+    assert_int_equal(time_of("."), NOW_S);
+    close(folder);
+    assert_int_equal(tree_time_settle(AT_FDCWD, in_folder("none"), NOW_S + YEAR_S, NOW_S), NOW_S);
+}
+
+/* Either clock may be behind. */
+static void the_later_clock_counts(void **state)
+{
+    const int64_t now_s = time(NULL);
+    (void)state;
+    assert_true(tree_latest_s(now_s - 86400) >= now_s);
+    assert_int_equal(tree_latest_s(now_s + 86400), now_s + 86400);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_tree_removal),
-    cmocka_unit_test(test_deep_tree_removal),
-    cmocka_unit_test(test_what_stays_is_said),
+    cmocka_unit_test(test_tree_removal),       cmocka_unit_test(test_deep_tree_removal),
+    cmocka_unit_test(test_what_stays_is_said), cmocka_unit_test(a_time_of_the_future_becomes_now),
+    cmocka_unit_test(the_later_clock_counts),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

@@ -45,6 +45,26 @@ static void what_a_manifest_claims_does_not_count(void **state)
     mem_free(manifest);
 }
 
+/* A layer that is named many times is as large as if it were named once, for what it may unpack to:
+ * else whoever names it often enough gets any limit. */
+static void a_layer_counts_once_however_often_it_is_named(void **state)
+{
+    static const char hex[] = "0023456789012345678901234567890123456789012345678901234567890123";
+    struct manifest *manifest = mem_zero(1, sizeof *manifest);
+    char name[160];
+
+    (void)state;
+    manifest->blob_count = MANIFEST_LAYERS_MAX + 1;
+    for (size_t i = 0; i < manifest->blob_count; i++)
+        snprintf(manifest->blobs[i].digest, DIGEST_SIZE, "sha256:%zu%s", i % 2, hex + 1);
+    snprintf(name, sizeof name, "often/blobs/sha256/0%s", hex + 1);
+    folder_put(name, "seven b");
+    snprintf(name, sizeof name, "often/blobs/sha256/1%s", hex + 1);
+    folder_put(name, "three");
+    assert_int_equal(layout_bytes(in_folder("often"), manifest), 12);
+    mem_free(manifest);
+}
+
 static void test_tree_measure(void **state)
 {
     (void)state;
@@ -77,6 +97,7 @@ static void test_tree_measure(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_unpack_limit),
     cmocka_unit_test(what_a_manifest_claims_does_not_count),
+    cmocka_unit_test(a_layer_counts_once_however_often_it_is_named),
     cmocka_unit_test(test_tree_measure),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);

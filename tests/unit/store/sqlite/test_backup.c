@@ -3,11 +3,13 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -398,6 +400,143 @@ static void a_backup_that_cannot_be_made_leaves_nothing(void **state)
                      ERR_NOT_FOUND);
 }
 
+/* --- a restore that is cut off --- */
+
+enum { CUT = 77 };
+static int
+    cut_after; /* so many more of the calls below are made in this process; then it is gone */
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_rmdir(const char *path);
+int __wrap_rmdir(const char *path);
+
+static void cut_count(void)
+{
+    if (cut_after > 0 && --cut_after == 0)
+        _exit(CUT);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    cut_count();
+    return __real_rename(from, to);
+}
+
+int __wrap_fsync(int fd)
+{
+    cut_count();
+    return __real_fsync(fd);
+}
+
+int __wrap_rmdir(const char *path)
+{
+    cut_count();
+    return __real_rmdir(path);
+}
+
+/* How a process ends that restores `copy` over `to`, and is cut off before the call of that number,
+ * or may write `most` bytes into a file. */
+static int restore_beside(struct world *world, const char *to, int cut, rlim_t most)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        struct err err;
+        cut_after = cut;
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, most});
+        _exit(-store_restore_backup(in(world, "copy"), in(world, to), true, &err));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The jobs that the next start finds, and whether the key is the one beside which they were. */
+static uint32_t jobs_found(struct world *world, const char *name)
+{
+    struct world other = {0};
+    cleanup_buf struct buf key = BUF_INIT;
+    open_at(&other, world, name);
+    const uint32_t jobs = job_count(&other);
+    assert_int_equal(file_read(in(&other, "key"), 100, &key, &other.err), 0);
+    assert_int_equal(text_is(buf_as_text(&key), KEY), jobs == 1);
+    close_at(&other);
+    return jobs;
+}
+
+/* A backup of one job with one key, and a directory with two jobs and another key. */
+static void old_and_new_make(struct world *world)
+{
+    job_store(world, 1);
+    assert_int_equal(backup(world, "copy"), 0);
+    job_store(world, 2);
+    assert_int_equal(file_write(in(world, "key"), TEXT("another\n"), 0600, &world->err), 0);
+}
+
+/* Whatever it is that is done last, the directory has the old database or the new one, whole and
+ * with its key, and the old one is there in either case. */
+static void a_restore_that_is_cut_off_leaves_the_old_or_the_new(void **state)
+{
+    struct world *world = *state;
+    int code = CUT;
+    uint32_t last = 2, found;
+
+    old_and_new_make(world);
+    for (int cut = 1; code == CUT; cut++) {
+        char *name = arena_format(&world->arena, "cut%d", cut);
+        killed_make(world, name);
+        code = restore_beside(world, name, cut, RLIM_INFINITY);
+        assert_true(code == 0 || code == CUT);
+        found = jobs_found(world, name);
+        assert_true(found == 2 ? last == 2 : found == 1); /* once it is new it stays */
+        last = found;
+        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/replaced-*/key", name)),
+                         found == 1);
+        assert_int_equal(restore_beside(world, name, 0, RLIM_INFINITY), 0);
+        assert_int_equal(jobs_found(world, name), 1);
+        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore", name)), 0);
+    }
+    assert_int_equal(last, 1);
+}
+
+/* The next start is to go on with it: until then nobody takes what lies there for the database. */
+static void nothing_is_backed_up_while_a_restore_is_cut_off(void **state)
+{
+    struct world *world = *state;
+    uint64_t bytes;
+    int cut = 1;
+
+    old_and_new_make(world);
+    do {
+        assert_int_equal(
+            system(arena_format(&world->arena, "cd %s && rm -rf cut", world->directory)), 0);
+        killed_make(world, "cut");
+        assert_int_equal(restore_beside(world, "cut", cut++, RLIM_INFINITY), CUT);
+    } while (access(in(world, "cut/skep.db"), F_OK) == 0);
+    assert_int_equal(store_backup(in(world, "cut"), in(world, "second"), &bytes, &world->err),
+                     ERR_CONFLICT);
+    assert_int_equal(file_count(world, "second"), 0);
+    assert_int_equal(jobs_found(world, "cut"), 1);
+}
+
+static void a_restore_without_room_changes_nothing(void **state)
+{
+    struct world *world = *state;
+
+    old_and_new_make(world);
+    for (rlim_t most = 4096; most < (rlim_t)file_size(world, "copy"); most *= 2) {
+        char *name = arena_format(&world->arena, "full%d", (int)most);
+        killed_make(world, name);
+        assert_true(restore_beside(world, name, 0, most) != 0);
+        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore", name)), 0);
+        assert_int_equal(jobs_found(world, name), 2);
+    }
+}
+
 static int quiet(void **state)
 {
     (void)state;
@@ -416,5 +555,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_restore_puts_a_log_away),
     WORLD(what_is_damaged_is_not_backed_up),
     WORLD(a_backup_that_cannot_be_made_leaves_nothing),
+    WORLD(a_restore_that_is_cut_off_leaves_the_old_or_the_new),
+    WORLD(nothing_is_backed_up_while_a_restore_is_cut_off),
+    WORLD(a_restore_without_room_changes_nothing),
 };
 UNIT_FILE(tests, quiet, NULL);
