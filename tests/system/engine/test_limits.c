@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,15 +39,42 @@ static void await_pids(uint64_t attempt, uint64_t count)
     }
 }
 
-/* What a task may use of the processors, as the kernel says it. */
-static const char *cpu_limit(const char *id)
+/* The file in which the kernel has what a task may use of the processors. */
+static void cpu_limit_path(const char *id, char path[CGROUP_PATH_MAX + 32])
 {
     const struct local_engine *local = (struct local_engine *)world.engine;
-    char path[CGROUP_PATH_MAX], group[CGROUP_PATH_MAX];
+    char directory[CGROUP_PATH_MAX], group[CGROUP_PATH_MAX];
     task_group(local, id, group);
-    assert_true(cgroup_path(&local->cgroups, "cpu", group, path));
-    return shell_output("cat %s/%s", path,
-                        local->cgroups.kind == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us");
+    assert_true(cgroup_path(&local->cgroups, "cpu", group, directory));
+    snprintf(path, CGROUP_PATH_MAX + 32, "%s/%s", directory,
+             local->cgroups.kind == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us");
+}
+
+static const char *cpu_limit(const char *id)
+{
+    char path[CGROUP_PATH_MAX + 32];
+    cpu_limit_path(id, path);
+    return shell_output("cat %s", path);
+}
+
+/* A descriptor that tells whether this limit has been written since. */
+static int cpu_limit_watch(const char *id)
+{
+    char path[CGROUP_PATH_MAX + 32];
+    cpu_limit_path(id, path);
+    const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(watch >= 0 && inotify_add_watch(watch, path, IN_MODIFY) >= 0);
+    return watch;
+}
+
+/* Thousands of processes that may use one processor together take long to end: the engine lifts
+ * that limit first. */
+static void assert_limit_was_lifted(int watch)
+{
+    struct inotify_event event = {0};
+    assert_int_equal(read(watch, &event, sizeof event), sizeof event);
+    assert_true(event.mask & IN_MODIFY);
+    close(watch);
 }
 
 /* Processes that fork as fast as they can and share one processor's time: the task ends soon after
@@ -79,6 +107,7 @@ static void test_fork_bomb(void **state)
     assert_non_null(world_wait(&world, ENGINE_STARTED, 57, 0, PATIENCE_MS));
     await_pids(57, limit * 9 / 10);
     const off_t before = size_of("ticks/n");
+    const int watch = cpu_limit_watch("57");
     const int64_t begin_us = now_us();
     kill_task(57, 500, "stopped");
     assert_int_equal(end_of(57)->exit.exit_code, 137);
@@ -88,6 +117,7 @@ static void test_fork_bomb(void **state)
                   "%.0f lines a second\n",
                   (unsigned long long)limit, took_s, (double)ticks / took_s);
     assert_true(ticks > 0);
+    assert_limit_was_lifted(watch);
     assert_string_equal(cpu_limit("56"), cpu_before);
     assert_nothing_left(57);
     kill_task(56, 0, "stopped");
