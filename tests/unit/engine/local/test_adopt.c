@@ -18,7 +18,7 @@
  * it. */
 static void orphan_put(const char *name)
 {
-    char path[100], pid[20];
+    char path[160], pid[20];
 
     snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     snprintf(path, sizeof path, "tree/skep/1/%s/cgroup.procs", name);
@@ -29,7 +29,7 @@ static void orphan_put(const char *name)
 
 static void assert_killed(const char *name)
 {
-    char path[100];
+    char path[160];
     struct buf text = BUF_INIT;
 
     snprintf(path, sizeof path, "tree/skep/1/%s/cgroup.kill", name);
