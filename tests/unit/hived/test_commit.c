@@ -1,6 +1,6 @@
 /* Placements given to HiveD: by recoveries, by pods out of order, by nobody.
  *
- * Covers: src/hived/copy.c */
+ * Covers: src/hived/copy.c, src/hived/demote.c */
 #include "unit.h"
 #include "world.h"
 

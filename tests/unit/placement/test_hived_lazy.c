@@ -1,6 +1,6 @@
 /* A large gang displaces lazy groups in pieces, and takes their virtual cells; whatever comes
  * between.
- * Covers: src/hived/schedule.c, src/placement/hived_search.c */
+ * Covers: src/placement/hived_search.c */
 #include "bench.h"
 #include "unit.h"
 

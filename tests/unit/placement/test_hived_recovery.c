@@ -1,6 +1,7 @@
 /* A large group that runs is recovered in pieces: after any of them it comes to what it comes to at
  * once, and what is given up leaves nothing.
- * Covers: src/placement/hived_given.c, src/placement/hived_search.c */
+ * Covers: src/placement/hived_given.c, src/placement/hived_giving.c, src/placement/hived_search.c
+ */
 #include "bench.h"
 #include "unit.h"
 

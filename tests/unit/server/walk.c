@@ -622,6 +622,20 @@ static void step_request(struct walk *walk, const struct walk_step *step)
         step_act(walk, actions[step->op], step->argument);
 }
 
+/* What a watch of the server posts may meet a fault after everything else is done. */
+void walk_hold(struct walk *walk)
+{
+    for (;;) {
+        walk_settle(walk);
+        if (power_is_off())
+            walk_crash(walk);
+        quiet_hold();
+        if (!power_is_off() && is_writable(walk->world))
+            return;
+        quiet_release();
+    }
+}
+
 void walk_step(struct walk *walk, const struct walk_step *step)
 {
     walk->step = step;
@@ -634,9 +648,6 @@ void walk_step(struct walk *walk, const struct walk_step *step)
         step_reload(walk, step->argument, step->op == WALK_RELOAD);
     else
         step_machine(walk, step);
-    walk_settle(walk);
-    if (power_is_off())
-        walk_crash(walk);
     walk_check(walk);
     walk->at++;
 }
@@ -648,8 +659,6 @@ void walk_begin(struct walk *walk, struct world *world, const char *what, unsign
     clock_stop();
     world->extra = configurations[0];
     server_begin(walk);
-    if (power_is_off())
-        walk_crash(walk);
     walk_check(walk);
 }
 

@@ -103,6 +103,9 @@ void walk_step(struct walk *walk, const struct walk_step *step);
 void walk_restart(struct walk *walk, bool is_boot);
 void walk_crash(struct walk *walk);
 
+/* Until it has nothing more to do, over a disk that is good; it stays so until quiet_release. */
+void walk_hold(struct walk *walk);
+
 /* walk_check.c: everything that must hold while nothing moves. */
 void walk_check(struct walk *walk);
 /* Nothing is left of any job. */

@@ -344,7 +344,7 @@ void walk_check(struct walk *walk)
 {
     static struct look look;
 
-    quiet_hold();
+    walk_hold(walk);
     look_begin(&look, walk);
     jobs_check(&look);
     containers_check(&look);
