@@ -344,9 +344,13 @@ static void request_place(struct simple *simple, const struct placement_request 
     search.slots = ARENA_ARRAY(arena, struct simple_slot, count + 1);
     bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
     simple_course_close(simple);
-    if (free_place(&search)) {
+    const bool is_free = free_place(&search),
+               is_found = is_free || simple_victims_find(&search, is_victim);
+    const size_t groups = simple->groups.count;
+    /* all may be spared: other places are free than the policy has found at first */
+    if (is_found && simple_victim_next(is_victim, groups, 0) == groups) {
         simple_result_bind(search.slots, count, arena, result);
-    } else if (simple_victims_find(&search, is_victim)) {
+    } else if (is_found) {
         simple_result_preempt(simple, is_victim, arena, result);
         if (request->may_preempt)
             waiting_add(simple, &search, count, result);

@@ -78,6 +78,18 @@ static void free_go_on(struct simple_search *search, struct simple_course *cours
         course->stage = search->avoids ? COURSE_FREE : COURSE_VICTIMS;
 }
 
+/* Is nobody a victim, or have all ended by themselves since they were chosen? */
+static bool victims_are_gone(const struct simple *simple)
+{
+    const struct simple_course *course = &simple->course;
+    const size_t count = course->group_count;
+    assert(count <= simple->groups.count);
+    size_t at = simple_victim_next(course->is_victim, count, 0);
+    while (at < count && !simple->groups.items[at].name)
+        at = simple_victim_next(course->is_victim, count, at + 1);
+    return at == count;
+}
+
 static void victims_go_on(const struct simple_search *search, struct simple_course *course,
                           uint64_t *left)
 {
@@ -88,10 +100,12 @@ static void victims_go_on(const struct simple_search *search, struct simple_cour
     bool is_placed;
     const enum simple_outcome outcome =
         simple_victims_go_on(search, &course->choice, course->is_victim, &is_placed, left);
-    if (outcome == SIMPLE_PLACED)
-        course->stage = is_placed ? COURSE_NAME : COURSE_PLACE;
-    else if (outcome == SIMPLE_FAILS)
+    if (outcome == SIMPLE_FAILS)
         course->stage = COURSE_NEVER;
+    else if (outcome == SIMPLE_PLACED && !is_placed)
+        course->stage = COURSE_PLACE;
+    else if (outcome == SIMPLE_PLACED) /* others may be free than the policy has found at first */
+        course->stage = victims_are_gone(search->simple) ? COURSE_BIND : COURSE_NAME;
 }
 
 static void places_go_on(const struct simple_search *search, struct simple_course *course,
@@ -136,18 +150,6 @@ static void victims_name(const struct simple *simple, struct simple_course *cour
         *ARRAY_ADD(&course->victims) = mem_copy(name);
         simple_work_take(left, WORK_OF_NAME);
     }
-}
-
-/* Have all victims ended by themselves since they were chosen? */
-static bool victims_are_gone(const struct simple *simple)
-{
-    const struct simple_course *course = &simple->course;
-    const size_t count = course->group_count;
-    assert(count <= simple->groups.count);
-    size_t at = simple_victim_next(course->is_victim, count, 0);
-    while (at < count && !simple->groups.items[at].name)
-        at = simple_victim_next(course->is_victim, count, at + 1);
-    return at == count;
 }
 
 static void stage_go_on(struct simple_search *search, struct simple_course *course, uint64_t *left)

@@ -493,6 +493,51 @@ static void thousands_run_and_most_must_go(void **state)
     }
 }
 
+/* Best-fit finds no places for these two tasks, though there are some: the larger task goes where
+ * fewer GPUs are free, and the other one has no other place. If `low` had ended it would not: then
+ * they have places which are free without its end. */
+static struct placer *spared_world(void)
+{
+    static const struct placement_member five = {1, 1, 64, 5, "", ""},
+                                         three = {1, 3, 64, 3, "", ""};
+    struct placer *placer = placer_simple_new("best-fit");
+    struct node_facts node = plain_node();
+    node.cpu = 72;
+    node.gpu_count = 8;
+    plain_node_set(placer, 0, &node);
+    const struct placement_request before = plain_ask("before", &five, 1, 10),
+                                   low = plain_ask("low", &three, 1, 10);
+    struct placement_result result = plain_place(placer, &before);
+    plain_take(placer, &before, &result);
+    result = plain_place(placer, &low);
+    plain_take(placer, &low, &result);
+    placer->ops->release_group(placer, "before");
+    node.cpu = 2;
+    node.gpu_count = 6;
+    plain_node_set(placer, 1, &node);
+    return placer;
+}
+
+static void who_needs_nobodys_end_starts(void **state)
+{
+    (void)state;
+    enum { SLICES = 2 }; /* at once, and in as many pieces as there are */
+    static const struct placement_member two[] = {{1, 1, 64, 5, "", ""}, {1, 64, 64, 4, "", ""}};
+    for (uint32_t slice = 0; slice < SLICES; slice++) {
+        struct placer *placer = spared_world();
+        struct placement_request request = plain_ask("gang", two, COUNT_OF(two), 100);
+        request.slice = slice;
+        uint32_t pieces;
+        const struct placement_result result = plain_search(placer, &request, &pieces);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        assert_int_equal(result.slots[0].node.v, 1);
+        assert_int_equal(result.slots[1].node.v, 0);
+        plain_take(placer, &request, &result);
+        plain_check(placer);
+        placer->ops->free(placer);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(thousands_run_and_most_must_go),
     cmocka_unit_test(one_task_is_searched_for_in_pieces),
@@ -509,5 +554,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(its_node_fails_between_two_pieces),
     cmocka_unit_test(its_node_shrinks_between_two_pieces),
     cmocka_unit_test(random_searches_in_pieces),
+    cmocka_unit_test(who_needs_nobodys_end_starts),
 };
 UNIT_FILE(tests, plain_setup, plain_teardown);

@@ -383,13 +383,16 @@ static void gang_ask(struct model *model, struct placer *placer, struct random *
     if (count > SLOTS_MAX || model->group_count == GROUPS_MAX)
         return;
     const struct placement_result result = place(placer, &request, arena);
-    if (fits_without(model, &request, none)) {
+    const bool is_free = fits_without(model, &request, none),
+               is_found = is_free || model_victims(model, &request, is_victim);
+    /* who can all be spared are no victims: places are free that were not found at first */
+    if (is_free || (is_found && !memchr(is_victim, true, model->group_count))) {
         assert_int_equal(result.kind, PLACEMENT_BIND);
         slots_are_the_models(model, &result);
         assert_int_equal(placer->ops->commit(placer, &request, result.slots, count, false, NULL),
                          0);
         group_make(model, model->group_count++, &request, count);
-    } else if (model_victims(model, &request, is_victim)) {
+    } else if (is_found) {
         assert_int_equal(result.kind, PLACEMENT_PREEMPT);
         size_t next = 0;
         for (size_t i = 0; i < model->group_count; i++)
