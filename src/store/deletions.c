@@ -136,7 +136,7 @@ static void refused_add(struct store *store, struct job_id job, const struct err
 /* The disk, or the network, may be better soon: no job is to blame. */
 static bool is_passing(int code)
 {
-    return code == ERR_UNAVAILABLE || code == ERR_BUSY;
+    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_CONFLICT;
 }
 
 void deletions_failed(struct store *store, int code, const struct err *err)

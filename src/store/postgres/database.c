@@ -161,11 +161,16 @@ static int loss_mark(const struct postgres_database *self, struct err *err)
 static int loss_check(struct postgres_database *self, struct err *err)
 {
     uint64_t commits = 0, events = 0;
+    int64_t fence = 0;
     int code = counter_ask(self, "commit", &commits, err);
     if (code == 0)
         code = counter_ask(self, "event", &events, err);
-    if (code < 0 || commits >= self->known.commits)
+    if (code == 0)
+        code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
+    if (code < 0 || (commits >= self->known.commits && fence >= self->writer->fence))
         return code;
+    if (commits > self->known.commits) /* in doubt */
+        commits = self->known.commits;
     code = loss_mark(self, err);
     if (code < 0)
         return code;
@@ -177,12 +182,13 @@ static int loss_check(struct postgres_database *self, struct err *err)
                     (int64_t)(self->known.events - events));
 }
 
+/* It only rises: a lower one was lost, as loss_check tells. */
 static int fence_check(const struct postgres_database *self, struct err *err)
 {
     assert(self->writer->fence > 0);
     int64_t fence;
     int code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
-    if (code == 0 && fence != self->writer->fence)
+    if (code == 0 && fence > self->writer->fence)
         return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", self->name);
     return code;
 }

@@ -20,7 +20,7 @@
 /* Folders in the data directory of a backup that is put in place: while it is copied, when it is
  * whole, and in there what it takes the place of. */
 #define COMING   "restore.part"
-#define COME     "restore"
+#define COME     "restore.ready"
 #define REPLACED "replaced"
 
 enum { STEP_PAGES = 1000, KEY_BYTES_MAX = 1000, COPY_BYTES = 1 << 20, REPLACED_NAMES = 100 };
@@ -285,8 +285,9 @@ static int coming_drop(const char *directory, struct err *err)
     if (!dir)
         return errno == ENOENT ? 0 : err_errno(err, errno, "open %s", folder);
     for (struct dirent *entry; (entry = readdir(dir));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(dir), entry->d_name, entry->d_type == DT_DIR ? AT_REMOVEDIR : 0);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(dirfd(dir), entry->d_name, 0) < 0)
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
     return rmdir(folder) < 0 ? err_errno(err, errno, "rmdir %s", folder) : 0;
 }
 
@@ -403,6 +404,11 @@ int sqlite_restore_finish(const char *directory, struct err *err)
     if (code < 0 || (access(come, F_OK) < 0 && errno == ENOENT))
         return code;
     code = path_make(replaced, come, REPLACED, err);
+    if (code == 0 && access(replaced, F_OK) < 0) /* it goes last: nothing else may be left */
+        return rmdir(come) == 0 || errno == ENOENT
+                   ? dir_sync(directory, err)
+                   : err_fail(err, ERR_CONFLICT, "",
+                              "%.120s is in the way: no restore has left it so", come);
     if (code == 0)
         code = database_put_away(directory, come, replaced, err);
     if (code == 0)

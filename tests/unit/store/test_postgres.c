@@ -178,6 +178,25 @@ static void lost_commits_are_noticed(void **state)
     submit(world, 2000002, "alice", "three"); /* a new session by itself is no loss */
 }
 
+/* The state is one of before this server's own start: the fence that it raised is lost, which is
+ * not another server's doing. */
+static void a_fence_that_is_lost_is_a_loss(void **state)
+{
+    struct world *world = *state;
+
+    submit(world, 1, "alice", "one");
+    assert_int_equal(world_sql(world, "UPDATE skep SET fence = fence - 1"), 0);
+    assert_int_equal(world_sql(world, cut_all), 0);
+    assert_int_equal(try_submit(world, 2, "two"), ERR_CONFLICT);
+    if (!strstr(world->err.text, "lost its last"))
+        fail_msg("%s", world->err.text);
+    assert_true(store_is_behind(world->store));
+    world_close(world);
+    world_open(world);
+    assert_int_equal(store_epoch_last(world->store).number, 1);
+    submit(world, 1000001, "alice", "two");
+}
+
 /* A trigger of the operator's, or a view's check, is a row's error as any constraint is: it does
  * not count as a disk that is full. */
 static void a_row_that_a_trigger_refuses_is_a_rows_error(void **state)
@@ -393,6 +412,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_server_that_was_taken_over_writes_no_more),
     WORLD(each_transaction_is_fenced),
     WORLD(lost_commits_are_noticed),
+    WORLD(a_fence_that_is_lost_is_a_loss),
     WORLD(a_row_that_a_trigger_refuses_is_a_rows_error),
     WORLD(a_lock_of_somebody_elses_is_not_waited_for_without_end),
     WORLD(a_commit_whose_answer_was_lost_is_found),

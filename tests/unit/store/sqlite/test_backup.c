@@ -498,7 +498,8 @@ static void a_restore_that_is_cut_off_leaves_the_old_or_the_new(void **state)
                          found == 1);
         assert_int_equal(restore_beside(world, name, 0, RLIM_INFINITY), 0);
         assert_int_equal(jobs_found(world, name), 1);
-        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore", name)), 0);
+        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore.ready", name)),
+                         0);
     }
     assert_int_equal(last, 1);
 }
@@ -532,9 +533,30 @@ static void a_restore_without_room_changes_nothing(void **state)
         char *name = arena_format(&world->arena, "full%d", (int)most);
         killed_make(world, name);
         assert_true(restore_beside(world, name, 0, most) != 0);
-        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore", name)), 0);
+        assert_int_equal(file_count(world, arena_format(&world->arena, "%s/restore.ready", name)),
+                         0);
         assert_int_equal(jobs_found(world, name), 2);
     }
+}
+
+/* Somebody has put a backup there under this name: it is not put in place of what runs. */
+static void what_no_restore_has_made_is_left_alone(void **state)
+{
+    struct world *world = *state;
+
+    old_and_new_make(world);
+    killed_make(world, "own");
+    assert_int_equal(system(arena_format(&world->arena,
+                                         "cd %s && mkdir own/restore.ready && cp copy "
+                                         "own/restore.ready/skep.db",
+                                         world->directory)),
+                     0);
+    assert_int_equal(store_restore_backup(in(world, "copy"), in(world, "own"), true, &world->err),
+                     ERR_CONFLICT);
+    assert_non_null(strstr(world->err.text, "restore.ready"));
+    assert_int_equal(
+        system(arena_format(&world->arena, "rm -r %s/own/restore.ready", world->directory)), 0);
+    assert_int_equal(jobs_found(world, "own"), 2);
 }
 
 static int quiet(void **state)
@@ -558,5 +580,6 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_restore_that_is_cut_off_leaves_the_old_or_the_new),
     WORLD(nothing_is_backed_up_while_a_restore_is_cut_off),
     WORLD(a_restore_without_room_changes_nothing),
+    WORLD(what_no_restore_has_made_is_left_alone),
 };
 UNIT_FILE(tests, quiet, NULL);
