@@ -363,11 +363,15 @@ static void core_thread_engines(struct server *server)
     }
 }
 
-/* When that is refused, the core which is made then is not told again: it would not end. */
+/* When that is refused, the core which is made then is not told again: it would not end. If it has
+ * shown that more nodes are refused, it is: there are only so many. */
 static void core_thread_unstored(struct server *server)
 {
+    struct unstored *unstored = &server->core.unstored;
+    const size_t before = unstored->count;
     batch_of(server, unstored_told(server));
-    server->core.unstored.told_core = server->core.cores;
+    if (unstored->count <= before)
+        unstored->told_core = server->core.cores;
 }
 
 static void *core_thread_run(void *argument)

@@ -43,10 +43,10 @@ static int removal_try(struct server *server, struct job_id job, struct err *err
     return code == 0 ? ERR_INTERNAL : code;
 }
 
-/* Of the disk's or the network's faults these two pass by themselves. */
+/* Of the disk's or the network's faults these pass by themselves, or are over with this server. */
 static bool is_passing(int code)
 {
-    return code == ERR_UNAVAILABLE || code == ERR_BUSY;
+    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_CONFLICT;
 }
 
 void unpurged_find(struct server *server, struct server_mail *const *mails, size_t count, int code)

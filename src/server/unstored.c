@@ -143,11 +143,14 @@ void unstored_retry(struct server *server)
     unstored->retry_ms = now_ms + UPKEEP_MS;
     for (size_t i = unstored->count; i-- > 0;) {
         struct err err;
-        if (row_store(server, unstored->items[i], &err) < 0) {
+        const int code = row_store(server, unstored->items[i], &err);
+        if (code < 0)
             log_debug("store", "node number %u is still refused: %s", unstored->items[i].v,
                       err.text);
+        if (code < 0 && code != ERR_INTERNAL) /* the store is away: it is so for all of them */
+            break;
+        if (code < 0)
             continue;
-        }
         log_info("store", "the row of node number %u is stored again", unstored->items[i].v);
         list_remove(unstored, i);
     }
