@@ -245,8 +245,9 @@ void server_metrics(void *context, struct buf *out);
 int server_clock_restore(struct server *server, struct err *err);
 /* What the other threads may know of the clock, after each of its steps. The core's thread. */
 void server_clock_publish(struct server *server);
-/* The core's time now. Any thread: all that waits, or is kept with its time, goes by it and not by
- * the wall clock, which anybody may set. */
+/* The core's time, and what has passed since its last step. Any thread: all that waits, or is kept
+ * with its time, goes by it and not by the wall clock, which anybody may set. While the core's time
+ * nears a wall clock that is behind, it may go back by a tenth of what passes between two steps. */
 int64_t server_now_ms(const struct server *server);
 /* Mails that store, as settings, where the clock stands as of its last step: at the start and with
  * each round of upkeep. */
