@@ -73,7 +73,7 @@ struct part_search part_search_next(const struct core *core, const struct parts 
 
 void search_give_up(struct core *core)
 {
-    if (core->is_searching && core->placer->ops->forget)
+    if (core->is_searching)
         core->placer->ops->forget(core->placer);
     core->is_searching = false;
 }
@@ -270,7 +270,7 @@ struct start_outcome part_place(struct core *core, struct core_job *job, const s
                                             result->slot_count, &core->scratch);
     /* asked in steps, a search in pieces keeps what it has taken until the answer */
     core->is_searching = !held && request->slice && room_is_asked(core);
-    if ((!held || *held) && !core->is_searching && core->placer->ops->forget)
+    if ((!held || *held) && !core->is_searching)
         core->placer->ops->forget(core->placer); /* some of it may be taken */
     if (!held)
         return outcome_cut;

@@ -154,7 +154,7 @@ static uint32_t telling_commit(struct core *core, struct core_group *group)
 static void telling_forget(struct core *core)
 {
     struct renewal *renewal = &core->renewal;
-    if (renewal->telling.has_begun && renewal->placer->ops->forget)
+    if (renewal->telling.has_begun)
         renewal->placer->ops->forget(renewal->placer);
     telling_release(&renewal->telling);
 }

@@ -373,8 +373,7 @@ static uint32_t joining_next(struct core *core, struct reservation *reservation)
     assert(job && job->plan->is_gang);
     request_of_part(core, job, joining->role, &arena, &request);
     if (request.task_count != joining->task_count) {
-        if (shadow->ops->forget)
-            shadow->ops->forget(shadow);
+        shadow->ops->forget(shadow);
         joining_end(reservation, &request.placement, false);
         return 1;
     }
@@ -415,8 +414,7 @@ void reserve_settle(struct core *core)
         struct placer *shadow = reservation->shadow;
         if (!reservation->joining.job || reservation->joining.job == core->placing.job)
             continue;
-        if (shadow->ops->forget)
-            shadow->ops->forget(shadow);
+        shadow->ops->forget(shadow);
         joining_release(reservation);
     }
 }

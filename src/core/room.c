@@ -193,8 +193,7 @@ static uint32_t commit_next(struct core *core)
     struct request request;
     assert(room->slots);
     if (!request_make(core, &arena, &request)) {
-        if (placer->ops->forget)
-            placer->ops->forget(placer);
+        placer->ops->forget(placer);
         room_undo(room, false);
         return 1;
     }
@@ -346,8 +345,7 @@ static void room_end(struct room *room)
         return;
     if (is_fitting && room->fitting.stage == FITTING_UNDO)
         return;
-    if (placer->ops->forget)
-        placer->ops->forget(placer);
+    placer->ops->forget(placer);
     if (is_fitting && room->fitting.stage == FITTING_SEARCH)
         fitting_stop(&room->fitting);
     else

@@ -121,7 +121,7 @@ static uint32_t fitting_search(struct fitter *fitter)
         return 1;
     }
     assert(request.task_count > 0);
-    if (fitting->pieces && fitting->task_count != request.task_count && shadow->ops->forget) {
+    if (fitting->pieces && fitting->task_count != request.task_count) {
         shadow->ops->forget(shadow); /* the job has been scaled: this is another question */
         fitting->pieces = 0;
     }
@@ -333,8 +333,7 @@ static void own_tell(struct core *core)
 void shadow_begin(struct core *core, uint32_t job, enum shadow_purpose purpose)
 {
     assert(!shadow_is_made(core) && !placer_is_renewing(core));
-    if (core->placer->ops->forget)
-        core->placer->ops->forget(core->placer);
+    core->placer->ops->forget(core->placer);
     struct shadow_making *making = &core->shadow_making;
     *making = (struct shadow_making){
         .purpose = purpose, .job = job, .stage = SHADOW_COPY, .asked_ms = core->now_ms};

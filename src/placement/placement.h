@@ -194,7 +194,7 @@ struct placer_ops {
      * are not used, and nobody need ask. NULL: never. */
     bool (*is_making)(const struct placer *placer);
 
-    /* A search that was cut is given up, if there is one. NULL: none is ever cut. */
+    /* A search that was cut is given up, if there is one. */
     void (*forget)(struct placer *placer);
 
     /* An independent deep copy, for look-ahead: reservations of starving gangs and forecasts run
