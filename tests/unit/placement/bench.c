@@ -1,4 +1,5 @@
 #include "bench.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
@@ -11,6 +12,16 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+const char bench_four_nodes[] =
+    "physicalCluster:\n"
+    "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
+    "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: NODE, cellAddress: n1},\n"
+    "                  {cellType: NODE, cellAddress: n2}, {cellType: NODE, cellAddress: n3}]\n"
+    "virtualClusters:\n"
+    "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
+    "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
 
 void bench_init(struct bench *bench, const char *yaml)
 {
@@ -89,4 +100,12 @@ struct placement_request bench_ask(struct bench *bench, const char *group, uint3
                                       .members = member,
                                       .member_count = 1,
                                       .may_preempt = true};
+}
+
+const char *bench_cells(struct bench *bench, struct placer *placer)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    hived_inspect_cluster(placer_hived_state(placer), &out);
+    hived_inspect_groups(placer_hived_state(placer), &out);
+    return arena_copy(&bench->arena, buf_as_text(&out));
 }

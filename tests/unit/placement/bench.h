@@ -9,6 +9,9 @@ struct bench {
     struct arena arena;
 };
 
+/* Four nodes of four GPUs each, of which two virtual clusters own two each. */
+extern const char bench_four_nodes[];
+
 void bench_init(struct bench *bench, const char *yaml); /* NULL: cells follow the nodes */
 void bench_check(struct bench *bench);
 void bench_release(struct bench *bench);
@@ -21,5 +24,7 @@ struct placement_request bench_ask(struct bench *bench, const char *group, uint3
                                    uint32_t gpu, uint32_t cpu);
 struct placement_result bench_place(struct bench *bench, const struct placement_request *request,
                                     bool is_taken);
+/* What this placer shows of its cells and groups, in the bench's arena. */
+const char *bench_cells(struct bench *bench, struct placer *placer);
 
 #endif

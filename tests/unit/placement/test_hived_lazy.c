@@ -4,7 +4,6 @@
 #include "bench.h"
 #include "unit.h"
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
@@ -13,28 +12,11 @@ enum { GPUS = 4, PIECES_MAX = 200 };
 
 static uint32_t tasks_asked = 2 * GPUS; /* by the large gang */
 
-static const char *cells_of(struct placer *placer, struct bench *bench)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
-}
-
 /* Of four nodes a lazy group has the two that its virtual cluster owns. `is_full`: another one has
  * the others, and must end for whoever takes these. */
 static void lazy_init(struct bench *bench, bool is_full)
 {
-    static const char yaml[] =
-        "physicalCluster:\n"
-        "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
-        "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
-        "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: NODE, cellAddress: n1},\n"
-        "                  {cellType: NODE, cellAddress: n2}, {cellType: NODE, cellAddress: n3}]\n"
-        "virtualClusters:\n"
-        "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
-        "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
-    bench_init(bench, yaml);
+    bench_init(bench, bench_four_nodes);
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(bench_node(bench, i, 16, GPUS, true), 0);
     while (!bench->placer->ops->tidy(bench->placer, 1))
@@ -65,7 +47,7 @@ static const char *lazy_cells_at_once(struct arena *arena, bool is_full, enum pl
     struct placement_request request = ask_lazy_cells(&bench);
     request.slice = 0;
     *kind = bench_place(&bench, &request, true).kind;
-    const char *cells = arena_copy(arena, text_of(cells_of(bench.placer, &bench)));
+    const char *cells = arena_copy(arena, text_of(bench_cells(&bench, bench.placer)));
     bench_release(&bench);
     return cells;
 }
@@ -119,8 +101,8 @@ static void lazy_groups_are_displaced(uint32_t tasks)
             const uint32_t left = lazy_go_on(&bench, bench.placer, kind);
             assert_int_equal(lazy_go_on(&bench, copy, kind), left);
             pieces = cut + left;
-            assert_string_equal(cells_of(bench.placer, &bench), cells);
-            assert_string_equal(cells_of(copy, &bench), cells);
+            assert_string_equal(bench_cells(&bench, bench.placer), cells);
+            assert_string_equal(bench_cells(&bench, copy), cells);
             assert_true(hived_group_find(placer_hived_state(bench.placer), "lazy", &view));
             assert_true(view.is_lazy_preempted);
             copy->ops->free(copy);
@@ -153,7 +135,7 @@ static void lazy_groups_get_back_what_they_lost(void **state)
             struct placement_result result;
             struct hived_group_view view;
             lazy_init(&bench, false);
-            const char *before = cells_of(bench.placer, &bench);
+            const char *before = bench_cells(&bench, bench.placer);
             for (uint32_t i = 0; i < cut && !is_over; i++)
                 is_over = !lazy_piece(&bench, bench.placer, &result);
             const bool is_taking =
@@ -173,7 +155,7 @@ static void lazy_groups_get_back_what_they_lost(void **state)
                 bench_check(&bench);
             bench_check(&bench);
             if (!is_over && !is_taking && way != THEY_END) {
-                assert_string_equal(cells_of(bench.placer, &bench), before);
+                assert_string_equal(bench_cells(&bench, bench.placer), before);
                 returned++;
             }
             if (!is_over && way == THEY_END)
@@ -195,7 +177,7 @@ static void nothing_is_final_when_it_may_be_refused(void **state)
         struct hived_group_view view;
         enum placement_kind kind;
         lazy_init(&bench, false);
-        const char *before = cells_of(bench.placer, &bench);
+        const char *before = bench_cells(&bench, bench.placer);
         const char *cells = lazy_cells_at_once(&bench.arena, false, &kind);
         struct placement_request request = ask_lazy_cells(&bench);
         struct placer *placer = bench.placer;
@@ -213,7 +195,7 @@ static void nothing_is_final_when_it_may_be_refused(void **state)
             assert_int_equal(
                 placer->ops->commit(placer, &request, result.slots, result.slot_count, false, NULL),
                 0);
-        assert_string_equal(cells_of(placer, &bench), is_refused ? before : cells);
+        assert_string_equal(bench_cells(&bench, placer), is_refused ? before : cells);
         bench_release(&bench);
     }
 }

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
@@ -115,14 +114,6 @@ static void whoever_asks_finds_all_cells_free(void **state)
     }
 }
 
-static const char *cells_of(struct placer *placer, struct bench *bench)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
-}
-
 /* It fails, and is there again later, after any number of pieces. */
 static void a_node_changes_between_two_pieces(void **state)
 {
@@ -131,7 +122,7 @@ static void a_node_changes_between_two_pieces(void **state)
         for (uint32_t at = 0; at < NODES; at++) {
             struct bench bench;
             cluster_init(&bench);
-            const char *before = cells_of(bench.placer, &bench);
+            const char *before = bench_cells(&bench, bench.placer);
             large_run(&bench, at % 2);
             for (uint32_t i = 0; i < at; i++)
                 bench.placer->ops->tidy(bench.placer, PIECE);
@@ -149,7 +140,7 @@ static void a_node_changes_between_two_pieces(void **state)
                 assert_int_equal(bench_place(&bench, &request, false).kind, PLACEMENT_WAIT);
                 assert_int_equal(bench_node(&bench, node, 16, GPUS, true), 0);
             }
-            assert_string_equal(cells_of(bench.placer, &bench), before);
+            assert_string_equal(bench_cells(&bench, bench.placer), before);
             assert_int_equal(bench_place(&bench, &request, true).kind, PLACEMENT_BIND);
             bench_release(&bench);
         }
@@ -296,7 +287,7 @@ static bool given_up_after(uint32_t cut, bool is_by_node, uint32_t *pieces)
 {
     struct bench bench;
     const struct placement_request request = preempted(&bench);
-    const char *before = cells_of(bench.placer, &bench);
+    const char *before = bench_cells(&bench, bench.placer);
     const bool is_cut = taken_some(&bench, &request, cut);
     if (is_cut && is_by_node)
         assert_int_equal(bench_node(&bench, 0, 16, GPUS, true), 0);
@@ -306,7 +297,7 @@ static bool given_up_after(uint32_t cut, bool is_by_node, uint32_t *pieces)
         struct placer *copy = bench.placer->ops->copy(bench.placer);
         while (!copy->ops->tidy(copy, PIECE))
             assert_true(is_waiting(copy));
-        assert_string_equal(cells_of(copy, &bench), before);
+        assert_string_equal(bench_cells(&bench, copy), before);
         copy->ops->free(copy);
         assert_true(is_waiting(bench.placer));
         bench.placer->ops->tidy(bench.placer, PIECE);
@@ -314,7 +305,7 @@ static bool given_up_after(uint32_t cut, bool is_by_node, uint32_t *pieces)
     }
     if (is_cut) {
         assert_true(is_waiting(bench.placer));
-        assert_string_equal(cells_of(bench.placer, &bench), before);
+        assert_string_equal(bench_cells(&bench, bench.placer), before);
         assert_int_equal(search(&bench, &request), PLACEMENT_BIND);
     }
     bench_release(&bench);

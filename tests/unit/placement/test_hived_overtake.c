@@ -4,7 +4,6 @@
 #include "bench.h"
 #include "unit.h"
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
@@ -40,14 +39,6 @@ static void take(struct placer *placer, const struct placement_request *request,
     at_once.slice = 0;
     assert_int_equal(
         placer->ops->commit(placer, &at_once, result->slots, result->slot_count, false, &err), 0);
-}
-
-static const char *cells_of(struct placer *placer, struct bench *bench)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
 }
 
 static bool is_waiting(struct placer *placer, const char *group)
@@ -103,7 +94,7 @@ static struct placement_result place_at_once(struct bench *bench, struct placeme
     assert_false(result.is_cut);
     if (result.kind == PLACEMENT_BIND)
         take(copy, &request, &result);
-    *cells = cells_of(copy, bench);
+    *cells = bench_cells(bench, copy);
     copy->ops->free(copy);
     return result;
 }
@@ -133,8 +124,8 @@ static void places_are_taken(enum who who, uint32_t ended, uint32_t tasks)
             take(copy, &request, &other);
         }
         bench_check(&bench);
-        assert_string_equal(cells_of(bench.placer, &bench), cells);
-        assert_string_equal(cells_of(copy, &bench), cells);
+        assert_string_equal(bench_cells(&bench, bench.placer), cells);
+        assert_string_equal(bench_cells(&bench, copy), cells);
         copy->ops->free(copy);
         bench_release(&bench);
     }

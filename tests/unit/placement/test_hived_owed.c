@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
@@ -68,13 +67,6 @@ static uint32_t small_count(struct placer *placer, struct bench *bench)
     for (uint32_t i = 0; i < SMALL; i++)
         count += is_known(placer, small_name(bench, i));
     return count;
-}
-
-static const char *cells_of(struct placer *placer, struct bench *bench)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
 }
 
 /* The small jobs end while the large one is searched for: by their task, or as a group. */
@@ -172,7 +164,7 @@ static void a_copy_goes_on_at_the_same_place(void **state)
         tidy(copy, &bench, &pieces_of_copy);
         tidy(bench.placer, &bench, &pieces);
         assert_int_equal(pieces, pieces_of_copy);
-        assert_string_equal(cells_of(copy, &bench), cells_of(bench.placer, &bench));
+        assert_string_equal(bench_cells(&bench, copy), bench_cells(&bench, bench.placer));
         copy->ops->free(copy);
         bench_release(&bench);
     }

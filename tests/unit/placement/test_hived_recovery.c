@@ -7,23 +7,11 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
 
 enum { NODES = 4, GPUS = 4, TASKS_MAX = NODES * GPUS, PIECES_MAX = 100, PIECES_LEAST = 6 };
-
-/* The cluster owns two of the nodes. */
-static const char yaml[] =
-    "physicalCluster:\n"
-    "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1024Mi}}\n"
-    "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
-    "  physicalCells: [{cellType: NODE, cellAddress: n0}, {cellType: NODE, cellAddress: n1},\n"
-    "                  {cellType: NODE, cellAddress: n2}, {cellType: NODE, cellAddress: n3}]\n"
-    "virtualClusters:\n"
-    "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n"
-    "  other: {virtualCells: [{cellType: NODE, cellNumber: 2}]}\n";
 
 /* The nodes are of two types. */
 static const char mixed[] =
@@ -91,7 +79,7 @@ static void scene_init(struct scene *scene, enum what what)
 {
     static const uint16_t devices[] = {0, 1, 2, 3, 7};
     struct bench *bench = &scene->bench;
-    bench_init(bench, what >= ON_TWO_TYPES ? mixed : yaml);
+    bench_init(bench, what >= ON_TWO_TYPES ? mixed : bench_four_nodes);
     for (uint32_t i = 0; i < NODES; i++)
         assert_int_equal(bench_node(bench, i, 16, GPUS, true), 0);
     scene->count = what == GUARANTEE_IS_LOST ? 3 * GPUS : 2 * GPUS - 1;
@@ -152,14 +140,6 @@ static uint32_t recover_some(struct scene *scene, struct placer *placer)
     return pieces;
 }
 
-static const char *cells_of(struct scene *scene, struct placer *placer)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&scene->bench.arena, buf_as_text(&out));
-}
-
 /* All at once; a small one that ends meanwhile counts after it. */
 static const char *cells_at_once(enum what what, struct arena *arena, bool small_ends)
 {
@@ -168,7 +148,7 @@ static const char *cells_at_once(enum what what, struct arena *arena, bool small
     assert_int_equal(recover(&scene, scene.bench.placer, 0), 0);
     if (small_ends)
         scene.bench.placer->ops->release_slot(scene.bench.placer, "small", 0);
-    const char *cells = arena_copy(arena, text_of(cells_of(&scene, scene.bench.placer)));
+    const char *cells = arena_copy(arena, text_of(bench_cells(&scene.bench, scene.bench.placer)));
     bench_release(&scene.bench);
     return cells;
 }
@@ -206,8 +186,8 @@ static void a_large_group_is_recovered_in_pieces(void **state)
                 assert_int_equal(recover_some(&scene, copy), left);
                 pieces = cut + left;
             }
-            assert_string_equal(cells_of(&scene, placer), cells);
-            assert_string_equal(cells_of(&scene, copy), cells);
+            assert_string_equal(bench_cells(&scene.bench, placer), cells);
+            assert_string_equal(bench_cells(&scene.bench, copy), cells);
             if (what == ALL_FITS || what == GUARANTEE_IS_LOST)
                 assert_int_equal(is_guaranteed(&scene, "large"), what == ALL_FITS);
             if (what == TAKES_FROM_OTHERS)
@@ -228,7 +208,8 @@ static void a_recovery_that_is_given_up_leaves_nothing(void **state)
             struct scene scene;
             scene_init(&scene, (enum what)what);
             struct placer *placer = scene.bench.placer;
-            const char *before = what == TAKES_FROM_OTHERS ? NULL : cells_of(&scene, placer);
+            const char *before =
+                what == TAKES_FROM_OTHERS ? NULL : bench_cells(&scene.bench, placer);
             int code = PLACEMENT_CUT;
             for (uint32_t i = 0; i < cut && code; i++)
                 code = recover(&scene, placer, 1);
@@ -246,9 +227,9 @@ static void a_recovery_that_is_given_up_leaves_nothing(void **state)
                 while (!placer->ops->tidy(placer, 1))
                     bench_check(&scene.bench);
                 if (before) /* what others have lost does not come back */
-                    assert_string_equal(cells_of(&scene, placer), before);
+                    assert_string_equal(bench_cells(&scene.bench, placer), before);
                 recover_some(&scene, placer);
-                assert_string_equal(cells_of(&scene, placer),
+                assert_string_equal(bench_cells(&scene.bench, placer),
                                     cells_at_once((enum what)what, &scene.bench.arena, false));
             }
             bench_release(&scene.bench);

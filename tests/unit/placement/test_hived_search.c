@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "hived/hived.h"
@@ -137,15 +136,6 @@ static void take_in(struct placer *placer, const struct placement_request *reque
     assert_int_equal(commit(placer, &at_once, result), 0);
 }
 
-/* What readers of the cells are shown. */
-static const char *cells_of(struct placer *placer, struct bench *bench)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
-}
-
 /* When it is bound, it has begun to take its cells at the later ones of these. */
 static void a_copy_goes_on_at_the_same_piece(void **state)
 {
@@ -170,9 +160,9 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
                 take(&bench, &request, &result);
                 take_in(copy, &request, &other);
                 take_in(first, &request, &result); /* before its answer */
-                const char *cells = cells_of(bench.placer, &bench);
-                assert_string_equal(cells_of(copy, &bench), cells);
-                assert_string_equal(cells_of(first, &bench), cells);
+                const char *cells = bench_cells(&bench, bench.placer);
+                assert_string_equal(bench_cells(&bench, copy), cells);
+                assert_string_equal(bench_cells(&bench, first), cells);
             }
             copy->ops->free(copy);
             first->ops->free(first);
@@ -262,7 +252,7 @@ static void give_up_after(uint32_t cut, uint32_t busy)
     cluster_init(&bench);
     small_jobs_run(&bench, busy);
     const struct placement_request request = ask_large(&bench, 100);
-    const char *before = cells_of(bench.placer, &bench);
+    const char *before = bench_cells(&bench, bench.placer);
     struct placement_result result = {.is_cut = true};
     for (uint32_t i = 0; i < cut && result.is_cut; i++)
         result = place(bench.placer, &bench, &request);
@@ -270,7 +260,7 @@ static void give_up_after(uint32_t cut, uint32_t busy)
         const struct placement_visit visit = {seen, &count};
         struct placer *copy = bench.placer->ops->copy(bench.placer);
         copy->ops->forget(copy);
-        assert_string_equal(cells_of(copy, &bench), before);
+        assert_string_equal(bench_cells(&bench, copy), before);
         copy->ops->free(copy);
         bench.placer->ops->release_slot(bench.placer, "small0", 0);
         assert_int_equal(bench.placer->ops->check(bench.placer, &visit, &err), 0);
@@ -336,7 +326,7 @@ static void what_is_bound_takes_its_cells_in_pieces(void **state)
     const struct placement_result other = place(whole.placer, &whole, &request);
     take_in(whole.placer, &request, &other);
     whole.placer->ops->release_slot(whole.placer, "small1", 0);
-    assert_string_equal(cells_of(whole.placer, &whole), cells_of(bench.placer, &bench));
+    assert_string_equal(bench_cells(&whole, whole.placer), bench_cells(&bench, bench.placer));
     bench.placer->ops->release_group(bench.placer, "large");
     assert_false(is_held(&bench, "large"));
     bench_release(&whole);
@@ -396,9 +386,9 @@ static void given_slots_are_taken_in_pieces(void **state)
         assert_int_equal(take_some(copy, &request, &result), left);
         assert_false(is_held(&bench, "small1"));
         bench_check(&bench);
-        const char *cells = cells_of(whole.placer, &whole);
-        assert_string_equal(cells_of(bench.placer, &bench), cells);
-        assert_string_equal(cells_of(copy, &bench), cells);
+        const char *cells = bench_cells(&whole, whole.placer);
+        assert_string_equal(bench_cells(&bench, bench.placer), cells);
+        assert_string_equal(bench_cells(&bench, copy), cells);
         copy->ops->free(copy);
         bench_release(&whole);
         bench_release(&bench);
@@ -413,7 +403,7 @@ static void given_slots_that_are_given_up_leave_nothing(void **state)
         struct bench whole, bench;
         const struct placement_result result = given_init(&whole, &bench);
         const struct placement_request request = ask_large(&bench, 100);
-        const char *before = cells_of(bench.placer, &bench);
+        const char *before = bench_cells(&bench, bench.placer);
         for (uint32_t i = 0; i < cut; i++)
             assert_int_equal(commit(bench.placer, &request, &result), PLACEMENT_CUT);
         if (cut % 4 == 0)
@@ -428,9 +418,9 @@ static void given_slots_that_are_given_up_leave_nothing(void **state)
         if (cut % 4 == 3)
             bench.placer->ops->forget(bench.placer);
         assert_false(is_held(&bench, "large"));
-        assert_string_equal(cells_of(bench.placer, &bench), before);
+        assert_string_equal(bench_cells(&bench, bench.placer), before);
         take_some(bench.placer, &request, &result); /* it begins anew */
-        assert_string_equal(cells_of(bench.placer, &bench), cells_of(whole.placer, &whole));
+        assert_string_equal(bench_cells(&bench, bench.placer), bench_cells(&whole, whole.placer));
         bench_release(&whole);
         bench_release(&bench);
     }
@@ -445,12 +435,12 @@ static void given_slots_that_are_not_free_are_refused(void **state)
     const struct placement_request other = bench_ask(&bench, "other", NODES - 2, GPUS, 1);
     assert_int_equal(bench_place(&bench, &other, true).kind, PLACEMENT_BIND);
     const struct placement_request request = ask_large(&bench, 100);
-    const char *before = cells_of(bench.placer, &bench);
+    const char *before = bench_cells(&bench, bench.placer);
     int code = PLACEMENT_CUT;
     for (uint32_t i = 0; code == PLACEMENT_CUT && i < PIECES_MAX; i++)
         code = commit(bench.placer, &request, &result);
     assert_int_equal(code, ERR_CONFLICT);
-    assert_string_equal(cells_of(bench.placer, &bench), before);
+    assert_string_equal(bench_cells(&bench, bench.placer), before);
     bench_check(&bench);
     bench_release(&whole);
     bench_release(&bench);
@@ -588,9 +578,9 @@ static void what_was_reserved_is_taken_in_pieces(void **state)
     uint32_t takings = 0;
     struct placement_result result = {.is_cut = true};
     while (result.is_cut) {
-        const char *before = cells_of(bench.placer, &bench);
+        const char *before = bench_cells(&bench, bench.placer);
         result = place(bench.placer, &bench, &request);
-        takings += strcmp(before, cells_of(bench.placer, &bench)) != 0;
+        takings += strcmp(before, bench_cells(&bench, bench.placer)) != 0;
         bench_check(&bench);
     }
     assert_true(takings > NODES / 2);
@@ -599,7 +589,7 @@ static void what_was_reserved_is_taken_in_pieces(void **state)
     const struct placement_result other = place(whole.placer, &whole, &request);
     take_in(whole.placer, &request, &other);
     results_equal(&result, &other);
-    assert_string_equal(cells_of(whole.placer, &whole), cells_of(bench.placer, &bench));
+    assert_string_equal(bench_cells(&whole, whole.placer), bench_cells(&bench, bench.placer));
     bench_release(&whole);
     bench_release(&bench);
 }
@@ -613,7 +603,7 @@ static void what_was_reserved_is_reserved_again(void **state)
         struct placement_request request;
         uint32_t left, left_of_copy;
         preempted(&bench, &request);
-        const char *before = cells_of(bench.placer, &bench);
+        const char *before = bench_cells(&bench, bench.placer);
         struct placement_result result = {.is_cut = true};
         for (uint32_t i = 0; i < cut && result.is_cut; i++)
             result = place(bench.placer, &bench, &request);
@@ -622,7 +612,7 @@ static void what_was_reserved_is_reserved_again(void **state)
             struct placer *other = copy->ops->copy(copy);
             copy->ops->forget(copy);
             assert_true(is_waiting(copy));
-            assert_string_equal(cells_of(copy, &bench), before);
+            assert_string_equal(bench_cells(&bench, copy), before);
             result = search(other, &bench, &request, &left_of_copy);
             struct placer *goes_on = bench.placer->ops->copy(bench.placer);
             const struct placement_result same = search(goes_on, &bench, &request, &left);
@@ -634,7 +624,7 @@ static void what_was_reserved_is_reserved_again(void **state)
                 assert_int_equal(bench_node(&bench, 0, 16, GPUS, true), 0);
             bench_check(&bench);
             assert_true(is_waiting(bench.placer));
-            assert_string_equal(cells_of(bench.placer, &bench), before);
+            assert_string_equal(bench_cells(&bench, bench.placer), before);
             bench.placer->ops->cancel(bench.placer, "large");
             while (!bench.placer->ops->tidy(bench.placer, 1))
                 continue;

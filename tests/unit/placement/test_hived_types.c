@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
 
@@ -47,14 +46,6 @@ static void tidy(struct placer *placer)
 {
     while (!placer->ops->tidy(placer, 1))
         ;
-}
-
-static const char *cells_of(struct bench *bench, struct placer *placer)
-{
-    cleanup_buf struct buf out = BUF_INIT;
-    hived_inspect_cluster(placer_hived_state(placer), &out);
-    hived_inspect_groups(placer_hived_state(placer), &out);
-    return arena_copy(&bench->arena, buf_as_text(&out));
 }
 
 /* One more piece, or all of it. True: answered, and committed if it is bound. */
@@ -117,7 +108,7 @@ static const char *cells_at_once(struct arena *arena, enum scene scene)
     struct bench bench;
     scene_init(&bench, scene);
     place(&bench, bench.placer, 0, PLACEMENT_BIND);
-    const char *cells = arena_copy(arena, text_of(cells_of(&bench, bench.placer)));
+    const char *cells = arena_copy(arena, text_of(bench_cells(&bench, bench.placer)));
     bench_release(&bench);
     return cells;
 }
@@ -138,8 +129,8 @@ static void it_takes_what_it_takes_at_once(void **state)
             const uint32_t left = place(&bench, bench.placer, 1, PLACEMENT_BIND);
             assert_int_equal(place(&bench, copy, 1, PLACEMENT_BIND), left);
             pieces = cut + left;
-            assert_string_equal(cells_of(&bench, bench.placer), cells);
-            assert_string_equal(cells_of(&bench, copy), cells);
+            assert_string_equal(bench_cells(&bench, bench.placer), cells);
+            assert_string_equal(bench_cells(&bench, copy), cells);
             copy->ops->free(copy);
             bench_release(&bench);
         }
@@ -232,13 +223,13 @@ static void what_is_given_up_leaves_what_was(void **state)
                 struct bench bench;
                 enum placement_kind kind;
                 scene_init(&bench, (enum scene)scene);
-                const char *before = cells_of(&bench, bench.placer);
+                const char *before = bench_cells(&bench, bench.placer);
                 for (uint32_t i = 0; i < cut && !is_over; i++)
                     is_over = piece(&bench, bench.placer, 1, &kind);
                 if (!is_over) {
                     happens_in(&bench, (enum happening)what);
                     if (what != IT_IS_STOPPED)
-                        assert_string_equal(cells_of(&bench, bench.placer), before);
+                        assert_string_equal(bench_cells(&bench, bench.placer), before);
                     place(&bench, bench.placer, 1, PLACEMENT_BIND);
                     bench_check(&bench);
                 }
