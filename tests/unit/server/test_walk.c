@@ -67,21 +67,6 @@ static const struct walk_step script[] = {
 };
 enum { STEPS = sizeof script / sizeof script[0] };
 
-static void setup_walk(void **state)
-{
-    struct world *world = calloc(1, sizeof *world);
-
-    if (!unit_argument(2))
-        log_to(-1);
-    strcpy(world->directory, "/tmp/test-walk-XXXXXX");
-    assert_non_null(mkdtemp(world->directory));
-    arena_init(&world->arena);
-    problems_init(&world->problems, &world->arena);
-    world->user = "admin";
-    world->engine = "runMilliseconds: 1";
-    *state = world;
-}
-
 /* One at a time. */
 static struct walk walk;
 static void *walked;
@@ -108,7 +93,9 @@ static int teardown_walk(void **state)
 
 static void walked_begin(const char *what, unsigned seed)
 {
-    setup_walk(&walked);
+    if (!unit_argument(2))
+        log_to(-1);
+    walked = world_new("runMilliseconds: 1", ""); /* walk_begin starts its server */
     walk_begin(&walk, walked, what, seed);
 }
 

@@ -124,7 +124,7 @@ int setup(void **state)
     return setup_with(state, "runMilliseconds: 30", "");
 }
 
-int setup_with(void **state, const char *engine, const char *extra)
+struct world *world_new(const char *engine, const char *extra)
 {
     struct world *world = calloc(1, sizeof *world);
 
@@ -135,6 +135,13 @@ int setup_with(void **state, const char *engine, const char *extra)
     world->extra = extra;
     world->user = "admin";
     world->engine = engine;
+    return world;
+}
+
+int setup_with(void **state, const char *engine, const char *extra)
+{
+    struct world *world = world_new(engine, extra);
+
     world_start(world);
     *state = world;
     return 0;

@@ -26,6 +26,8 @@ struct world {
 /* Of each test file: secrets can be made, and the log tells of errors alone. */
 int world_begin(void **state);
 
+/* A world whose server has not begun. teardown. */
+struct world *world_new(const char *engine, const char *extra);
 /* Of each test: the world's begin and end. The second begin with more than the engine's 30 ms. */
 int setup(void **state);
 int setup_with(void **state, const char *engine, const char *extra);
