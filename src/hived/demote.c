@@ -99,7 +99,7 @@ bool clearing_some(struct hived *h, struct clearing *clearing, const char *preem
                    uint32_t *leaves)
 {
     assert(clearing->is_on && clearing->at <= clearing->end);
-    while (clearing->at<clearing->end && * leaves> 0) {
+    while (*leaves > 0 && clearing->at < clearing->end) {
         const uint32_t user = h->cells[clearing->at].using,
                        reserver = h->rests[clearing->at].reserving;
         if (!clearing->weaker && reserver != NONE)

@@ -43,20 +43,14 @@ static int removal_try(struct server *server, struct job_id job, struct err *err
     return code == 0 ? ERR_INTERNAL : code;
 }
 
-/* Of the disk's or the network's faults these pass by themselves, or are over with this server. */
-static bool is_passing(int code)
-{
-    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_CONFLICT;
-}
-
 void unpurged_find(struct server *server, struct server_mail *const *mails, size_t count, int code)
 {
     struct err err;
-    for (size_t i = 0; i < count && !is_passing(code); i++) {
+    for (size_t i = 0; i < count && !store_refusal_passes(code); i++) {
         if (!mail_is_purge(mails[i]))
             continue;
         code = removal_try(server, mails[i]->event.job, &err);
-        if (code < 0 && !is_passing(code))
+        if (code < 0 && !store_refusal_passes(code))
             unpurged_add(server, mails[i]->event.job, &err);
     }
 }

@@ -122,7 +122,6 @@ struct server_mail *unstored_told(struct server *server)
     assert(server->core.core);
     if (unstored->told_core == server->core.cores)
         return NULL;
-    unstored->told_core = server->core.cores;
     for (size_t i = 0; i < unstored->count; i++) {
         struct server_mail *mail = node_mail(server, unstored->items[i]);
         if (!mail)

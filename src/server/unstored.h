@@ -39,8 +39,8 @@ bool unstored_find(struct server *server);
  * is cleared. */
 const struct output *unstored_pass(struct server *server);
 
-/* What engines said last of these nodes, for a core that has been made of the rows; once for each
- * core. NULL: nothing. */
+/* What engines said last of these nodes, for a core that has been made of the rows. NULL: nothing,
+ * or it has been told (told_core, which the caller sets). */
 struct server_mail *unstored_told(struct server *server);
 
 /* Is the row of a node to be tried again now? There is a core, which is not in the midst of a

@@ -133,16 +133,10 @@ static void refused_add(struct store *store, struct job_id job, const struct err
     atomic_store(&store->deletions_refused, pieces->refused.count);
 }
 
-/* The disk, or the network, may be better soon: no job is to blame. */
-static bool is_passing(int code)
-{
-    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_CONFLICT;
-}
-
 void deletions_failed(struct store *store, int code, const struct err *err)
 {
     struct pieces *pieces = &store->pieces;
-    if (pieces->job_count == 0 || is_passing(code))
+    if (pieces->job_count == 0 || store_refusal_passes(code))
         return;
     if (pieces->job_count == 1)
         refused_add(store, pieces->first, err);
@@ -151,7 +145,7 @@ void deletions_failed(struct store *store, int code, const struct err *err)
 
 bool deletions_leave(struct store *store, int code)
 {
-    if (code >= 0 || is_passing(code) || !store->pieces.is_beside)
+    if (code >= 0 || store_refusal_passes(code) || !store->pieces.is_beside)
         return false;
     store->pieces.is_put_off = true;
     return true;

@@ -144,6 +144,11 @@ bool store_is_short(const struct store *store)
     return store->database->ops->is_short(store->database);
 }
 
+bool store_refusal_passes(int code)
+{
+    return code == ERR_UNAVAILABLE || code == ERR_BUSY || code == ERR_CONFLICT;
+}
+
 bool store_is_behind(const struct store *store)
 {
     return atomic_load(&store->database->is_behind);

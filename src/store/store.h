@@ -423,6 +423,10 @@ bool store_is_behind(const struct store *store);
  * still short. */
 bool store_make_room(struct store *store);
 
+/* A commit was refused with this code, and no record is to blame: the disk, or the network, may be
+ * better soon, or all is over with this server. */
+bool store_refusal_passes(int code);
+
 /* Jobs that are deleted, of which rows of tasks, attempts and stories may be left: nobody is shown
  * them, and they go by one CHANGE_DELETIONS after the other. The commit that deletes a job does the
  * first, so that a small one leaves nothing. Any thread. */
