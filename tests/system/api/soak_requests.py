@@ -5,9 +5,9 @@ What a request uses up (a job that is deleted, an upload that is ended) is made 
 import collections
 import hashlib
 import json
-import time
 import urllib.parse
 
+from waits import until
 from world import job
 
 ENDS_S = 10  # a job that was stopped
@@ -145,14 +145,12 @@ class Maker:
         full = "admin~" + name
         if state == "STOPPED":
             self.ask("PUT", f"/api/v2/jobs/{full}/executionType", {"value": "STOP"})
-        ends = time.monotonic() + ENDS_S
-        while state and time.monotonic() < ends:
-            found = self.ask("GET", f"/api/v2/jobs/{full}")["jobStatus"]["state"]
-            if found == state or state == "STOPPED" and found in ("SUCCEEDED", "FAILED"):
-                return full
-            time.sleep(0.02)  # between two looks at what another process does
         if state:
-            raise NotMade(f"{full} did not come to {state}")
+            ends = {state} | ({"SUCCEEDED", "FAILED"} if state == "STOPPED" else set())
+            try:
+                until(lambda: self.ask("GET", f"/api/v2/jobs/{full}")["jobStatus"]["state"] in ends, f"{full}: {state}", ENDS_S)
+            except AssertionError as late:
+                raise NotMade(str(late)) from late
         return full
 
     def kept_job(self):
