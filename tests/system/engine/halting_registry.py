@@ -2,24 +2,19 @@
 
     halting_registry.py PORT      asks the registry on PORT; prints its own port; then a line for each blob of which it has sent a part
 """
-import http.client
-import http.server
-import sys
 import threading
+
+import played_registry
 
 PART = 1 << 20  # of a blob that is larger, so much is sent
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(played_registry.Handler):
     def do_GET(self):
-        connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-        connection.request(self.command, self.path, headers={"Accept": ", ".join(self.headers.get_all("Accept", []))})
-        response = connection.getresponse()
-        body = response.read()
-        self.send_response(response.status)
-        for name, value in response.getheaders():
-            if name.lower() not in ("connection", "date"):
-                self.send_header(name, value)
+        status, headers, body = self.asked()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body[:PART])
         self.wfile.flush()
@@ -27,12 +22,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
             print(self.command, self.path, flush=True)
             threading.Event().wait()
 
-    do_HEAD = do_GET
 
-    def log_message(self, *_):
-        pass
-
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
+played_registry.serve(Handler)

@@ -2,13 +2,14 @@
 
     lying_registry.py FOLDER    serves FOLDER/PATH, with "/" in PATH as "_"; prints its port
 """
-import http.server
 import json
 import pathlib
 import sys
 
+import played_registry
 
-class Handler(http.server.BaseHTTPRequestHandler):
+
+class Handler(played_registry.Handler):
     def do_GET(self):
         file = pathlib.Path(sys.argv[1]) / self.path.strip("/").replace("/", "_")
         body = b"{}" if self.path == "/v2/" else file.read_bytes() if file.is_file() else None
@@ -20,12 +21,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(body or b"")
 
-    do_HEAD = do_GET
 
-    def log_message(self, *_):
-        pass
-
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
+played_registry.serve(Handler)

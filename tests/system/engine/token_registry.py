@@ -4,16 +4,15 @@ Docker's registry has it. The token is given to bob with the password secret.
     token_registry.py PORT      asks the registry on PORT; prints its own port; then a line for each request that it let pass
 """
 import base64
-import http.client
-import http.server
 import json
-import sys
 import urllib.parse
+
+import played_registry
 
 TOKEN = "a-token"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(played_registry.Handler):
     def answer(self, status, headers, body):
         self.send_response(status)
         for name, value in headers:
@@ -35,21 +34,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.give_token(urllib.parse.parse_qs(url.query))
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
             name = "/".join(url.path.split("/")[2:-2])
-            challenge = f'Bearer realm="http://127.0.0.1:{server.server_port}/token",service="a service",scope="repository:{name}:pull"'
+            challenge = f'Bearer realm="http://127.0.0.1:{self.server.server_port}/token",service="a service",scope="repository:{name}:pull"'
             return self.answer(401, [("WWW-Authenticate", challenge)], b"{}")
         print(self.command, self.path, flush=True)
-        connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-        connection.request(self.command, self.path, headers={"Accept": ", ".join(self.headers.get_all("Accept", []))})
-        response = connection.getresponse()
-        kept = [(name, value) for name, value in response.getheaders() if name.lower() not in ("content-length", "connection", "date")]
-        return self.answer(response.status, kept, response.read())
-
-    do_HEAD = do_GET
-
-    def log_message(self, *_):
-        pass
+        status, headers, body = self.asked()
+        return self.answer(status, [(name, value) for name, value in headers if name.lower() != "content-length"], body)
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
+played_registry.serve(Handler)

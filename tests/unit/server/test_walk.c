@@ -10,7 +10,6 @@
 #include "walk.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/random.h"
