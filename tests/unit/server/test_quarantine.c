@@ -130,6 +130,7 @@ static void its_rows_say_the_end_when_they_can(void **state)
                                 LIFE_COMPLETED)),
         0);
     clock_pass(100000);
+    settle(world); /* wakes the core thread, which sleeps by the real clock */
     wait_until(world, bad, PUBLIC_FAILED);
     assert_int_equal(stories_of_quarantine(world, bad), 1);
     assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
