@@ -775,12 +775,12 @@ void hived_group_end(struct hived *h, const char *name)
 
 bool hived_pod_cancel(struct hived *h, const char *name, const char *pod, uint32_t leaves)
 {
-    hived_search_end(h);
-    group_pending_settle(h, false);
     uint32_t index;
     struct group *group = gang_find(h, name, &index);
     if (!group || group->state != HIVED_GROUP_PREEMPTING)
         return true;
+    hived_search_end(h);
+    group_pending_settle(h, false);
     committing_forget(h, index);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < group->preempting_count; i++) {

@@ -351,10 +351,13 @@ static void leaf_give(struct hived *h, struct group *group, uint32_t i, uint32_t
         h->is_safety_broken = true;
 }
 
-static void group_downgrade_undo(struct hived *h, const struct downgrade *downgrade)
+/* So many leaves of its, the last ones first. */
+static void group_downgrade_undo(struct hived *h, struct downgrade *downgrade, uint32_t leaves)
 {
     struct group *group = h->groups[downgrade->group];
-    for (uint32_t i = 0; i < downgrade->next; i++) {
+    const uint32_t end = leaves < downgrade->next ? downgrade->next - leaves : 0;
+    while (downgrade->next > end) {
+        const uint32_t i = --downgrade->next;
         if (downgrade->virtual[i] == NONE || group->physical[i] == NONE)
             continue;
         if (h->rests[group->physical[i]].reserving != NONE) {
@@ -364,7 +367,7 @@ static void group_downgrade_undo(struct hived *h, const struct downgrade *downgr
         leaf_release(h, group->physical[i], group->vc);
         leaf_give(h, group, i, downgrade->virtual[i]);
     }
-    group->has_virtual = true;
+    group->has_virtual = true; /* it is a group that has lost some, or none any more */
     group->is_downgraded = false;
     mem_free(group->preemptor);
     group->preemptor = NULL;
@@ -409,6 +412,31 @@ bool group_pending_downgrade(struct hived *h, uint32_t index, const char *preemp
     return true;
 }
 
+/* The last one has everything back, or keeps what it has. */
+static void pending_drop(struct hived *h)
+{
+    mem_free(h->pending[--h->pending_count].virtual);
+    if (!h->pending_count)
+        dooms_let(h);
+}
+
+bool group_pending_return(struct hived *h, uint32_t *leaves)
+{
+    h->changes += !h->origin;
+    while (h->pending_count > 0 && *leaves > 0) {
+        struct downgrade *last = &h->pending[h->pending_count - 1];
+        const uint32_t count = last->next < *leaves ? last->next : *leaves;
+        group_downgrade_undo(h, last, count);
+        *leaves -= count;
+        if (!last->next)
+            pending_drop(h);
+    }
+    if (h->pending_count > 0)
+        return false;
+    group_pending_settle(h, false);
+    return true;
+}
+
 /* The beginning of whatever changes HiveD. */
 void group_pending_settle(struct hived *h, bool is_kept)
 {
@@ -420,15 +448,11 @@ void group_pending_settle(struct hived *h, bool is_kept)
         h->holds_for_commit = false;
         dooms_let(h);
     }
-    if (!h->pending_count)
-        return;
     while (h->pending_count > 0) {
-        const struct downgrade *downgrade = &h->pending[--h->pending_count];
         if (!is_kept)
-            group_downgrade_undo(h, downgrade);
-        mem_free(downgrade->virtual);
+            group_downgrade_undo(h, &h->pending[h->pending_count - 1], UINT32_MAX);
+        pending_drop(h);
     }
-    dooms_let(h);
 }
 
 /* --- preemptions --- */

@@ -391,7 +391,15 @@ bool hived_is_displacing(const struct hived *h)
 void hived_search_forget(struct hived *h)
 {
     hived_search_end(h);
-    group_pending_settle(h, false);
+    if (!h->is_displacing)
+        group_pending_settle(h, false);
+}
+
+bool hived_return_some(struct hived *h, uint32_t leaves)
+{
+    assert(leaves > 0 && !h->committing.is_on);
+    hived_search_end(h);
+    return group_pending_return(h, &leaves);
 }
 
 uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, const char **node,

@@ -176,6 +176,7 @@ struct hived_result {
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
     uint64_t topic;     /* of the reason: a hash of it without its numbers and holders */
     bool is_never;      /* WAIT that no end of jobs can cure */
+    bool is_too_much;   /* nothing else is in the result, and nobody has lost anything */
 };
 
 struct hived_found;
@@ -201,7 +202,8 @@ struct hived_ask { /* who asks, and how */
     enum hived_phase phase;
     const struct hived_scope *scope; /* NULL: all nodes */
     int64_t now_ms;
-    struct hived_course *course; /* NULL: in one piece */
+    struct hived_course *course; /* NULL: in one piece; then lazy groups lose at most … */
+    uint32_t displaced_max;      /* … so many leaves for it, 0: any number; else is_too_much */
 };
 
 /* Find a place. ERR_INVALID: the request is wrong (user error). Results live in `arena`; names of
@@ -306,10 +308,14 @@ bool hived_group_find(struct hived *hived, const char *name, struct hived_group_
 /* A decision to bind that only its commit, and that at once, makes true: lazy groups are displaced
  * for it. It must not be left for later. */
 bool hived_is_pending(const struct hived *hived);
-/* A search in pieces has displaced lazy groups, and goes on, or has found a place. */
+/* A search in pieces has displaced lazy groups, and goes on, or has found a place; or it was given
+ * up, and they have not got back all of what they lost. */
 bool hived_is_displacing(const struct hived *hived);
-/* That search, or any other one in pieces, is given up: they get back what they lost. */
+/* That search, or any other one in pieces, is given up: they get back what they lost, by … */
 void hived_search_forget(struct hived *hived);
+/* … some leaves of it. True: they have all. What changes HiveD, and what it is asked but for
+ * HIVED_CHECKING, gives the rest back at once. */
+bool hived_return_some(struct hived *hived, uint32_t leaves);
 
 /* Devices that slot `slot` of a group holds; those that left the configuration are left out.
  * Returns their number; node is NULL when none is left. */

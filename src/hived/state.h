@@ -339,7 +339,8 @@ struct hived {
     struct downgrade *pending;
     uint32_t pending_count, pending_room;
     char *pending_group;
-    bool is_displacing; /* it belongs to a search in pieces that goes on, or has just found this */
+    bool is_displacing; /* it belongs to a search in pieces that goes on, or has just found this;
+                           or to one that was given up, and is taken back in pieces */
     /* mapping scratch: what a trial took from the free lists */
     struct journal_entry *journal;
     uint32_t journal_count, journal_room;
@@ -673,6 +674,9 @@ void group_downgrade_end(struct hived *h, uint32_t index, const char *preemptor)
 /* So many of its leaves at most. True: all of them. */
 bool group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor,
                              uint32_t *leaves);
+/* They get back what they lost, so many leaves of it, the last ones first. True: all is back, and
+ * it is as if it had been settled. */
+bool group_pending_return(struct hived *h, uint32_t *leaves);
 void group_pending_settle(struct hived *h, bool is_kept);
 /* Up to so many more leaves. */
 void preemption_go_on(struct hived *h, uint32_t index, uint32_t leaves);

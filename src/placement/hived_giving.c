@@ -119,7 +119,7 @@ int placer_giving_go_on(struct placer_hived *p, const struct placement_request *
         code = parts_commit(p, &p->decision, request->now_ms, &why);
     if (code && p->decided && search->giving.is_recovery)
         return giving_recover(p, request, slots, slot_count, err);
-    if (!code && !search->taking.is_held)
+    if (!code)
         placer_held_add(p, request->group, &p->decision, slot_count);
     search_close(p, code == 0);
     if (code)

@@ -146,13 +146,12 @@ static bool taking_begin(struct placer_hived *p)
 }
 
 /* Of the part whose turn it is. */
-static int take_leaves(struct placer_hived *p, const struct decision *decision, uint32_t leaves,
-                       int64_t now_ms, struct err *err)
+static int take_leaves(struct placer_hived *p, uint32_t leaves, int64_t now_ms, struct err *err)
 {
     bool *is_whole = &p->search.taking.is_whole;
     if (*is_whole)
         return 0; /* of a decision without parts, too */
-    const struct type_part *part = &decision->parts[p->search.taking.part];
+    const struct type_part *part = &p->decision.parts[p->search.taking.part];
     struct taking_part *taking = &p->search.taking.parts[p->search.taking.part];
     const uint64_t before = hived_work_beside(p->hived);
     const int code = hived_commit_some(p->hived, &part->request, &part->placement, now_ms, leaves,
@@ -170,7 +169,7 @@ static void taking_next(struct placer_search *search)
     search->taking.part++;
     search->taking.has_begun = false;
     search->taking.done = 0;
-    search->taking.is_whole = search->taking.is_held;
+    search->taking.is_whole = false;
 }
 
 int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
@@ -187,7 +186,7 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     if (search->taking.has_begun) /* else HiveD makes the group */
         search->taking.done += most;
     search->taking.has_begun = true;
-    const int code = take_leaves(p, &p->decision, most, now_ms, err);
+    const int code = take_leaves(p, most, now_ms, err);
     if (code)
         return code;
     /* how much there is to be done is known when it is: a piece may have found more of it */
@@ -196,13 +195,12 @@ int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err)
     return PLACER_CUT;
 }
 
-int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
-                     struct err *err)
+int placer_take_rest(struct placer_hived *p, int64_t now_ms, struct err *err)
 {
     struct placer_search *search = &p->search;
     assert(search->taking.parts);
     while (search->taking.part < search->taking.count) {
-        const int code = take_leaves(p, decision, UINT32_MAX, now_ms, err);
+        const int code = take_leaves(p, UINT32_MAX, now_ms, err);
         if (code)
             return code;
         taking_next(search);
@@ -213,16 +211,11 @@ int placer_take_rest(struct placer_hived *p, const struct decision *decision, in
 /* Of those that have begun to take their cells, the last one first: it may not have all. */
 static uint32_t taking_begun(const struct placer_search *search)
 {
-    if (search->taking.is_held)
-        return search->taking.count;
     return search->taking.part + search->taking.has_begun;
 }
 
 void placer_taking_reserve(struct placer_hived *p, const struct placer_search *search)
 {
-    uint32_t at;
-    if (search->taking.is_held && held_find(p, search->group, &at))
-        placer_held_drop(p, at);
     for (uint32_t i = taking_begun(search); i-- > 0;)
         if (search->taking.parts[i].was_preempting)
             placer_gang_reserve(p, search->taking.parts[i].gang, search->group);
@@ -255,8 +248,7 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
         return PLACER_CUT;
     placer_hived_refresh(p);
     assert(p->hived);
-    const bool is_held = p->search.taking.is_held;
-    if (!is_held && held_find(p, request->group, &at))
+    if (held_find(p, request->group, &at))
         return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
     if (!is_decided && is_cut) {
         search_begin_given(p, request, slot_count, is_recovery);
@@ -264,9 +256,9 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     }
     if (!is_decided)
         return placer_given_commit(p, request, slots, slot_count, is_recovery, err);
-    int code = p->search.taking.parts ? placer_take_rest(p, &p->decision, request->now_ms, err)
+    int code = p->search.taking.parts ? placer_take_rest(p, request->now_ms, err)
                                       : decided_commit(p, request->now_ms, err);
-    if (!code && !is_held)
+    if (!code)
         placer_held_add(p, request->group, &p->decision, slot_count);
     p->decided = NULL;
     search_close(p, code == 0);

@@ -85,8 +85,16 @@ static bool is_demoting(const struct placer_hived *p)
     return p->hived && !p->search.group && hived_is_demoting(p->hived);
 }
 
+/* So was a search: those who had been displaced for it get back what they lost. */
+bool placer_is_returning(const struct placer_hived *p)
+{
+    return p->hived && !p->search.group && !p->decided && hived_is_displacing(p->hived);
+}
+
 void placer_leaving_finish(struct placer_hived *p)
 {
+    if (placer_is_returning(p))
+        hived_return_some(p->hived, UINT32_MAX);
     placer_owed_finish(p);
     while (p->leaving.count > 0)
         first_go_on(p, UINT32_MAX);
@@ -96,13 +104,15 @@ void placer_leaving_finish(struct placer_hived *p)
 
 bool placer_is_tidy(const struct placer_hived *p)
 {
-    return !p->leaving.count && !placer_owes(p) && !is_demoting(p);
+    return !p->leaving.count && !placer_owes(p) && !is_demoting(p) && !placer_is_returning(p);
 }
 
 /* A group that ends by what is owed waits for its turn among those that leave. */
 static void piece_go_on(struct placer_hived *p, uint32_t tasks)
 {
-    if (placer_owes(p))
+    if (placer_is_returning(p))
+        hived_return_some(p->hived, slice_leaves(tasks));
+    else if (placer_owes(p))
         placer_owed_go_on(p, tasks);
     else if (p->leaving.count > 0)
         first_go_on(p, slice_leaves(tasks));

@@ -87,6 +87,8 @@ void placer_owe(struct placer_hived *p, struct told_list *told)
     p->owed = *told;
     p->owed_next = 0;
     *told = (struct told_list){0};
+    if (p->leaving_leaves && placer_is_returning(p))
+        return; /* that comes first */
     if (p->leaving_leaves)
         placer_owed_go_on(p, 1 + p->leaving_leaves / LEAVES_PER_TASK_AT_ONCE);
     else /* nobody has said how much may be done in a piece */

@@ -148,7 +148,6 @@ struct placer_search {
         bool has_begun; /* … and it is there, … */
         uint32_t done;  /* … for which so much of its work was done, in leaves */
         bool is_whole;  /* it has all */
-        bool is_held;   /* in a copy, which took all of them at once */
     } taking;
     struct {                          /* the decision's slots are written, in pieces */
         struct placement_slot *slots; /* NULL: it has not begun */
@@ -252,6 +251,7 @@ struct attempt {
     const struct placement_request *request;
     struct arena *arena; /* the caller's */
     bool is_in_pieces;
+    bool is_too_much; /* it is to be searched for in pieces */
     enum scope_kind scope_kind;
     const struct hived_scope *scope; /* in the placer's arena; NULL: all nodes */
 };
@@ -340,9 +340,8 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
 /* A piece of what is decided takes its cells: PLACER_CUT, when there is more to be taken. 0: the
  * answer can be given, which may still have to take all of them (when it cannot be cut). */
 int placer_take_some(struct placer_hived *p, int64_t now_ms, struct err *err);
-/* All that is left of it, of the original's decision as well. */
-int placer_take_rest(struct placer_hived *p, const struct decision *decision, int64_t now_ms,
-                     struct err *err);
+/* All that is left of it. */
+int placer_take_rest(struct placer_hived *p, int64_t now_ms, struct err *err);
 /* The search that is over was given up: what was reserved for it is again; the rest goes back. */
 void placer_taking_reserve(struct placer_hived *p, const struct placer_search *search);
 void placer_taking_end(struct placer_hived *p, const struct placer_search *search);
@@ -388,6 +387,8 @@ void placer_gang_reserve(struct placer_hived *p, const char *gang, const char *g
 void placer_leaving_finish(struct placer_hived *p);
 bool placer_leaving_go_on(struct placer_hived *p, uint32_t slice);
 bool placer_is_tidy(const struct placer_hived *p);
+/* A search was given up, and those who had been displaced for it have not got everything back. */
+bool placer_is_returning(const struct placer_hived *p);
 /* It has ended. */
 bool placer_is_leaving(const struct placer_hived *p, const char *gang);
 void placer_leaving_copy(struct placer_hived *p, const struct placer_hived *from);

@@ -75,17 +75,21 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
 {
     assert(part->leaf_type);
     struct hived_result result;
+    struct placer_hived *p = attempt->p;
     part->request.uses_suggested = attempt->scope != NULL;
     const struct hived_ask ask = {.request = &part->request,
                                   .pod = attempt->request->group,
                                   .phase = phase,
                                   .scope = attempt->scope,
-                                  .now_ms = attempt->request->now_ms};
-    int code = attempt->is_in_pieces
-                   ? piece_schedule(attempt, part, &ask, &result, err)
-                   : hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
+                                  .now_ms = attempt->request->now_ms,
+                                  .displaced_max = attempt->request->slice ? p->search.leaves : 0};
+    int code = attempt->is_in_pieces ? piece_schedule(attempt, part, &ask, &result, err)
+                                     : hived_schedule(p->hived, &ask, &p->arena, &result, err);
     if (code)
         return code;
+    attempt->is_too_much = result.is_too_much;
+    if (attempt->is_too_much)
+        return PLACER_CUT;
     part->kind = result.kind;
     part->placement = result.placement;
     part->victims = result.victims;
@@ -568,8 +572,8 @@ static bool decision_is_urgent(const struct placer_hived *p, const struct decisi
     return is_urgent;
 }
 
-/* Found at once, it makes others give back more than a piece: it is searched for again, in pieces.
- * What displaces lazy groups is taken at once all the same. */
+/* Found at once, it makes others give back more than a piece: it is searched for again, in pieces,
+ * as is one that displaces more. What displaces less is taken at once all the same. */
 static bool outcome_is_too_much(const struct attempt *attempt, const struct combos_outcome *outcome)
 {
     const struct placer_hived *p = attempt->p;
@@ -583,6 +587,17 @@ static bool outcome_is_too_much(const struct attempt *attempt, const struct comb
     for (uint32_t i = 0; i < decision->part_count; i++)
         leaves += decision->parts[i].overtaken;
     return leaves > p->search.leaves;
+}
+
+static int request_place(struct attempt *attempt, struct placement_result *result, struct err *err);
+
+/* From its beginning, in pieces. */
+static int request_again(struct attempt *attempt, struct placement_result *result, struct err *err)
+{
+    assert(!attempt->is_in_pieces);
+    attempt->is_in_pieces = true;
+    attempt->is_too_much = false;
+    return request_place(attempt, result, err);
 }
 
 static int request_place(struct attempt *attempt, struct placement_result *result, struct err *err)
@@ -606,11 +621,15 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
         return code;
     struct err first = {0};
     code = request_try(attempt, &split, &outcome, &first);
+    if (attempt->is_too_much)
+        return request_again(attempt, result, err);
     bool is_hopeless = code == ERR_INVALID ||
                        (!code && !outcome.has_bind && !outcome.has_preempt && outcome.is_never);
     if (is_hopeless && split.has_others) {
         split.takes_others = true;
         code = request_try(attempt, &split, &outcome, err);
+        if (attempt->is_too_much)
+            return request_again(attempt, result, err);
     } else if (code) {
         return err_fail(err, code, first.path, "%s", first.text);
     }
@@ -621,8 +640,7 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
         return code;
     if (!outcome_is_too_much(attempt, &outcome))
         return outcome_conclude(attempt, &outcome, result, err);
-    attempt->is_in_pieces = true;
-    return request_place(attempt, result, err);
+    return request_again(attempt, result, err);
 }
 
 /* Cells that do not say what the nodes offer now refuse nobody, unless there is no such virtual

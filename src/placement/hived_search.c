@@ -125,7 +125,7 @@ bool search_defers(struct placer_hived *p, enum told_kind kind, const char *grou
 {
     if (p->search.group && !strcmp(p->search.group, group))
         search_close(p, false);
-    if (!p->search.group && !placer_owes(p))
+    if (!p->search.group && !placer_owes(p) && !placer_is_returning(p))
         return false;
     told_add(p->search.group ? &p->search.told : &p->owed, kind, group, slot);
     return true;
@@ -184,8 +184,85 @@ struct search_call *search_call_of(struct placer_hived *p, const struct hived_as
     return call;
 }
 
-/* The copy takes all that is left, as it has no decision of its own, and is cut where the original
- * is. */
+/* --- a copy of a decision that takes its cells, so that the copy takes them where the original
+ * does --- */
+
+/* Most names are the one before. */
+struct name_copies {
+    struct arena *arena;
+    const char *from, *copy;
+};
+
+static const char *name_copy(struct name_copies *names, const char *from)
+{
+    if (from != names->from) {
+        names->from = from;
+        names->copy = from ? arena_copy(names->arena, text_of(from)) : NULL;
+    }
+    return names->copy;
+}
+
+static void request_copy(struct name_copies *names, struct hived_request *request)
+{
+    struct hived_member *members =
+        ARENA_ARRAY(names->arena, struct hived_member, request->member_count);
+    for (uint32_t i = 0; i < request->member_count; i++) {
+        members[i] = request->members[i];
+        members[i].within_one_cell = name_copy(names, members[i].within_one_cell);
+    }
+    request->members = members;
+    request->group = name_copy(names, request->group);
+    request->virtual_cluster = name_copy(names, request->virtual_cluster);
+    request->pinned_cell = name_copy(names, request->pinned_cell);
+    request->leaf_type = name_copy(names, request->leaf_type);
+    request->within_one_cell = name_copy(names, request->within_one_cell);
+}
+
+static const void *numbers_copy(struct arena *arena, const void *from, size_t count, size_t size)
+{
+    return from ? memcpy(arena_array(arena, count, size), from, count * size) : NULL;
+}
+
+static void hived_slot_copy(struct name_copies *nodes, struct name_copies *types,
+                            struct hived_slot *slot)
+{
+    assert(slot);
+    struct arena *arena = nodes->arena;
+    const uint32_t count = slot->leaf_count;
+    slot->node = name_copy(nodes, slot->node);
+    slot->hints = numbers_copy(arena, slot->hints, count, sizeof *slot->hints);
+    slot->indices = numbers_copy(arena, slot->indices, count, sizeof *slot->indices);
+    const char **copies = slot->preassigned ? ARENA_ARRAY(arena, const char *, count) : NULL;
+    for (uint32_t i = 0; copies && i < count; i++)
+        copies[i] = name_copy(types, slot->preassigned[i]);
+    slot->preassigned = copies;
+}
+
+/* What a decision needs to be taken: its slots are written already (decided_slots). */
+static void decided_part_copy(struct arena *arena, const struct type_part *from,
+                              struct type_part *part)
+{
+    struct name_copies nodes = {.arena = arena}, types = {.arena = arena};
+    const uint32_t count = from->placement.slot_count;
+    *part = (struct type_part){.request = from->request,
+                               .placement = {.slot_count = count},
+                               .kind = from->kind,
+                               .gpu_per_leaf = from->gpu_per_leaf,
+                               .overtaken = from->overtaken,
+                               .is_urgent = from->is_urgent};
+    request_copy(&types, &part->request);
+    part->placement.chain = name_copy(&types, from->placement.chain);
+    part->leaf_type = name_copy(&types, from->leaf_type);
+    struct hived_slot *slots = ARENA_ARRAY(arena, struct hived_slot, count);
+    part->placement.slots = slots;
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i] = from->placement.slots[i];
+        hived_slot_copy(&nodes, &types, &slots[i]);
+    }
+    part->slots =
+        memcpy(ARENA_ARRAY(arena, uint32_t, count), from->slots, count * sizeof *part->slots);
+}
+
 static void taking_copy(struct placer_hived *p, const struct placer_hived *from)
 {
     const struct placer_search *search = &from->search;
@@ -193,21 +270,15 @@ static void taking_copy(struct placer_hived *p, const struct placer_hived *from)
     p->decided = arena_copy(&p->arena, text_of(from->decided));
     p->decided_slots = placer_decided_slots(from, &p->arena);
     p->decided_count = from->decided_count;
+    p->decision.part_count = from->decision.part_count;
+    p->decision.parts = ARENA_ARRAY(&p->arena, struct type_part, from->decision.part_count);
+    for (uint32_t i = 0; i < from->decision.part_count; i++)
+        decided_part_copy(&p->arena, &from->decision.parts[i], &p->decision.parts[i]);
     p->search.taking = search->taking;
     p->search.taking.parts =
         mem_copy_array(search->taking.parts, search->taking.count, sizeof *search->taking.parts);
     for (uint32_t i = 0; i < search->taking.count; i++)
         p->search.taking.parts[i].gang = mem_copy(search->taking.parts[i].gang);
-    if (search->taking.is_held)
-        return;
-    const int code = placer_take_rest(p, &from->decision, search->now_ms, NULL);
-    assert(!code); /* it was checked with the first piece */
-    (void)code;
-    placer_held_add(p, from->decided, &from->decision, from->decided_count);
-    p->search.taking.part = search->taking.part;
-    p->search.taking.has_begun = search->taking.has_begun;
-    p->search.taking.done = search->taking.done;
-    p->search.taking.is_whole = p->search.taking.is_held = true;
 }
 
 void search_copy(struct placer_hived *p, const struct placer_hived *from)

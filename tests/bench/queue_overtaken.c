@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hived/hived.h"
+#include "placement/hived.h"
 #include "queue_world.h"
 
 enum { WEAK = 20, STRONG = 100 };
@@ -92,29 +94,62 @@ static void bench_free(struct bench *bench)
     strong_submit(bench, all_gpus.tasks - 1, "a gang takes what is reserved, and free");
 }
 
-/* A gang takes what its virtual cluster owns from a lazy one, which goes on on cells of others. */
-static void bench_lazy(struct bench *bench)
+enum lazy_scene { GOES_ON, OTHERS_END, STOPPED, ONE_TASK, LAZY_SCENES };
+
+static const char *const lazy_names[LAZY_SCENES] = {
+    "displaces a lazy one",
+    "displaces a lazy one, and others must end as well",
+    "displaces a lazy one, and is stopped meanwhile",
+    "(one task) displaces a lazy one of 40,000",
+};
+
+static void lazy_report(struct bench *bench, enum lazy_scene scene, uint32_t gpus,
+                        const struct cost *submission, const struct cost *steps)
 {
-    struct cost steps = {0};
+    char what[128];
+    snprintf(what, sizeof what, "a gang of %u GPUs %s (%" PRIu64 " tasks run)", gpus,
+             lazy_names[scene], bench->starts);
+    report(what, submission, steps);
+}
+
+/* A gang takes what its virtual cluster owns from a lazy one, which goes on on cells of others; or
+ * would, but somebody else uses these. */
+static void bench_lazy(struct bench *bench, enum lazy_scene scene)
+{
+    enum { DISPLACING = 10 }; /* pieces, before it is stopped */
     struct shape shape = all_gpus;
     bench->clusters = 2;
     shape.tasks = bench->nodes / bench->clusters;
-    struct plan plan = shape_plan(&shape, NODE_GPUS);
+    struct plan plan = shape_plan(&shape, NODE_GPUS), others = plan;
     plan.virtual_cluster = "vc0";
     plan.priority = WEAK;
     plan.is_lazy_preemptible = true;
     bench_begin(bench, true);
-    submit(bench, &plan, &steps);
-    settle(bench, &steps);
+    submit(bench, &plan, NULL);
+    settle(bench, NULL);
+    others.virtual_cluster = "vc1";
+    if (scene == OTHERS_END) {
+        submit(bench, &others, NULL);
+        settle(bench, NULL);
+    }
+    struct shape one = shape;
+    one.tasks = scene == ONE_TASK ? 1 : shape.tasks;
+    plan = shape_plan(&one, NODE_GPUS);
+    plan.virtual_cluster = "vc0";
     plan.priority = STRONG;
-    plan.is_lazy_preemptible = false;
-    struct cost submission = {0}, strong = {0};
+    struct cost submission = {0}, strong = {0}, stop = {0};
     submit(bench, &plan, &submission);
+    uint32_t displacing = 0;
+    while (scene == STOPPED && displacing < DISPLACING && goes_on(bench)) {
+        step(bench, &(struct event){.kind = EVENT_TIMER}, NULL);
+        displacing += hived_is_displacing(placer_hived_state(core_placer(bench->core)));
+    }
+    if (scene == STOPPED)
+        step(bench, &(struct event){.kind = EVENT_STOP, .job = {(uint32_t)bench->submitted}},
+             &stop);
     settle(bench, &strong);
-    char what[96];
-    snprintf(what, sizeof what, "a gang of %u GPUs displaces a lazy one (%" PRIu64 " tasks run)",
-             shape.tasks * NODE_GPUS, bench->starts);
-    report(what, &submission, &strong);
+    lazy_report(bench, scene, one.tasks * NODE_GPUS, scene == STOPPED ? &stop : &submission,
+                &strong);
     core_free(bench->core);
     bench->clusters = 0;
 }
@@ -128,5 +163,6 @@ void overtaken_run(struct bench *bench)
     bench_small_ones(bench);
     bench_reserved(bench);
     bench_free(bench);
-    bench_lazy(bench);
+    for (int scene = 0; scene < LAZY_SCENES; scene++)
+        bench_lazy(bench, (enum lazy_scene)scene);
 }

@@ -143,3 +143,11 @@ bool hived_pod_end_named(struct hived *h, const char *name, const char *pod)
             return hived_pod_end(h, name, i);
     return false;
 }
+
+uint32_t hived_displaced_leaves(const struct hived *hived)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < hived->pending_count; i++)
+        count += hived->pending[i].next;
+    return count;
+}

@@ -30,6 +30,9 @@ bool hived_vc_walk(struct hived *hived, const char *vc, hived_vc_visit *visit, v
 uint8_t hived_slot_level(const struct hived *hived, const struct hived_placement *placement,
                          uint32_t slot);
 
+/* Leaves that lazy groups have lost to a search that is not over, or have not got back of it. */
+uint32_t hived_displaced_leaves(const struct hived *hived);
+
 /* hived_pod_end of a pod with this name. */
 bool hived_pod_end_named(struct hived *hived, const char *group, const char *pod);
 

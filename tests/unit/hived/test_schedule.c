@@ -1,5 +1,7 @@
 /* A request becomes a decision: types in their order, suggested nodes, and nothing that a decision
- * not taken would change. */
+ * not taken would change.
+ *
+ * Covers: src/hived/known.c, src/hived/search.c, src/hived/tries.c */
 #include "gangs.h"
 #include "unit.h"
 #include "world.h"

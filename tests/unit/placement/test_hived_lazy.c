@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "hived/hived.h"
+#include "hived_view.h"
 #include "placement/hived.h"
 
 enum { GPUS = 4, PIECES_MAX = 200 };
@@ -116,7 +117,7 @@ static void lazy_groups_are_displaced(uint32_t tasks)
 static void lazy_groups_are_displaced_in_pieces(void **state)
 {
     (void)state;
-    for (uint32_t tasks = 2 * GPUS; tasks > 1; tasks--)
+    for (uint32_t tasks = 2 * GPUS; tasks > 0; tasks--) /* a single one, too */
         lazy_groups_are_displaced(tasks);
     tasks_asked = 2 * GPUS;
 }
@@ -166,6 +167,198 @@ static void lazy_groups_get_back_what_they_lost(void **state)
     }
 }
 
+/* --- what they lost comes back in pieces --- */
+
+enum { LEAVES_PER_PIECE = 3 }; /* of a slice of one task */
+
+static uint32_t displaced(const struct bench *bench)
+{
+    return hived_displaced_leaves(placer_hived_state(bench->placer));
+}
+
+/* A piece is over: whoever had lost so many leaves before has neither lost nor got back many. */
+static void piece_is_small(const struct bench *bench, uint32_t *before)
+{
+    const uint32_t now = displaced(bench);
+    assert_in_range(now + LEAVES_PER_PIECE, *before, *before + 2 * LEAVES_PER_PIECE);
+    *before = now;
+}
+
+enum meanwhile { NOTHING, A_LOOK, A_NODE, AN_ASK, AN_END, AN_END_OF_A_TASK, A_COPY, MEANWHILE };
+
+/* It comes when not all is back. */
+static void meanwhile_comes(struct bench *bench, enum meanwhile what)
+{
+    struct placement_request small = bench_ask(bench, "small", 1, 1, 1);
+    small.priority = 1; /* it displaces nobody itself */
+    small.is_check = what == A_LOOK;
+    struct placer *placer = bench->placer;
+    if (what == A_NODE)
+        assert_int_equal(bench_node(bench, 0, 16, GPUS, false), 0);
+    else if (what == A_LOOK || what == AN_ASK)
+        bench_place(bench, &small, false);
+    else if (what == AN_END)
+        placer->ops->release_group(placer, "lazy");
+    else if (what == AN_END_OF_A_TASK)
+        placer->ops->release_slot(placer, "lazy", 1);
+    else if (what == A_COPY)
+        bench->placer = placer->ops->copy(placer);
+    if (what == A_COPY)
+        placer->ops->free(placer);
+}
+
+/* What the placer shows when this has happened and nobody was displaced. */
+static const char *cells_without(struct arena *arena, enum meanwhile what, bool is_full)
+{
+    struct bench bench;
+    lazy_init(&bench, is_full);
+    meanwhile_comes(&bench, what);
+    while (!bench.placer->ops->tidy(bench.placer, 1))
+        ;
+    const char *cells = arena_copy(arena, text_of(bench_cells(&bench, bench.placer)));
+    bench_release(&bench);
+    return cells;
+}
+
+/* The search is given up before it takes cells, or before the gang preempts. Returns false: it has
+ * less to give back. */
+static bool given_up(enum meanwhile what, bool is_again, uint32_t returned)
+{
+    struct bench bench;
+    struct placement_result result;
+    lazy_init(&bench, is_again);
+    const char *cells = cells_without(&bench.arena, what, is_again);
+    for (int i = is_again ? 2 : 1; i > 0; i--) {
+        while (displaced(&bench) > 0)
+            assert_true(lazy_piece(&bench, bench.placer, &result));
+        while (displaced(&bench) < 2 * GPUS)
+            assert_true(lazy_piece(&bench, bench.placer, &result));
+    }
+    bench.placer->ops->forget(bench.placer);
+    uint32_t left = 2 * GPUS;
+    bool is_tidy = false;
+    for (uint32_t i = 0; i < returned && !is_tidy; i++) {
+        is_tidy = bench.placer->ops->tidy(bench.placer, 1);
+        piece_is_small(&bench, &left);
+        bench_check(&bench);
+    }
+    if (!is_tidy) {
+        assert_true(left > 0);
+        meanwhile_comes(&bench, what);
+        const bool is_settled = what == A_NODE || what == AN_ASK;
+        assert_int_equal(displaced(&bench), is_settled ? 0 : left);
+        bench_check(&bench);
+    }
+    while (!bench.placer->ops->tidy(bench.placer, 1))
+        bench_check(&bench);
+    assert_int_equal(displaced(&bench), 0);
+    if (!is_tidy)
+        assert_string_equal(bench_cells(&bench, bench.placer), cells);
+    bench_release(&bench);
+    return !is_tidy;
+}
+
+static void what_a_search_is_given_up_for_comes_back_in_pieces(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 2 * MEANWHILE; what++) {
+        uint32_t pieces = 0;
+        while (given_up((enum meanwhile)(what / 2), what % 2, pieces))
+            pieces++;
+        assert_int_equal(pieces, (2 * GPUS + LEAVES_PER_PIECE - 1) / LEAVES_PER_PIECE);
+    }
+}
+
+/* A piece of a search is over; the most that they have lost is noted. Returns whether it goes on.
+ */
+static bool small_piece(struct bench *bench, const struct placement_request *request,
+                        struct placement_result *result, uint32_t *lost, uint32_t *most)
+{
+    assert_int_equal(bench->placer->ops->place(bench->placer, request, &bench->arena, result, NULL),
+                     0);
+    piece_is_small(bench, lost);
+    *most = *lost > *most ? *lost : *most;
+    return result->is_cut;
+}
+
+static void who_only_looks_gives_back_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench;
+    lazy_init(&bench, true);
+    const char *cells = bench_cells(&bench, bench.placer);
+    struct placement_request request = ask_lazy_cells(&bench);
+    struct placement_result result;
+    uint32_t lost = 0, most = 0;
+    request.may_preempt = false;
+    while (small_piece(&bench, &request, &result, &lost, &most))
+        ;
+    assert_int_equal(result.kind, PLACEMENT_PREEMPT);
+    assert_int_equal(most, 2 * GPUS);
+    assert_int_equal(lost, 0);
+    assert_string_equal(bench_cells(&bench, bench.placer), cells);
+    bench_release(&bench);
+}
+
+/* When nobody can be spared they are displaced once more, likewise, until it has a group: then what
+ * they have lost is lost for good. */
+static void who_preempts_displaces_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct hived_group_view view;
+    lazy_init(&bench, true);
+    struct placement_request request = ask_lazy_cells(&bench);
+    struct placement_result result;
+    uint32_t lost = 0, most = 0;
+    bool is_again = false;
+    for (;;) {
+        assert_int_equal(
+            bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, NULL), 0);
+        if (hived_group_find(placer_hived_state(bench.placer), "large", &view))
+            break;
+        assert_true(result.is_cut);
+        piece_is_small(&bench, &lost);
+        is_again |= most == 2 * GPUS && !lost;
+        most = lost > most ? lost : most;
+    }
+    assert_true(is_again);
+    assert_int_equal(lost, 2 * GPUS); /* in the piece before */
+    assert_int_equal(displaced(&bench), 0);
+    assert_true(hived_group_find(placer_hived_state(bench.placer), "lazy", &view));
+    assert_true(view.is_lazy_preempted);
+    bench_release(&bench);
+}
+
+/* The virtual cluster has cells enough once they are displaced, but no nodes: but for those that
+ * are to be avoided, which are looked at then. */
+static void what_does_not_help_is_given_back_in_pieces(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, bench_four_nodes);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(bench_node(&bench, i, 16, GPUS, true), 0);
+    while (!bench.placer->ops->tidy(bench.placer, 1))
+        ;
+    struct placement_request lazy = bench_ask(&bench, "lazy", 1, GPUS, 1);
+    lazy.priority = 1;
+    lazy.is_lazy_preemptible = true;
+    assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
+    const char *cells = bench_cells(&bench, bench.placer);
+    struct placement_request request = ask_lazy_cells(&bench);
+    const struct node_id avoid[] = {{1}, {2}, {3}};
+    request.avoid = avoid;
+    request.avoid_count = COUNT_OF(avoid);
+    struct placement_result result;
+    uint32_t lost = 0, most = 0;
+    while (most < GPUS || lost)
+        assert_true(small_piece(&bench, &request, &result, &lost, &most));
+    bench.placer->ops->forget(bench.placer);
+    assert_string_equal(bench_cells(&bench, bench.placer), cells);
+    bench_release(&bench);
+}
+
 /* Somebody starves: whether the gang may start is asked when it has its answer. Until then nothing
  * is final; with the commit it is. */
 static void nothing_is_final_when_it_may_be_refused(void **state)
@@ -204,5 +397,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lazy_groups_are_displaced_in_pieces),
     cmocka_unit_test(nothing_is_final_when_it_may_be_refused),
     cmocka_unit_test(lazy_groups_get_back_what_they_lost),
+    cmocka_unit_test(what_a_search_is_given_up_for_comes_back_in_pieces),
+    cmocka_unit_test(who_only_looks_gives_back_in_pieces),
+    cmocka_unit_test(who_preempts_displaces_in_pieces),
+    cmocka_unit_test(what_does_not_help_is_given_back_in_pieces),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -136,6 +136,14 @@ static void take_in(struct placer *placer, const struct placement_request *reque
     assert_int_equal(commit(placer, &at_once, result), 0);
 }
 
+/* A copy has taken the cells that the original has taken, and no others. */
+static void copies_have_as_much(struct bench *bench, struct placer *first, struct placer *second)
+{
+    const char *cells = bench_cells(bench, bench->placer);
+    assert_string_equal(bench_cells(bench, first), cells);
+    assert_string_equal(bench_cells(bench, second), cells);
+}
+
 /* When it is bound, it has begun to take its cells at the later ones of these. */
 static void a_copy_goes_on_at_the_same_piece(void **state)
 {
@@ -152,6 +160,7 @@ static void a_copy_goes_on_at_the_same_piece(void **state)
         if (result.is_cut) {
             struct placer *first = bench.placer->ops->copy(bench.placer);
             struct placer *copy = first->ops->copy(first);
+            copies_have_as_much(&bench, first, copy);
             const struct placement_result other = search(copy, &bench, &request, &left_of_copy);
             result = search(bench.placer, &bench, &request, &left);
             results_equal(&result, &other);
@@ -381,6 +390,7 @@ static void given_slots_are_taken_in_pieces(void **state)
         whole.placer->ops->release_slot(whole.placer, "small1", 0);
         assert_true(is_held(&bench, "small1"));
         struct placer *copy = bench.placer->ops->copy(bench.placer);
+        copies_have_as_much(&bench, bench.placer, copy);
         const uint32_t left = take_some(bench.placer, &request, &result);
         pieces = cut + left;
         assert_int_equal(take_some(copy, &request, &result), left);
@@ -610,6 +620,7 @@ static void what_was_reserved_is_reserved_again(void **state)
         if (result.is_cut) {
             struct placer *copy = bench.placer->ops->copy(bench.placer);
             struct placer *other = copy->ops->copy(copy);
+            copies_have_as_much(&bench, copy, other);
             copy->ops->forget(copy);
             assert_true(is_waiting(copy));
             assert_string_equal(bench_cells(&bench, copy), before);

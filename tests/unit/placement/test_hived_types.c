@@ -126,6 +126,8 @@ static void it_takes_what_it_takes_at_once(void **state)
             for (uint32_t i = 0; i < cut; i++)
                 assert_false(piece(&bench, bench.placer, 1, &kind));
             struct placer *copy = bench.placer->ops->copy(bench.placer);
+            const char *taken = bench_cells(&bench, bench.placer);
+            assert_string_equal(bench_cells(&bench, copy), taken);
             const uint32_t left = place(&bench, bench.placer, 1, PLACEMENT_BIND);
             assert_int_equal(place(&bench, copy, 1, PLACEMENT_BIND), left);
             pieces = cut + left;
@@ -199,7 +201,7 @@ static void happen(struct bench *bench, enum happening what)
     bench_check(bench);
 }
 
-/* In a copy it has all of them already. */
+/* A copy has taken as much as the original, and gives it up likewise. */
 static void happens_in(struct bench *bench, enum happening what)
 {
     struct placer *original = bench->placer;
