@@ -24,6 +24,13 @@ int64_t document_int(const struct doc *doc, const char *key)
     return value && value->kind == DOC_INT ? value->as.integer : 0;
 }
 
+uint16_t document_u16(const struct doc *value)
+{
+    const bool is_good = value && value->kind == DOC_INT && value->as.integer >= 0 &&
+                         value->as.integer <= UINT16_MAX;
+    return is_good ? (uint16_t)value->as.integer : 0;
+}
+
 bool document_bool(const struct doc *doc, const char *key)
 {
     const struct doc *value = doc_get(doc, key);

@@ -15,6 +15,8 @@ const struct doc *document_read(struct text text, bool is_yaml, struct arena *ar
 const char *document_string(const struct doc *doc, const char *key); /* "" */
 int64_t document_int(const struct doc *doc, const char *key);        /* 0 */
 bool document_bool(const struct doc *doc, const char *key);          /* false */
+/* The value itself; 0 also where it does not fit. */
+uint16_t document_u16(const struct doc *value);
 
 /* Items of a list; 0 when it is none. */
 size_t document_count(const struct doc *doc);

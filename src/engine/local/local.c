@@ -568,6 +568,7 @@ static int threads_start(struct local_engine *local, struct err *err)
     int code = adopt_all(local, err);
     if (code < 0)
         return code;
+    task_networks_forget(local);
     log_watch_start(local);
     local->has_monitor = pthread_create(&local->monitor, NULL, monitor_run, local) == 0;
     local->has_keeper = pthread_create(&local->keeper, NULL, keeper_run, local) == 0;

@@ -275,12 +275,14 @@ void networks_sweep(struct networks *networks)
 
 void networks_free(struct networks *networks)
 {
+    struct err err = {0};
     if (!networks)
         return;
     network_pool_free(networks->pool);
     sweep(networks, true);
-    if (networks->all.count == 0 && networks->has_rules)
-        network_rules_drop(&networks->rules);
+    if (networks->all.count == 0 && networks->has_rules &&
+        network_rules_drop(networks->rules.table, &networks->filter, &err) < 0)
+        log_warning("engine", "%s", err.text);
     for (size_t i = 0; i < networks->all.count; i++)
         network_free(networks->all.items[i]);
     for (size_t i = 0; i < networks->members.count; i++)

@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"
-#include "sys/log.h"
 #include "sys/process.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -110,15 +109,6 @@ int network_rules_write(const struct network_rules *rules, struct err *err)
     return nft_run(buf_as_text(&text), err);
 }
 
-void network_rules_drop(const struct network_rules *rules)
-{
-    cleanup_buf struct buf text = BUF_INIT;
-    struct err err = {0};
-    buf_format(&text, "delete table ip %s\n", rules->table);
-    if (nft_run(buf_as_text(&text), &err) < 0)
-        log_warning("engine", "%s", err.text);
-}
-
 /* --- published ports --- */
 
 static void batch_edge(struct netlink_batch *batch, uint16_t type)
@@ -126,6 +116,21 @@ static void batch_edge(struct netlink_batch *batch, uint16_t type)
     const struct nfgenmsg header = {.nfgen_family = AF_UNSPEC,
                                     .res_id = htons(NFNL_SUBSYS_NFTABLES)};
     netlink_message(batch, type, 0, &header, sizeof header);
+}
+
+int network_rules_drop(const char *table, struct netlink *socket, struct err *err)
+{
+    const struct nfgenmsg header = {.nfgen_family = AF_INET};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
+    batch_edge(&batch, NFNL_MSG_BATCH_BEGIN);
+    netlink_message(&batch, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE, NLM_F_ACK, &header,
+                    sizeof header);
+    netlink_put_string(&batch, NFTA_TABLE_NAME, table);
+    batch_edge(&batch, NFNL_MSG_BATCH_END);
+    const int code = netlink_send(socket, &batch, err);
+    if (code == ENOENT || code == EOPNOTSUPP || code == EINVAL) /* a kernel without tables */
+        return 0;
+    return code <= 0 ? code : err_errno(err, code, "delete the nft table ip %s", table);
 }
 
 static void data_put(struct netlink_batch *batch, uint16_t type, const void *bytes, size_t size)

@@ -21,7 +21,9 @@ struct network_rules {
 
 /* Write the rules, with an empty map. ERR_UNSUPPORTED: there is no nft, or the kernel refuses. */
 int network_rules_write(const struct network_rules *rules, struct err *err);
-void network_rules_drop(const struct network_rules *rules);
+/* Delete an engine's table, also that of an earlier engine. `socket` as below. 0 also where there
+ * is none, or the kernel knows no tables. */
+int network_rules_drop(const char *table, struct netlink *socket, struct err *err);
 
 /* `socket` is of NETLINK_NETFILTER. All of the ports, or none. */
 int network_ports_publish(const struct network_rules *rules, struct netlink *socket,

@@ -66,6 +66,19 @@ int task_networks_try(struct local_engine *local, struct err *err)
     return code;
 }
 
+void task_networks_forget(struct local_engine *local)
+{
+    struct err err = {0};
+    struct netlink socket;
+    char table[NETWORK_TABLE_BYTES];
+    if (local->networks || netlink_open(&socket, NETLINK_NETFILTER, &err) < 0)
+        return; /* they have been written anew; a machine without that has no rules */
+    network_table_name(local->id, table);
+    if (network_rules_drop(table, &socket, &err) < 0)
+        log_error("engine", "%s", err.text);
+    netlink_close(&socket);
+}
+
 void engine_local_network_trouble(struct engine *engine, char *text, size_t size)
 {
     struct local_engine *local = (struct local_engine *)engine;
@@ -149,13 +162,6 @@ void task_network_write(const struct container *wanted, const struct network_pla
     json_array_end(json);
 }
 
-static uint16_t number_of(const struct doc *doc)
-{
-    const bool is_port =
-        doc->kind == DOC_INT && doc->as.integer >= 0 && doc->as.integer <= UINT16_MAX;
-    return is_port ? (uint16_t)doc->as.integer : 0;
-}
-
 void task_network_adopt(struct local_engine *local, struct task *task, const struct doc *state)
 {
     const char *address = document_string(state, "address");
@@ -166,8 +172,8 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
     const size_t count = list && list->kind == DOC_LIST ? list->as.list.count / 2 : 0;
     cleanup_free struct engine_port *ports = mem_zero(count ? count : 1, sizeof *ports);
     for (size_t i = 0; i < count; i++)
-        ports[i] = (struct engine_port){number_of(list->as.list.items[2 * i]),
-                                        number_of(list->as.list.items[2 * i + 1])};
+        ports[i] = (struct engine_port){document_u16(list->as.list.items[2 * i]),
+                                        document_u16(list->as.list.items[2 * i + 1])};
     int code = local->networks ? 0 : task_networks_open(local, &err);
     if (code == 0)
         code = networks_adopt(local->networks, document_string(state, "job"), task->attempt, ports,

@@ -266,6 +266,9 @@ int task_networks_open(struct local_engine *local, struct err *err);
 /* For an engine that makes them with the first job that needs them: is the configuration good? What
  * stands against them is noted (engine_local_network_trouble); nothing is set up. */
 int task_networks_try(struct local_engine *local, struct err *err);
+/* When what runs is adopted: without a task that has a network, what an earlier engine wrote for
+ * such tasks leads nowhere now, and is removed: a program of the machine may want their ports. */
+void task_networks_forget(struct local_engine *local);
 /* `place->address` is "" where the task is in the machine's network. Fails the task. */
 int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
                       unsigned rights, struct network_place *place);

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """The local engine on a machine with cgroup v2 alone, and the disks of tasks by project quotas, which the kernel here may lack: boots a
-small virtual machine under software emulation with Debian's cloud kernel and a root file system made of this machine's own
-programs, and runs what depends on these of the engine's tests in it. All others have the same way through the code on every machine.
+small virtual machine (vm.py) with a root file system made of this machine's own programs, and runs what depends on these of the
+engine's tests in it. All others have the same way through the code on every machine.
 
-usage: cgroup_v2.py LIFE REMAINS DISK ESCAPE SKEP_INIT CACHE_DIRECTORY [RUN…]
+usage: cgroup_v2.py LIFE REMAINS DISK ESCAPE SKEP_INIT [RUN…]
 LIFE, REMAINS, DISK: the test programs. ESCAPE is called by REMAINS, by its path. RUN: only these of RUNS.
-Exit 0: they passed. 77: qemu, or a kernel, is not to be had here. 1: failed, with the console.
-The kernel is taken from /boot, else fetched with apt-get once into the cache directory.
+Exit 0: they passed. 77: a program that it is made of is not installed here. 1: failed, with the console.
 """
 import os
 import pathlib
@@ -22,7 +21,7 @@ DISK_MIB = 600
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 TOOLS = ["/usr/bin/pgrep", "/usr/bin/ipcs"]  # busybox has none
 KINDS = ("ext4", "xfs")
-PIDS = 100  # of a task, and of the fork bomb: an emulated machine forks slowly
+PIDS = 100  # of a task, and of the fork bomb: a virtual machine forks slowly
 
 LIFE = [
     # what a container is given: namespaces, control groups, and devices, which a program of the kernel's filters there
@@ -83,7 +82,7 @@ def run_line(name):
     return f'echo "run {name}, up for $(cut -d" " -f1 /proc/uptime) s"\n{shlex.join(words)} || code=1'
 
 
-def root_make(root, programs, files, modules, runs):
+def root_make(root, programs, files, runs):
     for directory in ["bin", "usr/bin", "etc", "tests"]:
         pathlib.Path(root, directory).mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS + [tool for tool in TOOLS if os.path.exists(tool)]:
@@ -95,33 +94,30 @@ def root_make(root, programs, files, modules, runs):
     for file in files:
         vm.file_add(root, file)  # the tests were built with these paths
     vm.busybox_add(root)
-    vm.modules_add(root, modules, vm.DISK_MODULES)
+    vm.modules_add(root, [*vm.DISK_MODULES, "fuse"])  # whose device is that of test_cdi_devices
     vm.report_add(root)
     pathlib.Path(root, "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     pathlib.Path(root, "etc/group").write_text("root:x:0:\n")
-    mounts = [f"mount -t {kind} -o {vm.FILE_SYSTEMS[kind][1]} /dev/vd{letter} /disk/{kind}" for kind, letter in zip(KINDS, "ab")]
+    mounts = [f"mount -t {kind} -o {vm.FILE_SYSTEMS[kind][1]} /dev/ubd{letter} /disk/{kind}" for kind, letter in zip(KINDS, "ab")]
     init = pathlib.Path(root, "init")
     init.write_text(INIT.replace("@MOUNTS@", "\n".join(mounts)).replace("@RUNS@", "\n".join(run_line(name) for name in runs)))
     init.chmod(0o755)
 
 
 def main():
-    life, remains, disk, escape, skep_init, cache, *runs = sys.argv[1:]
+    life, remains, disk, escape, skep_init, *runs = sys.argv[1:]
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     vm.check_programs("busybox", "mke2fs", "mkfs.xfs", *PROGRAMS)
-    lock = vm.cache_lock(cache)
-    image, modules = vm.kernel_fetch(cache)
-    lock.close()
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as work:
         root = os.path.join(work, "root")
-        root_make(root, {"life": life, "remains": remains, "disk": disk}, [escape, skep_init], modules, runs or RUNS)
+        root_make(root, {"life": life, "remains": remains, "disk": disk}, [escape, skep_init], runs or RUNS)
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
         disks = [os.path.join(work, kind) for kind in KINDS]
         for kind, path in zip(KINDS, disks):
             vm.disk_make(path, DISK_MIB, kind)
-        console = vm.boot(image, initrd, "cgroup_no_v1=all", MEMORY_MIB, disks)
+        console = vm.boot(initrd, "cgroup_no_v1=all", MEMORY_MIB, disks)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

@@ -4,7 +4,7 @@
 #include "world.h"
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 120000 }; /* an emulated machine beside others */
+enum { PATIENCE_MS = 120000 }; /* a virtual machine beside others */
 
 extern struct world world;
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""skepd as a service of systemd: boots a small virtual machine under software emulation with Debian's cloud kernel,
-Debian's systemd as process 1, and Skep installed as docs/operator/install.md says, and runs systemd_host.sh in it.
+"""skepd as a service of systemd: boots a small virtual machine (vm.py) with Debian's systemd as process 1, and Skep
+installed as docs/operator/install.md says, and runs systemd_host.sh in it.
 
 usage: systemd_host.py v2|hybrid|v1 BUILD_DIRECTORY CACHE_DIRECTORY
 v2: control groups v2 alone, as Debian has them. hybrid, v1: what systemd.unified_cgroup_hierarchy=0 gives, controllers on
 v1, with a v2 tree beside them or without.
-Exit 0: all checks passed. 77: qemu, a kernel or systemd's packages are not to be had here. 1: failed, with the console.
+Exit 0: all checks passed. 77: User-mode Linux is not installed here, or systemd's packages are not to be had. 1: failed, with the console.
 """
 import os
 import pathlib
@@ -44,8 +44,8 @@ Description=The test
 [Service]
 Type=oneshot
 ExecStart=/bin/sh /test.sh @KIND@
-StandardOutput=file:/dev/ttyS0
-StandardError=file:/dev/ttyS0
+StandardOutput=file:/dev/console
+StandardError=file:/dev/console
 Environment=HOME=/root
 """
 
@@ -85,7 +85,7 @@ def image_make(root):
     vm.busybox_add(image)
 
 
-def root_make(root, kind, build, packages, modules):
+def root_make(root, kind, build, packages):
     system = os.path.join(root, "system")
     os.makedirs(system)
     subprocess.run(["tar", "-C", system, "--exclude=./dev/*", "-xf", packages], check=True)
@@ -121,7 +121,7 @@ def root_make(root, kind, build, packages, modules):
     shutil.copy(pathlib.Path(__file__).parent / "systemd_host.sh", f"{system}/test.sh")
     write(root, "init", INIT, 0o755)
     vm.file_add(root, vm.BUSYBOX)
-    vm.modules_add(root, modules, ["overlay"])
+    vm.modules_add(root, ["overlay"])
 
 
 def main():
@@ -130,17 +130,16 @@ def main():
     if os.geteuid() != 0:
         vm.skip("needs root, to unpack systemd's packages")
     lock = vm.cache_lock(cache)
-    image, modules = vm.kernel_fetch(cache)
     packages = vm.packages_fetch(cache, "systemd", ["systemd"])
     lock.close()
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as work:
         root = os.path.join(work, "root")
-        root_make(root, kind, build, packages, modules)
+        root_make(root, kind, build, packages)
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
         options = f"{KERNEL_OPTIONS[kind]} systemd.show_status=0 systemd.firstboot=off"
-        console = vm.boot(image, initrd, options, MEMORY_MIB)
+        console = vm.boot(initrd, options, MEMORY_MIB)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

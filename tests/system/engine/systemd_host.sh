@@ -4,7 +4,7 @@ export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 kind=$1
 code=0
 image=dir:/var/lib/skep/images/busybox
-sh /report.sh /dev/ttyS0 &
+sh /report.sh /dev/console &
 seconds() { cut -d' ' -f1 /proc/uptime; }
 
 check() { # check WHAT COMMAND…
@@ -33,7 +33,7 @@ finish() {
     poweroff -f
 }
 
-await() { # await COMMAND…: until it holds, at most four minutes of an emulated machine beside others
+await() { # await COMMAND…: until it holds, at most four minutes of a virtual machine beside others
     due_s="$(($(seconds | cut -d. -f1) + 240))"
     until "$@"; do
         [ "$(seconds | cut -d. -f1)" -lt "$due_s" ] || return 1

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 120000, DISK_MIB = 32 }; /* an emulated machine beside others */
+enum { PATIENCE_MS = 120000, DISK_MIB = 32 }; /* a virtual machine beside others */
 
 static struct world world;
 

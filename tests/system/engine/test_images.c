@@ -470,6 +470,27 @@ static void test_parallel(void **state)
         assert_int_equal(notes_of(40 + i, "Unpacking"), 1);
 }
 
+/* More images than are fetched at the same time wait for their turn, each of them. */
+static void test_queue(void **state)
+{
+    (void)state;
+    enum { IMAGES = 7, FIRST = 170 };
+    char name[32];
+    image_make("q", 1);
+    for (unsigned i = 0; i < IMAGES; i++) {
+        snprintf(name, sizeof name, "queue/app%u:1", i);
+        image_push(&open_registry, "q", name);
+    }
+    kill(open_registry.pid, SIGSTOP);
+    for (unsigned i = 0; i < IMAGES; i++) {
+        snprintf(name, sizeof name, "queue/app%u:1", i);
+        create(FIRST + i, image_name(&open_registry, name), NULL, NULL, "cat /etc/tag");
+    }
+    kill(open_registry.pid, SIGCONT);
+    for (unsigned i = 0; i < IMAGES; i++)
+        assert_ends(FIRST + i, 0, "q\n");
+}
+
 /* Until the blob store of the engine holds something of a running pull, in a folder whose name is
  * not known before: nothing tells of it. */
 /* Until something of this pattern is in the world's folder. */
@@ -762,7 +783,17 @@ static void test_collect(void **state)
     engine_local_housekeep(world.engine);
     /* only the one in use stays, and only its blobs */
     assert_string_equal(shell_output("ls %s/data/images | wc -l", world.folder), "1");
-    assert_true(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)) <= 4);
+    const int blobs = atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder));
+    assert_true(blobs <= 4);
+    /* nor do those of an image that this engine has fetched */
+    from = world_seen_count(&world);
+    create(112, image_name(&open_registry, "par/app0:1"), NULL, NULL, "true");
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 112, from, PATIENCE_MS));
+    assert_true(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)) > blobs);
+    images_collect(((struct local_engine *)world.engine)->images, world_trusted(&world) / 1000, 0,
+                   0, UINT64_MAX);
+    assert_string_equal(shell_output("ls %s/data/images | wc -l", world.folder), "1");
+    assert_int_equal(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)), blobs);
     world.engine->ops->kill(world.engine, (struct attempt_id){110}, 0, "stopped", false, NULL);
     assert_non_null(world_wait(&world, ENGINE_EXITED, 110, from, PATIENCE_MS));
 }
@@ -850,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_zstd),
         cmocka_unit_test(test_moving),
         cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_queue),
         cmocka_unit_test(test_registry_stalls),
         cmocka_unit_test(test_registry_dies),
         cmocka_unit_test(test_progress),

@@ -228,6 +228,32 @@ static void it_outlives_the_engine(void **state)
     assert_string_equal(published(), "");
 }
 
+/* The next engine makes networks with the first task that wants one: what this task has left cannot
+ * wait for that. */
+static void the_ports_of_a_task_that_ended_between_two_engines_are_free(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    char table[40];
+    snprintf(table, sizeof table, "skep_%08x", ((struct local_engine *)world.engine)->id);
+    create(90, "dave~between", "echo ready; exec sleep 100000", PORT);
+    world_log_await(&world, 90, "ready", PATIENCE_MS);
+    world_stop(&world);
+    assert_non_null(strstr(shell_output("nft list table ip %s", table), "23471 :"));
+    shell("conmon=$(cat %s/run/tasks/90/conmon.pid); kill -9 $(cat %s/run/tasks/90/init.pid); "
+          "while [ -d /proc/$conmon ] && ! grep -q 'State:.Z' /proc/$conmon/status; do "
+          "sleep 0.05; done",
+          world.folder, world.folder);
+    world.config.has_private_network = false;
+    world_start(&world);
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 90, 0, PATIENCE_MS));
+    assert_string_equal(shell_output("nft list tables | grep -F %s", table), "");
+    world_stop(&world);
+    world.config.has_private_network = true;
+    world_start(&world);
+}
+
 static void nothing_is_left(void **state)
 {
     (void)state;
@@ -253,6 +279,7 @@ int main(void)
         cmocka_unit_test(the_machine_calls_itself_under_its_own_name),
         cmocka_unit_test(a_user_gets_the_last_one_again),
         cmocka_unit_test(it_outlives_the_engine),
+        cmocka_unit_test(the_ports_of_a_task_that_ended_between_two_engines_are_free),
         cmocka_unit_test(nothing_is_left),
     };
     if (!world_open(&world))

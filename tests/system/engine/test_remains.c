@@ -21,7 +21,7 @@ static bool can_run;
 static char name[64];
 static uint16_t port;
 
-enum { END_MS = 120000 }; /* an emulated machine beside others */
+enum { END_MS = 120000 }; /* a virtual machine beside others */
 
 /* --- the machine --- */
 

@@ -22,7 +22,7 @@
 
 #include "world.h"
 
-enum { END_MS = 30000 }; /* of a task that is killed, on an emulated machine */
+enum { END_MS = 30000 }; /* of a task that is killed, on a virtual machine */
 
 int64_t now_us(void)
 {

@@ -2,12 +2,14 @@
  * that is to be made. What is told of nodes is in tests/system/kubernetes. */
 #include "unit.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/state.h"
+#include "played.h"
 
 enum { NODES = 50 };
 
@@ -46,7 +48,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void node_seen(unsigned number, bool is_removed)
+static void node_is(unsigned number, const char *ready, bool is_removed)
 {
     cleanup_problems struct problems problems;
     problems_init(&problems, &tells.arena);
@@ -54,10 +56,15 @@ static void node_seen(unsigned number, bool is_removed)
         &tells.arena,
         "{\"metadata\": {\"name\": \"n%u\"}, \"status\": {\"allocatable\": {\"cpu\": \"1\", "
         "\"memory\": \"1Gi\"}, \"addresses\": [{\"type\": \"InternalIP\", \"address\": "
-        "\"10.0.0.1\"}], \"conditions\": [{\"type\": \"Ready\", \"status\": \"True\"}]}}",
-        number);
+        "\"10.0.0.1\"}], \"conditions\": [{\"type\": \"Ready\", \"status\": \"%s\"}]}}",
+        number, ready);
     nodes_seen(&kube, doc_parse(text_of(text), DOC_JSON, &tells.arena, &problems), is_removed, 1,
                &tells);
+}
+
+static void node_seen(unsigned number, bool is_removed)
+{
+    node_is(number, "True", is_removed);
 }
 
 /* Where nodes are made as they are needed each has a name of its own. */
@@ -94,6 +101,49 @@ static void a_node_whose_pods_may_run_is_not_forgotten(void **state)
     assert_int_equal(kube.nodes.count, 2);
     assert_string_equal(kube_node_find(&kube, "n2")->facts.name, "n2");
     assert_string_equal(kube_node_find(&kube, "n3")->facts.name, "n3");
+}
+
+/* --- silence --- */
+
+static void loss_posted(void *context, const struct engine_event *event)
+{
+    if (event->kind == ENGINE_EXITED && event->attempt.v == 2)
+        assert_int_equal(sem_post(context), 0);
+}
+
+/* A node that has spoken since it was to be looked at has its time anew. The other one has not. */
+static void a_node_is_lost_when_it_is_silent_for_the_whole_time(void **state)
+{
+    enum { AN_HOUR_MS = 3600 * 1000 };
+    const struct kube_access access = access_to("http://127.0.0.1:1"); /* nobody listens there */
+    sem_t is_lost;
+    (void)state;
+    assert_int_equal(sem_init(&is_lost, 0, 0), 0);
+    assert_int_equal(setup(NULL), 0);
+    kube.sink = (struct engine_sink){.context = &is_lost, .post = loss_posted};
+    assert_int_equal(kube_client_new(&access, UNWATCHED, &kube.client, NULL), 0);
+    for (unsigned i = 0; i < 3; i++)
+        node_seen(i, false);
+    for (uint64_t i = 1; i <= 2; i++) {
+        char node[] = {'n', (char)('0' + i), '\0'};
+        kube_task_add(&kube, (struct attempt_id){i}, node)->state = TASK_RUNS;
+    }
+    kube.node_lost_ms = 1;
+    node_is(1, "Unknown", false);
+    kube.node_lost_ms = 50; /* behind it */
+    node_is(2, "Unknown", false);
+    kube.node_lost_ms = AN_HOUR_MS; /* both are looked at before that */
+    kube_node_find(&kube, "n2")->silent_ms -= AN_HOUR_MS;
+    kube_leave(&kube, &tells);
+    assert_int_equal(sem_wait(&is_lost), 0);
+    kube_enter(&kube, &tells);
+    assert_int_equal(kube_task_find(&kube, (struct attempt_id){1})->state, TASK_RUNS);
+    assert_true(kube_task_find(&kube, (struct attempt_id){2})->is_lost);
+    kube_leave(&kube, &tells);
+    kube_client_free(kube.client);
+    tasks_free(&kube);
+    nodes_free(&kube);
+    sem_destroy(&is_lost);
 }
 
 /* --- what it offers when a pod is to be made --- */
@@ -229,6 +279,7 @@ static void a_node_is_asked_for_no_more_pods_than_it_takes(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_node_that_has_gone_takes_no_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(a_node_whose_pods_may_run_is_not_forgotten, setup, teardown),
+    cmocka_unit_test(a_node_is_lost_when_it_is_silent_for_the_whole_time),
     cmocka_unit_test_setup_teardown(a_node_that_has_gone_takes_nothing, offers_setup,
                                     offers_teardown),
     cmocka_unit_test_setup_teardown(a_pod_with_gpus_is_made_where_they_are_offered, offers_setup,

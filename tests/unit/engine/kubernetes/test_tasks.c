@@ -511,6 +511,45 @@ static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
     nodes_free(&kube);
 }
 
+#define CLAIMS "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+/* Its pod may still use the devices of its claim: nobody else is given them before that has gone.
+ */
+static void the_claim_of_a_lost_task_goes_with_its_pod(void **state)
+{
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .settings = {.space = "default", .instance = "one"},
+                        .sink = {.post = nothing_posted},
+                        .is_listed = true};
+    struct played server;
+    struct tells tells;
+    (void)state;
+    assert_int_equal(played_open(&server, 8), 0);
+    assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
+    kube_enter(&kube, &tells);
+    struct kube_task *task = kube_task_add(&kube, (struct attempt_id){7}, "n1");
+    task->state = TASK_RUNS;
+    task->claim.is_ours = true;
+    snprintf(task->uid, sizeof task->uid, "u");
+    tasks_lose(&kube, "n1", &tells);
+    kube_task_forget(&kube, task);
+    kube_leave(&kube, &tells);
+    for (int i = 0; i < 2; i++) /* when it is lost, and when it is forgotten */
+        answer(&server, "DELETE " PODS "/one-7 ", "200 OK", "{}");
+    answer(&server, "DELETE " SECRETS "/one-7 ", "200 OK", "{}");
+    kube_enter(&kube, &tells);
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells.arena);
+    tasks_seen(&kube, doc_parse(TEXT(POD_OURS), DOC_JSON, &tells.arena, &problems), true, 1,
+               &tells);
+    kube_leave(&kube, &tells);
+    answer(&server, "DELETE " CLAIMS "/one-7 ", "200 OK", "{}");
+    kube_client_free(kube.client);
+    played_close(&server);
+    tasks_free(&kube);
+    nodes_free(&kube);
+}
+
 /* --- a node whose device is broken --- */
 
 static void pod_tell(struct kube *kube, uint64_t attempt, const char *limits, const char *status,
@@ -657,6 +696,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_task_on_its_way_is_told_as_far_as_it_was),
     cmocka_unit_test(an_end_is_told_with_its_log),
     cmocka_unit_test(an_end_that_waits_is_told_before_its_node_is_lost),
+    cmocka_unit_test(the_claim_of_a_lost_task_goes_with_its_pod),
     cmocka_unit_test(an_address_is_taken_that_is_one),
     cmocka_unit_test(nothing_is_told_of_a_forgotten_one),
     cmocka_unit_test(only_a_task_that_runs_is_reached),

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/local/task.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -36,6 +37,32 @@ static void assert_killed(const char *name)
     assert_int_equal(file_read(in_folder(path), 10, &text, NULL), 0);
     assert_string_equal(buf_cstr(&text), "1");
     buf_release(&text);
+}
+
+/* As many as come, each with a place that was nobody's. */
+static void tasks_find_room(void **state)
+{
+    enum { TASKS = 300 };
+    struct local_engine local = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    (void)state;
+    for (uint64_t i = 1; i <= TASKS; i++)
+        assert_int_equal(task_add(&local, (struct attempt_id){i})->attempt.v, i);
+    assert_int_equal(local.task_count, TASKS);
+    for (uint64_t i = 1; i <= TASKS; i += 2)
+        task_drop(&local, task_find(&local, (struct attempt_id){i}));
+    const size_t room = local.task_room;
+    for (uint64_t i = TASKS + 1; i <= TASKS + TASKS / 2; i++)
+        task_add(&local, (struct attempt_id){i});
+    assert_int_equal(local.task_room, room);
+    for (uint64_t i = 1; i <= TASKS + TASKS / 2; i++) {
+        struct task *task = task_find(&local, (struct attempt_id){i});
+        assert_int_equal(!task, i <= TASKS && i % 2);
+        if (task)
+            task_drop(&local, task);
+    }
+    assert_int_equal(local.task_count, 0);
+    id_map_release(&local.task_index);
+    mem_free(local.tasks);
 }
 
 enum { STUCK = 4 };
@@ -121,6 +148,7 @@ static void what_cannot_be_undone_does_not_hold_the_start(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_find_room),
     cmocka_unit_test(what_cannot_be_killed_does_not_hold_the_start),
     cmocka_unit_test(what_cannot_be_undone_does_not_hold_the_start),
 };

@@ -27,6 +27,12 @@ static void test_documents(void **state)
     document_strings(doc, "absent", &arena, &count);
     assert_int_equal(count, 0);
     assert_string_equal(document_string(NULL, "s"), "");
+    static const char *const NUMBERS[] = {"0", "65535", "65537", "-1", "\"7\"", "7.5"};
+    static const uint16_t WANTED[] = {0, 65535, 0, 0, 0, 0};
+    for (size_t i = 0; i < COUNT_OF(NUMBERS); i++)
+        assert_int_equal(document_u16(document_read(text_of(NUMBERS[i]), false, &arena)),
+                         WANTED[i]);
+    assert_int_equal(document_u16(NULL), 0);
     arena_release(&arena);
 }
 
