@@ -36,6 +36,7 @@ struct http_client {
     enum http_way way;
     int64_t peer_uid;        /* HTTP_BY_SOCKET; else -1 */
     bool is_whole;           /* the request has been read: no time limit of ours; under the lock */
+    bool was_gone;           /* the last sweep found it closed, and all read; under the lock */
     struct carried *carried; /* of the request under way; only for the connection's thread */
     struct tls_client shown; /* its certificate; likewise, as is … */
     unsigned shown_load;     /* … by which reading of the files it was looked at */

@@ -9,6 +9,8 @@
 #include "sys/clock.h"
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -154,6 +156,18 @@ static int64_t idle_limit_ms(const struct http_server *server, enum http_way way
     return is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
 }
 
+/* Who has closed, and of whom everything has been read, makes no request whole any more.
+ * libmicrohttpd (0.9.75) does not notice when the last bytes and the end came together: it takes
+ * what it reads, less than it has room for, as all that there is, and the end is not told again. */
+static bool client_has_gone(int fd)
+{
+    struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+    int unread = 0;
+    return poll(&end, 1, 0) > 0 && !ioctl(fd, FIONREAD, &unread) && !unread;
+}
+
+/* Whoever is found gone twice is cut off: what was read last may be about to become a whole request
+ * the first time. */
 static void sweep(void *context)
 {
     struct http_server *server = context;
@@ -161,9 +175,13 @@ static void sweep(void *context)
     pthread_mutex_lock(&server->edge.lock);
     for (int way = 0; way < HTTP_WAYS; way++)
         limit_ms[way] = idle_limit_ms(server, (enum http_way)way);
-    for (struct http_client *at = server->clients.next; at != &server->clients; at = at->next)
-        if (!at->is_whole && now_ms - at->idle_ms > limit_ms[at->way])
+    for (struct http_client *at = server->clients.next; at != &server->clients; at = at->next) {
+        const bool was_gone = at->was_gone;
+        at->was_gone = !at->is_whole && client_has_gone(at->fd);
+        const bool is_late = !at->is_whole && now_ms - at->idle_ms > limit_ms[at->way];
+        if (is_late || (was_gone && at->was_gone))
             shutdown(at->fd, SHUT_RDWR);
+    }
     pthread_mutex_unlock(&server->edge.lock);
 }
 

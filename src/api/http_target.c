@@ -20,6 +20,7 @@ static int http_decode(struct text text, bool is_form, struct arena *arena, stru
     char *bytes = arena_alloc(arena, text.length + 1);
     size_t length = 0;
     for (size_t i = 0; i < text.length; i++) {
+        const size_t at = i + 1; /* of the byte, or of its code */
         char c = text.at[i];
         if (c == '+' && is_form) {
             c = ' ';
@@ -27,12 +28,12 @@ static int http_decode(struct text text, bool is_form, struct arena *arena, stru
             int high = i + 2 < text.length ? hex_value(text.at[i + 1]) : -1;
             int low = i + 2 < text.length ? hex_value(text.at[i + 2]) : -1;
             if (high < 0 || low < 0)
-                return err_fail(err, ERR_INVALID, "", "bad percent code at byte %zu", i + 1);
+                return err_fail(err, ERR_INVALID, "", "bad percent code at byte %zu", at);
             c = (char)(high * 16 + low);
             i += 2;
         }
         if (c == '\0')
-            return err_fail(err, ERR_INVALID, "", "a NUL byte at byte %zu", i + 1);
+            return err_fail(err, ERR_INVALID, "", "a NUL byte at byte %zu", at);
         bytes[length++] = c;
     }
     *out = (struct text){bytes, length};

@@ -78,6 +78,11 @@ void unpurged_retry(struct server *server)
     unpurged->retry_ms = now_ms; /* so may the next one */
 }
 
+size_t unpurged_room(const struct unpurged *unpurged, size_t most)
+{
+    return most + unpurged->count;
+}
+
 size_t unpurged_drop(const struct unpurged *unpurged, struct job_id *jobs, size_t count,
                      size_t most)
 {

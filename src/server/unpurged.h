@@ -36,6 +36,8 @@ void unpurged_find(struct server *server, struct server_mail *const *mails, size
 /* Is one of them to be tried again now? */
 void unpurged_retry(struct server *server);
 
+/* So many jobs are to be looked for that `most` are left whatever is passed over. */
+size_t unpurged_room(const struct unpurged *unpurged, size_t most);
 /* Takes out of `jobs` those that are passed over, and the last ones beyond `most`; how many are
  * left. */
 size_t unpurged_drop(const struct unpurged *unpurged, struct job_id *jobs, size_t count,

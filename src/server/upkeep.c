@@ -145,10 +145,11 @@ static bool purge_before(struct server *server, struct mail_list *list, int64_t 
     const size_t most = deletions < PURGE_MAX ? (size_t)(PURGE_MAX - deletions) : 0;
     cleanup_arena struct arena arena;
     arena_init(&arena);
-    struct job_id *jobs = ARENA_ARRAY(&arena, struct job_id, most + unpurged->count);
+    const size_t room = unpurged_room(unpurged, most);
+    struct job_id *jobs = ARENA_ARRAY(&arena, struct job_id, room);
     size_t count = 0;
     if (most > 0)
-        count = store_jobs_final(server->store, before_ms, jobs, most + unpurged->count);
+        count = store_jobs_final(server->store, before_ms, jobs, room);
     else /* what those before have left goes first */
         upkeep_again(server, PURGE_AGAIN_MS);
     count = unpurged_drop(unpurged, jobs, count, most);
@@ -160,7 +161,7 @@ static bool purge_before(struct server *server, struct mail_list *list, int64_t 
 static int purge_surplus(struct server *server, struct mail_list *list, struct err *err)
 {
     const struct unpurged *unpurged = &server->core.unpurged;
-    const size_t room = PURGE_MAX + unpurged->count;
+    const size_t room = unpurged_room(unpurged, PURGE_MAX);
     struct store_shares shares;
     cleanup_arena struct arena arena;
     arena_init(&arena);

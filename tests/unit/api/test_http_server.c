@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -454,6 +455,23 @@ static uint64_t connection_count(void)
     return counts.connections;
 }
 
+/* Each thread is busy with a request of one of these clients, until they are let go. */
+static void threads_hold(int holders[THREADS])
+{
+    static const char hold[] = "GET /hold HTTP/1.1\r\n" HEAD "\r\n";
+    for (int i = 0; i < THREADS; i++) {
+        holders[i] = client_connect();
+        client_send(holders[i], hold, sizeof hold - 1);
+        assert_int_equal(sem_wait(&hold_begun), 0);
+    }
+}
+
+static void threads_let_go(void)
+{
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(sem_post(&hold_go), 0);
+}
+
 /* Threads that have no time to look at the connections that they are given get no more of them than
  * there are places: libmicrohttpd would stop at the first one beyond its limit. */
 static void test_places_of_busy_threads(void **state)
@@ -463,14 +481,9 @@ static void test_places_of_busy_threads(void **state)
     struct http_server *usual = server;
     struct buf out = BUF_INIT;
     int holders[THREADS], fds[CLIENTS];
-    static const char hold[] = "GET /hold HTTP/1.1\r\n" HEAD "\r\n",
-                      get[] = "GET /a HTTP/1.1\r\n" HEAD "\r\n";
+    static const char get[] = "GET /a HTTP/1.1\r\n" HEAD "\r\n";
     server = server_start(0, PLACES);
-    for (int i = 0; i < THREADS; i++) {
-        holders[i] = client_connect();
-        client_send(holders[i], hold, sizeof hold - 1);
-        assert_int_equal(sem_wait(&hold_begun), 0);
-    }
+    threads_hold(holders);
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = client_connect();
         client_send(fds[i], get, sizeof get - 1);
@@ -479,8 +492,7 @@ static void test_places_of_busy_threads(void **state)
     while (connection_count() < PLACES && clock_ms() < limit_ms)
         sched_yield();
     assert_int_equal(connection_count(), PLACES);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(sem_post(&hold_go), 0);
+    threads_let_go();
     for (int i = 0; i < THREADS + CLIENTS; i++) {
         int fd = i < THREADS ? holders[i] : fds[i - THREADS];
         buf_clear(&out);
@@ -489,6 +501,45 @@ static void test_places_of_busy_threads(void **state)
         assert_int_equal(status_code(&out), 200);
         assert_true(connection_count() <= PLACES);
     }
+    http_server_stop(server);
+    server = usual;
+    buf_release(&out);
+}
+
+/* The last bytes of a client and its end come together, as nobody reads meanwhile. A whole request
+ * is answered; one that never becomes whole holds its connection for no longer than the next
+ * sweeps. */
+static void test_gone_with_half_a_request(void **state)
+{
+    (void)state;
+    enum { HALF_SENT = 8 };
+    const struct timeval limit = {.tv_sec = HTTP_IDLE_S / 2}; /* or its end is that of the idle */
+    struct buf out = BUF_INIT;
+    int holders[THREADS], fds[HALF_SENT];
+    static const char get[] = "GET /a HTTP/1.1\r\n" HEAD "\r\n";
+    struct http_server *usual = server;
+    server = server_start(0, 0);
+    threads_hold(holders);
+    for (int i = 0; i < HALF_SENT; i++) {
+        fds[i] = client_connect();
+        client_send(fds[i], get, (sizeof get - 1) / 2);
+        assert_int_equal(shutdown(fds[i], SHUT_WR), 0);
+    }
+    int whole = client_connect();
+    client_send(whole, get, sizeof get - 1);
+    assert_int_equal(shutdown(whole, SHUT_WR), 0);
+    threads_let_go();
+    client_read_all(whole, &out);
+    assert_int_equal(status_code(&out), 200);
+    for (int i = 0; i < HALF_SENT; i++) {
+        setsockopt(fds[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        ssize_t length = recv(fds[i], &(char){0}, 1, 0);
+        assert_true(length == 0 || (length < 0 && errno == ECONNRESET));
+        close(fds[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        close(holders[i]);
+    close(whole);
     http_server_stop(server);
     server = usual;
     buf_release(&out);
@@ -659,6 +710,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_bad_requests),
     cmocka_unit_test(test_no_http),
     cmocka_unit_test(test_places_of_busy_threads),
+    cmocka_unit_test(test_gone_with_half_a_request),
     cmocka_unit_test(test_stop_while_clients_come),
     cmocka_unit_test(test_slow_request),
     cmocka_unit_test(test_client_address),

@@ -43,6 +43,27 @@ static void test_target(void **state)
     buf_release(&many);
 }
 
+/* Where it stands is said, from 1: in the part of the path, or in the query. */
+static void bad_codes_are_named(void **state)
+{
+    static const struct {
+        const char *target, *text;
+    } BAD[] = {
+        {"/ab%zz", "bad percent code at byte 3"},
+        {"/a/%4", "bad percent code at byte 1"},
+        {"/ab%00", "a NUL byte at byte 3"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        struct exchange exchange;
+        struct err err;
+        exchange_init(&exchange);
+        assert_int_equal(exchange_target(&exchange, text_of(BAD[i].target), &err), ERR_INVALID);
+        assert_string_equal(err.text, BAD[i].text);
+        exchange_release(&exchange);
+    }
+}
+
 static void test_cookie(void **state)
 {
     (void)state;
@@ -59,6 +80,7 @@ static void test_cookie(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_target),
+    cmocka_unit_test(bad_codes_are_named),
     cmocka_unit_test(test_cookie),
 };
 UNIT_FILE(tests, NULL, NULL);

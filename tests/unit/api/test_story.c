@@ -2,6 +2,8 @@
 #include "unit.h"
 #include "world.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 static void test_events(void **state)
@@ -24,8 +26,13 @@ static void test_events(void **state)
     assert_string_equal(world->content_type, "application/x-ndjson");
     struct buf out = BUF_INIT;
     assert_int_equal(world_read_all(world, &out), HTTP_STREAM_WAIT);
-    size_t before = out.length;
-    assert_true(before > 0);
+    size_t lines = 0;
+    for (size_t i = 0; i < out.length; i++)
+        lines += out.at[i] == '\n';
+    assert_true(lines > 0); /* each is an event, whole */
+    assert_int_equal(strncmp(buf_cstr(&out), "{", 1), 0);
+    assert_non_null(strstr(buf_cstr(&out), "\"type\":\"Normal\""));
+    assert_int_equal(out.at[out.length - 2], '}');
     world_exit(world, job, 0, 0);
     assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
     assert_true(out.length > 0);

@@ -78,6 +78,7 @@ static void test_virtual_clusters(void **state)
     alice = world_login(plain, "alice");
     assert_int_equal(world_get(plain, "/api/v2/virtual-clusters/default", alice), 200);
     assert_body(plain, "\"resourcesTotal\":{\"cpu\":8,\"memory\":16384,\"gpu\":4");
+    assert_body(plain, "\"resourcesGuaranteed\":{\"cpu\":8,\"memory\":16384,\"gpu\":4");
     assert_int_equal(world_get(plain, "/api/v2/virtual-clusters/none", alice), 404);
     assert_int_equal(world_get(plain, "/api/v2/cluster/sku-types", alice), 200);
     assert_string_equal(buf_cstr(&plain->body), "{}");

@@ -24,6 +24,8 @@ static struct {
     int code;
     struct attempt_id listed[LIAR_LIST_MAX], killed[TOLD_MAX], forgotten[TOLD_MAX];
     size_t list_count, kill_count, forget_count;
+    const struct engine_gpu *gpus;
+    size_t gpu_count;
 } liar = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 /* Under the lock. */
@@ -95,6 +97,16 @@ static int lying_list(struct engine *engine, struct attempt_id **attempts, size_
     return 0;
 }
 
+static void lying_gpus(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
+                       size_t *count)
+{
+    (void)engine, (void)arena;
+    pthread_mutex_lock(&liar.lock);
+    *gpus = liar.gpus;
+    *count = liar.gpu_count;
+    pthread_mutex_unlock(&liar.lock);
+}
+
 int __real_engine_of_config(const struct engine_config *own, const char *data_directory,
                             const char *door, struct engine_sink sink, struct engine **engine,
                             struct err *err);
@@ -116,8 +128,18 @@ int __wrap_engine_of_config(const struct engine_config *own, const char *data_di
     liar.ops.kill = lying_kill;
     liar.ops.forget = lying_forget;
     liar.ops.list = lying_list;
+    liar.ops.gpus = lying_gpus;
+    (*engine)->capabilities |= ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS);
     (*engine)->ops = &liar.ops;
     return 0;
+}
+
+void liar_gpus(const struct engine_gpu *gpus, size_t count)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.gpus = gpus;
+    liar.gpu_count = count;
+    pthread_mutex_unlock(&liar.lock);
 }
 
 void liar_refuse(unsigned count, int code)
@@ -189,7 +211,7 @@ void liar_clear(void)
 {
     pthread_mutex_lock(&liar.lock);
     liar.refusals = liar.creates = 0;
-    liar.list_count = liar.kill_count = liar.forget_count = 0;
+    liar.list_count = liar.kill_count = liar.forget_count = liar.gpu_count = 0;
     liar.is_holding = liar.is_sparing = false;
     pthread_mutex_unlock(&liar.lock);
 }

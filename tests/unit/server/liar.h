@@ -27,6 +27,10 @@ uint32_t liar_grace_ms(struct attempt_id attempt, char reason[LIAR_TEXT_SIZE]);
 enum { LIAR_LIST_MAX = 8 };
 void liar_list(const struct attempt_id *attempts, size_t count);
 
+/* What it tells of GPUs from now on; they stay the caller's. */
+struct engine_gpu;
+void liar_gpus(const struct engine_gpu *gpus, size_t count);
+
 /* Of what it was told since liar_clear. */
 unsigned liar_kills(struct attempt_id attempt);
 unsigned liar_forgets(struct attempt_id attempt);

@@ -134,6 +134,7 @@ static void what_cannot_be_used_is_refused(void **state)
         {"alerts: {mail: [a@b]}", "notifications.alerts.mail: nothing says by which server mails"},
         {SMTP "alerts: {mail: ['Ops <a@b>']}", "Ops <a@b> cannot be used: must be a mail address"},
         {SMTP "alerts: {mail: [a@b, c@d, a@b]}", "a@b stands there twice"},
+        {SMTP "alerts: {mail: [a@b, c@d, c@d]}", "c@d stands there twice"},
         {SMTP "alerts: {mail: [a@1, a@2, a@3, a@4, a@5, a@6, a@7, a@8, a@9, a@10, a@11]}",
          "at most 10 addresses"},
         {SMTP "alerts: {mail: a@b}", "notifications.alerts.mail"},

@@ -1,6 +1,7 @@
 /* An engine that refuses, tells twice, tells of strangers, or forgets to tell.
  *
- * Covers: src/server/engine_in.c, src/server/launch.c, src/server/recover.c */
+ * Covers: src/server/alert_watch.c, src/server/engine_in.c, src/server/launch.c,
+ * src/server/recover.c */
 #include "faults.h"
 #include "liar.h"
 #include "unit.h"
@@ -10,8 +11,10 @@
 
 #include "base/err.h"
 #include "engine/fake/fake.h"
+#include "server/alert_watch.h"
 #include "server/state.h"
 #include "store/read.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 
 static const struct attempt_id stranger = {4711};
@@ -481,8 +484,52 @@ static void a_start_gives_no_number_that_the_engine_holds(void **state)
     assert_true(attempt_of(world, running_job(world, "after"), 0).v >= epoch.first_attempt.v);
 }
 
+/* Each GPU has alerts of its own, and one that is well has none. */
+static void trouble_of_gpus_is_told(void **state)
+{
+    static const struct engine_gpu gpus[] = {
+        {.node = "n", .uuid = "", .index = 2, .has_errors = true, .job = "", .role = ""},
+        {.node = "n", .uuid = "", .index = 3, .is_lost = true, .job = "", .role = ""},
+        {.node = "n",
+         .uuid = "",
+         .index = 4,
+         .has_errors = true,
+         .ecc_errors = 2,
+         .job = "",
+         .role = ""},
+    };
+    static const struct {
+        const char *name, *minor, *summary;
+    } WANTED[] = {
+        {"NvidiaGpuLost", "3", "GPU 3 of node n is lost"},
+        {"NvidiaSmiDoubleEccError", "4", "GPU 4 of node n has had 2 errors of its memory"},
+    };
+    struct world *world = *state;
+    struct alert *alerts;
+    size_t count, found = 0;
+    liar_gpus(gpus, COUNT_OF(gpus));
+    assert_int_equal(
+        alert_watch_round(world->server->alert_watch, clock_unix_ms() + 3600 * 1000, &world->err),
+        0);
+    assert_int_equal(world->service->alerts(world->service->context, &world->arena, &alerts, &count,
+                                            &world->err),
+                     0);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(alerts[i].name, "Nvidia", 6) != 0)
+            continue;
+        const size_t at = strcmp(alerts[i].name, WANTED[0].name) == 0 ? 0 : 1;
+        assert_string_equal(alerts[i].name, WANTED[at].name);
+        assert_string_equal(alerts[i].labels[0].value, "n");
+        assert_string_equal(alerts[i].labels[1].value, WANTED[at].minor);
+        assert_string_equal(alerts[i].summary, WANTED[at].summary);
+        found++;
+    }
+    assert_int_equal(found, COUNT_OF(WANTED));
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_lies, teardown_lies)
 static const struct CMUnitTest tests[] = {
+    WORLD(trouble_of_gpus_is_told),
     WORLD(a_refusal_costs_nothing),
     WORLD(what_the_engine_refuses_for_now_is_tried_again),
     WORLD(what_was_refused_is_not_created_after_a_full_disk),

@@ -49,6 +49,10 @@ static void who_is_sent_is_forgotten(void **state)
     assert_int_equal(notify_try_count(&tries, 1, &until_ms), 0);
     assert_int_equal(notify_try_count(&tries, 2, &until_ms), 1);
     assert_int_equal(notify_try_count(&tries, 3, &until_ms), 2);
+    notify_try_failed(&tries, 4, 0); /* where the third one was */
+    assert_int_equal(notify_try_count(&tries, 3, &until_ms), 2);
+    assert_int_equal(notify_try_count(&tries, 4, &until_ms), 1);
+    notify_try_end(&tries, 4);
     notify_try_end(&tries, 3);
     notify_try_end(&tries, 2);
     assert_int_equal(tries.count, 0);

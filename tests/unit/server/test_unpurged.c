@@ -105,9 +105,29 @@ static void they_are_tried_in_turns(void **state)
     assert_int_equal(number(world, "SELECT count(*) FROM jobs"), 0);
 }
 
+/* Whatever is passed over, as many as may be removed at once are found. */
+static void what_is_passed_over_takes_no_room(void **state)
+{
+    struct world *world = *state;
+    struct unpurged *unpurged = &world->server->core.unpurged;
+    struct unpurged some = {0};
+    struct job_id jobs[] = {{1}, {2}, {3}, {4}, {5}};
+    assert_int_equal(unpurged_room(unpurged, 3), 3);
+    id_map_set(&some.numbers, 1, 1);
+    id_map_set(&some.numbers, 4, 1);
+    *ARRAY_ADD(&some) = jobs[0];
+    *ARRAY_ADD(&some) = jobs[3];
+    assert_int_equal(unpurged_room(&some, 3), COUNT_OF(jobs));
+    assert_int_equal(unpurged_drop(&some, jobs, COUNT_OF(jobs), 3), 3);
+    assert_int_equal(jobs[0].v, 2);
+    assert_int_equal(jobs[2].v, 5);
+    unpurged_release(&some);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(a_row_that_is_refused_is_passed_over),
     ROUNDS(a_row_that_is_damaged_is_passed_over),
     ROUNDS(they_are_tried_in_turns),
+    ROUNDS(what_is_passed_over_takes_no_room),
 };
 UNIT_FILE(tests, world_begin, NULL);

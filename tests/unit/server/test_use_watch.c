@@ -246,7 +246,12 @@ static void a_task_is_sampled_while_it_runs(void **state)
     struct record record = {.kind = RECORD_TASK, .task = task};
     struct use_key key = {.job = job, .attempt = task.attempt};
     uint64_t last[USE_FIELDS];
-    use_watch_take(watch, &record, 1);
+    /* one commit tells of another job as well */
+    const struct record both[] = {
+        {.kind = RECORD_JOB_DELETED, .deleted = {job.v + 1}},
+        record,
+    };
+    use_watch_take(watch, both, COUNT_OF(both));
     assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
     assert_false(use_watch_last(watch, &key, last));
     for (int64_t i = 0; i < 4; i++)
