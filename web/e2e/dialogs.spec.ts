@@ -1,7 +1,7 @@
 // Every dialog and menu: no barrier in any theme or at either width, it holds the focus, Escape closes it, and the focus goes back.
 import { dialogsOf, menusOf } from './dialogs'
 import { axePath, barriers, expect, signIn, test, VIEWS } from './portal'
-import { settled, stageSet } from './stage'
+import { stageSet, visit } from './stage'
 
 /** Each theme once, and the narrow window: what a dialog is made of is the same in all of them. */
 const FEW = [VIEWS[0], VIEWS[3], VIEWS[4]]
@@ -17,8 +17,7 @@ test('no dialog has a barrier, and each closes with Escape', async ({ page }) =>
   const wrong: string[] = []
   for (const [path, open] of dialogsOf('en')) {
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     await open(page)
     const dialog = page.getByRole('dialog')
     await expect(dialog).toBeVisible()
@@ -37,8 +36,7 @@ test('every dialog can be closed by touch', async ({ page }) => {
   const wrong: string[] = []
   for (const [path, open] of dialogsOf('en')) {
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     await open(page)
     const dialog = page.getByRole('dialog')
     await expect(dialog).toBeVisible()
@@ -57,8 +55,7 @@ test('no menu has a barrier, and Escape gives the focus back to its button', asy
   const wrong: string[] = []
   for (const [path, name] of menusOf('en')) {
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     const button = page.getByRole('button', { name, exact: true })
     await button.click()
     await expect(button).toHaveAttribute('aria-expanded', 'true')
@@ -67,6 +64,7 @@ test('no menu has a barrier, and Escape gives the focus back to its button', asy
     await expect(button).toBeFocused()
     await button.click()
     for (const one of await barriers(page, FEW)) wrong.push(`${path} ${name}: ${one}`)
+    await page.keyboard.press('Escape')
   }
   expect(wrong).toEqual([])
 })

@@ -1,6 +1,6 @@
 // The pages that came after the first ones, without a mouse; and every page in a window as wide as four others.
 import { expect, jobFile, roomMake, signIn, submit, tabTo, test, type } from './portal'
-import { pagesOf, settled, stageSet } from './stage'
+import { pagesOf, settled, stageSet, visit } from './stage'
 
 test('administration, audit and settings, by keyboard alone', async ({ page }) => {
   await signIn(page)
@@ -74,8 +74,7 @@ test('no page scrolls sideways or runs out of its lines in a window of 3840 pixe
   await page.setViewportSize({ width: 3840, height: 2160 })
   const wrong: string[] = []
   for (const path of pagesOf('admin~resnet-49')) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     const { wide, longest } = await page.evaluate(() => {
       const root = document.documentElement
       const texts = [...document.querySelectorAll('main p')].filter((one) => (one.textContent ?? '').length > 200)

@@ -1,6 +1,6 @@
 // A window of 320 pixels: where one is can be seen in each row of links, and what has to be read stands in lines of words.
 import { expect, signIn, test } from './portal'
-import { pagesOf, settled, stageSet } from './stage'
+import { pagesOf, settled, stageSet, visit } from './stage'
 
 const READABLE_PX = 120 // a line of some words
 
@@ -11,8 +11,7 @@ test('in a narrow window the current link is in sight, and no column is a word w
   await page.setViewportSize({ width: 320, height: 640 })
   const wrong: string[] = []
   for (const path of [...pagesOf('admin~resnet-49'), '/jobs/admin~resnet-50']) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     wrong.push(
       ...(await page.evaluate(
         ([at, readable]) => {

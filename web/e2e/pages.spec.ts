@@ -1,5 +1,5 @@
 import { ADMIN, axePath, barriers, expect, signIn, test, violations } from './portal'
-import { pagesOf, settled, stageSet } from './stage'
+import { pagesOf, settled, stageSet, visit } from './stage'
 
 test('no page has a barrier or scrolls sideways, in any theme and at both widths', async ({ page }) => {
   test.setTimeout(900_000)
@@ -11,8 +11,7 @@ test('no page has a barrier or scrolls sideways, in any theme and at both widths
   await stageSet(page)
   const wrong: string[] = []
   for (const path of [...pagesOf('admin~resnet-49'), '/jobs/admin~resnet-50', '/jobs/admin~resnet-50?tab=terminal', '/jobs/admin~resnet-50?tab=config&with=admin~resnet-48']) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     for (const one of await barriers(page)) wrong.push(`${path} ${one}`)
   }
   expect(wrong).toEqual([])

@@ -1,15 +1,15 @@
 // Each role walks all pages, and sees what it may and only that: a user, the administrator of a group, an administrator.
 import type { Browser, Page } from '@playwright/test'
 import { ADMIN, expect, jobFile, signIn, submit, test } from './portal'
-import { ANN, GRETA, pagesOf, settled, stageSet } from './stage'
+import { ANN, GRETA, pagesOf, settled, stageSet, visit } from './stage'
 
-async function others(browser: Browser, who: typeof ADMIN, visit: (page: Page) => Promise<void>) {
+async function others(browser: Browser, who: typeof ADMIN, act: (page: Page) => Promise<void>) {
   const context = await browser.newContext()
   const page = await context.newPage()
   const wrong: string[] = []
   page.on('pageerror', (error) => wrong.push(String(error.stack)))
   await signIn(page, who)
-  await visit(page)
+  await act(page)
   expect(wrong).toEqual([])
   await context.close()
 }
@@ -24,8 +24,7 @@ test('a user walks all pages, and has no way to what is not theirs', async ({ br
   await others(browser, ANN, async (page) => {
     await expect(page.getByRole('navigation', { name: 'Pages' }).getByRole('link')).toHaveText(['Home', 'Jobs', 'Submit', 'Templates', 'Cluster', 'Storages'])
     for (const path of pagesOf('admin~resnet-50')) {
-      await page.goto(path)
-      await settled(page)
+      await visit(page, path)
     }
     // what the administration has is for nobody else
     for (const tab of ['users', 'groups', 'clusters', 'nodes', 'abnormal', 'exits', 'audit', 'settings']) {
@@ -68,8 +67,7 @@ test('the administrator of a group sees that group alone', async ({ browser }) =
     await expect(members.getByRole('button', { name: /dministrator of it/ })).toHaveCount(0)
     await page.keyboard.press('Escape')
     for (const path of pagesOf('admin~resnet-50')) {
-      await page.goto(path)
-      await settled(page)
+      await visit(page, path)
     }
   })
 })

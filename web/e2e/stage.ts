@@ -58,6 +58,19 @@ export async function settled(page: Page) {
   await expect(page.getByText(/^(Loading …|正在载入……)$/)).toHaveCount(0)
 }
 
+/** To another page as a link leads there, without loading the portal again, and until it is all there. */
+export async function visit(page: Page, path: string) {
+  const { pathname, search } = new URL(page.url())
+  if (pathname + search === path) await page.reload() // nothing of what was done there is left
+  else
+    await page.evaluate((to) => {
+      history.pushState(null, '', to)
+      dispatchEvent(new PopStateEvent('popstate'))
+      scrollTo(0, 0)
+    }, path)
+  await settled(page)
+}
+
 /** A call of the API as the person who is signed in; its status. */
 export async function ask(page: Page, method: string, path: string, json?: unknown): Promise<number> {
   return page.evaluate(

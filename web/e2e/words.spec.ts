@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test'
 import { dialogsOf, menusOf } from './dialogs'
 import { expect, signIn, test } from './portal'
-import { pagesOf, settled, stageSet } from './stage'
+import { pagesOf, stageSet, visit } from './stage'
 
 // Names, which are the same in all languages; what programs, people and the server say is marked with lang="en" or lang="", or stands in code.
 const NAMES = /^(Skep|https|[Ee]d|RSA|AAAA|read|submit|usual|archived|OpenPAI|SKUs?|docker|io|YAML|CSV|JSON|GPUs?|CPUs?|SIM|MB|GB|GiB|MiB|KiB|kB|TensorBoard|Jupyter|notebook|RE2|ssh|SSH|API|Tab|Ctrl|Escape|Esc|Enter|Shift|Space|Home|End|PageUp|PageDown|English|HTTP|URL|IP|ID|id|shell|admin|ann|greta|lab|default|resnet|example|org|rate|image|main|local|crit|prod|test|oppo|dockerimage|sweep|vc|admingroup|vm|UTC|nvidia|smi|http|stdout|stderr|none|SIGHUP|export|USER|JOB|UserCommandExitWithError)$/
@@ -48,11 +48,11 @@ test('in Chinese no page has a word of English left', async ({ page }) => {
   await signIn(page)
   await stageSet(page)
   await page.evaluate(() => localStorage.setItem('skep.language', 'zh-CN'))
+  await page.reload()
   const names = await given(page)
   const wrong: string[] = []
   for (const path of pagesOf('admin~resnet-49').concat(pagesOf('admin~resnet-50').filter((path) => path.includes('resnet')))) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     for (const one of await words(page, NAMES.source, names)) wrong.push(`${path}: ${one}`)
   }
   expect(wrong).toEqual([])
@@ -82,11 +82,11 @@ test('in Chinese no dialog and no menu has a word of English left', async ({ pag
   await signIn(page)
   await stageSet(page)
   await page.evaluate(() => localStorage.setItem('skep.language', 'zh-CN'))
+  await page.reload()
   const names = await given(page)
   const wrong: string[] = []
   for (const [path, open] of dialogsOf('zh-CN')) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     await open(page)
     const dialog = page.getByRole('dialog')
     await expect(dialog).toBeVisible()
@@ -96,10 +96,10 @@ test('in Chinese no dialog and no menu has a word of English left', async ({ pag
     await page.keyboard.press('Escape')
   }
   for (const [path, name] of menusOf('zh-CN')) {
-    await page.goto(path)
-    await settled(page)
+    await visit(page, path)
     await page.getByRole('button', { name, exact: true }).click()
     for (const one of await words(page, NAMES.source, names)) wrong.push(`${path} ${name}: ${one}`)
+    await page.keyboard.press('Escape')
   }
   expect(wrong).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lines, nearest, neighbour } from '../src/lib/series'
+import { lines, nearest, neighbour, pointAt } from '../src/lib/series'
 
 describe('lines', () => {
   it('breaks where nothing is known', () => {
@@ -27,6 +27,16 @@ describe('reading a chart', () => {
     expect(nearest([1, 2], 7)).toBe(1)
     expect(nearest([null, null], 0.5)).toBe(-1)
     expect(nearest([], 0.5)).toBe(-1)
+  })
+  it('stays at an instant while points come, go and are summed up', () => {
+    expect(pointAt([1, 2, 3], 1000, 10, 1020)).toBe(2)
+    expect(pointAt([1, 2, 3, 4], 1000, 10, 1020)).toBe(2)
+    expect(pointAt([3, 4, 5], 1020, 10, 1020)).toBe(0)
+    expect(pointAt([1, 3], 1000, 20, 1030)).toBe(1)
+    expect(pointAt([1, null, 3], 1000, 10, 1010)).toBe(0)
+    expect(pointAt([4, 5], 1030, 10, 1020)).toBe(0) // it has gone
+    expect(pointAt([4, 5], 1000, 10, 1990)).toBe(1)
+    expect(pointAt([], 1000, 10, 1020)).toBe(-1)
   })
   it('steps over what is not known', () => {
     expect(neighbour([1, null, 3], 0, 1)).toBe(2)

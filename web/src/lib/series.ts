@@ -24,12 +24,21 @@ export function lines(points: readonly Point[], full: number, width: number, hei
   return runs
 }
 
-/** The point under a place of 0 … 1; where nothing is known, the nearest one that is. */
-export function nearest(points: readonly Point[], place: number): number {
-  const wanted = Math.round(Math.min(1, Math.max(0, place)) * (points.length - 1))
+/** The point at an index; where nothing is known, the nearest one that is. -1: there is none. */
+function known(points: readonly Point[], wanted: number): number {
   for (let away = 0; away < points.length; away++)
     for (const index of [wanted - away, wanted + away]) if (points[index] !== undefined && points[index] !== null) return index
   return -1
+}
+
+/** The point under a place of 0 … 1. */
+export function nearest(points: readonly Point[], place: number): number {
+  return known(points, Math.round(Math.min(1, Math.max(0, place)) * (points.length - 1)))
+}
+
+/** The point of an instant, also after points have come, gone or been summed up. */
+export function pointAt(points: readonly Point[], beginMs: number, stepMs: number, instantMs: number): number {
+  return known(points, Math.min(points.length - 1, Math.max(0, Math.floor((instantMs - beginMs) / stepMs))))
 }
 
 /** The next known point in a direction; the same when there is none. */

@@ -1,7 +1,7 @@
 // One line over time: what was used, beside what was given. Arrow keys read it point by point.
 import { useState } from 'react'
 import { languageGet, t } from '../i18n/i18n'
-import { lines, nearest, neighbour, type Point } from '../lib/series'
+import { lines, nearest, neighbour, pointAt, type Point } from '../lib/series'
 
 const WIDTH = 600
 const HEIGHT = 90
@@ -18,7 +18,10 @@ interface ChartProps {
 }
 
 export function Chart({ title, points, beginMs, stepMs, mean, most, given, format }: ChartProps) {
-  const [at, setAt] = useState<number | null>(null)
+  const [atMs, setAtMs] = useState<number | null>(null) // an instant: which point it is changes as time goes on
+  const found = atMs === null ? -1 : pointAt(points, beginMs, stepMs, atMs)
+  const at = found < 0 ? null : found
+  const setAt = (index: number | null) => setAtMs(index === null ? null : beginMs + index * stepMs)
   const full = Math.max(given ?? 0, most) * 1.05
   const instant = (index: number) => new Date(beginMs + index * stepMs).toLocaleString(languageGet(), { dateStyle: 'short', timeStyle: 'medium' })
   const value = at === null ? null : (points[at] ?? null)
