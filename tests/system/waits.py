@@ -9,7 +9,7 @@ import select
 import time
 
 MODIFIED, MOVED_AWAY, DELETED = 0x2, 0x40, 0x200
-# what comes at once on a quiet machine comes within this on a busy one; an emulated one needs more
+# what comes at once on a quiet machine comes within this on a busy one; a virtual one needs more
 PATIENCE_S = int(os.environ.get("SKEP_TEST_PATIENCE", "180"))
 INSTANCE_S = 60  # a user has 128 of inotify on a machine, however many tests run there
 

@@ -214,7 +214,7 @@ class Maker:
         while len(self.uploads) >= UPLOADS_KEPT:
             self.world.json("DELETE", f"/api/v2/storages/open/uploads/{self.uploads.popleft()}", token=self.uploader)
         if self.begun >= UPLOADS_BEGUN:
-            del self.kept["person"]
+            self.kept.pop("person", None)  # there is none where the last one could not be made
         token = self.kept_person()[1]
         if token != self.uploader:
             self.uploads.clear()

@@ -322,7 +322,7 @@ class Exec(unittest.TestCase):
         self.assertEqual(again.end()["reason"], "stopped")
 
     def test_bad_requests(self):
-        for body in ({"command": "ls"}, {"command": [1]}, {"command": [""]}, {"rows": 0}, {"term": "a b"}, {"command": ["a\0b"]}):
+        for body in ({"command": "ls"}, {"command": ["a"] * 1025}, {"command": [1]}, {"command": [""]}, {"rows": 0}, {"term": "a b"}, {"command": ["a\0b"]}):
             self.assertEqual(self.open(**body)[0], 400, body)
         self.assertEqual(self.open(command=["x" * 70000])[0], 413)
         status, reply = self.open(command=["cat"])

@@ -91,6 +91,7 @@ class Import(unittest.TestCase):
                               ("alert-manager.alert-handler.email-configs", "taken")):
             self.assertIn((setting, kind), notes)
         self.assertNotIn(("machine-list: other-name", "to do"), notes)
+        self.assertIn("put them beside these files as users.json", done.stdout)
         config = (self.new / "skepd.yaml").read_text()
         for line in ('adminName: "boss"', "  portFirst: 20000", "  portLast: 39999", '    issuer: "https://login.example.org/17/v2.0"',
                      '    publicUrl: "https://192.0.2.1:9186"', '    initImage: "registry.example.org/skep:1"'):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The hostile jobs on a machine with cgroup v2 alone and project quotas: boots a small virtual machine under software emulation with
-Debian's cloud kernel, on a disk made of this machine's own programs, and runs run.py in it.
+"""The hostile jobs on a machine with cgroup v2 alone and project quotas: boots a small virtual machine
+(tests/system/engine/vm.py) on a disk made of this machine's own programs, and runs run.py in it.
 
-usage: machine.py SKEPD SKEP SKEP_INIT CACHE_DIRECTORY ext4|xfs RUNTIME [ATTACK...]
+usage: machine.py SKEPD SKEP SKEP_INIT ext4|xfs RUNTIME [ATTACK...]
 ext4, xfs: the file system of skepd's data directory. RUNTIME: crun or runc. ATTACK: instead of those that CASES names.
-Exit 0: all attacks failed in their aims. 77: qemu, a kernel or a program is not to be had here. 1: failed, with the console.
+Exit 0: all attacks failed in their aims. 77: a program that it is made of is not installed here. 1: failed, with the console.
 """
 import os
 import pathlib
@@ -21,11 +21,11 @@ import vm  # noqa: E402
 MEMORY_MIB = 1536
 PATIENCE_S = 600  # of run.py for one thing: it says itself what did not come
 DISKS_MIB = {"system": 1024, "data": 4096}  # sparse
-PROGRAMS = ["conmon", "nft", "ip", "nsenter"]
-MODULES = [*vm.DISK_MODULES, "veth", "nf_tables", "nft_chain_nat", "nft_nat", "nft_masq", "nft_fib_ipv4", "nft_reject_ipv4", "nft_ct"]
+PROGRAMS = ["conmon", "ip"]
 
 # What stops these is another part of the kernel here. Capabilities, seccomp, namespaces, file descriptors, the door and the rules of the
-# network, which stop all others, are the same on every machine; and test_fork_bomb of `engine-v2` has the fork bomb.
+# network, which stop all others, are the same on every machine, and tasks have the machine's network here; and test_fork_bomb of
+# `engine-v2` has the fork bomb.
 CONTROL_GROUPS = ["device-nodes", "proc", "memory", "memory-of-kernel", "memory-file-systems"]
 QUOTAS = ["storage", "user-ids", "log", "log-at-once", "log-inodes", "disk-tmp", "disk-at-once", "disk-inodes"]
 CASES = {
@@ -39,7 +39,7 @@ FIRST_INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /dev /new
 /bin/busybox mount -t devtmpfs dev /dev
 for module in $(/bin/busybox cat /modules/order); do /bin/busybox insmod /modules/$module; done
-/bin/busybox mount -t ext4 /dev/vda /new || exec /bin/busybox poweroff -f
+/bin/busybox mount -t ext4 /dev/ubda /new || exec /bin/busybox poweroff -f
 exec /bin/busybox switch_root /new /init
 """
 
@@ -52,9 +52,8 @@ mkdir -p /dev/pts /dev/shm /dev/mqueue
 mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
-mkdir /run/netns
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-mount -t @KIND@ -o @OPTION@ /dev/vdb /data
+mount -t @KIND@ -o @OPTION@ /dev/ubdb /data
 ip link set lo up
 hostname skep-vm
 sh /report.sh /dev/console &
@@ -85,42 +84,39 @@ def system_make(root, programs, runtime, kind, names):
     shutil.copytree(SYSTEM, root / "tests", ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
     folders = [f"/tests/{name}" for name in ("", "api", "corpus", "server")]
     variables = {**programs, "PYTHONPATH": ":".join(folders), "PYTHONDONTWRITEBYTECODE": "1", "SKEP_TEST_RUNTIME": runtime,
-                 "SKEP_TEST_IMAGES": "/images", "SKEP_TEST_DISK": "project", "SKEP_TEST_PATIENCE": str(PATIENCE_S), "SKEP_TEST_CPU": "8",
-                 "SKEP_TEST_USERS": "required"}
+                 "SKEP_TEST_IMAGES": "/images", "SKEP_TEST_DISK": "project", "SKEP_TEST_NETWORK": "host",
+                 "SKEP_TEST_PATIENCE": str(PATIENCE_S), "SKEP_TEST_CPU": "8", "SKEP_TEST_USERS": "required"}
     text = INIT.replace("@VARIABLES@", " ".join(f"{name}={value}" for name, value in variables.items()))
     text = text.replace("@KIND@", kind).replace("@OPTION@", vm.FILE_SYSTEMS[kind][1]).replace("@ATTACKS@", " ".join(names))
     (root / "init").write_text(text)
     (root / "init").chmod(0o755)
 
 
-def first_make(root, modules):
+def first_make(root):
     """What the kernel starts with: it loads modules and goes to the disk."""
     root.mkdir()
     vm.file_add(root, vm.BUSYBOX)
-    vm.modules_add(root, modules, MODULES)
+    vm.modules_add(root, vm.DISK_MODULES)
     (root / "init").write_text(FIRST_INIT)
     (root / "init").chmod(0o755)
 
 
 def main():
-    *programs, cache, kind, runtime = sys.argv[1:7]
-    names = sys.argv[7:] or CASES[runtime]
+    *programs, kind, runtime = sys.argv[1:6]
+    names = sys.argv[6:] or CASES[runtime]
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     vm.check_programs("busybox", "mke2fs", vm.FILE_SYSTEMS[kind][0][0], runtime, *PROGRAMS)
     if reason := image.why_not():
         vm.skip(reason)
-    lock = vm.cache_lock(cache)
-    kernel, modules = vm.kernel_fetch(cache)
-    lock.close()
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as folder:
         work = pathlib.Path(folder)
         system_make(work / "system", dict(zip(("SKEPD", "SKEP", "SKEP_INIT"), programs)), runtime, kind, names)
-        vm.disk_make(work / "vda", DISKS_MIB["system"], "ext4", work / "system")
-        vm.disk_make(work / "vdb", DISKS_MIB["data"], kind)
+        vm.disk_make(work / "ubda", DISKS_MIB["system"], "ext4", work / "system")
+        vm.disk_make(work / "ubdb", DISKS_MIB["data"], kind)
         shutil.rmtree(work / "system")
-        first_make(work / "first", modules)
+        first_make(work / "first")
         vm.initrd_make(work / "first", work / "initrd")
-        console = vm.boot(kernel, work / "initrd", "cgroup_no_v1=all", MEMORY_MIB, [work / "vda", work / "vdb"], PATIENCE_S + vm.SILENCE_S)
+        console = vm.boot(work / "initrd", "cgroup_no_v1=all", MEMORY_MIB, [work / "ubda", work / "ubdb"], PATIENCE_S + vm.SILENCE_S)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

@@ -136,6 +136,27 @@ static void wide_records_tell_of_the_change(void **state)
            "{\"a\":2}\n");
 }
 
+/* Two pages, with the same filters. */
+static void filters_of_the_audit_are_sent(void **state)
+{
+    (void)state;
+    char printed[PRINTED_MAX];
+    struct answers answers = {.items = {{"200 OK", "{\"data\":[{}],\"cursor\":\"c2\"}"},
+                                        {"200 OK", "{\"data\":[],\"cursor\":null}"}},
+                              .count = 2};
+    assert_int_equal(answers_command(&answers, "audit --user a&b --subject lab --refused --limit 3",
+                                     printed, sizeof printed),
+                     0);
+    assert_ptr_equal(
+        strstr(answers.requests[0],
+               "GET /api/v2/audit?limit=3&cursor=&user=a%26b&subject=lab&refused=true HTTP"),
+        answers.requests[0]);
+    assert_ptr_equal(
+        strstr(answers.requests[1],
+               "GET /api/v2/audit?limit=2&cursor=c2&user=a%26b&subject=lab&refused=true HTTP"),
+        answers.requests[1]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_user_without_a_password_is_made),
     cmocka_unit_test(one_group_is_shown),
@@ -144,5 +165,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_user_is_put_into_a_group),
     cmocka_unit_test_setup_teardown(rows_of_a_file_become_users, folder_setup, folder_teardown),
     cmocka_unit_test(wide_records_tell_of_the_change),
+    cmocka_unit_test(filters_of_the_audit_are_sent),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -97,6 +97,10 @@ static const struct machine_finding *judged(const char *text, const struct machi
     for (size_t i = 0; i < count; i++)
         findings[i] = machine[i];
     const size_t all = admin_config_judge(config, &arena, findings, count, ROOM);
+    size_t storages = 0;
+    for (size_t i = count; i < all; i++)
+        storages += strncmp(findings[i].name, "storage ", 8) == 0;
+    assert_int_equal(storages, config->storage_count);
     for (size_t i = count; i < all; i++) {
         assert_int_equal(findings[i].state == MACHINE_GOOD, findings[i].meaning[0] == '\0');
         if (strcmp(findings[i].name, name) == 0)

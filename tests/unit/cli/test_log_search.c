@@ -3,18 +3,10 @@
 #include "line.h"
 #include "unit.h"
 
-#include "cli/log_search.h"
-
-static int search_line(struct cli *cli, const void *context)
-{
-    (void)context;
-    return logs_search(cli, cli->client);
-}
-
 /* What the command prints, and its exit code. */
 static int run(struct answers *answers, const char *line, char *printed, size_t size)
 {
-    return answers_run_line(answers, line, search_line, NULL, printed, size);
+    return answers_command(answers, line, printed, size);
 }
 
 #define MATCH                                                                                      \

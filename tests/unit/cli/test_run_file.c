@@ -24,6 +24,7 @@ static void test_run_file(void **state)
     assert_int_equal(field_int(json_object_get(role, "extraContainerOptions"), "shmMB"), 33);
     assert_string_equal(field_text(json_object_get(json, "defaults"), "virtualCluster"), "vc1");
     assert_int_equal(strncmp(field_text(json, "name"), "run-", 4), 0);
+    assert_int_equal(field_int(json, "protocolVersion"), 2);
     json_decref(json);
     mem_free(cli.arguments);
     assert_int_equal(parse(&cli, "run echo"), 0);

@@ -156,7 +156,8 @@ static void test_near(void **state)
                  {"abcd", "abxy", false},
                  {"abc", "abd", true},
                  {"memory", "memoryMB", true},
-                 {"verylongword", "verylong", false}};
+                 {"verylongword", "verylong", false},
+                 {"taskNumberOfs", "taskNumber", true}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct near near = {0};
         near_offer(&near, text_of(cases[i].wrong), text_of(cases[i].name));

@@ -2,7 +2,10 @@
 #include "run.h"
 #include "unit.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -84,10 +87,47 @@ static void a_reader_that_has_gone(void **state)
     folder_remove(w.root);
 }
 
+/* What the relay tells of offsets is not true of segments that lack bytes: nobody may fetch there.
+ */
+static void segments_that_lack_bytes(void **state)
+{
+    (void)state;
+    struct world w;
+    int ends[2];
+    char bytes[4096];
+    struct rlimit limit;
+    cleanup_buf struct buf output = BUF_INIT;
+    assert_int_equal(pipe(ends), 0);
+    world_init(&w, "head -c 100000 /dev/zero; echo; echo ready; read line <go");
+    assert_int_equal(mkfifo(path_in(&w, "go"), 0600), 0);
+    write_whole(path_in(&w, LAYOUT_RELAY_NAME), "", 0);
+    snprintf(w.output, sizeof w.output, "/proc/self/fd/%d", ends[1]);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit small = {50000, limit.rlim_max}; /* as a disk that is full behind it */
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    pid_t pid = world_start(&w);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    close(ends[1]);
+    while (text_find(buf_as_text(&output), TEXT("ready")) == SIZE_MAX) {
+        ssize_t got = read(ends[0], bytes, sizeof bytes);
+        assert_true(got > 0);
+        buf_add(&output, bytes, (size_t)got);
+    }
+    assert_int_not_equal(access(path_in(&w, "run/" LAYOUT_TAKEN_NAME), F_OK), 0);
+    write_whole(path_in(&w, "go"), "\n", 1);
+    world_wait(&w, pid);
+    close(ends[0]);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    folder_remove(w.root);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(both_streams),
     cmocka_unit_test(only_where_it_is_wanted),
     cmocka_unit_test(a_reader_that_has_gone),
+    cmocka_unit_test(segments_that_lack_bytes),
 };
 
 UNIT_FILE(tests, run_setup, NULL);

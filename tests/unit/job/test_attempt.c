@@ -36,6 +36,26 @@ static void gang_succeeds(void **state)
     world_release(&world);
 }
 
+/* It is stopped while it ends because of a task: nobody has ended its next life. */
+static void a_new_life_has_no_end_yet(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2));
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 1, EXIT_PERMANENT);
+    assert_int_equal(world.job.trigger_role, 0);
+    world_simple(&world, JOB_EVENT_STOP);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    world_simple(&world, JOB_EVENT_START);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.trigger_role, -1);
+    assert_int_equal(world.job.trigger_index, -1);
+    world_release(&world);
+}
+
 static void failure_ends_the_others(void **state)
 {
     (void)state;
@@ -308,6 +328,7 @@ static void a_large_table_is_left_to_the_caller(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gang_succeeds),
+    cmocka_unit_test(a_new_life_has_no_end_yet),
     cmocka_unit_test(failure_ends_the_others),
     cmocka_unit_test(gang_timeout_backs_off),
     cmocka_unit_test(held_after_failure),

@@ -26,8 +26,10 @@ static void surplus_tasks(void **state)
     assert_int_equal(world_count(&world, JOB_ACTION_KILL), 4);
     world_scale(&world, 0, 0, 1); /* again: nothing more to do */
     assert_int_equal(world_count(&world, JOB_ACTION_KILL), 0);
-    for (uint16_t i = 0; i < 4; i++)
+    for (uint16_t i = 0; i < 4; i++) {
         world_exit(&world, 0, i, 143, 0);
+        assert_null(world_story(&world, "TaskFailed")); /* whoever asked for it knows */
+    }
     assert_int_equal(world.job.state, LIFE_RUNNING); /* paused */
     assert_int_equal(job_role_count(&world.job, &world.policy, 0), 0);
     const int32_t any = 1;

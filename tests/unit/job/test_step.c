@@ -25,6 +25,37 @@ static void stories_say_why(void **state)
     world_release(&world);
 }
 
+static bool is_warning(const struct job_world *world, const char *reason)
+{
+    for (size_t i = 0; i < world->out.count; i++)
+        if (world->out.items[i].kind == JOB_ACTION_STORY &&
+            strcmp(world->out.items[i].reason, reason) == 0)
+            return world->out.items[i].is_warning;
+    fail_msg("there is no story of %s", reason);
+    return false;
+}
+
+/* All have succeeded; one is enough; one has failed. */
+static void only_failures_are_warnings(void **state)
+{
+    (void)state;
+    for (int end = 0; end < 3; end++) {
+        struct job_world world;
+        world_init(&world, ROLES(2));
+        if (end == 1)
+            world.roles[0].min_succeeded = 1;
+        world_begin(&world);
+        world_run_all(&world);
+        if (end == 0)
+            world_exit(&world, 0, 1, 0, 0);
+        world_exit(&world, 0, 0, end == 2 ? 1 : 0, 0);
+        assert_int_equal(is_warning(&world, end == 2 ? "AttemptFailed" : "AttemptSucceeded"),
+                         end == 2);
+        assert_int_equal(is_warning(&world, end == 2 ? "TaskFailed" : "TaskSucceeded"), end == 2);
+        world_release(&world);
+    }
+}
+
 /* Each time of a task is the one at which it came into that state. */
 static void times_are_those_of_the_states(void **state)
 {
@@ -48,6 +79,7 @@ static void times_are_those_of_the_states(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(stories_say_why),
+    cmocka_unit_test(only_failures_are_warnings),
     cmocka_unit_test(times_are_those_of_the_states),
 };
 UNIT_FILE(tests, NULL, NULL);
