@@ -2,7 +2,8 @@
 user-mode-linux. What they are made of, and how they run.
 
 They have one processor, and neither processor sets nor nftables' address translation. Their programs run at nearly the
-speed of this machine's, with which they share the architecture.
+speed of this machine's, with which they share the architecture. The environment names a library without which some
+processors have too many registers for them: SKEP_UML_REGISTERS (uml_registers.c).
 
 Everything is built on the spot from this machine's programs and from Debian packages, which are fetched once into a
 cache directory. What cannot be had here ends the test as skipped (exit 77).
@@ -219,9 +220,10 @@ MACHINE = "machine"  # of its folder in the one for sockets
 def boot(initrd, options, memory_mib, disks=(), silence_s=SILENCE_S):
     """Run it until it powers itself off; print its console as it comes, and return it. Its disks are files: /dev/ubda, /dev/ubdb, …"""
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as folder:
-        # Each of its programs is a process here: they are in a namespace that ends with it.
+        # Each of its programs is a process here: they are in a namespace that ends with it. It must not be the first one
+        # there, which no signal of its own ends: a kernel that panics would try to for ever.
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child=KILL",
-                   KERNEL, f"mem={memory_mib}M", f"initrd={initrd}", f"uml_dir={folder}", f"umid={MACHINE}",
+                   "sh", "-c", '"$@"; exit', "sh", "env", f"LD_PRELOAD={os.environ['SKEP_UML_REGISTERS']}", KERNEL, f"mem={memory_mib}M", f"initrd={initrd}", f"uml_dir={folder}", f"umid={MACHINE}",
                    "con=null", "con0=fd:0,fd:1", "ssl=null", "quiet", "printk.time=1", "sysrq_always_enabled", *options.split(),
                    *(f"ubd{number}={disk}" for number, disk in enumerate(disks))]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as machine:
