@@ -39,6 +39,11 @@ const char *unit_argument(size_t index)
     return index < argument_count ? arguments[index] : NULL;
 }
 
+unsigned unit_every(void)
+{
+    return UNIT_EVERY;
+}
+
 static bool file_run(const struct unit_file *file)
 {
     const char *at;

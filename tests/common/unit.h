@@ -41,4 +41,9 @@ void unit_file_add(struct unit_file *file);
 /* What stands behind `--` on the command line; NULL: not so many were given. */
 const char *unit_argument(size_t index);
 
+/* Of very many cases that differ in one number only, each so many-th is enough; 1: all. A
+ * sanitizer, or the counting of branches, makes each case several times as long, and finds in a
+ * part of them what it looks for; whether all are right is asked where they are fast. */
+unsigned unit_every(void);
+
 #endif

@@ -254,8 +254,8 @@ static void all_is_free(struct world *world)
 /* At every step. */
 static void happens_at_any_step(enum cause cause, enum happening what)
 {
-    uint32_t steps = 0;
-    for (bool is_over = false; !is_over; steps++) {
+    uint32_t steps = ((uint32_t)cause + (uint32_t)what) % unit_every();
+    for (bool is_over = false; !is_over; steps += unit_every()) {
         struct world world;
         const uint32_t high = renewal_begin_by(&world, cause);
         for (uint32_t i = 0; i < steps; i++)

@@ -165,7 +165,7 @@ static void happenings_run(const struct happening *happening)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         bool was_asked = true;
-        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps++)
+        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps += unit_every())
             happening_run(happening, policies[i], &was_asked, steps);
         assert_false(was_asked);
     }
@@ -381,7 +381,7 @@ static void asked_in_the_shadow(void (*happens)(struct world *world), size_t sta
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         bool was_asked = true;
-        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps++) {
+        for (uint32_t steps = 0; was_asked && steps < STEPS_MAX; steps += unit_every()) {
             struct world world;
             struct seen first = {0}, behind = {0};
             places_init(&world, policies[i], 1);
@@ -597,7 +597,7 @@ static void large_runs(void (*happens)(struct world *world), size_t starts)
         struct stages stages = {0};
         uint32_t steps = 0;
         while (large_run(policies[i], steps, happens, starts, &stages))
-            assert_true(++steps < STEPS_MAX);
+            assert_true((steps += unit_every()) < STEPS_MAX);
         assert_true(stages.was_committing);
         assert_true(stages.was_joining || strcmp(policies[i], "hived") != 0);
     }
@@ -737,7 +737,7 @@ static void small_runs(void (*happens)(struct world *world), size_t starts)
         uint32_t steps = 0;
         bool was_committing = false;
         while (small_run(policies[i], steps, happens, starts, &was_committing))
-            assert_true(++steps < STEPS_MAX);
+            assert_true((steps += unit_every()) < STEPS_MAX);
         assert_int_equal(was_committing, strcmp(policies[i], "hived") == 0);
     }
 }

@@ -151,7 +151,7 @@ static void a_node_changes_at_any_piece(void **state)
         for (int happening = 0; happening < HAPPENINGS; happening++) {
             uint32_t steps = 0;
             while (search_is_disturbed(policies[i], steps, (enum happening)happening))
-                steps++;
+                steps += unit_every();
             assert_in_range(steps, 8, STEPS_MAX);
         }
 }

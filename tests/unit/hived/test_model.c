@@ -547,6 +547,7 @@ static void sequences_agree_with_the_model(void **state)
 static int arguments_read(void **state)
 {
     (void)state;
+    sequence_count /= unit_every();
     if (unit_argument(0))
         sequence_count = strtoull(unit_argument(0), NULL, 10);
     if (unit_argument(1))

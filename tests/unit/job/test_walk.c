@@ -450,6 +450,7 @@ static void lives_end_by_themselves(void **state)
 static int seed_read(void **state)
 {
     (void)state;
+    last_seed /= unit_every();
     if (unit_argument(0))
         first_seed = last_seed = strtoull(unit_argument(0), NULL, 10);
     return 0;
