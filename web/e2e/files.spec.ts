@@ -9,7 +9,10 @@ import { ask } from './stage'
 const PLACE = process.env['PORTAL_FILES'] ?? ''
 test.skip(!PLACE, 'needs a server with storages of its own')
 
-const own = mkdtempSync(join(tmpdir(), 'skep-files-'))
+let own = '' // a folder that is there while the tests run; this file is loaded more often than that
+test.beforeAll(() => {
+  own = mkdtempSync(join(tmpdir(), 'skep-files-'))
+})
 test.afterAll(() => rmSync(own, { recursive: true, force: true }))
 
 /** A file of this computer whose bytes tell their places. */
