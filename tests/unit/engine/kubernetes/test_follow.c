@@ -8,6 +8,7 @@
 
 #include "engine/kubernetes/state.h"
 #include "played.h"
+#include "small_cluster.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 #define END(kind)                                                                                  \
@@ -28,23 +29,11 @@ static const char pods[] =
          "\"skep.internal/attempt\": \"7\"}}, \"spec\": {\"nodeName\": \"n1\"}, \"status\": "
          "{\"phase\": \"Pending\"}}}\n" END("Pod");
 
-static void nothing_posted(void *context, const struct engine_event *event)
-{
-    (void)context, (void)event;
-}
-
 static void each_list_is_taken_for_what_it_is(void **state)
 {
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .synced = PTHREAD_COND_INITIALIZER,
-                        .settings = {.space = "default",
-                                     .instance = "one",
-                                     .runtime_class = "",
-                                     .infiniband_resource = "",
-                                     .nodes = {.gpu_resource = "g",
-                                               .gpu_count_label = "c",
-                                               .gpu_type_label = "t",
-                                               .taint = "x"}},
+                        .settings = small_settings,
                         .sink = {.post = nothing_posted},
                         .follow_count = FOLLOW_PODS + 1};
     struct played server;

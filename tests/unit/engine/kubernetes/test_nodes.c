@@ -10,29 +10,18 @@
 #include "doc/doc.h"
 #include "engine/kubernetes/state.h"
 #include "played.h"
+#include "small_cluster.h"
 
 enum { NODES = 50 };
 
 static struct kube kube;
 static struct tells tells;
 
-static void nothing_posted(void *context, const struct engine_event *event)
-{
-    (void)context, (void)event;
-}
-
 static int setup(void **state)
 {
     (void)state;
     kube = (struct kube){.lock = PTHREAD_MUTEX_INITIALIZER,
-                         .settings = {.space = "default",
-                                      .instance = "one",
-                                      .runtime_class = "",
-                                      .infiniband_resource = "",
-                                      .nodes = {.gpu_resource = "g",
-                                                .gpu_count_label = "c",
-                                                .gpu_type_label = "t",
-                                                .taint = "x"}},
+                         .settings = small_settings,
                          .sink = {.post = nothing_posted},
                          .is_listed = true};
     kube_enter(&kube, &tells);

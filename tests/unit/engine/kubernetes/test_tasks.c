@@ -17,14 +17,10 @@
 #include "engine/kubernetes/state.h"
 #include "folder.h"
 #include "played.h"
+#include "small_cluster.h"
 #include "sys/clock.h"
 
 enum { NOTHING = -1 };
-
-static void nothing_posted(void *context, const struct engine_event *event)
-{
-    (void)context, (void)event;
-}
 
 /* The one event, or NOTHING. */
 static int told(const struct kube_task *task)
@@ -473,14 +469,7 @@ static const struct doc *node_read(struct tells *tells)
 static void an_end_that_waits_is_told_before_its_node_is_lost(void **state)
 {
     struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                        .settings = {.space = "default",
-                                     .instance = "one",
-                                     .runtime_class = "",
-                                     .infiniband_resource = "",
-                                     .nodes = {.gpu_resource = "g",
-                                               .gpu_count_label = "c",
-                                               .gpu_type_label = "t",
-                                               .taint = "x"}},
+                        .settings = small_settings,
                         .sink = {.post = nothing_posted},
                         .is_listed = true};
     struct tells tells;
