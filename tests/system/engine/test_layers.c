@@ -182,6 +182,11 @@ static void test_unused_ones_are_few(void **state)
     struct local_engine *local = (struct local_engine *)world.engine;
     assert_int_equal(layers_collect(local, world_trusted(&world) / 1000, 3600, false), 2);
     assert_int_equal(atoi(layers_of_pulled("")), LAYERS_KEPT);
+    /* what a clock that was ahead has left is unused from now on */
+    assert_int_equal(shell("touch -d '400 days' %s/data/images/*/ids/*", world.folder), 0);
+    assert_int_equal(atoi(layers_of_pulled("-newermt '1 hour'")), LAYERS_KEPT);
+    assert_int_equal(layers_collect(local, world_trusted(&world) / 1000, 3600, false), 0);
+    assert_int_equal(atoi(layers_of_pulled("-newermt '1 hour'")), 0);
     /* by a time before their last use nothing is old */
     assert_int_equal(layers_collect(local, world_trusted(&world) / 1000 - 86400, 0, false), 0);
     assert_int_equal(layers_collect(local, world_trusted(&world) / 1000, 3600, true), LAYERS_KEPT);

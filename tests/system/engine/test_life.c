@@ -393,6 +393,28 @@ static void test_clock_ahead(void **state)
     assert_int_not_equal(shell("test -e %s/data/logs/961", world.folder), 0);
 }
 
+/* What a clock that was ahead has left is as old as the first round that finds it. */
+static void test_times_of_the_future(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    world_create(&world, 963, "echo kept");
+    end_of(963);
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){963}, &err), 0);
+    world_create(&world, 964, "echo kept");
+    end_of(964);
+    static const char times[] = "cd %s/data && find logs/963 containers/964/ended %s | wc -l";
+    assert_int_equal(shell("cd %s/data && find logs/963 containers/964/ended -exec touch -hd "
+                           "'400 days' {} +",
+                           world.folder),
+                     0);
+    const char *found = shell_output(times, world.folder, "");
+    assert_in_range(atoi(found), 3, 100); /* two folders or files, and what is in the first */
+    engine_local_housekeep(world.engine);
+    assert_string_equal(shell_output(times, world.folder, "-newermt '1 hour'"), "0");
+    assert_int_equal(shell("test -d %s/data/containers/964/upper", world.folder), 0);
+}
+
 /* ext4 is told that what lies below has nothing in common. */
 static void test_spread_folders(void **state)
 {
@@ -540,6 +562,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_devices_in_folders),
     cmocka_unit_test(test_forget),
     cmocka_unit_test(test_clock_ahead),
+    cmocka_unit_test(test_times_of_the_future),
     cmocka_unit_test(test_spread_folders),
     cmocka_unit_test(test_cdi_devices),
     cmocka_unit_test(test_log_end),

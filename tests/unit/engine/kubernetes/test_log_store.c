@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -341,6 +342,22 @@ static void old_logs_go(void **state)
     assert_int_equal(stat(other, &stat_of), 0);
 }
 
+/* A clock that was ahead wrote it: it would not be old before that time has come. */
+static void a_log_of_the_future_counts_from_now_on(void **state)
+{
+    (void)state;
+    const int64_t now_s = clock_unix_ms() / 1000;
+    const struct timespec ahead[2] = {{.tv_sec = now_s + 400 * 86400},
+                                      {.tv_sec = now_s + 400 * 86400}};
+    struct log_retention retention = {.room_bytes = 1 << 30, .keep_s = 3600, .now_s = now_s};
+    struct stat stat_of;
+    take("o 0 0 a\n");
+    assert_int_equal(utimensat(AT_FDCWD, path, ahead, 0), 0);
+    log_store_collect(folder, &retention, is_eight, NULL);
+    assert_int_equal(stat(path, &stat_of), 0);
+    assert_in_range(stat_of.st_mtim.tv_sec, now_s, now_s + 60);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(streams_are_kept_apart, setup, teardown),
     cmocka_unit_test_setup_teardown(what_it_uses_is_told_beside_its_logs, setup, teardown),
@@ -357,6 +374,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(holes_in_one_piece, setup, teardown),
     cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, setup, teardown),
     cmocka_unit_test_setup_teardown(old_logs_go, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_log_of_the_future_counts_from_now_on, setup, teardown),
 };
 
 UNIT_FILE(tests, NULL, NULL);
