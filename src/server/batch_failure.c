@@ -215,6 +215,15 @@ int batch_failure_due(struct server *server, struct err *err)
     return core->core ? 0 : core_thread_renew(server, err);
 }
 
+/* A page of the database is damaged that nobody else needs: what can be asked for again is refused,
+ * as for a row that is. A fact waits, as it would be forgotten. */
+static bool is_damage_of_its_own(struct server *server, const struct server_mail *mail, int code)
+{
+    struct err err;
+    return code == ERR_CORRUPT && (mail->is_request || mail_is_purge(mail)) &&
+           core_thread_probe(server, &err) == 0;
+}
+
 /* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, which
  * are left out from now on. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
@@ -235,7 +244,7 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
     if (code == ERR_INTERNAL)
         *has_found = unstored_find(server);
     core_drop(server);
-    return code;
+    return is_damage_of_its_own(server, mail, code) ? ERR_INTERNAL : code;
 }
 
 /* As often as that leaves out more nodes, and once more without messages. */

@@ -221,7 +221,7 @@ static void batch_finish(struct server *server)
     int code = batch_commit(server, &err);
     if (code == 0)
         batch_carry_out(server);
-    else if (code == ERR_INTERNAL)
+    else if (code == ERR_INTERNAL || code == ERR_CORRUPT) /* a row, or a page, may be at fault */
         batch_failure_part(server, &err);
     else
         batch_failure_all(server, &err);
@@ -278,7 +278,7 @@ static void batch_of(struct server *server, struct server_mail *mails)
     }
 }
 
-static int store_probe(struct server *server, struct err *err)
+int core_thread_probe(struct server *server, struct err *err)
 {
     struct store_change change = {.kind = CHANGE_SETTING,
                                   .setting = {"store.probe", TEXT("written")}};
@@ -294,7 +294,7 @@ static void core_thread_recover(struct server *server)
         return;
     core->probe_at_ms = clock_monotonic_ms() + PROBE_MS;
     struct err err;
-    int code = store_probe(server, &err);
+    int code = core_thread_probe(server, &err);
     if (code == 0)
         code = batch_failure_due(server, &err);
     if (code < 0) {

@@ -169,6 +169,8 @@ void core_thread_take(struct server *server, struct server_mail *mail);
 void core_thread_timer(struct server *server); /* when it is due */
 /* A core of the rows takes the place of one that has run ahead of them. */
 int core_thread_renew(struct server *server, struct err *err);
+/* Can the store be written? By a row that is of no use otherwise. */
+int core_thread_probe(struct server *server, struct err *err);
 
 /* recover.c: what is stored of nodes, before any engine tells of them: whose they are. */
 int server_nodes_restore(struct server *server, struct err *err);

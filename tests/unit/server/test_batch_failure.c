@@ -160,11 +160,66 @@ static void a_round_that_is_stored_one_by_one_is_counted_once(void **state)
     assert_int_equal(wait_for(&more), ERR_QUOTA);
 }
 
+/* Which nobody else needs: the rest of the store can be written. */
+static void a_damaged_page_costs_who_asked_for_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id old = stopped_job(world, "old"), running = running_job(world, "runs");
+    struct wait first, before, bad, after;
+
+    deletion_fails(old, ERR_CORRUPT);
+    round_begin(world, &first);
+    ask_submit(world, &before, "before");
+    ask_act(world, &bad, SERVICE_DELETE, old);
+    containers_finish(world, running);
+    ask_submit(world, &after, "after");
+    round_end(&first);
+    assert_int_equal(wait_for(&before), 0);
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_non_null(strstr(bad.text, "refused by the test"));
+    assert_int_equal(wait_for(&after), 0);
+    assert_true(is_writable(world));
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 1);
+    wait_until(world, running, PUBLIC_SUCCEEDED);
+    assert_int_equal(shown(world, old), PUBLIC_STOPPED);
+    /* also when it comes alone */
+    assert_int_equal(act(world, SERVICE_DELETE, old), ERR_INTERNAL);
+    assert_true(is_writable(world));
+    deletion_fails((struct job_id){0}, 0);
+    assert_int_equal(act(world, SERVICE_DELETE, old), 0);
+}
+
+/* Nobody would tell it again: it waits as for a disk, and is not forgotten. */
+static void a_fact_waits_for_a_damaged_page(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs");
+
+    COMMITS(ERR_CORRUPT, ERR_CORRUPT); /* in its round, and alone */
+    containers_finish(world, job);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
+static void a_database_that_is_damaged_refuses_all(void **state)
+{
+    struct world *world = *state;
+    struct wait submission;
+
+    COMMITS(ERR_CORRUPT, ERR_CORRUPT, ERR_CORRUPT); /* in its round, alone, and a row of no use */
+    ask_submit(world, &submission, "asked");
+    assert_int_equal(wait_for(&submission), ERR_UNAVAILABLE);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     ROUNDS(what_one_request_cannot_have_stored_costs_nobody_else),
     ROUNDS(a_change_that_cannot_be_stored_costs_who_asked_for_it),
     ROUNDS(a_fact_that_cannot_be_stored_is_set_aside),
     ROUNDS(an_exit_is_stored_without_what_is_kept_beside_it),
     ROUNDS(a_round_that_is_stored_one_by_one_is_counted_once),
+    ROUNDS(a_damaged_page_costs_who_asked_for_it),
+    ROUNDS(a_fact_waits_for_a_damaged_page),
+    ROUNDS(a_database_that_is_damaged_refuses_all),
 };
 UNIT_FILE(tests, world_begin, NULL);
