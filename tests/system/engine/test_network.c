@@ -241,10 +241,8 @@ static void the_ports_of_a_task_that_ended_between_two_engines_are_free(void **s
     world_log_await(&world, 90, "ready", PATIENCE_MS);
     world_stop(&world);
     assert_non_null(strstr(shell_output("nft list table ip %s", table), "23471 :"));
-    shell("conmon=$(cat %s/run/tasks/90/conmon.pid); kill -9 $(cat %s/run/tasks/90/init.pid); "
-          "while [ -d /proc/$conmon ] && ! grep -q 'State:.Z' /proc/$conmon/status; do "
-          "sleep 0.05; done",
-          world.folder, world.folder);
+    shell("kill -9 $(cat %s/run/tasks/90/init.pid)", world.folder);
+    world_monitor_await(&world, 90, PATIENCE_MS);
     world.config.has_private_network = false;
     world_start(&world);
     assert_non_null(world_wait(&world, ENGINE_EXITED, 90, 0, PATIENCE_MS));

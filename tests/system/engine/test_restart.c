@@ -80,9 +80,7 @@ static void test_adopt(void **state)
         await_log(i, "ready");
     world_stop(&world);
     shell("touch /proc/$(cat %s/run/tasks/71/init.pid)/root/tmp/go", world.folder);
-    shell("while [ -d /proc/$(cat %s/run/tasks/71/conmon.pid) ] && ! grep -q 'State:.Z' "
-          "/proc/$(cat %s/run/tasks/71/conmon.pid)/status; do sleep 0.05; done",
-          world.folder, world.folder);
+    world_monitor_await(&world, 71, PATIENCE_MS);
     size_t from = world_seen_count(&world);
     world_start(&world);
     assert_true(world_is_listed(&world, 70) && world_is_listed(&world, 71) &&
@@ -116,10 +114,8 @@ static void test_killed_meanwhile(void **state)
     world_create(&world, 74, "echo ready; sleep 1000");
     await_log(74, "ready");
     world_stop(&world);
-    shell("conmon=$(cat %s/run/tasks/74/conmon.pid); kill -9 $(cat %s/run/tasks/74/init.pid); "
-          "while [ -d /proc/$conmon ] && ! grep -q 'State:.Z' /proc/$conmon/status; do "
-          "sleep 0.05; done",
-          world.folder, world.folder);
+    shell("kill -9 $(cat %s/run/tasks/74/init.pid)", world.folder);
+    world_monitor_await(&world, 74, PATIENCE_MS);
     size_t from = world_seen_count(&world);
     world_start(&world);
     const struct seen *end = world_wait(&world, ENGINE_EXITED, 74, from, PATIENCE_MS);

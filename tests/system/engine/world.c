@@ -14,7 +14,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,6 +130,20 @@ size_t world_seen_count(struct world *world)
     size_t count = world->seen.count;
     pthread_mutex_unlock(&world->lock);
     return count;
+}
+
+void world_monitor_await(const struct world *world, uint64_t attempt, uint32_t timeout_ms)
+{
+    const int pid = atoi(shell_output("cat %s/run/tasks/%llu/conmon.pid", world->folder,
+                                      (unsigned long long)attempt));
+    assert_true(pid > 0);
+    struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+    if (end.fd < 0) {
+        assert_int_equal(errno, ESRCH); /* it has ended, and is reaped */
+        return;
+    }
+    assert_int_equal(poll(&end, 1, (int)timeout_ms), 1);
+    close(end.fd);
 }
 
 void world_log_await(struct world *world, uint64_t attempt, const char *words, uint32_t timeout_ms)

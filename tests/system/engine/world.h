@@ -74,6 +74,9 @@ size_t world_seen_count(struct world *world);
  * after timeout_ms, or when the attempt ends without them. */
 void world_log_await(struct world *world, uint64_t attempt, const char *words, uint32_t timeout_ms);
 
+/* While no engine runs: until the monitor of a task has ended, and written down what it knows. */
+void world_monitor_await(const struct world *world, uint64_t attempt, uint32_t timeout_ms);
+
 bool world_is_listed(struct world *world, uint64_t attempt);
 
 /* Run a shell command; its exit code. */
