@@ -665,7 +665,7 @@ const struct cli_command COMMANDS[] = {
      "good: nothing is lacking. less: tasks run, with one wall less or at a higher price, and the "
      "meaning says which. missing: no task can run. unknown: this user cannot try it.\n\n"
      "Exit code 0: tasks can run, 1: something is missing.",
-     "sudo skep admin check --config /etc/skepd.yaml", ADMIN_OPTIONS, run_admin},
+     "sudo skep admin check --config /etc/skep/skepd.yaml", ADMIN_OPTIONS, run_admin},
     {"kube", "ACTION", KIND_CHOICE, "check", 1, 1, "look at a Kubernetes cluster",
      "`check` says what a cluster lacks before Skep is installed in it: whether it is reached, its "
      "version and clock, the rights of Skep's account, the namespace and what its Pod Security "
