@@ -177,6 +177,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(strcmp(old->database, now->database) != 0, "database", keys);
     note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
     note_if(strcmp(old->files_directory, now->files_directory) != 0, "filesDirectory", keys);
+    note_if(strcmp(old->admin_name, now->admin_name) != 0, "adminName", keys);
     note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
     note_if(strcmp(old->socket, now->socket) != 0, "api.socket", keys);
     note_if(old->tls != now->tls || texts_differ(old->certificate_path, now->certificate_path) ||
