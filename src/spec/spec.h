@@ -37,6 +37,7 @@ enum {
     SPEC_DESCRIPTION_MAX = 65536,   /* bytes of a description */
     SPEC_COMMAND_MAX = 256 << 10,   /* bytes of one role's command, rendered */
     SPEC_RENDERED_MAX = 4 << 20,    /* bytes of all commands and parameters, rendered */
+    SPEC_CREDENTIAL_MAX = 8192,     /* bytes of a user name or password of a registry, rendered */
     SPEC_PARAMETERS_MAX = 64 << 10, /* bytes of one plugin's parameters, rendered */
     SPEC_SECRET_MAX = 64 << 10,     /* bytes of one secret */
 };

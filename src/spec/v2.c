@@ -106,6 +106,8 @@ static const char *auth_text(struct spec_reader *reader, const struct doc *auth,
         return "";
     scope.place = value->place;
     template_secrets_check(&scope, value->as.string);
+    if (value->as.string.length + scope.secret_bytes > SPEC_CREDENTIAL_MAX)
+        reader_problem(reader, value, "longer than 8192 bytes with its secrets", "%s", scope.path);
     return reader_copy(reader, value->as.string);
 }
 

@@ -146,6 +146,33 @@ static void test_commands(void **state)
     buf_release(&text);
 }
 
+/* A secret may stand in a password as often as there is room for its name. */
+static void test_credentials(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct buf text = BUF_INIT;
+        buf_string(&text, "protocolVersion: 2\nname: a\ntype: job\nprerequisites:\n"
+                          "  - {type: dockerimage, name: debian, uri: u, auth: {username: bob,\n"
+                          "     password: \"");
+        for (int k = 0; k < 250; k++)
+            buf_string(&text, "<%$secrets.x%>");
+        buf_string(&text, "\"}}\nsecrets: {x: ");
+        fill(&text, 'y', i == 0 ? 18 : 19);
+        buf_string(&text, "}\ntaskRoles:\n  w:\n    dockerImage: debian\n" RESOURCES
+                          "    commands: [a]\n");
+        if (i == 0) {
+            struct parse p;
+            parse_text(&p, buf_as_text(&text));
+            assert_non_null(p.spec);
+            parse_free(&p);
+            buf_release(&text);
+        } else {
+            refused(&text, "prerequisites.auth.password: longer than 8192 bytes with its secrets");
+        }
+    }
+}
+
 /* A complete graph of requirements, in every role. */
 static void test_requirements(void **state)
 {
@@ -176,6 +203,7 @@ static void test_requirements(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_early_names),
     cmocka_unit_test(test_commands),
+    cmocka_unit_test(test_credentials),
     cmocka_unit_test(test_requirements),
 };
 UNIT_FILE(tests, NULL, NULL);
