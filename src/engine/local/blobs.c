@@ -7,6 +7,7 @@
 #include "engine/local/manifest.h"
 #include "engine/local/runtime.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include <assert.h>
@@ -122,6 +123,12 @@ static int name_order(const void *a, const void *b)
     return memcmp(a, b, HEX_LENGTH);
 }
 
+static void names_sort(struct names *names)
+{
+    if (names->count)
+        qsort(names->items, names->count, sizeof *names->items, name_order);
+}
+
 static bool name_is_in(const struct names *names, const char *hex)
 {
     return names->count &&
@@ -169,6 +176,35 @@ static void index_keep(const char *directory, const char *index, struct names *n
     }
 }
 
+/* A pull has it in its folder by another link; a link that is made or removed counts as a change.
+ */
+static bool is_spared(const struct stat *blob, int64_t now_s, uint64_t young_s)
+{
+    return blob->st_nlink > 1 || now_s - blob->st_ctim.tv_sec < (int64_t)young_s;
+}
+
+/* Remove the blobs that are not among the names. Those that are spared are added to them. */
+static size_t store_sweep(const char *path, struct names *names, uint64_t young_s)
+{
+    const int64_t now_s = clock_unix_ms() / 1000;
+    struct stat stat;
+    cleanup_array struct names spared = {0};
+    cleanup_dir DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (!is_hex(entry->d_name) || name_is_in(names, entry->d_name))
+            continue;
+        if (fstatat(dirfd(dir), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
+            is_spared(&stat, now_s, young_s))
+            name_add(&spared, entry->d_name);
+        else
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    for (size_t i = 0; i < spared.count; i++)
+        name_add(names, spared.items[i]);
+    names_sort(names);
+    return spared.count;
+}
+
 /* Of what lies in a folder, remove what is not among the names. */
 static void folder_sweep(const char *path, const struct names *names)
 {
@@ -192,7 +228,7 @@ static void sources_sweep(const char *directory, const struct names *names)
     }
 }
 
-void blobs_sweep(const char *directory)
+size_t blobs_sweep(const char *directory, uint64_t young_s)
 {
     char path[RUNTIME_PATH_MAX], index[RUNTIME_PATH_MAX + 300];
     cleanup_array struct names names = {0};
@@ -203,9 +239,9 @@ void blobs_sweep(const char *directory)
         if (entry->d_name[0] != '.')
             index_keep(directory, index, &names);
     }
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, name_order);
+    names_sort(&names);
     snprintf(path, sizeof path, "%s/blobs/sha256", directory);
-    folder_sweep(path, &names);
+    const size_t left = store_sweep(path, &names, young_s);
     sources_sweep(directory, &names);
+    return left;
 }

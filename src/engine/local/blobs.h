@@ -9,6 +9,8 @@
 #ifndef ENGINE_LOCAL_BLOBS_H
 #define ENGINE_LOCAL_BLOBS_H
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { BLOB_SOURCE_SIZE = 33 };
 
@@ -33,8 +35,10 @@ bool blob_lend(const char *directory, const char *hex, const char *folder);
 /* All of FOLDER/blobs/sha256, whose digests were checked, goes into the store, too. */
 void blobs_keep(const char *directory, const char *folder);
 
-/* Remove the blobs that no unpacked image needs, and what is known of blobs that are gone. No pull
- * runs meanwhile. */
-void blobs_sweep(const char *directory);
+/* Remove the blobs that no unpacked image needs, and what is known of blobs that are gone. Those
+ * stay that a pull has in its folder, or had, or that came, less than young_s seconds ago by the
+ * wall clock; a time of the future is such a one unless young_s is 0. No pull begins meanwhile.
+ * Returns how many have stayed. */
+size_t blobs_sweep(const char *directory, uint64_t young_s);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "engine/local/pull_work.h"
+#include "engine/local/storage.h"
 #include "sys/cleanup.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -17,12 +18,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
     AUTH_FILE_MAX = 1 << 20,
     INSPECT_TIMEOUT_MS = 60000,
     PROGRESS_MS = 1000,
+    PROGRESS_BYTES = 1 << 20, /* less within a stall's time is none: 9 KiB/s by default */
     MANIFESTS_BYTES =
         2 * MANIFEST_BYTES_MAX, /* what a copy holds besides the blobs of its manifest */
 };
@@ -310,15 +313,31 @@ static void progress_tell(struct work *work, uint64_t bytes)
     pull->watch.progress(pull->watch.context, "Pulling", message);
 }
 
+/* Half of what is kept free is left to whoever writes; unused images give way before. */
+static int room_check(struct work *work, struct err *err)
+{
+    struct statvfs disk;
+    if (statvfs(work->pull->directory, &disk) < 0)
+        return 0; /* no more is known than before */
+    const uint64_t reserve =
+        storage_reserve_data(&disk, work->pull->config->disk_reserve_mib).bytes / 2;
+    if (disk.f_bavail * disk.f_frsize >= reserve)
+        return 0;
+    err_fail(err, ERR_UNAVAILABLE, "", "the disk has less than %llu MiB left",
+             (unsigned long long)(reserve >> 20));
+    return work_fail_final(work, "DiskFull", err);
+}
+
 /* Tell how far it is, end it when it stalls or gets more than the manifest says. */
 static int copy_check(struct work *work, pid_t pid, struct err *err)
 {
     (void)pid;
     uint32_t stall_s = work->pull->config->pull_stall_s;
     uint64_t bytes = bytes_here(work);
-    if (bytes != work->seen_bytes)
+    if (bytes < work->seen_bytes || bytes - work->seen_bytes >= PROGRESS_BYTES) {
         work->moved_ms = clock_monotonic_ms();
-    work->seen_bytes = bytes;
+        work->seen_bytes = bytes;
+    }
     progress_tell(work, bytes);
     if (work->manifest.blob_count && bytes > work->manifest.bytes + MANIFESTS_BYTES) {
         err_fail(err, ERR_TOO_BIG, "", "the registry sends more than the %llu bytes it has named",
@@ -326,9 +345,21 @@ static int copy_check(struct work *work, pid_t pid, struct err *err)
         return work_fail_final(work, "ImageBroken", err);
     }
     if (clock_monotonic_ms() - work->moved_ms <= (int64_t)stall_s * 1000)
-        return 0;
+        return room_check(work, err);
     work->pull->reason = "RegistryUnavailable";
-    return err_fail(err, ERR_UNAVAILABLE, "", "no data for %u s", stall_s);
+    return err_fail(err, ERR_UNAVAILABLE, "", "less than 1 MiB came in %u s", stall_s);
+}
+
+/* What the registry has named, before any of it is fetched. */
+static int named_check(struct work *work, struct err *err)
+{
+    const uint64_t max_mib = work->pull->config->image_max_mib;
+    if (work->manifest.bytes <= max_mib << 20)
+        return 0;
+    err_fail(err, ERR_TOO_BIG, "",
+             "the layers of the image have %llu MiB, and an image may have at most %llu MiB here",
+             (unsigned long long)(work->manifest.bytes >> 20), (unsigned long long)max_mib);
+    return work_fail_final(work, "ImageTooBig", err);
 }
 
 /* What came goes into the store, also of a copy that broke off: the next try begins there. */
@@ -350,6 +381,8 @@ int image_copy(struct work *work, const char *digest, struct err *err)
     char from[REFERENCE_MAX + 400], to[PULL_PATH_MAX + 16];
     const char *argv[PULL_ARGS_MAX];
     struct program program = {.argv = argv, .check_ms = PROGRESS_MS, .check = copy_check};
+    if (named_check(work, err) < 0)
+        return err->code;
     for (size_t i = 0; i < work->manifest.blob_count; i++)
         if (blob_is_shown(work, &work->manifest.blobs[i]))
             blob_lend(work->pull->directory, digest_hex(work->manifest.blobs[i].digest),
@@ -362,6 +395,7 @@ int image_copy(struct work *work, const char *digest, struct err *err)
     argv[count++] = to;
     argv[count] = NULL;
     work->told_percent = -5;
+    work->seen_bytes = bytes_here(work);
     work->moved_ms = clock_monotonic_ms();
     int code = program_run(work, &program, err);
     copy_keep(work);

@@ -30,6 +30,7 @@ enum {
     TOUCH_MS = 60000,  /* how exactly the last use is kept on disk */
     NAME_BYTES = 16,   /* of a reference's file: BLAKE2b-128 */
     ENTRY_VERSION = 2, /* what was found before the right to it had to be shown is forgotten */
+    YOUNG_S = 60,      /* a blob of a pull under way is the image's after a moment */
 };
 
 /* One reference under one set of credentials. */
@@ -37,9 +38,13 @@ struct entry {
     char name[2 * NAME_BYTES + 1];
     struct reference reference;
     char *user, *password;
+    char *owner;       /* whose task asked first: the pull is one of theirs */
     char image_id[80]; /* "" = never resolved */
     int64_t checked_ms;
-    bool is_queued;       /* or being pulled */
+    bool is_queued; /* or being pulled */
+    bool is_pulled; /* now */
+    bool is_left;   /* its pull was told to end, as nobody waited for it any more */
+    bool is_unsaved;
     struct task *waiters; /* by task->next */
     struct entry *next;   /* in the queue of pulls */
 };
@@ -53,14 +58,15 @@ struct images {
         struct image **items;
         size_t count, room;
     } images;
-    struct {
+    struct { /* those that have a pull, and what could not be stored */
         struct entry **items;
         size_t count, room;
     } entries;
     struct entry *queue, **queue_end;
     uint64_t next_number;
-    size_t active; /* pulls under way: the blob store is not swept then */
+    size_t active; /* pulls under way */
     bool is_stopping, is_sweeping;
+    bool has_leftovers; /* there may be blobs that no image needs */
     pthread_t threads[ENGINE_LOCAL_PULLS_MAX];
     size_t thread_count, idle_count, queue_count;
 };
@@ -74,10 +80,10 @@ int image_load(const char *directory, struct image *image, struct err *err)
     struct stat stat;
     arena_init(&image->arena);
     snprintf(path, sizeof path, "%s/image.json", directory);
-    int code = file_read(path, 1 << 20, &text, err);
+    int code = file_read(path, IMAGE_DESCRIPTION_MAX, &text, err);
     const struct doc *doc =
         code == 0 ? document_read(buf_as_text(&text), false, &image->arena) : NULL;
-    if (code == 0 && !doc)
+    if (code == 0 && (!doc || doc->kind != DOC_MAP))
         code = err_fail(err, ERR_CORRUPT, "", "%s is not an image's description", path);
     snprintf(image->rootfs, sizeof image->rootfs, "%s/rootfs", directory);
     if (code == 0 && access(image->rootfs, X_OK) < 0)
@@ -231,7 +237,7 @@ static void entry_load(struct images *images, struct entry *entry)
     }
 }
 
-static void entry_save(struct images *images, const struct entry *entry)
+static void entry_save(struct images *images, struct entry *entry)
 {
     char path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf text = BUF_INIT;
@@ -246,8 +252,33 @@ static void entry_save(struct images *images, const struct entry *entry)
     json_object_end(&json);
     entry_path(images, entry->name, path);
     struct err err = {0};
-    if (file_put(path, buf_as_text(&text), 0600, &err) < 0)
+    entry->is_unsaved = file_put(path, buf_as_text(&text), 0600, &err) < 0;
+    if (entry->is_unsaved)
         log_warning("engine", "%s", err.text); /* asked again after a restart */
+}
+
+static void entry_free(struct entry *entry)
+{
+    sodium_memzero(entry->password, strlen(entry->password));
+    mem_free(entry->password);
+    mem_free(entry->user);
+    mem_free(entry->owner);
+    mem_free(entry);
+}
+
+/* Unless it has a pull it is read back when somebody asks for it: users may name as many references
+ * and credentials as they like. */
+static void entry_release(struct images *images, struct entry *entry)
+{
+    if (entry->is_queued || entry->is_unsaved)
+        return;
+    assert(!entry->waiters);
+    for (size_t i = 0; i < images->entries.count; i++)
+        if (images->entries.items[i] == entry) {
+            images->entries.items[i] = images->entries.items[--images->entries.count];
+            break;
+        }
+    entry_free(entry);
 }
 
 static struct entry *entry_get(struct images *images, const struct reference *reference,
@@ -263,6 +294,8 @@ static struct entry *entry_get(struct images *images, const struct reference *re
     entry->reference = *reference;
     entry->user = mem_copy(wanted->registry_user);
     entry->password = mem_copy(wanted->registry_password);
+    entry->owner = mem_copy(wanted->job);
+    entry->owner[strcspn(entry->owner, "~")] = '\0';
     entry_load(images, entry);
     *ARRAY_ADD(&images->entries) = entry;
     return entry;
@@ -375,8 +408,10 @@ static bool request_serve(struct images *images, struct task *task,
     struct entry *entry = entry_get(images, reference, task->wanted, file);
     if (entry->image_id[0] && entry_is_fresh(images, entry) && !entry->is_queued) {
         task->image = image_take(images, entry->image_id);
-        if (task->image)
+        if (task->image) {
+            entry_release(images, entry);
             return true;
+        }
     }
     task->next = entry->waiters;
     entry->waiters = task;
@@ -434,17 +469,49 @@ void images_request(struct images *images, struct task *task)
         settle(images->local, task);
 }
 
+static bool waiter_remove(struct entry *entry, const struct task *task)
+{
+    for (struct task **at = &entry->waiters; *at; at = &(*at)->next)
+        if (*at == task) {
+            *at = task->next;
+            return true;
+        }
+    return false;
+}
+
+static void queue_remove(struct images *images, struct entry *entry)
+{
+    struct entry **at = &images->queue;
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    if (!*at)
+        images->queue_end = at;
+    images->queue_count--;
+}
+
+/* Nobody waits for it any more: it leaves the queue, or its pull ends. */
+static void entry_leave(struct images *images, struct entry *entry)
+{
+    if (entry->is_pulled) {
+        pthread_cond_broadcast(&images->has_pull); /* a pause between tries ends */
+        return;
+    }
+    queue_remove(images, entry);
+    entry->is_queued = false;
+    entry_release(images, entry);
+}
+
 bool images_cancel(struct images *images, struct task *task)
 {
     bool is_found = false;
     pthread_mutex_lock(&images->lock);
-    for (size_t i = 0; i < images->entries.count && !is_found; i++)
-        for (struct task **at = &images->entries.items[i]->waiters; *at; at = &(*at)->next)
-            if (*at == task) {
-                *at = task->next;
-                is_found = true;
-                break;
-            }
+    for (size_t i = 0; i < images->entries.count && !is_found; i++) {
+        struct entry *entry = images->entries.items[i];
+        is_found = waiter_remove(entry, task);
+        if (is_found && !entry->waiters)
+            entry_leave(images, entry);
+    }
     pthread_mutex_unlock(&images->lock);
     return is_found;
 }
@@ -456,17 +523,26 @@ struct pulling {
     struct entry *entry;
 };
 
+/* Once it has been left it ends, also when somebody asks for it meanwhile: parts of it may have
+ * been told to. */
+static bool pull_is_over(const struct images *images, struct entry *entry)
+{
+    entry->is_left = entry->is_left || !entry->waiters;
+    return images->is_stopping || entry->is_left;
+}
+
 static bool puller_is_stopping(void *context, uint32_t wait_ms)
 {
-    struct images *images = ((struct pulling *)context)->images;
+    const struct pulling *pulling = context;
+    struct images *images = pulling->images;
     pthread_mutex_lock(&images->lock);
     const struct timespec until = clock_moment(clock_monotonic_ms() + wait_ms);
-    while (wait_ms && !images->is_stopping &&
+    while (wait_ms && !pull_is_over(images, pulling->entry) &&
            pthread_cond_timedwait(&images->has_pull, &images->lock, &until) != ETIMEDOUT)
         continue;
-    bool is_stopping = images->is_stopping;
+    bool is_over = pull_is_over(images, pulling->entry);
     pthread_mutex_unlock(&images->lock);
-    return is_stopping;
+    return is_over;
 }
 
 /* Everybody who waits is told. */
@@ -507,8 +583,15 @@ static struct task *pull_settle(struct images *images, struct entry *entry, int 
                                 const struct pull *pull, const struct err *err)
 {
     pthread_mutex_lock(&images->lock);
-    entry->is_queued = false;
+    entry->is_queued = entry->is_pulled = false;
     images->active--;
+    images->has_leftovers |= code < 0;
+    if (code < 0 && entry->is_left && entry->waiters && !images->is_stopping) {
+        entry->is_left = false; /* they came after it was given up */
+        pull_enqueue(images, entry);
+        pthread_mutex_unlock(&images->lock);
+        return NULL;
+    }
     bool is_kept =
         code < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
     if (code == 0) {
@@ -521,6 +604,7 @@ static struct task *pull_settle(struct images *images, struct entry *entry, int 
     }
     struct task *waiters = entry->waiters;
     entry->waiters = NULL;
+    entry->is_left = false;
     for (struct task *task = waiters; task; task = task->next) {
         if (code == 0 || is_kept)
             task->image = image_take(images, entry->image_id);
@@ -530,6 +614,7 @@ static struct task *pull_settle(struct images *images, struct entry *entry, int 
             task_fail(task, "ImagePullError", "%s: removed while it was unpacked",
                       task->wanted->image);
     }
+    entry_release(images, entry);
     pthread_mutex_unlock(&images->lock);
     return waiters;
 }
@@ -562,22 +647,41 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
     }
 }
 
+static size_t pulls_of(const struct images *images, const char *owner)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < images->entries.count; i++) {
+        const struct entry *entry = images->entries.items[i];
+        count += entry->is_pulled && strcmp(entry->owner, owner) == 0;
+    }
+    return count;
+}
+
+/* The first one whose turn it is: of one user's at most all but one are pulled at a time, as a
+ * registry may be slow on purpose. */
+static struct entry *queue_first(const struct images *images)
+{
+    const size_t pulls = images->local->config.pulls;
+    struct entry *entry = images->queue;
+    while (entry && pulls > 1 && pulls_of(images, entry->owner) >= pulls - 1)
+        entry = entry->next;
+    return entry;
+}
+
 static void *puller_run(void *context)
 {
     struct images *images = context;
     pthread_mutex_lock(&images->lock);
     for (;;) {
+        struct entry *entry = NULL;
         images->idle_count++;
-        while ((!images->queue || images->is_sweeping) && !images->is_stopping)
+        while (!images->is_stopping && (images->is_sweeping || !(entry = queue_first(images))))
             pthread_cond_wait(&images->has_pull, &images->lock);
         images->idle_count--;
         if (images->is_stopping)
             break;
-        struct entry *entry = images->queue;
-        images->queue = entry->next;
-        images->queue_count--;
-        if (!images->queue)
-            images->queue_end = &images->queue;
+        queue_remove(images, entry);
+        entry->is_pulled = true;
         images->active++;
         uint64_t number = ++images->next_number;
         pthread_mutex_unlock(&images->lock);
@@ -637,6 +741,28 @@ static struct image *oldest_unused(struct images *images, int64_t wall_ms, int64
     return oldest;
 }
 
+/* Blobs that no image needs go with an image that has gone, or when space is wanted; those of pulls
+ * that failed are good for the next try, and otherwise stay as long as an unused image. Pulls go on
+ * meanwhile, but none begins. */
+static void blobs_collect(struct images *images, bool is_wanted, uint64_t keep_s)
+{
+    pthread_mutex_lock(&images->lock);
+    images->is_sweeping = is_wanted || images->has_leftovers;
+    bool is_sweeping = images->is_sweeping;
+    const bool is_alone = images->active == 0;
+    images->has_leftovers = false;
+    pthread_mutex_unlock(&images->lock);
+    if (!is_sweeping)
+        return;
+    const uint64_t young_s = !is_wanted ? keep_s : is_alone ? 0 : YOUNG_S;
+    const size_t left = blobs_sweep(images->local->directory, young_s);
+    pthread_mutex_lock(&images->lock);
+    images->has_leftovers |= left > 0;
+    images->is_sweeping = false;
+    pthread_cond_broadcast(&images->has_pull);
+    pthread_mutex_unlock(&images->lock);
+}
+
 size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted)
 {
@@ -662,17 +788,7 @@ size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uin
         freed += bytes;
         removed++;
     }
-    pthread_mutex_lock(&images->lock);
-    images->is_sweeping = removed > 0 && images->active == 0;
-    bool is_sweeping = images->is_sweeping;
-    pthread_mutex_unlock(&images->lock);
-    if (!is_sweeping)
-        return removed;
-    blobs_sweep(images->local->directory);
-    pthread_mutex_lock(&images->lock);
-    images->is_sweeping = false;
-    pthread_cond_broadcast(&images->has_pull);
-    pthread_mutex_unlock(&images->lock);
+    blobs_collect(images, removed > 0 || bytes_wanted > freed, keep_s);
     return removed;
 }
 
@@ -683,14 +799,24 @@ void images_discard(struct images *images, const char *path)
 
 /* --- birth and death --- */
 
-/* Credentials and complaints of pulls that were under way when the server was killed. */
+/* Credentials of pulls that were under way when the server was killed. */
 static void run_files_remove(const struct images *images)
 {
     cleanup_dir DIR *dir = opendir(images->local->run_directory);
     for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (strncmp(entry->d_name, "auth-", 5) == 0 ||
-            strncmp(entry->d_name, "complaint-", 10) == 0)
+        if (strncmp(entry->d_name, "auth-", 5) == 0)
             unlinkat(dirfd(dir), entry->d_name, 0);
+}
+
+/* A folder whose description says nothing, which a power failure may leave: no task can use it, and
+ * as long as it is there its image cannot be pulled. */
+static bool image_is_broken(const char *directory)
+{
+    struct image image = {0};
+    const int code = image_load(directory, &image, NULL);
+    if (code == 0)
+        arena_release(&image.arena);
+    return code == ERR_CORRUPT || code == ERR_TOO_BIG;
 }
 
 /* What an earlier server left half done goes; what is whole is known from now on. */
@@ -704,11 +830,12 @@ static void images_scan(struct images *images)
     cleanup_dir DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
-        if (strncmp(entry->d_name, ".trash-", 7) == 0)
+        const bool is_trash = strncmp(entry->d_name, ".trash-", 7) == 0;
+        const bool is_image = entry->d_name[0] != '.' && image_get(images, entry->d_name);
+        if (is_trash || (entry->d_name[0] != '.' && !is_image && image_is_broken(below)))
             trash_put(images->trash, below);
-        else if (entry->d_name[0] != '.')
-            image_get(images, entry->d_name);
     }
+    images->has_leftovers = true;
 }
 
 struct images *images_new(struct local_engine *local, struct err *err)
@@ -747,13 +874,8 @@ void images_free(struct images *images)
         return;
     assert(images->thread_count == 0);
     trash_free(images->trash);
-    for (size_t i = 0; i < images->entries.count; i++) {
-        struct entry *entry = images->entries.items[i];
-        sodium_memzero(entry->password, strlen(entry->password));
-        mem_free(entry->password);
-        mem_free(entry->user);
-        mem_free(entry);
-    }
+    for (size_t i = 0; i < images->entries.count; i++)
+        entry_free(images->entries.items[i]);
     ARRAY_FREE(&images->entries);
     while (images->images.count)
         image_forget(images, images->images.items[0]);

@@ -10,7 +10,8 @@
  *                      of credentials, so that nobody uses what only another may pull
  *   pulls/N/           becomes images/HEX by a rename when it is whole
  *
- * At most one pull of a reference at a time; pulls of others go on beside it.
+ * At most one pull of a reference at a time; pulls of others go on beside it. One for which nobody
+ * waits any more ends.
  */
 #ifndef ENGINE_LOCAL_IMAGE_H
 #define ENGINE_LOCAL_IMAGE_H
@@ -23,6 +24,8 @@ struct err;
 struct images;
 struct local_engine;
 struct task;
+
+enum { IMAGE_DESCRIPTION_MAX = 1 << 20 }; /* bytes of image.json */
 
 struct image {
     char id[80]; /* names images/ID; of a plain directory "dir-HASH" */
@@ -60,8 +63,9 @@ void images_return(struct images *images, struct image *image);
 
 /* Remove images that nobody used for keep_s as of `now_s` (a trusted time: engine.h), then the
  * longest unused, of those that nobody used for least_s by the wall clock, until `bytes_wanted` are
- * free; then blobs that no image needs. A last use of the future counts as one of the call that
- * found it. Returns the number of images removed. */
+ * free; then, when anything was removed or more is wanted, blobs that no image needs, and else
+ * those that are older than keep_s. A last use of the future counts as one of the call that found
+ * it. Returns the number of images removed. */
 size_t images_collect(struct images *images, int64_t now_s, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted);
 

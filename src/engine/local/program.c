@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/local/pull_work.h"
 #include "sys/cleanup.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 #include <assert.h>
 #include <ctype.h>
@@ -133,62 +134,106 @@ int work_fail_final(struct work *work, const char *reason, const struct err *err
 
 /* --- programs --- */
 
-static int program_await(struct work *work, pid_t pid, const struct program *program, int *status,
+/* The end of what a program has said: an image can make it say gigabytes. */
+struct complaint {
+    int fd; /* of the pipe, which does not block */
+    size_t length;
+    char text[COMPLAINT_MAX];
+};
+
+/* Whatever can be read now, a pipe full at most; false: nobody can write any more. */
+static bool complaint_read(struct complaint *complaint)
+{
+    enum { PIECE = 4096, PIECES = 16 };
+    ssize_t got = 1;
+    for (int i = 0; i < PIECES && got > 0; i++) {
+        const size_t room = sizeof complaint->text - 1;
+        if (complaint->length + PIECE > room) {
+            const size_t kept = room - PIECE < complaint->length ? room - PIECE : complaint->length;
+            memmove(complaint->text, complaint->text + complaint->length - kept, kept);
+            complaint->length = kept;
+        }
+        got = read(complaint->fd, complaint->text + complaint->length, PIECE);
+        complaint->length += got > 0 ? (size_t)got : 0;
+    }
+    complaint->text[complaint->length] = '\0';
+    return got > 0 || (got < 0 && errno == EAGAIN);
+}
+
+static int program_check(struct work *work, const struct program *program, pid_t pid,
                          struct err *err)
 {
     struct pull_watch *watch = &work->pull->watch;
+    if (watch->is_stopping(watch->context, 0)) {
+        work->pull->reason = "RegistryUnavailable";
+        return err_fail(err, ERR_BUSY, "", "the pull was given up");
+    }
+    return program->check ? program->check(work, pid, err) : 0;
+}
+
+static int program_await(struct work *work, pid_t pid, const struct program *program,
+                         struct complaint *complaint, int *status, struct err *err)
+{
     int code = 0;
+    bool is_open = true;
+    int64_t due_ms = clock_monotonic_ms() + program->check_ms;
     cleanup_close int ended = process_watch(pid, err);
     while (ended >= 0 && code == 0) {
-        struct pollfd poll_fd = {.fd = ended, .events = POLLIN};
-        if (poll(&poll_fd, 1, (int)program->check_ms) > 0)
+        const int64_t left_ms = due_ms - clock_monotonic_ms();
+        struct pollfd fds[] = {{.fd = ended, .events = POLLIN},
+                               {.fd = is_open ? complaint->fd : -1, .events = POLLIN}};
+        if (left_ms > 0)
+            poll(fds, COUNT_OF(fds), (int)left_ms);
+        if (fds[1].revents)
+            is_open = complaint_read(complaint);
+        if (fds[0].revents)
             break;
-        if (watch->is_stopping(watch->context, 0)) {
-            work->pull->reason = "RegistryUnavailable";
-            code = err_fail(err, ERR_BUSY, "", "the server stops");
-        } else if (program->check) {
-            code = program->check(work, pid, err);
-        }
+        if (clock_monotonic_ms() < due_ms)
+            continue;
+        code = program_check(work, program, pid, err);
+        due_ms = clock_monotonic_ms() + program->check_ms;
         if (code < 0)
             kill(pid, SIGKILL);
     }
     int waited = process_wait(pid, status, code == 0 ? err : NULL);
+    complaint_read(complaint); /* a pipe holds no more */
     return code < 0 ? code : waited;
 }
 
-/* Its complaint goes through a file, so that nobody has to read a pipe meanwhile, and not on the
- * disk of which it may complain. */
-int program_run(struct work *work, const struct program *program, struct err *err)
+/* `pipe` is the end of a pipe to which it complains. */
+static int program_start(const struct program *program, int pipe, pid_t *pid, struct err *err)
 {
-    char path[PULL_PATH_MAX + 48];
-    snprintf(path, sizeof path, "%s/complaint-%llu", work->pull->run_directory,
-             (unsigned long long)work->pull->number);
-    cleanup_close int complaint = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (complaint < 0)
-        return err_errno(err, errno, "open %s", path);
-    pid_t pid;
-    int status = 0;
     struct process process = {.argv = program->argv,
                               .in = -1,
                               .out = program->out ? program->out : -1,
-                              .err = complaint,
+                              .err = pipe,
                               .is_bound = true};
-    int code = process_spawn(&process, &pid, err);
+    int code = process_spawn(&process, pid, err);
     if (code == 0 && process_oom_score(0) < 0)
-        process_oom_score_put(pid, 0); /* a pull can be repeated */
+        process_oom_score_put(*pid, 0); /* a pull can be repeated */
+    return code;
+}
+
+int program_run(struct work *work, const struct program *program, struct err *err)
+{
+    int pipe[2];
+    pid_t pid = 0;
+    int status = 0;
+    if (pipe2(pipe, O_CLOEXEC) < 0)
+        return err_errno(err, errno, "make a pipe");
+    cleanup_free struct complaint *complaint = mem_zero(1, sizeof *complaint);
+    cleanup_close int fd = complaint->fd = pipe[0];
+    int code = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? err_errno(err, errno, "set up a pipe")
+                                                  : program_start(program, pipe[1], &pid, err);
+    close(pipe[1]);
     if (code == 0)
-        code = program_await(work, pid, program, &status, err);
+        code = program_await(work, pid, program, complaint, &status, err);
     work->exit_code = code == 0 ? process_exit_code(status) : 0;
     if (work->exit_code != 0) {
-        char text[COMPLAINT_MAX];
-        off_t size = lseek(complaint, 0, SEEK_END);
-        off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
-        ssize_t got = pread(complaint, text, sizeof text - 1, from);
-        text[got > 0 ? got : 0] = 0;
-        if (!text[0])
-            snprintf(text, sizeof text, "%s ended with code %d", program->argv[0], work->exit_code);
-        code = work_fail(work, text, err);
+        if (!complaint->text[0])
+            snprintf(complaint->text, sizeof complaint->text, "%s ended with code %d",
+                     program->argv[0], work->exit_code);
+        code = work_fail(work, complaint->text, err);
     }
-    unlink(path);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "engine/local/document.h"
+#include "engine/local/image.h"
 #include "engine/local/pull_work.h"
 #include "engine/local/runtime.h"
 #include "engine/local/trash.h"
@@ -110,6 +111,11 @@ static int image_describe(struct work *work, const char *layout, const char *dig
     json_array_end(&json);
     json_key_int(&json, "bytes", (int64_t)bytes);
     json_object_end(&json);
+    if (text.length > IMAGE_DESCRIPTION_MAX) {
+        err_fail(err, ERR_TOO_BIG, "", "the image's variables are larger than %d KiB",
+                 IMAGE_DESCRIPTION_MAX >> 10);
+        return work_fail_final(work, "ImageBroken", err);
+    }
     snprintf(path, sizeof path, "%s/image.json", work->folder);
     int code = file_write(path, buf_as_text(&text), 0644, err);
     return code < 0 ? work_fail_here(work, err) : 0;

@@ -1,6 +1,8 @@
 """A registry that stops in the middle of a blob, and says no more until it is ended: the real one answers everything else.
 
     halting_registry.py PORT      asks the registry on PORT; prints its own port; then a line for each blob of which it has sent a part
+
+Of a repository below dribble/ it goes on, by a byte each tenth of a second.
 """
 import threading
 
@@ -20,7 +22,16 @@ class Handler(played_registry.Handler):
         self.wfile.flush()
         if len(body) > PART:
             print(self.command, self.path, flush=True)
-            threading.Event().wait()
+            self.halt(body[PART:])
+
+    def halt(self, rest):
+        for byte in rest:
+            threading.Event().wait(0.1 if "/dribble/" in self.path else None)
+            try:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+            except OSError:  # whoever asked has gone
+                return
 
 
 played_registry.serve(Handler)

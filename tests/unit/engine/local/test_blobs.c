@@ -8,6 +8,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "engine/local/blobs.h"
+#include "engine/local/runtime.h"
+#include "sys/file.h"
 
 #define HEX   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -28,14 +30,52 @@ static void test_sources(void **state)
     assert_false(blob_is_from(directory, &same, OTHER));
     assert_false(blob_is_from(directory, &other, HEX));
     assert_false(blob_is_from(directory, &host, HEX));
-    blobs_sweep(directory); /* no image needs it */
+    assert_int_equal(blobs_sweep(directory, 0), 0); /* no image needs it */
     assert_false(blob_is_from(directory, &one, HEX));
     snprintf(path, sizeof path, "%s/sources", directory);
     rmdir(path);
     assert_int_equal(rmdir(directory), 0);
 }
 
+static void blob_write(const char *directory, const char *hex)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/blobs/sha256/%s", directory, hex);
+    assert_int_equal(file_write(path, TEXT("x"), 0600, NULL), 0);
+}
+
+/* What a pull has in its folder stays, and what is young; the notes of blobs that stay do, too. */
+static void test_spared(void **state)
+{
+    (void)state;
+    enum { HOUR_S = 3600 };
+    char directory[] = "/tmp/skep-blobs-XXXXXX", folder[300];
+    assert_non_null(mkdtemp(directory));
+    snprintf(folder, sizeof folder, "%s/blobs/sha256", directory);
+    assert_int_equal(dir_make(folder, 0700, NULL), 0);
+    snprintf(folder, sizeof folder, "%s/pulls/1/blobs/sha256", directory);
+    assert_int_equal(dir_make(folder, 0700, NULL), 0);
+    snprintf(folder, sizeof folder, "%s/pulls/1", directory);
+    struct blob_source source = blob_source_of("r", NULL);
+    blob_write(directory, HEX);
+    blob_write(directory, OTHER);
+    blob_note(directory, &source, HEX);
+    blob_note(directory, &source, OTHER);
+    assert_true(blob_lend(directory, HEX, folder));
+    assert_int_equal(blobs_sweep(directory, HOUR_S), 2); /* both are young */
+    assert_true(blob_is_from(directory, &source, OTHER));
+    assert_int_equal(blobs_sweep(directory, 0), 1);
+    assert_true(blob_is_here(directory, HEX) && blob_is_from(directory, &source, HEX));
+    assert_false(blob_is_here(directory, OTHER) || blob_is_from(directory, &source, OTHER));
+    assert_int_equal(tree_remove(folder, NULL), 0); /* the pull is over */
+    assert_int_equal(blobs_sweep(directory, HOUR_S), 1);
+    assert_int_equal(blobs_sweep(directory, 0), 0);
+    assert_false(blob_is_here(directory, HEX));
+    assert_int_equal(tree_remove(directory, NULL), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sources),
+    cmocka_unit_test(test_spared),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -198,8 +198,10 @@ static void the_next_use_is_written_by_the_clock_of_then(void **state)
 /* Is the image used without a question to the registry? */
 static bool is_fresh(int64_t checked_ms)
 {
-    struct container wanted = {
-        .image = "registry.local/app", .registry_user = "", .registry_password = ""};
+    struct container wanted = {.job = "alice~job",
+                               .image = "registry.local/app",
+                               .registry_user = "",
+                               .registry_password = ""};
     struct task task = {.wanted = &wanted, .phase = TASK_WAITING};
     told.checked_ms = checked_ms;
     image_put("aa", told.wall_ms);

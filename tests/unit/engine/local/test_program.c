@@ -2,8 +2,14 @@
 #include "unit.h"
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/memory.h"
-#include "engine/local/pull.h"
+#include "engine/local/pull_work.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void test_complaints(void **state)
 {
@@ -46,7 +52,57 @@ static void test_complaints(void **state)
     assert_string_equal(small, "a long ");
 }
 
+static bool is_never_stopping(void *context, uint32_t wait_ms)
+{
+    (void)context, (void)wait_ms;
+    return false;
+}
+
+/* What a shell command complains of before it fails. */
+static int run(const char *command, struct pull *pull, struct err *err)
+{
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    const struct program program = {.argv = argv, .check_ms = 60000};
+    struct reference *reference = mem_zero(1, sizeof *reference);
+    struct work *work = mem_zero(1, sizeof *work);
+    *pull = (struct pull){.reference = reference, .watch = {NULL, is_never_stopping, NULL}};
+    work->pull = pull;
+    const int code = program_run(work, &program, err);
+    assert_int_equal(work->exit_code, 3);
+    mem_free(work);
+    mem_free(reference);
+    return code;
+}
+
+/* Of whatever it says the end is kept, in memory of a fixed size. */
+static void test_floods(void **state)
+{
+    (void)state;
+    struct pull pull;
+    struct err err = {0};
+    assert_true(run("yes warning | head -c 50000000 >&2; echo 'manifest unknown' >&2; exit 3",
+                    &pull, &err) < 0);
+    assert_string_equal(err.text, "manifest unknown");
+    assert_string_equal(pull.reason, "ImageNotFound");
+    assert_true(run("exit 3", &pull, &err) < 0);
+    assert_string_equal(err.text, "sh ended with code 3");
+}
+
+/* Who has inherited the pipe, and lives on, holds nobody up. */
+static void test_heirs(void **state)
+{
+    (void)state;
+    struct pull pull;
+    struct err err = {0};
+    assert_true(run("sleep 1000 & echo $! >&2; exit 3", &pull, &err) < 0);
+    const pid_t heir = atoi(err.text);
+    assert_true(heir > 1);
+    assert_int_equal(kill(heir, SIGKILL), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_complaints),
+    cmocka_unit_test(test_floods),
+    cmocka_unit_test(test_heirs),
 };
 UNIT_FILE(tests, NULL, NULL);
