@@ -40,13 +40,15 @@ static bool host_is_named(const struct pull *pull)
     return false;
 }
 
-/* The operator's file is skopeo's business; we read one host's entry for questions of our own. */
+/* The operator's file is skopeo's business; we read one entry for questions of our own. */
 static void auth_read(struct work *work, struct registry_config *registry)
 {
     cleanup_buf struct buf file = BUF_INIT;
+    enum registry_auth found = REGISTRY_AUTH_OTHER;
     if (file_read(work->auth_file, AUTH_FILE_MAX, &file, NULL) == 0)
-        registry_auth_find(buf_as_text(&file), registry->host, &work->arena, &registry->user,
-                           &registry->password);
+        found = registry_auth_find(buf_as_text(&file), registry->host, registry->path, &work->arena,
+                                   &registry->user, &registry->password);
+    registry->has_other_credentials = found == REGISTRY_AUTH_OTHER;
     if (file.at)
         sodium_memzero(file.at, file.length);
 }
@@ -151,7 +153,8 @@ static size_t skopeo_args(const struct work *work, const char *verb, bool is_cop
 
 /* --- manifests --- */
 
-/* What the registry itself says by its number counts; skopeo's words where it says none. */
+/* What the registry itself says by its number counts; skopeo's words where it says none, or is kept
+ * from it: by a token service that is away, by credentials that only skopeo has. */
 static void reason_ask(struct work *work, const char *digest)
 {
     const struct reference *reference = work->pull->reference;

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/document.h"
+#include <assert.h>
 #include <curl/curl.h>
 #include <pthread.h>
 #include <sodium.h>
@@ -176,8 +177,9 @@ static void url_add(struct buf *url, char separator, const char *key, const char
 
 const char *registry_token_url(struct text challenge, struct arena *arena)
 {
-    struct text scheme = challenge;
-    if (!text_is(text_cut(&scheme, ' '), "Bearer"))
+    static const char bearer[] = "bearer ";
+    if (challenge.length < sizeof bearer - 1 ||
+        strncasecmp(challenge.at, bearer, sizeof bearer - 1) != 0)
         return "";
     const char *realm = parameter_find(challenge, "realm", arena);
     const char *service = parameter_find(challenge, "service", arena);
@@ -192,41 +194,72 @@ const char *registry_token_url(struct text challenge, struct arena *arena)
     return arena_copy(arena, buf_as_text(&url));
 }
 
-/* Gets what the challenge wants. *status is that of who refuses it, else untouched; true: ask
- * again. */
-static bool challenge_meet(struct registry *registry, long *status)
+/* What came of a challenge. */
+enum meeting {
+    MEETING_DONE,    /* there is what it wants: ask again */
+    MEETING_REFUSED, /* *status is that of who refuses the credentials */
+    MEETING_OPEN,    /* nobody has said anything about them */
+};
+
+/* That a token service is away, or busy, says nothing of the credentials. */
+static enum meeting token_ask(struct registry *registry, const char *url, struct arena *arena,
+                              long *status)
 {
     long issued = 0;
-    bool is_met = false;
+    assert(url[0]);
+    if (exchange_run(registry, url, true, &issued, NULL) < 0)
+        return MEETING_OPEN;
+    if (issued == 401 || issued == 403) {
+        *status = issued;
+        return MEETING_REFUSED;
+    }
+    if (issued != 200)
+        return MEETING_OPEN;
+    const struct doc *doc = document_read(buf_as_text(&registry->body), false, arena);
+    const char *token = document_string(doc, "token");
+    token = token[0] ? token : document_string(doc, "access_token");
+    secret_free(registry->token);
+    registry->token = token[0] ? mem_copy(token) : NULL;
+    return token[0] ? MEETING_DONE : MEETING_OPEN;
+}
+
+/* Gets what the challenge wants. */
+static enum meeting challenge_meet(struct registry *registry, long *status)
+{
     if (strncasecmp(buf_cstr(&registry->challenge), "basic", 5) == 0) {
-        is_met = registry->config.user[0] && !registry->is_basic;
+        const bool is_met = registry->config.user[0] && !registry->is_basic;
         registry->is_basic = true;
-        return is_met;
+        return is_met ? MEETING_DONE : MEETING_REFUSED;
     }
     cleanup_arena struct arena arena;
     arena_init(&arena);
     const char *url = registry_token_url(buf_as_text(&registry->challenge), &arena);
-    if (url[0] && exchange_run(registry, url, true, &issued, NULL) == 0 && issued == 200) {
-        const struct doc *doc = document_read(buf_as_text(&registry->body), false, &arena);
-        const char *token = document_string(doc, "token");
-        token = token[0] ? token : document_string(doc, "access_token");
-        secret_free(registry->token);
-        registry->token = token[0] ? mem_copy(token) : NULL;
-        is_met = token[0];
-    } else if (issued) {
-        *status = issued;
-    }
+    enum meeting meeting = url[0] ? token_ask(registry, url, &arena, status) : MEETING_OPEN;
     arena_wipe(&arena);
-    return is_met;
+    return meeting;
 }
 
 /* --- questions --- */
 
+/* To others it may show what it hides from us: that, too, is 404 at some registries. */
+static bool is_for_us_alone(const struct registry *registry, long status)
+{
+    return registry->config.has_other_credentials &&
+           (status == 401 || status == 403 || status == 404);
+}
+
 static int url_ask(struct registry *registry, const char *url, long *status, struct err *err)
 {
+    enum meeting meeting = MEETING_REFUSED;
     int code = exchange_run(registry, url, false, status, err);
-    if (code == 0 && *status == 401 && challenge_meet(registry, status))
+    if (code == 0 && *status == 401)
+        meeting = challenge_meet(registry, status);
+    if (meeting == MEETING_DONE)
         code = exchange_run(registry, url, false, status, err);
+    if (code == 0 && meeting == MEETING_OPEN)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the registry wants a token, and there is none");
+    if (code == 0 && is_for_us_alone(registry, *status))
+        code = err_fail(err, ERR_UNAVAILABLE, "", "it was asked without the pull's credentials");
     return code;
 }
 
@@ -246,7 +279,7 @@ static int status_ask(struct registry *registry, const char *kind, const char *n
         buf_format(&url, "%s://%s/v2/%s/%s/%s", scheme,
                    is_hub ? "registry-1.docker.io" : config->host, config->path, kind, name);
         code = url_ask(registry, buf_cstr(&url), status, err);
-        if (code == 0 || registry->scheme) {
+        if (code == 0 || *status || registry->scheme) {
             registry->scheme = scheme;
             break;
         }
@@ -271,25 +304,65 @@ bool registry_has_blob(struct registry *registry, const char *digest)
 
 /* --- files of credentials --- */
 
-bool registry_auth_find(struct text file, const char *host, struct arena *arena, const char **user,
-                        const char **password)
+/* Of "https://HOST/v1/", as old versions of `docker login` wrote it, the host. */
+static struct text auth_key_host(struct text key)
 {
-    bool is_hub = strcmp(host, "docker.io") == 0;
-    const struct doc *auths = doc_get(document_read(file, false, arena), "auths");
-    const struct doc *entry = doc_get(auths, host);
-    if (!entry && is_hub)
-        entry = doc_get(auths, "https://index.docker.io/v1/");
+    static const char *const schemes[] = {"https://", "http://"};
+    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
+        const size_t length = strlen(schemes[i]);
+        if (!text_starts(key, text_of(schemes[i])))
+            continue;
+        struct text rest = {key.at + length, key.length - length};
+        return text_cut(&rest, '/');
+    }
+    return key;
+}
+
+static bool host_is_hub(struct text host)
+{
+    return text_is(host, "docker.io") || text_is(host, "index.docker.io") ||
+           text_is(host, "registry-1.docker.io");
+}
+
+/* The repository's own, that of the nearest namespace above it, or the host's. */
+static const struct doc *auth_entry(const struct doc *auths, const char *host, const char *path,
+                                    struct arena *arena)
+{
+    char *key = arena_format(arena, "%s/%s", host, path);
+    const struct doc *entry = doc_get(auths, key);
+    for (char *end; !entry && (end = strrchr(key, '/'));) {
+        *end = '\0';
+        entry = doc_get(auths, key);
+    }
+    const size_t count = auths && auths->kind == DOC_MAP ? auths->as.map.count : 0;
+    for (size_t i = 0; i < count && !entry; i++) {
+        const struct text found = auth_key_host(auths->as.map.entries[i].key);
+        if (text_is(found, host) || (host_is_hub(found) && host_is_hub(text_of(host))))
+            entry = auths->as.map.entries[i].value;
+    }
+    return entry;
+}
+
+enum registry_auth registry_auth_find(struct text file, const char *host, const char *path,
+                                      struct arena *arena, const char **user, const char **password)
+{
+    const struct doc *doc = document_read(file, false, arena);
+    if (!doc || doc_get(doc_get(doc, "credHelpers"), host))
+        return REGISTRY_AUTH_OTHER;
+    const struct doc *entry = auth_entry(doc_get(doc, "auths"), host, path, arena);
     const char *encoded = document_string(entry, "auth");
     size_t room = strlen(encoded) + 1, length = 0;
     char *plain = arena_alloc(arena, room);
-    if (!encoded[0] || sodium_base642bin((unsigned char *)plain, room - 1, encoded, strlen(encoded),
-                                         NULL, &length, NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
-        return false;
+    if (document_string(entry, "identitytoken")[0] ||
+        sodium_base642bin((unsigned char *)plain, room - 1, encoded, strlen(encoded), NULL, &length,
+                          NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
+        return REGISTRY_AUTH_OTHER;
     char *colon = memchr(plain, ':', length);
     if (!colon)
-        return false;
+        return REGISTRY_AUTH_NONE;
+    plain[length] = '\0';
     *colon = 0;
     *user = plain;
     *password = colon + 1;
-    return true;
+    return REGISTRY_AUTH_FOUND;
 }

@@ -16,6 +16,7 @@ struct registry_config {
     const char *host;            /* HOST[:PORT] */
     const char *path;            /* of the repository */
     const char *user, *password; /* "": anonymous */
+    bool has_other_credentials;  /* the pull has, instead of these: who refuses us may serve it */
     bool is_insecure;            /* TLS without a check of the certificate, or none */
     void *context;
     bool (*is_stopping)(void *context); /* a question under way is given up then */
@@ -27,7 +28,9 @@ struct registry *registry_new(const struct registry_config *config);
 void registry_free(struct registry *registry); /* NULL is fine */
 
 /* The status that the registry answers to a HEAD of its manifest NAME (a tag or digest), in
- * *status. ERR_UNAVAILABLE: no answer, now or to an earlier question: it is not asked again. */
+ * *status. ERR_UNAVAILABLE: no answer that counts, now or to an earlier question, after which it is
+ * not asked again: nobody there, no token to be had from a service that is away or busy, or refused
+ * to us while the pull has other credentials. */
 int registry_manifest_status(struct registry *registry, const char *name, long *status,
                              struct err *err);
 
@@ -38,8 +41,16 @@ bool registry_has_blob(struct registry *registry, const char *digest);
  * is no Bearer challenge. In the arena. */
 const char *registry_token_url(struct text challenge, struct arena *arena);
 
-/* HOST's user and password in a file as `docker login` writes it; false: it has none. */
-bool registry_auth_find(struct text file, const char *host, struct arena *arena, const char **user,
-                        const char **password);
+enum registry_auth {
+    REGISTRY_AUTH_NONE,
+    REGISTRY_AUTH_FOUND,
+    REGISTRY_AUTH_OTHER, /* what only skopeo can use: a helper, an identity token; or unreadable */
+};
+
+/* The user and password for a repository in a file as containers-auth.json(5) describes it, by its
+ * most specific key. */
+enum registry_auth registry_auth_find(struct text file, const char *host, const char *path,
+                                      struct arena *arena, const char **user,
+                                      const char **password);
 
 #endif

@@ -339,6 +339,22 @@ static void test_tokens(void **state)
     assert_fails(148, "ImagePullUnauthorized");
 }
 
+/* A token service that is away, for skopeo and for the engine that asks what that means, refuses
+ * nobody: the next try has the image. */
+static void test_token_service_away(void **state)
+{
+    (void)state;
+    char late[64];
+    snprintf(late, sizeof late, "127.0.0.1:%u/late/app:1", token_port);
+    image_push(&open_registry, "token", "late/app:1");
+    create(149, late, "bob", "secret", "cat /etc/tag");
+    assert_ends(149, 0, "token\n");
+    assert_int_equal(notes_of(149, "PullFailed"), 1);
+    assert_string_not_equal(shell_output("grep 'away for skopeo' %s/token.out", world.folder), "");
+    assert_string_not_equal(shell_output("grep 'away for the engine' %s/token.out", world.folder),
+                            "");
+}
+
 static void test_not_found(void **state)
 {
     (void)state;
@@ -1098,6 +1114,7 @@ int main(void)
         cmocka_unit_test(test_shared_layers),
         cmocka_unit_test(test_registry_not_named),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_token_service_away),
         cmocka_unit_test(test_not_found),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_too_big),

@@ -1,10 +1,14 @@
 """A registry behind tokens: the real one answers, to those who have a token for its pull, as the specification of
-Docker's registry has it. The token is given to bob with the password secret.
+Docker's registry has it. The token is given to bob with the password secret. For repositories whose name begins with "late" the
+token service is away, and resets each connection, until somebody else than skopeo has asked it: the engine itself.
 
     token_registry.py PORT      asks the registry on PORT; prints its own port; then a line for each request that it let pass
 """
 import base64
 import json
+import os
+import socket
+import struct
 import urllib.parse
 
 import played_registry
@@ -13,6 +17,17 @@ TOKEN = "a-token"
 
 
 class Handler(played_registry.Handler):
+    late = set()  # repositories for which the token service is there by now
+
+    def is_away(self, query):
+        name = query["scope"][0].split(":")[1]
+        if not name.startswith("late/") or name in self.late:
+            return False
+        print("away for", self.headers.get("User-Agent", "the engine"), flush=True)
+        if "skopeo" not in self.headers.get("User-Agent", ""):
+            self.late.add(name)
+        return True
+
     def answer(self, status, headers, body):
         self.send_response(status)
         for name, value in headers:
@@ -23,6 +38,10 @@ class Handler(played_registry.Handler):
             self.wfile.write(body)
 
     def give_token(self, query):
+        if self.is_away(query):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return os.close(self.connection.detach())
         basic = "Basic " + base64.b64encode(b"bob:secret").decode()
         if self.headers.get("Authorization") != basic or query.get("service") != ["a service"]:
             return self.answer(401, [], b"{}")
