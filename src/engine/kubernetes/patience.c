@@ -16,6 +16,8 @@ static enum wait_kind kind_of(const char *reason)
     return reason && strcmp(reason, POD_INIT_FAILED) == 0 ? WAIT_INIT : WAIT_OTHER;
 }
 
+/* Rules of exits search them, so nothing of them may be a name that a user has chosen: kubelet's
+ * own words are told before, as a note. */
 static const char *patience_words(const struct kube_task *task, struct arena *arena)
 {
     const unsigned minutes = task->patience_ms / 60000;

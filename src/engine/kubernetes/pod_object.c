@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "doc/doc.h"
+#include "engine/kubernetes/image_words.h"
 #include "engine/kubernetes/object.h"
 #include "init/exit_file.h"
 
@@ -267,27 +268,32 @@ static void end_read(const struct doc *pod, enum pod_sight sight, bool is_ours, 
 
 /* --- it waits --- */
 
-static char lower(char letter)
+static const char *image_of(const struct doc *pod, const char *list, const char *name)
 {
-    if (letter >= 'A' && letter <= 'Z')
-        return (char)(letter - 'A' + 'a');
-    return letter;
+    const struct doc *containers = doc_get_list(doc_get(pod, "spec"), list);
+    for (size_t i = 0; i < containers->as.list.count; i++)
+        if (strcmp(object_string(containers->as.list.items[i], "name"), name) == 0)
+            return object_string(containers->as.list.items[i], "image");
+    return "";
 }
 
-/* `words` in small letters: runtimes write "401 Unauthorized" and "unauthorized" alike. */
-static bool says(const char *message, const char *words)
+/* Does it say that a registry does not have this image, or does not give it? Runtimes write "401
+ * Unauthorized" and "unauthorized" alike. */
+static bool is_image_refused(const char *message, const char *image, struct arena *arena)
 {
-    for (; *message; message++) {
-        size_t i = 0;
-        while (words[i] && lower(message[i]) == words[i])
-            i++;
-        if (!words[i])
+    static const char *const refused[] = {
+        "not found", "manifest unknown",        "name unknown", "unauthorized",
+        "denied",    "authentication required", "forbidden"};
+    const char *words = image_words(message, image, arena);
+    for (size_t i = 0; i < COUNT_OF(refused); i++)
+        if (strstr(words, refused[i]))
             return true;
-    }
     return false;
 }
 
-static enum pod_patience patience_of(const char *reason, const char *message)
+/* What a container waits for whose image this is. */
+static enum pod_patience patience_of(const char *reason, const char *message, const char *image,
+                                     struct arena *arena)
 {
     static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull",
                                         "CreateContainerConfigError", NULL};
@@ -295,16 +301,12 @@ static enum pod_patience patience_of(const char *reason, const char *message)
         "ErrImagePull",          "ImagePullBackOff",     "ImageInspectError",
         "RegistryUnavailable",   "CreateContainerError", "RunContainerError",
         "CreatePodSandboxError", "CrashLoopBackOff",     NULL};
-    static const char *const refused[] = {
-        "not found", "manifest unknown",        "name unknown", "unauthorized",
-        "denied",    "authentication required", "forbidden"};
     if (is_any(reason, never))
         return POD_GIVE_UP;
     if (!is_any(reason, perhaps))
         return POD_WAIT;
-    for (size_t i = 0; strcmp(reason, "ErrImagePull") == 0 && i < COUNT_OF(refused); i++)
-        if (says(message, refused[i]))
-            return POD_GIVE_UP;
+    if (strcmp(reason, "ErrImagePull") == 0 && is_image_refused(message, image, arena))
+        return POD_GIVE_UP;
     return POD_WAIT_SHORTLY;
 }
 
@@ -330,11 +332,13 @@ static uint32_t unprepared_ms(const struct doc *pod)
 }
 
 /* What keeps the container of skep-init from its start is nothing that a user can mend. */
-static void init_wait_read(const struct doc *waiting, struct arena *arena, struct pod_object *out)
+static void init_wait_read(const struct doc *pod, const struct doc *waiting, struct arena *arena,
+                           struct pod_object *out)
 {
     const char *reason = object_string(waiting, "reason");
     const char *message = object_string(waiting, "message");
-    out->patience = patience_of(reason, message);
+    out->patience =
+        patience_of(reason, message, image_of(pod, "initContainers", POD_CONTAINER_INIT), arena);
     out->reason = reason;
     out->message = message;
     if (out->patience == POD_WAIT)
@@ -352,13 +356,14 @@ static void wait_read(const struct doc *pod, struct arena *arena, struct pod_obj
     const struct doc *waiting = object_at(status, "state.waiting");
     out->stage = POD_WAITING;
     if (waiting && strcmp(object_string(waiting, "reason"), "PodInitializing") != 0) {
-        init_wait_read(waiting, arena, out);
+        init_wait_read(pod, waiting, arena, out);
     } else {
         status = status_find(pod, "containerStatuses", POD_CONTAINER_TASK);
         waiting = object_at(status, "state.waiting");
         out->reason = object_string(waiting, "reason");
         out->message = object_string(waiting, "message");
-        out->patience = patience_of(out->reason, out->message);
+        out->patience = patience_of(out->reason, out->message,
+                                    image_of(pod, "containers", POD_CONTAINER_TASK), arena);
     }
     out->patience_ms = POD_PATIENCE_MS;
     const uint32_t prepare_ms = unprepared_ms(pod);

@@ -180,6 +180,12 @@ static void told_by_the_engine(void **state)
         {{.exit_code = 1, .reason = "ErrImagePull", .message = "unauthorized: no"},
          254,
          "USER_FAILURE"},
+        /* as the Kubernetes engine gives up a pod whose registry is away, whatever its name is */
+        {{.exit_code = 137,
+          .reason = "ErrImagePull",
+          .message = "it could not be started within 5 minutes"},
+         -1210,
+         "PLATFORM_FAILURE"},
         {{.exit_code = 1, .reason = "ImagePullError", .message = "team/denied: broken pipe"},
          -1210,
          "PLATFORM_FAILURE"},

@@ -9,9 +9,9 @@
 #include "engine/kubernetes/pod_object.h"
 #include "scratch.h"
 
-/* `deleted`: a deletionTimestamp; `status` without its braces. */
-static struct pod_object pod(const char *status, bool is_deleting, enum pod_sight sight,
-                             bool is_ours)
+/* `deleted`: a deletionTimestamp; `spec` and `status` without their braces. */
+static struct pod_object pod_with(const char *spec, const char *status, bool is_deleting,
+                                  enum pod_sight sight, bool is_ours)
 {
     cleanup_problems struct problems problems;
     struct pod_object out;
@@ -19,14 +19,21 @@ static struct pod_object pod(const char *status, bool is_deleting, enum pod_sigh
     const char *text =
         arena_format(&arena,
                      "{\"metadata\":{\"name\":\"skep-7\",\"uid\":\"u-1\",\"resourceVersion\":"
-                     "\"99\"%s},\"spec\":{\"nodeName\":\"n1\"},"
+                     "\"99\"%s},\"spec\":{\"nodeName\":\"n1\"%s%s},"
                      "\"status\":{%s}}",
-                     is_deleting ? ",\"deletionTimestamp\":\"2026-11-22T10:00:00Z\"" : "", status);
+                     is_deleting ? ",\"deletionTimestamp\":\"2026-11-22T10:00:00Z\"" : "",
+                     spec[0] ? "," : "", spec, status);
     const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
     assert_non_null(doc);
     pod_object_read(doc, sight, is_ours, &arena, &out);
     assert_string_equal(out.name, "skep-7");
     return out;
+}
+
+static struct pod_object pod(const char *status, bool is_deleting, enum pod_sight sight,
+                             bool is_ours)
+{
+    return pod_with("", status, is_deleting, sight, is_ours);
 }
 
 static struct pod_object seen(const char *status)
@@ -453,6 +460,49 @@ static void waiting_has_its_patience(void **state)
     }
 }
 
+/* A user's image may have any name: only what is said of it counts. */
+static void the_name_of_an_image_refuses_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *image, *told, *message;
+        enum pod_patience patience;
+    } cases[] = {
+        {"acme/forbidden-city:1", "acme/forbidden-city",
+         "Head \\\"https://registry-1.docker.io/v2/acme/forbidden-city\\\": i/o timeout",
+         POD_WAIT_SHORTLY},
+        {"acme/forbidden-city:1", "acme/forbidden-city:1",
+         "image \\\"docker.io/acme/forbidden-city:1\\\": not found", POD_GIVE_UP},
+        {"unauthorized", "\"unauthorized\"", "image \\\"unauthorized\\\": EOF", POD_WAIT_SHORTLY},
+        {"unauthorized", "\"unauthorized\"", "image \\\"unauthorized\\\": 401 Unauthorized",
+         POD_GIVE_UP},
+        {"x:1-denied", "1-denied", "reading manifest 1-denied in docker.io/library/x: EOF",
+         POD_WAIT_SHORTLY},
+        {"x:1-denied", "1-denied", "reading manifest 1-denied in docker.io/library/x: denied",
+         POD_GIVE_UP},
+    };
+    static const char *const kinds[][3] = {{"containers", "containerStatuses", "task"},
+                                           {"initContainers", "initContainerStatuses", "skep"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+            struct pod_object out = pod_with(
+                arena_format(&arena,
+                             "\"%s\":[{\"name\":\"other\",\"image\":\"y\"},"
+                             "{\"name\":\"%s\",\"image\":\"%s\"}]",
+                             kinds[k][0], kinds[k][2], cases[i].image),
+                arena_format(
+                    &arena,
+                    "\"phase\":\"Pending\",\"%s\":[{\"name\":\"%s\",\"state\":{\"waiting\":"
+                    "{\"reason\":\"ErrImagePull\",\"message\":\"%s\"}}}]",
+                    kinds[k][1], kinds[k][2], cases[i].message),
+                false, POD_SEEN, false);
+            assert_int_equal(out.stage, POD_WAITING);
+            assert_int_equal(out.patience, cases[i].patience);
+            /* people are told the name all the same */
+            assert_non_null(strstr(out.message, cases[i].told));
+        }
+}
+
 /* The image of skep-init is the operator's: what is wrong with it is no failure of the user's. */
 static void trouble_of_skep_inits_image_is_the_operators(void **state)
 {
@@ -523,6 +573,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pod_that_is_not_prepared_is_not_waited_for_long),
     cmocka_unit_test(a_pod_of_an_old_kubelet_is_not_waited_for_for_ever),
     cmocka_unit_test(waiting_has_its_patience),
+    cmocka_unit_test(the_name_of_an_image_refuses_nothing),
     cmocka_unit_test(trouble_of_skep_inits_image_is_the_operators),
     cmocka_unit_test(a_container_that_never_began_has_not_started),
 };
