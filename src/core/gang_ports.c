@@ -9,20 +9,32 @@
 #include "core/tasks.h"
 #include "model/reason.h"
 
-static bool ports_fixed_take(struct core_node *node, const struct plan_role *role,
-                             struct port_range *ranges)
+/* The first of a range that is not free whole. */
+static uint32_t port_taken(const struct ports *ports, const struct plan_port *range)
+{
+    const uint32_t last = range->begin_at + range->count - 1u;
+    uint32_t port = range->begin_at;
+    assert(!ports_are_free(ports, range->begin_at, range->count));
+    while (port < last && ports_are_free(ports, port, 1))
+        port++;
+    return port;
+}
+
+/* 0, or the port that is taken. */
+static uint32_t ports_fixed_take(struct core_node *node, const struct plan_role *role,
+                                 struct port_range *ranges)
 {
     for (size_t i = 0; i < role->port_count; i++) {
         const struct plan_port *port = &role->ports[i];
         if (!port->begin_at)
             continue;
         if (!ports_are_free(&node->ports, port->begin_at, port->count))
-            return false;
+            return port_taken(&node->ports, port);
         ports_take(&node->ports, port->begin_at, port->count);
         ranges[i] =
             (struct port_range){port->label, (uint16_t)port->begin_at, (uint16_t)port->count};
     }
-    return true;
+    return 0;
 }
 
 static bool ports_any_take(const struct core *core, struct core_node *node,
@@ -43,17 +55,19 @@ static bool ports_any_take(const struct core *core, struct core_node *node,
     return true;
 }
 
-/* Fixed ones first, so that no free choice takes them away. */
+/* Fixed ones first, so that no free choice takes them away. All jobs of the class are told the
+ * reason: it names neither the role nor a label, which are this job's own. */
 const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
                             struct port_range *ranges)
 {
     struct core_node *node = core_node_at(core, at);
     for (size_t i = 0; i < role->port_count; i++)
         ranges[i] = (struct port_range){role->ports[i].label, 0, 0};
-    if (!ports_fixed_take(node, role, ranges))
-        return arena_format(&core->scratch, REASON_PORT_TAKEN, role->name, node->facts.name);
+    const uint32_t taken = ports_fixed_take(node, role, ranges);
+    if (taken)
+        return arena_format(&core->scratch, REASON_PORT_TAKEN, taken, node->facts.name);
     if (!ports_any_take(core, node, role, ranges))
-        return arena_format(&core->scratch, REASON_PORTS_FEW, role->name, node->facts.name);
+        return arena_format(&core->scratch, REASON_PORTS_FEW, node->facts.name);
     return NULL;
 }
 

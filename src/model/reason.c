@@ -89,8 +89,8 @@ static const struct reason_line lines[] = {
     {"nodeFailed", REASON_NODE_FAILED, "", IS_WHOLE, BEHIND_NOTHING},
     {"endedOften", REASON_ENDED_OFTEN, "", IS_WHOLE, BEHIND_NOTHING},
     {"heldBack", REASON_HELD_BACK, "job seconds", IS_WHOLE, BEHIND_NOTHING},
-    {"portTaken", REASON_PORT_TAKEN, "role node", IS_WHOLE, BEHIND_NOTHING},
-    {"portsFew", REASON_PORTS_FEW, "role node", IS_WHOLE, BEHIND_NOTHING},
+    {"fixedPortTaken", REASON_PORT_TAKEN, "port node", IS_WHOLE, BEHIND_NOTHING},
+    {"freePortsFew", REASON_PORTS_FEW, "node", IS_WHOLE, BEHIND_NOTHING},
     {"portNodes", REASON_PORT_NODES, "tasks port nodes", IS_WHOLE, BEHIND_NOTHING},
 
     {"wouldPreempt", REASON_WOULD_PREEMPT, "", IS_PREEMPT, BEHIND_NOTHING},

@@ -32,8 +32,8 @@
 #define REASON_NODE_FAILED "a node that was held back for it has failed"
 #define REASON_ENDED_OFTEN "others were ended for it several times, but it could not start"
 #define REASON_HELD_BACK   "room is held back for %s, which has waited %lld s"
-#define REASON_PORT_TAKEN  "a fixed port of role %s is taken on node %s"
-#define REASON_PORTS_FEW   "too few free ports for role %s on node %s"
+#define REASON_PORT_TAKEN  "the fixed port %u is taken on node %s"
+#define REASON_PORTS_FEW   "too few free ports on node %s"
 #define REASON_PORT_NODES                                                                          \
     "%u of its tasks need the fixed port %u, each on a node of its own: %u nodes could give it"
 

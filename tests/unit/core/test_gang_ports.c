@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/state.h"
 
 static void test_ports(void **state)
 {
@@ -35,14 +36,53 @@ static void test_ports(void **state)
     assert_string_equal(world_task(&world, job, 0, 0)->node, "n2");
     plan.name = "c";
     job = world_submit(&world, &plan);
-    assert_non_null(strstr(world_job(&world, job)->reason, "fixed port of role worker"));
+    assert_string_equal(world_job(&world, job)->reason, "the fixed port 9000 is taken on node n1");
     ports[0] = (struct plan_port){"http", 1, 0};
     ports[1].count = 11;
     plan.name = "d";
     job = world_submit(&world, &plan);
-    assert_non_null(strstr(world_job(&world, job)->reason, "too few free ports"));
+    assert_string_equal(world_job(&world, job)->reason, "too few free ports on node n1");
     world_exit(&world, 1, 0, 0);
     assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, 3);
+    world_release(&world);
+}
+
+static void submit_and_wait(struct world *world, const char *user, const char *name,
+                            struct plan_role role, const char *reason)
+{
+    struct plan plan = world_plan_of(name, &role);
+    plan.user = user;
+    assert_string_equal(world_job(world, world_submit(world, &plan))->reason, reason);
+}
+
+/* Users whose jobs need the same share one reason: it has no words of one of them. */
+static void all_of_a_class_are_told_what_is_true_of_each(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world.config.port_first = 15000;
+    world.config.port_last = 15001;
+    struct event event = {.kind = EVENT_CONFIG, .config = &world.config};
+    world_step(&world, &event);
+    world_node(&world, "n1", 8, 0);
+    struct plan_port ports[] = {{"secret-label", 3, 8078}, {"http", 1, 0}};
+    struct plan_role role = world_role("secret-x", 1, 1, 0);
+    role.ports = &(const struct plan_port){"http", 1, 8080};
+    role.port_count = 1;
+    struct plan holder = world_plan_of("holder", &role);
+    assert_non_null(world_task(&world, world_submit(&world, &holder), 0, 0));
+    role.ports = ports;
+    submit_and_wait(&world, "alice", "a", role, "the fixed port 8080 is taken on node n1");
+    role.name = "worker";
+    ports[0].label = "web";
+    submit_and_wait(&world, "bob", "a", role, "the fixed port 8080 is taken on node n1");
+    assert_int_equal(queue_class_count(world.core->queue), 1);
+    ports[0] = (struct plan_port){"web", 3, 0};
+    submit_and_wait(&world, "bob", "b", role, "too few free ports on node n1");
+    role.name = "secret-x";
+    submit_and_wait(&world, "alice", "b", role, "too few free ports on node n1");
+    assert_int_equal(queue_class_count(world.core->queue), 2);
     world_release(&world);
 }
 
@@ -105,6 +145,7 @@ static void a_port_of_a_job_that_stays_cannot_be_had(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_ports),
+    cmocka_unit_test(all_of_a_class_are_told_what_is_true_of_each),
     cmocka_unit_test(nobody_ends_for_a_port_that_cannot_be_had),
     cmocka_unit_test(a_port_of_a_job_that_stays_cannot_be_had),
 };

@@ -72,9 +72,9 @@ static void reasons_of_what_keeps_a_place(void **state)
     parts_are("others were ended for it several times, but it could not start", "endedOften");
     parts_are("room is held back for ann~big, which has waited 600 s",
               "heldBack job=ann~big seconds=#600");
-    parts_are("a fixed port of role worker is taken on node n1.lab; not used: n2 (lost)",
-              "portTaken role=worker node=n1.lab; notUsed; nodeLost node=n2");
-    parts_are("too few free ports for role ps on node n1", "portsFew role=ps node=n1");
+    parts_are("the fixed port 8080 is taken on node n1.lab; not used: n2 (lost)",
+              "fixedPortTaken port=#8080 node=n1.lab; notUsed; nodeLost node=n2");
+    parts_are("too few free ports on node n1", "freePortsFew node=n1");
     parts_are("3 of its tasks need the fixed port 8080, each on a node of its own: 2 nodes could "
               "give it",
               "portNodes tasks=#3 port=#8080 nodes=#2");

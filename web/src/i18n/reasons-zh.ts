@@ -19,8 +19,8 @@ const reasons: Record<string, string> = {
   nodeFailed: '为其预留的节点发生故障',
   endedOften: '已多次为其终止其他作业，但它仍未能启动',
   heldBack: '资源已预留给 {job}，该作业已等待 {seconds} 秒',
-  portTaken: '节点 {node} 上，角色 {role} 的固定端口已被占用',
-  portsFew: '节点 {node} 上可供角色 {role} 使用的空闲端口不足',
+  fixedPortTaken: '节点 {node} 上的固定端口 {port} 已被占用',
+  freePortsFew: '节点 {node} 上的空闲端口不足',
   portNodes: '有 {tasks} 个任务需要固定端口 {port}，且须位于不同节点：仅 {nodes} 个节点可以提供',
 
   wouldPreempt: '需要抢占优先级较低的其他作业',
