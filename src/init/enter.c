@@ -222,6 +222,9 @@ int enter(struct init *init, int count, char **arguments)
     struct terminal terminal;
     struct err err = {0};
     init->is_guest = true;
+    /* the task's own processes, of the same user, shall not speak in our name; what is executed
+     * can be traced again */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     fcntl(LAYOUT_ENTER_FD, F_SETFD, FD_CLOEXEC);
     int code = count > 0 ? terminal_parse(arguments[0], &terminal, &err)
                          : err_fail(&err, ERR_INVALID, "", "enter needs a terminal");

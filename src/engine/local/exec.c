@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "engine/local/document.h"
+#include "engine/local/enter_socket.h"
 #include "engine/local/task.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
@@ -42,8 +43,7 @@ struct local_exec {
     struct engine_exec exec; /* first */
     int task;                /* pidfd of the task's first process */
     pid_t runtime;
-    bool has_code, is_ending;
-    int code;
+    struct enter_socket socket; /* exec.end */
 };
 
 /* Their ends of its descriptors, until it has them. */
@@ -165,7 +165,7 @@ static int descriptors_make(struct local_exec *exec, bool has_terminal, struct t
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
         return err_errno(err, errno, "make a pair of sockets");
-    exec->exec.end = sockets[0];
+    exec->exec.end = exec->socket.fd = sockets[0];
     ends->socket = sockets[1];
     fcntl(exec->exec.end, F_SETFL, O_NONBLOCK);
     int code = pipe_make(0, &exec->exec.error, &ends->streams[2], err);
@@ -186,29 +186,6 @@ static bool is_master(int fd)
            ioctl(fd, TIOCGPTN, &number) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* One message of skep-init: its length, 0 at the end, -1 when there is none now. */
-static ssize_t message_take(struct local_exec *exec, char bytes[2], int *fd)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec part = {.iov_base = bytes, .iov_len = 2};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    *fd = -1;
-    ssize_t length = recvmsg(exec->exec.end, &message, MSG_CMSG_CLOEXEC);
-    if (length < 0)
-        return errno == EAGAIN || errno == EINTR ? -1 : 0;
-    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at))
-        if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS &&
-            at->cmsg_len == CMSG_LEN(sizeof(int)))
-            memcpy(fd, CMSG_DATA(at), sizeof *fd);
-    return length;
-}
-
 /* What the runtime or skep-init said before they gave up. */
 static int start_failed(const struct local_exec *exec, struct err *err)
 {
@@ -226,11 +203,11 @@ static int start_wait(struct local_exec *exec, bool has_terminal, struct err *er
     const int64_t until = clock_monotonic_ms() + START_MS;
     for (int64_t left = START_MS; left > 0; left = until - clock_monotonic_ms()) {
         struct pollfd ready = {.fd = exec->exec.end, .events = POLLIN};
-        char bytes[2] = {0};
+        char bytes[ENTER_MESSAGE_SIZE] = {0};
         int fd;
         if (poll(&ready, 1, (int)left) <= 0)
             continue;
-        ssize_t length = message_take(exec, bytes, &fd);
+        ssize_t length = enter_socket_take(&exec->socket, bytes, &fd);
         if (length < 0)
             continue;
         if (length != 1 || bytes[0] != LAYOUT_ENTER_STARTED || (has_terminal && !is_master(fd))) {
@@ -261,24 +238,14 @@ static void exec_resize(struct engine_exec *exec, uint16_t rows, uint16_t column
 static bool exec_ended(struct engine_exec *engine_exec, struct engine_exec_end *end)
 {
     struct local_exec *exec = (struct local_exec *)engine_exec;
-    char bytes[2];
-    ssize_t length;
-    int fd;
-    while ((length = message_take(exec, bytes, &fd)) > 0) {
-        descriptor_close(&fd);
-        exec->is_ending = exec->is_ending || bytes[0] == LAYOUT_ENTER_ENDING;
-        if (length == 2 && bytes[0] == LAYOUT_ENTER_EXITED && !exec->has_code) {
-            exec->has_code = true;
-            exec->code = (unsigned char)bytes[1];
-        }
-    }
-    if (length < 0)
+    const struct enter_socket *told = &exec->socket;
+    if (!enter_socket_is_over(&exec->socket))
         return false;
     /* the kernel kills what is in a container before its first process has ended */
     struct pollfd task = {.fd = exec->task, .events = POLLIN};
-    bool is_killed = !exec->has_code && !exec->is_ending;
-    *end = (struct engine_exec_end){.code = exec->has_code ? exec->code : 128 + SIGKILL};
-    end->is_task_ended = exec->is_ending || (is_killed && poll(&task, 1, TASK_END_MS) == 1);
+    bool is_killed = !told->has_code && !told->is_ending;
+    *end = (struct engine_exec_end){.code = told->has_code ? told->code : 128 + SIGKILL};
+    end->is_task_ended = told->is_ending || (is_killed && poll(&task, 1, TASK_END_MS) == 1);
     return true;
 }
 

@@ -266,6 +266,19 @@ static void test_program_not_found(void **state)
     task_end(7);
 }
 
+/* Processes of the task, which have the same user, cannot take its socket to the engine; what it
+ * starts is as any other process. */
+static void test_nobody_takes_its_socket(void **state)
+{
+    (void)state;
+    task_run(8, "echo ready; sleep 1000");
+    char *seen = output_of(8, "readlink /proc/$PPID/fd/3 || echo hidden; "
+                              "readlink /proc/$$/fd/0 >/tmp/own && echo shown");
+    assert_string_equal(seen, "hidden\nshown\n");
+    free(seen);
+    task_end(8);
+}
+
 static int world_setup(void **state)
 {
     (void)state;
@@ -288,7 +301,7 @@ int main(void)
         cmocka_unit_test(test_status_and_streams), cmocka_unit_test(test_same_as_command),
         cmocka_unit_test(test_terminal),           cmocka_unit_test(test_leaves_nothing),
         cmocka_unit_test(test_end_of_task),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_program_not_found),
+        cmocka_unit_test(test_program_not_found),  cmocka_unit_test(test_nobody_takes_its_socket),
     };
     if (!world_open(&world))
         return 77;
