@@ -164,9 +164,10 @@ static int step_old_password(struct call *call)
     struct api *api = call->api;
     if (!edit->old_password.at)
         return step_hash(call);
-    const struct login_who who = {.user = text_of(call->caller.auth.user),
+    const struct auth_caller *caller = &call->caller.auth;
+    const struct login_who who = {.user = text_of(caller->user),
                                   .address = call->exchange->address,
-                                  .device = call->caller.token_id};
+                                  .device = caller->is_application ? NULL : call->caller.token_id};
     int64_t now_ms = clock_monotonic_ms();
     int code = login_begin(api->logins, &who, now_ms, &edit->attempt, &call->retry_s, &call->err);
     if (code)

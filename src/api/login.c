@@ -59,7 +59,8 @@ static int login_checked(struct call *call)
     return grant_token(call, &login->grant, login->life_s);
 }
 
-/* The number of the token of this user that the request shows; it need not be valid any more. */
+/* The number of the token of this user that the request shows; it need not be valid any more. One
+ * of an application does not count: whoever has a token can make as many of those as they like. */
 static const char *device_of(struct call *call, struct text name)
 {
     struct text token = call->exchange->authorization;
@@ -70,7 +71,7 @@ static const char *device_of(struct call *call, struct text name)
     token = text_trim((struct text){token.at + 7, token.length - 7});
     if (token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err))
         return NULL;
-    return text_is(name, claims.user) ? claims.id : NULL;
+    return text_is(name, claims.user) && !claims.is_application ? claims.id : NULL;
 }
 
 int login_try_begin(struct call *call, struct text user, struct login_try *attempt)

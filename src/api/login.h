@@ -4,7 +4,7 @@
  * long as the one before, up to LOGIN_DELAY_MAX_MS; LOGIN_FORGET_MS without a try forgive one. A
  * try that is refused counts nothing, so that nobody can make others wait longer than that. Who has
  * logged in before, by the token kept or from the same address, has a brake of their own, which
- * strangers cannot touch.
+ * strangers cannot touch. All tokens of a user together have one more, for a thief has several.
  */
 #ifndef API_LOGIN_H
 #define API_LOGIN_H
@@ -19,6 +19,7 @@ struct login_table;
 
 enum {
     LOGIN_FREE = 5,
+    LOGIN_FREE_DEVICES = 10, /* of one user by all tokens together */
     LOGIN_FREE_ADDRESS = 20, /* of all users from one address */
     LOGIN_DELAY_MS = 1000,
     LOGIN_DELAY_MAX_MS = 32000,
@@ -31,13 +32,14 @@ enum {
 struct login_who {
     struct text user;    /* as given: there may be no such user */
     struct text address; /* numeric */
-    const char *device;  /* number of a token that the user once had and showed now, or NULL */
+    const char *device;  /* number of a token that a login once gave the user, and that was shown
+                            now, or NULL */
 };
 
 /* A try under way; to be handed to login_end. */
 struct login_try {
-    uint64_t own, user, address; /* keys of the brakes that it has moved; 0: none */
-    uint64_t pair;               /* user and address */
+    uint64_t own, devices, user, address; /* keys of the brakes that it has moved; 0: none */
+    uint64_t pair;                        /* user and address */
 };
 
 struct login_table *login_table_new(void); /* nobody has tried yet */

@@ -21,7 +21,8 @@ struct known {
 struct login_table {
     pthread_mutex_t lock;
     uint64_t seed; /* so that nobody can choose names that share a place */
-    struct brake own[LOGIN_BRAKES_MAX], users[LOGIN_BRAKES_MAX], addresses[LOGIN_BRAKES_MAX];
+    struct brake own[LOGIN_BRAKES_MAX], devices[LOGIN_BRAKES_MAX];
+    struct brake users[LOGIN_BRAKES_MAX], addresses[LOGIN_BRAKES_MAX];
     struct known known[LOGIN_KNOWN_MAX];
 };
 
@@ -143,40 +144,67 @@ static int64_t longer(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Which brakes this try moves. */
-static void try_init(struct login_table *table, const struct login_who *who,
+static int64_t key_wait_ms(struct brake *brakes, uint64_t key, uint32_t free_tries, int64_t now_ms)
+{
+    return key ? brake_wait_ms(brake_of(brakes, key, now_ms), free_tries, now_ms) : 0;
+}
+
+static int64_t try_wait_ms(struct login_table *table, const struct login_try *attempt,
+                           int64_t now_ms)
+{
+    const int64_t own_ms =
+        longer(key_wait_ms(table->own, attempt->own, LOGIN_FREE, now_ms),
+               key_wait_ms(table->devices, attempt->devices, LOGIN_FREE_DEVICES, now_ms));
+    const int64_t others_ms =
+        longer(key_wait_ms(table->users, attempt->user, LOGIN_FREE, now_ms),
+               key_wait_ms(table->addresses, attempt->address, LOGIN_FREE_ADDRESS, now_ms));
+    return longer(own_ms, others_ms);
+}
+
+/* Which brakes this try moves. Whoever has stolen a token makes its owner wait by it, but not where
+ * the owner is known without. */
+static void try_init(struct login_table *table, const struct login_who *who, int64_t now_ms,
                      struct login_try *attempt)
 {
-    struct text prefix = address_prefix(who->address);
-    *attempt = (struct login_try){.pair = key_of(table, who->user, prefix)};
+    const struct text prefix = address_prefix(who->address);
+    const uint64_t pair = key_of(table, who->user, prefix);
+    *attempt = (struct login_try){.pair = pair};
     if (who->device) {
         attempt->own = key_of(table, who->user, text_of(who->device));
-    } else if (known_of(table, attempt->pair)->key == attempt->pair) {
-        attempt->own = attempt->pair;
-    } else {
+        attempt->devices = key_of(table, who->user, TEXT(""));
+        if (!try_wait_ms(table, attempt, now_ms))
+            return;
+    }
+    if (known_of(table, pair)->key == pair) {
+        *attempt = (struct login_try){.pair = pair, .own = pair};
+    } else if (!who->device) {
         attempt->user = key_of(table, who->user, TEXT(""));
         attempt->address = key_of(table, TEXT(""), prefix);
+    }
+}
+
+/* For each brake that the try moves beside the one of its own. */
+static void shared_count(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
+                         void (*count)(struct brake *brakes, uint64_t key, int64_t now_ms))
+{
+    if (attempt->devices)
+        count(table->devices, attempt->devices, now_ms);
+    if (attempt->user) {
+        count(table->users, attempt->user, now_ms);
+        count(table->addresses, attempt->address, now_ms);
     }
 }
 
 int login_begin(struct login_table *table, const struct login_who *who, int64_t now_ms,
                 struct login_try *attempt, int64_t *wait_s, struct err *err)
 {
-    int64_t wait_ms = 0;
     pthread_mutex_lock(&table->lock);
-    try_init(table, who, attempt);
-    if (attempt->own)
-        wait_ms = brake_wait_ms(brake_of(table->own, attempt->own, now_ms), LOGIN_FREE, now_ms);
-    if (attempt->user)
-        wait_ms =
-            longer(brake_wait_ms(brake_of(table->users, attempt->user, now_ms), LOGIN_FREE, now_ms),
-                   brake_wait_ms(brake_of(table->addresses, attempt->address, now_ms),
-                                 LOGIN_FREE_ADDRESS, now_ms));
-    if (!wait_ms && attempt->own)
-        brake_count(table->own, attempt->own, now_ms);
-    if (!wait_ms && attempt->user) {
-        brake_count(table->users, attempt->user, now_ms);
-        brake_count(table->addresses, attempt->address, now_ms);
+    try_init(table, who, now_ms, attempt);
+    const int64_t wait_ms = try_wait_ms(table, attempt, now_ms);
+    if (!wait_ms) {
+        if (attempt->own)
+            brake_count(table->own, attempt->own, now_ms);
+        shared_count(table, attempt, now_ms, brake_count);
     }
     pthread_mutex_unlock(&table->lock);
     *wait_s = (wait_ms + 999) / 1000;
@@ -198,9 +226,7 @@ void login_end(struct login_table *table, const struct login_try *attempt, int64
     } else if (!is_tried && attempt->own) {
         brake_uncount(table->own, attempt->own, now_ms);
     }
-    if ((is_right || !is_tried) && attempt->user) {
-        brake_uncount(table->users, attempt->user, now_ms);
-        brake_uncount(table->addresses, attempt->address, now_ms);
-    }
+    if (is_right || !is_tried)
+        shared_count(table, attempt, now_ms, brake_uncount);
     pthread_mutex_unlock(&table->lock);
 }

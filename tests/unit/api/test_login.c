@@ -165,7 +165,7 @@ static void test_others_are_served_while_a_password_is_hashed(void **state)
     }
 }
 
-/* ---- a restart ---- */
+/* ---- tokens of applications ---- */
 
 /* Strangers guess until they have to wait. */
 static void guesses(struct world *world, const char *address)
@@ -178,6 +178,39 @@ static void guesses(struct world *world, const char *address)
     assert_int_equal(status, 429);
     world->address = was;
 }
+
+/* A token of an application, for the user of `token`. */
+static void mint(struct world *world, const char *token, const char *body, char minted[2048])
+{
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/tokens/application", token, body), 200);
+    sscanf(strstr(buf_cstr(&world->body), "\"token\":\"") + 9, "%2047[^\"]", minted);
+}
+
+/* Whoever has one token can make others: to show one of those is to show none, at a login and where
+ * the old password is asked for. */
+static void test_minted_tokens_guess_no_faster(void **state)
+{
+    struct world *world = *state;
+    enum { MINTED = 3 };
+    static const char BODY[] =
+        "{\"oldPassword\":\"alice-password\",\"newPassword\":\"alice-another\"}";
+    static const char PASSWORD[] = "/api/v2/users/alice/password";
+    static char minted[MINTED][2048];
+    const char *token = world_login(world, "alice");
+    for (size_t i = 0; i < MINTED; i++)
+        mint(world, token, "{\"scope\":\"admin\"}", minted[i]);
+    guesses(world, "10.0.0.2");
+    world->address = "10.0.0.2";
+    for (size_t i = 0; i < MINTED; i++) {
+        assert_int_equal(login_as(world, "alice", "alice-password", minted[i]), 429);
+        assert_int_equal(world_send(world, HTTP_PUT, PASSWORD, minted[i], BODY), 429);
+    }
+    /* nor is the owner held up */
+    assert_int_equal(world_send(world, HTTP_PUT, PASSWORD, token, BODY), 201);
+    assert_int_equal(login_as(world, "alice", "alice-another", token), 200);
+}
+
+/* ---- a restart ---- */
 
 static void restart(struct world *world)
 {
@@ -303,6 +336,7 @@ static void test_login(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(test_users_are_not_told),
     WORLD(test_guessed_user_logs_in),
+    WORLD(test_minted_tokens_guess_no_faster),
     WORLD(test_logins_cost_the_same),
     WORLD(test_addresses_are_known_after_a_restart),
     WORLD(test_guesses_before_a_restart_hide_no_login),

@@ -128,6 +128,45 @@ static void test_strangers_lock_nobody_out(void **state)
     assert_int_equal(passed, LOGIN_FREE);
 }
 
+/* However many tokens a thief has, all together are one guesser; and strangers cannot touch them.
+ */
+static void test_tokens_share_a_brake(void **state)
+{
+    (void)state;
+    int passed = 0;
+    for (int i = 0; i < 100; i++) {
+        char token[32];
+        snprintf(token, sizeof token, "token-%d", i);
+        for (int k = 0; k < LOGIN_FREE; k++)
+            passed += guess_by("admin", "10.0.0.3", token, 1000, false) == 0;
+    }
+    assert_int_equal(passed, LOGIN_FREE_DEVICES);
+    assert_int_equal(guess_by("bob", "10.0.0.3", "token-1", 1000, true), 0); /* another user's */
+    /* later about two a minute, as of strangers */
+    passed = 0;
+    for (int i = 0; i < 600; i++) {
+        char token[32];
+        snprintf(token, sizeof token, "token-%d", i);
+        passed += guess_by("admin", "10.0.0.3", token, 60000 + i * 1000, false) == 0;
+    }
+    assert_in_range(passed, 15, 25);
+    /* the owner waits with them by a token, but not where they are known without */
+    assert_true(guess_by("admin", "10.0.0.1", "own", 660000, true) > 0);
+    login_known_add(table, TEXT("admin"), TEXT("10.0.0.1"), -1);
+    assert_int_equal(guess_by("admin", "10.0.0.1", "own", 660000, true), 0);
+    /* what is right counts nothing for the others, and frees nobody else */
+    assert_true(guess_by("admin", "10.0.0.3", "token-700", 660000, false) > 0);
+    assert_int_equal(guess("admin", "10.0.0.4", 660000, true), 0); /* nor are strangers held up */
+    for (int i = 0; i < 4 * LOGIN_FREE_DEVICES; i++)
+        assert_int_equal(guess_by("carol", "10.0.0.3", "token", 1000, true), 0);
+    for (int i = 0; i < 4 * LOGIN_FREE; i++)
+        guess("carol", "10.0.0.9", 1000, false);
+    for (int i = 0; i < LOGIN_FREE; i++)
+        assert_int_equal(guess_by("carol", "10.0.0.5", "token", 1000, false), 0);
+    assert_int_equal(guess_by("carol", "10.0.0.5", "token", 1000, false), 1);
+    assert_int_equal(guess_by("carol", "10.0.0.5", "another", 1000, true), 0);
+}
+
 static void test_one_address_many_users(void **state)
 {
     (void)state;
@@ -171,5 +210,6 @@ static const struct CMUnitTest tests[] = {
     TABLE(test_delay_doubles),          TABLE(test_changing_addresses),
     TABLE(test_recalled_addresses),     TABLE(test_strangers_lock_nobody_out),
     TABLE(test_one_address_many_users), TABLE(test_flood_of_names),
+    TABLE(test_tokens_share_a_brake),
 };
 UNIT_FILE(tests, NULL, NULL);
