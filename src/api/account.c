@@ -96,6 +96,7 @@ static int password_work(struct call *call, void (*done)(struct password_check *
     struct account_edit *edit = call->task;
     struct err err = {0};
     edit->check.done = done;
+    edit->check.task.owner = call->caller.auth.user;
     call_suspend(call, resume);
     int code = passwords_check(call->api->passwords, &edit->check, &err);
     if (code) {

@@ -39,6 +39,7 @@ int directory_login_start(struct api *api, struct err *err)
     const struct worker_config worker = {
         .name = "the thread that asks the directory",
         .waiting_max = DIRECTORY_WAITING_MAX,
+        .strangers_max = DIRECTORY_WAITING_MAX,
         .busy_text = "too many logins at this moment: try again",
         .context = api->directory,
     };
@@ -151,9 +152,11 @@ int directory_login(struct call *call, struct text name, bool is_known, struct t
     flow->life_s = life_s;
     flow->task.run = flow_run;
     flow->task.done = flow_done;
-    int code = login_try_begin(call, folded(call, name), &flow->attempt);
+    const struct text user = folded(call, name);
+    int code = login_try_begin(call, user, &flow->attempt);
     if (code)
         return code;
+    login_owner_set(call, user, &flow->attempt, &flow->task);
     call_suspend(call, flow_answered);
     call->resume_state = flow;
     code = worker_give(api->directory_worker, &flow->task, &err);

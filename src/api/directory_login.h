@@ -1,9 +1,9 @@
 /* directory_login.h — login by the password that a user has at an LDAP directory.
  *
  * A thread of its own asks the directory, one login after the other: a directory that is slow, or
- * away, keeps nobody waiting who has a password here. At most DIRECTORY_WAITING_MAX wait. Guesses
- * are slowed down as those of other passwords (login.h), by the name as it was typed, whatever its
- * case.
+ * away, keeps nobody waiting who has a password here. DIRECTORY_WAITING_MAX of users may wait, and
+ * as many of strangers (sys/worker.h). Guesses are slowed down as those of other passwords
+ * (login.h), by the name as it was typed, whatever its case.
  */
 #ifndef API_DIRECTORY_LOGIN_H
 #define API_DIRECTORY_LOGIN_H

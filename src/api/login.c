@@ -82,6 +82,23 @@ int login_try_begin(struct call *call, struct text user, struct login_try *attem
                        &call->err);
 }
 
+void login_stranger_set(struct call *call, struct worker_task *task)
+{
+    task->owner = arena_copy(call->arena, login_network(call->exchange->address));
+    task->is_stranger = true;
+}
+
+void login_owner_set(struct call *call, struct text user, const struct login_try *attempt,
+                     struct worker_task *task)
+{
+    if (!attempt->own) {
+        login_stranger_set(call, task);
+        return;
+    }
+    task->owner = arena_copy(call->arena, user);
+    task->is_stranger = false;
+}
+
 static int login_refused(struct call *call)
 {
     call->err = call->answer_err;
@@ -96,6 +113,7 @@ static int password_ask(struct call *call, struct login *login, struct text name
         return code;
     login->call = call;
     login->check.done = password_checked;
+    login_owner_set(call, name, &login->attempt, &login->check.task);
     call_suspend(call, login_checked);
     call->resume_state = login;
     code = passwords_check(api->passwords, &login->check, &call->err);

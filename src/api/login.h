@@ -16,6 +16,7 @@ struct api;
 struct call;
 struct err;
 struct login_table;
+struct worker_task;
 
 enum {
     LOGIN_FREE = 5,
@@ -53,6 +54,9 @@ int login_begin(struct login_table *table, const struct login_who *who, int64_t 
 void login_end(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
                bool is_tried, bool is_right);
 
+/* Whom brakes take for one: the network of an address; all addresses of this machine are one. */
+struct text login_network(struct text address);
+
 /* The user has logged in from this address, at `at_ms` (monotonic; before the start it is less than
  * 0). A newer login from there, or that needs the place, counts more. */
 void login_known_add(struct login_table *table, struct text user, struct text address,
@@ -63,6 +67,11 @@ int login_recall(struct api *api, struct err *err);
 
 /* login_begin of who makes this request; call->err. */
 int login_try_begin(struct call *call, struct text user, struct login_try *attempt);
+/* Whose task the check of this try is: the user's, or that of a stranger's network. */
+void login_owner_set(struct call *call, struct text user, const struct login_try *attempt,
+                     struct worker_task *task);
+/* The task of who makes this request is a stranger's. */
+void login_stranger_set(struct call *call, struct worker_task *task);
 /* Nobody shall learn which users there are: the one answer to all that is wrong. */
 int login_wrong(struct call *call);
 

@@ -1,4 +1,5 @@
 #include "api/login.h"
+#include "base/address.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/secret.h"
@@ -113,11 +114,26 @@ static uint64_t key_of(const struct login_table *table, struct text first, struc
     return text_hash(second, text_hash(first, table->seed)) | 1;
 }
 
+/* Whoever is here has millions of addresses. */
+static bool is_this_machine(struct text address)
+{
+    static const struct address_range ranges[] = {
+        {.address = {[10] = 0xff, [11] = 0xff, [12] = 127}, .bits = 104}, /* 127.0.0.0/8 */
+        {.address = {[15] = 1}, .bits = 128},                             /* ::1 */
+    };
+    for (size_t i = 0; i < COUNT_OF(ranges); i++)
+        if (address_range_has(&ranges[i], address))
+            return true;
+    return false;
+}
+
 /* One who has a /64 of IPv6 has all its addresses. */
-static struct text address_prefix(struct text address)
+struct text login_network(struct text address)
 {
     size_t groups = 0;
-    if (text_starts(address, TEXT("::"))) /* this machine, or one of IPv4 */
+    if (is_this_machine(address))
+        return TEXT("127.0.0.1");
+    if (text_starts(address, TEXT("::"))) /* one of IPv4 */
         return address;
     for (size_t i = 0; i < address.length; i++)
         if (address.at[i] == ':' &&
@@ -129,7 +145,7 @@ static struct text address_prefix(struct text address)
 void login_known_add(struct login_table *table, struct text user, struct text address,
                      int64_t at_ms)
 {
-    const uint64_t key = key_of(table, user, address_prefix(address));
+    const uint64_t key = key_of(table, user, login_network(address));
     pthread_mutex_lock(&table->lock);
     struct known *known = known_of(table, key);
     if (!known->key || known->last_ms < at_ms)
@@ -166,8 +182,8 @@ static int64_t try_wait_ms(struct login_table *table, const struct login_try *at
 static void try_init(struct login_table *table, const struct login_who *who, int64_t now_ms,
                      struct login_try *attempt)
 {
-    const struct text prefix = address_prefix(who->address);
-    const uint64_t pair = key_of(table, who->user, prefix);
+    const struct text network = login_network(who->address);
+    const uint64_t pair = key_of(table, who->user, network);
     *attempt = (struct login_try){.pair = pair};
     if (who->device) {
         attempt->own = key_of(table, who->user, text_of(who->device));
@@ -179,7 +195,7 @@ static void try_init(struct login_table *table, const struct login_who *who, int
         *attempt = (struct login_try){.pair = pair, .own = pair};
     } else if (!who->device) {
         attempt->user = key_of(table, who->user, TEXT(""));
-        attempt->address = key_of(table, TEXT(""), prefix);
+        attempt->address = key_of(table, TEXT(""), network);
     }
 }
 

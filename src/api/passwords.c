@@ -66,6 +66,7 @@ int passwords_start(struct passwords **out, struct err *err)
     const struct worker_config worker = {
         .name = "the thread that checks passwords",
         .waiting_max = PASSWORDS_WAITING_MAX,
+        .strangers_max = PASSWORDS_STRANGERS_MAX,
         .busy_text = "too many logins at this moment: try again",
         .nice = NICE,
         .context = passwords,
@@ -96,6 +97,8 @@ void passwords_free(struct passwords *passwords)
 
 int passwords_check(struct passwords *passwords, struct password_check *check, struct err *err)
 {
-    check->task = (struct worker_task){.run = check_run, .done = check_done};
+    assert(check->task.owner);
+    check->task.run = check_run;
+    check->task.done = check_done;
     return worker_give(passwords->worker, &check->task, err);
 }

@@ -1,7 +1,9 @@
 /* passwords.h — the thread that checks passwords, one after the other.
  *
  * A check takes long and 64 MiB, by intention: on the threads that serve requests it would make
- * everybody wait for who guesses. At most PASSWORDS_WAITING_MAX wait.
+ * everybody wait for who guesses. Users take turns, and so do the networks of strangers, among
+ * themselves: at most PASSWORDS_WAITING_MAX wait of each kind, and the first one of each who has
+ * none there, but of strangers no more than PASSWORDS_STRANGERS_MAX.
  */
 #ifndef API_PASSWORDS_H
 #define API_PASSWORDS_H
@@ -13,12 +15,12 @@
 struct err;
 struct passwords;
 
-enum { PASSWORDS_WAITING_MAX = 8 };
+enum { PASSWORDS_WAITING_MAX = 8, PASSWORDS_STRANGERS_MAX = 64 };
 
 /* One check, or a hash of a new password; the caller's until `done` is called, once, by the thread.
  */
 struct password_check {
-    struct worker_task task; /* first; the thread's */
+    struct worker_task task; /* first; the thread's, but for `owner` and `is_stranger` */
     struct text password;
     const char *hash; /* NULL or "": there is no such user; it costs the same, and is wrong */
     bool wants_hash;  /* do not check: make a hash, into … */

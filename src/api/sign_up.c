@@ -2,6 +2,7 @@
  * work, whether or not there is a user of the name. */
 #include "api/account.h"
 #include "api/handlers.h"
+#include "api/login.h"
 #include "api/passwords.h"
 #include "api/request.h"
 #include "api/throttle.h"
@@ -118,6 +119,7 @@ int handle_sign_up(struct call *call)
     sign_up->row.asked_ms = clock_unix_ms();
     sign_up->check.wants_hash = true;
     sign_up->check.done = hash_made;
+    login_stranger_set(call, &sign_up->check.task);
     call->task = sign_up;
     call_suspend(call, hashed);
     struct err err = {0};

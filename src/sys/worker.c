@@ -8,29 +8,44 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+struct worker_queue {
+    struct worker_task *first; /* by round; in one, as they came */
+    uint64_t round;            /* of the task that was taken last */
+    unsigned waiting;
+};
+
 struct worker {
     struct worker_config config;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows, but for is_running */
     pthread_cond_t moved;
-    struct worker_task *first; /* by round; in one, as they came */
-    uint64_t round;            /* of the task that was taken last */
-    unsigned waiting;
+    struct worker_queue known, strangers;
+    bool was_stranger; /* whose task was taken last */
     bool is_stopping;
     bool is_running; /* there is a thread to be joined; the owner's */
 };
+
+/* With the lock. The one to take from; both may be empty. */
+static struct worker_queue *queue_next(struct worker *worker)
+{
+    const bool has_both = worker->known.first && worker->strangers.first;
+    const bool is_theirs = has_both ? !worker->was_stranger : worker->strangers.first != NULL;
+    return is_theirs ? &worker->strangers : &worker->known;
+}
 
 /* The next task, or NULL when the thread shall end. */
 static struct worker_task *task_take(struct worker *worker, bool *is_stopping)
 {
     pthread_mutex_lock(&worker->lock);
-    while (!worker->first && !worker->is_stopping)
+    while (!worker->known.first && !worker->strangers.first && !worker->is_stopping)
         pthread_cond_wait(&worker->moved, &worker->lock);
-    struct worker_task *task = worker->first;
+    struct worker_queue *queue = queue_next(worker);
+    struct worker_task *task = queue->first;
     if (task) {
-        worker->first = task->next;
-        worker->round = task->round;
-        worker->waiting--;
+        queue->first = task->next;
+        queue->round = task->round;
+        queue->waiting--;
+        worker->was_stranger = task->is_stranger;
     }
     *is_stopping = worker->is_stopping;
     pthread_mutex_unlock(&worker->lock);
@@ -95,13 +110,13 @@ static bool is_same_owner(const struct worker_task *a, const struct worker_task 
     return a->owner && b->owner && strcmp(a->owner, b->owner) == 0;
 }
 
-/* With the lock. The round after that of the owner's last task that waits. */
-static uint64_t round_of(const struct worker *worker, const struct worker_task *task,
+/* The round after that of the owner's last task that waits. */
+static uint64_t round_of(const struct worker_queue *queue, const struct worker_task *task,
                          bool *has_waiting)
 {
-    uint64_t round = worker->round;
+    uint64_t round = queue->round;
     *has_waiting = !task->owner;
-    for (const struct worker_task *at = worker->first; at; at = at->next)
+    for (const struct worker_task *at = queue->first; at; at = at->next)
         if (is_same_owner(at, task)) {
             round = at->round + 1;
             *has_waiting = true;
@@ -109,29 +124,33 @@ static uint64_t round_of(const struct worker *worker, const struct worker_task *
     return round;
 }
 
-/* With the lock. */
-static void task_place(struct worker *worker, struct worker_task *task)
+static void task_place(struct worker_queue *queue, struct worker_task *task)
 {
-    struct worker_task **at = &worker->first;
+    struct worker_task **at = &queue->first;
     while (*at && (*at)->round <= task->round)
         at = &(*at)->next;
     task->next = *at;
     *at = task;
-    worker->waiting++;
+    queue->waiting++;
 }
 
 int worker_give(struct worker *worker, struct worker_task *task, struct err *err)
 {
+    const struct worker_config *config = &worker->config;
     int code = 0;
     bool has_waiting;
+    assert(!task->is_stranger || config->strangers_max > 0);
     pthread_mutex_lock(&worker->lock);
-    task->round = round_of(worker, task, &has_waiting);
+    struct worker_queue *queue = task->is_stranger ? &worker->strangers : &worker->known;
+    task->round = round_of(queue, task, &has_waiting);
+    const bool is_full = (has_waiting && queue->waiting >= config->waiting_max) ||
+                         (task->is_stranger && queue->waiting >= config->strangers_max);
     if (worker->is_stopping)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
-    else if (has_waiting && worker->waiting >= worker->config.waiting_max)
-        code = err_fail(err, ERR_BUSY, "", "%s", worker->config.busy_text);
+    else if (is_full)
+        code = err_fail(err, ERR_BUSY, "", "%s", config->busy_text);
     if (!code) {
-        task_place(worker, task);
+        task_place(queue, task);
         pthread_cond_signal(&worker->moved);
     }
     pthread_mutex_unlock(&worker->lock);

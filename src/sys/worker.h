@@ -5,6 +5,9 @@
  *
  * Tasks that have owners take turns: each owner has one in each round, in the order in which they
  * came. However many somebody has given, another one's next task waits for one of theirs.
+ *
+ * A stranger can be as many owners as they like. So strangers have a queue of their own, with a
+ * last place: the worker takes from it and from the other by turns while both have some.
  */
 #ifndef SYS_WORKER_H
 #define SYS_WORKER_H
@@ -20,17 +23,19 @@ struct worker_task {
     void (*done)(struct worker_task *task, bool is_run);
     const char *owner; /* who asked, and lives until `done` is called; NULL: it takes no turns, and
                           waits in the order of arrival */
+    bool is_stranger;  /* so is the owner */
     uint64_t round;    /* the worker's, as is … */
     struct worker_task *next; /* … this */
 };
 
 struct worker_config {
-    const char *name;      /* of the thread, in errors: "the thread that checks passwords" */
-    unsigned waiting_max;  /* tasks that wait, without the one under way; and one of each owner who
-                            * has none there */
-    const char *busy_text; /* what is said to who comes when so many wait */
-    int nice;              /* 0: the usual priority; more: less */
-    void *context;         /* of `run` */
+    const char *name;     /* of the thread, in errors: "the thread that checks passwords" */
+    unsigned waiting_max; /* tasks that wait in a queue, without the one under way; and one of each
+                           * owner who has none there … */
+    unsigned strangers_max; /* … but of strangers no more than these; 0: there are none */
+    const char *busy_text;  /* what is said to who comes when so many wait */
+    int nice;               /* 0: the usual priority; more: less */
+    void *context;          /* of `run` */
 };
 
 /* ERR_UNAVAILABLE, ERR_IO …: no thread can be made. The strings must outlive the worker. */

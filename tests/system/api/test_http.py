@@ -233,19 +233,22 @@ class Http(unittest.TestCase):
 
     def test_who_guesses_makes_no_administrator_wait_after_a_restart(self):
         def login(password, address):
-            connection = http.client.HTTPConnection("127.0.0.1", other.port, timeout=60, source_address=(address, 0))
+            connection = http.client.HTTPConnection("127.0.0.1", other.port, timeout=60)
             connection.request("POST", "/api/v2/authn/basic/login", json.dumps({"username": "admin", "password": password}),
-                               {"Content-Type": "application/json"})
+                               {"Content-Type": "application/json", "X-Forwarded-For": address})
             with contextlib.closing(connection):
                 return connection.getresponse().status
-        with world.World() as other:
-            self.assertEqual(login(other.admin_password, "127.0.0.1"), 200)
+        other = world.World()
+        with (other.folder / "skepd.yaml").open("a") as file:
+            file.write("api: {proxies: [127.0.0.1]}\n")  # all addresses of this machine are one
+        with other:
+            self.assertEqual(login(other.admin_password, "10.0.0.1"), 200)
             self.assertEqual(other.stop(), 0)
             other.start()
-            answers = [login("a-guess", "127.0.0.2") for _ in range(GUESSES)]
+            answers = [login("a-guess", "10.0.0.2") for _ in range(GUESSES)]
             self.assertEqual((answers[0], answers[-1]), (400, 429), answers)
-            self.assertEqual(login(other.admin_password, "127.0.0.2"), 429)
-            self.assertEqual(login(other.admin_password, "127.0.0.1"), 200)
+            self.assertEqual(login(other.admin_password, "10.0.0.2"), 429)
+            self.assertEqual(login(other.admin_password, "10.0.0.1"), 200)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@
 #include "world.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "api/login.h"
+#include "api/passwords.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/clock.h"
@@ -210,6 +212,122 @@ static void test_minted_tokens_guess_no_faster(void **state)
     assert_int_equal(login_as(world, "alice", "alice-another", token), 200);
 }
 
+/* ---- how many may wait ---- */
+
+/* Passwords of strangers that wait to be checked; the first one is under way, and stays so. */
+static struct {
+    struct password_check checks[PASSWORDS_STRANGERS_MAX + 1];
+    char owners[PASSWORDS_STRANGERS_MAX + 1][24];
+    size_t count;
+    sem_t begun, go, ended;
+} crowd;
+
+static void crowd_checked(struct password_check *check, bool is_tried, bool is_right)
+{
+    (void)is_tried;
+    (void)is_right;
+    if (check == &crowd.checks[0]) {
+        sem_post(&crowd.begun);
+        sem_wait(&crowd.go);
+    }
+    sem_post(&crowd.ended);
+}
+
+/* `count` wait: of this network, or each of another one. */
+static void crowd_come(struct world *world, size_t count, const char *network)
+{
+    struct err err;
+    crowd.count = count + 1;
+    for (size_t i = 0; i < count + 1; i++) {
+        snprintf(crowd.owners[i], sizeof crowd.owners[i], "10.9.%zu.1", i);
+        crowd.checks[i] = (struct password_check){
+            .task = {.owner = network ? network : crowd.owners[i], .is_stranger = true},
+            .password = TEXT("a guess"),
+            .done = crowd_checked};
+        assert_int_equal(passwords_check(world->api.passwords, &crowd.checks[i], &err), 0);
+        if (i == 0)
+            assert_int_equal(sem_wait(&crowd.begun), 0);
+    }
+}
+
+static int crowd_setup(void **state)
+{
+    assert_int_equal(sem_init(&crowd.begun, 0, 0), 0);
+    assert_int_equal(sem_init(&crowd.go, 0, 0), 0);
+    assert_int_equal(sem_init(&crowd.ended, 0, 0), 0);
+    return world_setup(state);
+}
+
+static int crowd_teardown(void **state)
+{
+    sem_post(&crowd.go); /* where a test has failed */
+    return world_teardown(state);
+}
+
+static void crowd_await(void)
+{
+    for (size_t i = 0; i < crowd.count; i++)
+        assert_int_equal(sem_wait(&crowd.ended), 0);
+}
+
+/* One request, while as many strangers wait as it takes to refuse another one of theirs. */
+static int ask_in_crowd(struct world *world, enum http_method method, const char *target,
+                        const char *token, const char *body)
+{
+    crowd_come(world, PASSWORDS_WAITING_MAX, NULL);
+    /* their hashes take longer than it does to get into the queue */
+    assert_int_equal(sem_post(&crowd.go), 0);
+    const int status = world_send(world, method, target, token, body);
+    crowd_await();
+    return status;
+}
+
+/* Nine of them, with names and addresses that change, were enough. */
+static void test_strangers_keep_no_user_out(void **state)
+{
+    struct world *world = *state;
+    static const char LOGIN[] = "{\"username\":\"alice\",\"password\":\"alice-password\"}";
+    static const char CHANGED[] =
+        "{\"oldPassword\":\"alice-password\",\"newPassword\":\"alice-another\"}";
+    const char *token = world_login(world, "alice");
+    assert_int_equal(ask_in_crowd(world, HTTP_POST, PATH, NULL, LOGIN), 200);
+    world->address = "10.0.0.2";
+    assert_int_equal(ask_in_crowd(world, HTTP_POST, PATH, token, LOGIN), 200);
+    assert_int_equal(ask_in_crowd(world, HTTP_PUT, "/api/v2/users/alice/password", token, CHANGED),
+                     201);
+}
+
+/* A network of strangers whose own tasks wait has to, and no other. */
+static void test_strangers_share_a_network(void **state)
+{
+    struct world *world = *state;
+    static const char ASKED[] = "{\"username\":\"erin\",\"password\":\"erin-password\","
+                                "\"email\":\"e@example.org\"}";
+    world->api.config.has_sign_up = true;
+    crowd_come(world, PASSWORDS_WAITING_MAX, "127.0.0.1");
+    world->address = "127.7.7.7";
+    assert_int_equal(login_as(world, "alice", "wrong", NULL), 429);
+    assert_body(world, "too many logins at this moment");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/requests/account", NULL, ASKED), 429);
+    assert_body(world, "too many logins at this moment");
+    assert_int_equal(sem_post(&crowd.go), 0);
+    world->address = "10.0.0.2";
+    assert_int_equal(login_as(world, "alice", "wrong", NULL), 400);
+    crowd_await();
+}
+
+static void test_so_many_strangers_wait(void **state)
+{
+    struct world *world = *state;
+    crowd_come(world, PASSWORDS_STRANGERS_MAX, NULL);
+    world->address = "10.0.0.2";
+    assert_int_equal(login_as(world, "alice", "wrong", NULL), 429);
+    assert_body(world, "too many logins at this moment");
+    assert_int_equal(sem_post(&crowd.go), 0);
+    passwords_stop(world->api.passwords); /* without looking at them */
+    crowd_await();
+}
+
 /* ---- a restart ---- */
 
 static void restart(struct world *world)
@@ -333,10 +451,14 @@ static void test_login(void **state)
     assert_body(world, "\"error\":\"AuthenticationFailed\"");
 }
 
+#define CROWD(test) cmocka_unit_test_setup_teardown(test, crowd_setup, crowd_teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(test_users_are_not_told),
     WORLD(test_guessed_user_logs_in),
     WORLD(test_minted_tokens_guess_no_faster),
+    CROWD(test_strangers_keep_no_user_out),
+    CROWD(test_strangers_share_a_network),
+    CROWD(test_so_many_strangers_wait),
     WORLD(test_logins_cost_the_same),
     WORLD(test_addresses_are_known_after_a_restart),
     WORLD(test_guesses_before_a_restart_hide_no_login),

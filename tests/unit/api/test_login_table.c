@@ -102,7 +102,7 @@ static void test_changing_addresses(void **state)
     int passed = 0;
     for (int i = 0; i < 120; i++) {
         char address[32];
-        snprintf(address, sizeof address, "127.0.%d.%d", i / 200, i % 200 + 1);
+        snprintf(address, sizeof address, "10.0.%d.%d", i / 200, i % 200 + 1);
         passed += guess("admin", address, 1000 + i * 92, false) == 0;
     }
     assert_true(passed <= LOGIN_FREE + 4);
@@ -179,7 +179,7 @@ static void test_one_address_many_users(void **state)
     }
     assert_int_equal(passed, LOGIN_FREE_ADDRESS);
     assert_int_equal(guess("user-1", "2001:db8:1:3::1", 1000, true), 0);
-    /* this machine, and IPv4 on a socket of IPv6, have a brake for each address */
+    /* IPv4 on a socket of IPv6 has a brake for each address */
     for (int i = 0; i < 2 * LOGIN_FREE_ADDRESS; i++) {
         char user[32];
         snprintf(user, sizeof user, "other-%d", i);
@@ -188,6 +188,33 @@ static void test_one_address_many_users(void **state)
     assert_true(guess("other", "::ffff:10.0.0.1", 1000, true) > 0);
     assert_int_equal(guess("other", "::ffff:10.0.0.2", 1000, true), 0);
     assert_int_equal(guess("other", "::1", 1000, true), 0);
+}
+
+/* Whoever is on this machine has 16 million addresses, and is one. */
+static void test_this_machine_is_one_address(void **state)
+{
+    (void)state;
+    static const char *const OTHERS[] = {
+        "::1", "127.0.0.1", "127.255.255.254", "::ffff:127.3.2.1", "[::1]", "0:0:0:0:0:0:0:1"};
+    int passed = 0;
+    for (int i = 0; i < 500; i++) {
+        char user[32], address[32];
+        snprintf(user, sizeof user, "user-%d", i);
+        snprintf(address, sizeof address, "127.%d.%d.1", i % 7, i / 2);
+        passed += guess(user, address, 1000, false) == 0;
+    }
+    assert_int_equal(passed, LOGIN_FREE_ADDRESS);
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++)
+        assert_true(guess("other", OTHERS[i], 1000, true) > 0);
+    /* whom a proxy on this machine speaks for is somebody else */
+    static const char *const AWAY[] = {"126.0.0.1",   "128.0.0.1",   "10.127.0.1", "::2",
+                                       "::127.0.0.1", "2001:db8::1", "1270::1",    "",
+                                       "127.one"};
+    for (size_t i = 0; i < COUNT_OF(AWAY); i++)
+        assert_int_equal(guess("other", AWAY[i], 1000, true), 0);
+    assert_true(text_is(login_network(TEXT("127.8.8.8")), "127.0.0.1"));
+    assert_true(text_is(login_network(TEXT("2001:db8:1:2:3::4")), "2001:db8:1:2"));
+    assert_true(text_is(login_network(TEXT("10.0.0.1")), "10.0.0.1"));
 }
 
 /* Names that are tried once do not push out one that is being guessed. */
@@ -210,6 +237,6 @@ static const struct CMUnitTest tests[] = {
     TABLE(test_delay_doubles),          TABLE(test_changing_addresses),
     TABLE(test_recalled_addresses),     TABLE(test_strangers_lock_nobody_out),
     TABLE(test_one_address_many_users), TABLE(test_flood_of_names),
-    TABLE(test_tokens_share_a_brake),
+    TABLE(test_tokens_share_a_brake),   TABLE(test_this_machine_is_one_address),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 
 #include "api/passwords.h"
 #include "base/err.h"
@@ -34,8 +35,11 @@ static void on_checked(struct password_check *check, bool is_tried, bool is_righ
 
 static void checked_init(struct checked *checked, const char *hash, sem_t *hold)
 {
-    *checked = (struct checked){
-        .check = {.password = TEXT("word"), .hash = hash, .done = on_checked}, .hold = hold};
+    *checked = (struct checked){.check = {.task = {.owner = "ann"},
+                                          .password = TEXT("word"),
+                                          .hash = hash,
+                                          .done = on_checked},
+                                .hold = hold};
     assert_int_equal(sem_init(&checked->done, 0, 0), 0);
 }
 
@@ -77,6 +81,43 @@ static void test_thread(void **state)
     for (size_t i = 0; i < COUNT_OF(waiting); i++)
         assert_int_equal(sem_wait(&waiting[i].done), 0); /* answered, tried or not */
     assert_int_equal(passwords_check(passwords, &late.check, &err), ERR_UNAVAILABLE);
+    passwords_free(passwords);
+}
+
+/* Strangers behind any number of addresses: a user is not refused for them, and comes next. */
+static void test_strangers_refuse_no_user(void **state)
+{
+    (void)state;
+    static struct checked strangers[PASSWORDS_STRANGERS_MAX + 1];
+    static char owners[PASSWORDS_STRANGERS_MAX + 1][24];
+    struct passwords *passwords;
+    struct checked held, user;
+    struct err err;
+    sem_t hold, hold_user;
+    unsigned tried = 0;
+    assert_int_equal(secret_init(&err), 0);
+    assert_int_equal(sem_init(&hold, 0, 0), 0);
+    assert_int_equal(sem_init(&hold_user, 0, 0), 0);
+    assert_int_equal(passwords_start(&passwords, &err), 0);
+    checked_init(&held, NULL, &hold);
+    assert_int_equal(passwords_check(passwords, &held.check, &err), 0);
+    assert_int_equal(sem_wait(&held.done), 0);
+    for (size_t i = 0; i < COUNT_OF(strangers); i++) {
+        snprintf(owners[i], sizeof owners[i], "10.0.%zu.1", i);
+        checked_init(&strangers[i], NULL, NULL);
+        strangers[i].check.task.owner = owners[i];
+        strangers[i].check.task.is_stranger = true;
+        assert_int_equal(passwords_check(passwords, &strangers[i].check, &err),
+                         i < PASSWORDS_STRANGERS_MAX ? 0 : ERR_BUSY);
+    }
+    checked_init(&user, NULL, &hold_user);
+    assert_int_equal(passwords_check(passwords, &user.check, &err), 0);
+    assert_int_equal(sem_post(&hold), 0);
+    assert_int_equal(sem_wait(&user.done), 0);
+    for (size_t i = 0; i < PASSWORDS_STRANGERS_MAX; i++)
+        tried += sem_trywait(&strangers[i].done) == 0;
+    assert_true(user.is_tried && tried == 1);
+    assert_int_equal(sem_post(&hold_user), 0);
     passwords_free(passwords);
 }
 
@@ -124,6 +165,7 @@ static void test_every_check_costs_the_same(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_thread),
+    cmocka_unit_test(test_strangers_refuse_no_user),
     cmocka_unit_test(test_every_check_costs_the_same),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "sys/worker.h"
 
-enum { WAITING_MAX = 3 };
+enum { WAITING_MAX = 3, STRANGERS_MAX = 5 };
 
 /* What the worker has done, and where it is held. */
 struct journal {
@@ -68,6 +68,7 @@ static struct worker *worker_of(struct journal *journal, int nice)
     assert_int_equal(sem_init(&journal->ended, 0, 0), 0);
     const struct worker_config config = {.name = "the thread of a test",
                                          .waiting_max = WAITING_MAX,
+                                         .strangers_max = STRANGERS_MAX,
                                          .busy_text = "too many of them",
                                          .nice = nice,
                                          .context = journal};
@@ -147,6 +148,47 @@ static void owners_take_turns(void **state)
     static const unsigned wanted[] = {9, 1, 2, 0, 3, 5};
     assert_int_equal(journal.count, COUNT_OF(wanted));
     for (unsigned i = 0; i < COUNT_OF(wanted); i++)
+        assert_int_equal(journal.numbers[i], wanted[i]);
+    worker_free(worker);
+}
+
+/* However many strangers there are: another one is not refused for them, and waits for one of
+ * theirs. Among themselves they take turns, too. */
+static void strangers_keep_nobody_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *owner;
+        unsigned number;
+        bool is_stranger;
+        int code;
+    } given[] = {
+        {"a", 1, true, 0},           {"a", 6, true, 0},        {"a", 8, true, 0},
+        {"a", 0, true, ERR_BUSY},    {"b", 3, true, 0},        {"c", 5, true, 0},
+        {"d", 0, true, ERR_BUSY}, /* also the first one of an owner */
+        {"ann", 2, false, 0},        {"ann", 4, false, 0},     {"ann", 7, false, 0},
+        {"ann", 0, false, ERR_BUSY}, {"a", 0, true, ERR_BUSY}, {"bob", 9, false, 0},
+    };
+    struct journal journal;
+    struct worker *worker = worker_of(&journal, 0);
+    struct job held = job_of(&journal, 99), jobs[COUNT_OF(given)];
+    struct err err;
+    size_t taken = 1;
+    held.task.owner = "ann";
+    worker_hold(worker, &held);
+    for (size_t i = 0; i < COUNT_OF(given); i++) {
+        jobs[i] = job_of(&journal, given[i].number);
+        jobs[i].task.owner = given[i].owner;
+        jobs[i].task.is_stranger = given[i].is_stranger;
+        assert_int_equal(worker_give(worker, &jobs[i].task, &err), given[i].code);
+        taken += given[i].code == 0;
+    }
+    sem_post(&journal.go);
+    for (size_t i = 0; i < taken; i++)
+        sem_wait(&journal.ended);
+    static const unsigned wanted[] = {99, 1, 2, 3, 9, 5, 4, 6, 7, 8};
+    assert_int_equal(journal.count, COUNT_OF(wanted));
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
         assert_int_equal(journal.numbers[i], wanted[i]);
     worker_free(worker);
 }
@@ -231,6 +273,6 @@ static void lower_priority(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_after_the_other), cmocka_unit_test(owners_take_turns),
     cmocka_unit_test(so_many_wait),        cmocka_unit_test(what_waits_at_the_end),
-    cmocka_unit_test(lower_priority),
+    cmocka_unit_test(lower_priority),      cmocka_unit_test(strangers_keep_nobody_out),
 };
 UNIT_FILE(tests, NULL, NULL);
