@@ -224,8 +224,8 @@ static bool is_damage_of_its_own(struct server *server, const struct server_mail
            core_thread_probe(server, &err) == 0;
 }
 
-/* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, which
- * are left out from now on. */
+/* One mail in a transaction of its own. *has_found: it is refused because of rows of nodes, or of a
+ * job that a fact is not of, which are left out from now on. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, bool is_mute,
                            bool *has_found, struct err *err)
 {
@@ -242,12 +242,12 @@ static int mail_step_alone(struct server *server, struct server_mail *mail, bool
         return 0;
     }
     if (code == ERR_INTERNAL)
-        *has_found = unstored_find(server);
+        *has_found = unstored_find(server) || quarantine_other(server, mail);
     core_drop(server);
     return is_damage_of_its_own(server, mail, code) ? ERR_INTERNAL : code;
 }
 
-/* As often as that leaves out more nodes, and once more without messages. */
+/* As often as that leaves out more, and once more without messages. */
 static int mail_step(struct server *server, struct server_mail *mail, struct err *err)
 {
     bool is_mute = false, has_found;

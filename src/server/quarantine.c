@@ -46,9 +46,28 @@ static int list_keep(struct server *server, struct err *err)
                         err);
 }
 
-bool quarantine_find(struct server *server, unsigned *refusals, const struct err *err)
+/* From the next core on. False: it is left out already. */
+static bool job_leave_out(struct server *server, struct job_id job, const struct err *why)
 {
     struct quarantine *quarantine = &server->core.quarantine;
+    struct err err;
+    if (job_find(quarantine, job))
+        return false;
+    struct quarantined_job *entry = ARRAY_ADD(quarantine);
+    *entry = (struct quarantined_job){.job = job};
+    snprintf(entry->why, sizeof entry->why, "%.190s", why->text);
+    atomic_store(&server->metrics.quarantined, quarantine->count);
+    log_error("store",
+              "job %u is left out, and its containers are ended: what follows of it cannot be "
+              "stored: %s",
+              job.v, entry->why);
+    if (list_keep(server, &err) < 0)
+        log_error("store", "that job %u is left out cannot be kept: %s", job.v, err.text);
+    return true;
+}
+
+bool quarantine_find(struct server *server, unsigned *refusals, const struct err *err)
+{
     struct job_id job;
     struct err why;
     if (++*refusals < 2) {
@@ -61,19 +80,38 @@ bool quarantine_find(struct server *server, unsigned *refusals, const struct err
         log_error("store", "no job is to blame for what is refused: %s", why.text);
         return false;
     }
-    if (job_find(quarantine, job)) /* its rows were not read: others refer to it */
+    /* false: its rows were not read: others refer to it */
+    return job_leave_out(server, job, &why);
+}
+
+/* --- by what a fact leads to --- */
+
+/* The row of the try that a fact is of. */
+static int row_read(struct server *server, struct attempt_id attempt, struct arena *arena,
+                    struct task_record *row)
+{
+    struct err err;
+    const int code = store_attempt(server->core.reader, attempt, arena, row, &err);
+    if (code < 0 && code != ERR_NOT_FOUND)
+        log_error("store", "the row of attempt %llu cannot be read: %s",
+                  (unsigned long long)attempt.v, err.text);
+    return code;
+}
+
+bool quarantine_other(struct server *server, const struct server_mail *mail)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct task_record row = {.job = {0}};
+    struct job_id job;
+    struct err why;
+    if (mail->kind != MAIL_EVENT || mail->is_request || mail_is_purge(mail))
         return false;
-    struct quarantined_job *entry = ARRAY_ADD(quarantine);
-    *entry = (struct quarantined_job){.job = job};
-    snprintf(entry->why, sizeof entry->why, "%.190s", why.text);
-    atomic_store(&server->metrics.quarantined, quarantine->count);
-    log_error("store",
-              "job %u is left out, and its containers are ended: what follows of it cannot be "
-              "stored: %s",
-              job.v, entry->why);
-    if (list_keep(server, &why) < 0)
-        log_error("store", "that job %u is left out cannot be kept: %s", job.v, why.text);
-    return true;
+    if (mail_is_of_task(mail) && row_read(server, mail->event.task.attempt, &arena, &row) < 0)
+        return false;
+    if (store_refused_job(server->store, &server->core.output, &job, &why) < 0)
+        return false;
+    return job.v != row.job.v && job_leave_out(server, job, &why);
 }
 
 const char *quarantine_why(const struct server *server, struct job_id job)

@@ -15,6 +15,7 @@
 
 struct err;
 struct server;
+struct server_mail;
 struct task_record;
 
 struct quarantine {
@@ -41,6 +42,10 @@ void quarantine_release(struct quarantine *quarantine);
  * for; *refusals counts. True: try again, with a core made of the rows: it was the first time, or a
  * job has been left out now. False: no job is to blame. */
 bool quarantine_find(struct server *server, unsigned *refusals, const struct err *err);
+
+/* Likewise of the output that a fact has led to: the end of one job gives places to others, and a
+ * lost node ends many. True: a job that the fact itself is not of has been left out now. */
+bool quarantine_other(struct server *server, const struct server_mail *mail);
 
 /* Why a job is left out; NULL: it is not. */
 const char *quarantine_why(const struct server *server, struct job_id job);

@@ -35,7 +35,17 @@ static int take_node(void *context, const struct node_record *node, struct err *
 static int take_cluster(void *context, const struct cluster_record *cluster, struct err *err)
 {
     const struct rows_making *making = context;
-    return core_restore_cluster(making->core, cluster, err);
+    return making->ask->job ? 0 : core_restore_cluster(making->core, cluster, err);
+}
+
+/* Before the job is queued: a core begins with a pass, and attempts that it gave here would have
+ * the numbers of others. */
+static int places_close(const struct rows_making *making, const struct job_record *job,
+                        struct err *err)
+{
+    const struct cluster_record closed = {.name = job->virtual_cluster,
+                                          .closing = {.is_closed = true, .by = "", .why = ""}};
+    return making->ask->job ? core_restore_cluster(making->core, &closed, err) : 0;
 }
 
 static bool is_asked_for(const struct rows_making *making, struct job_id job)
@@ -53,6 +63,9 @@ static int take_job(void *context, const struct job_record *job, struct text pla
     const struct rows_making *making = context;
     int code = making_goes_on(making, err);
     if (code < 0 || !is_asked_for(making, job->id))
+        return code;
+    code = places_close(making, job, err);
+    if (code < 0)
         return code;
     struct plan *plan = plan_decode(plan_bytes, err);
     return plan ? core_restore_job(making->core, job, plan, err) : ERR_CORRUPT;

@@ -20,7 +20,7 @@ struct rows_core_ask {
     const struct core_config *config;
     int64_t now_ms;                /* its time; that of the last event that is stored, if later */
     const _Atomic bool *is_ending; /* when it becomes true that is the end; NULL: it never does */
-    uint32_t job;                  /* of the jobs this one alone; 0: all */
+    uint32_t job; /* of the jobs this one alone, which gets no new places; 0: all */
     const struct job_id *left_out; /* and not these; may be NULL when there are none */
     size_t left_out_count;
 };

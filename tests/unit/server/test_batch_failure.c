@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/fake/fake.h"
 #include "store/read.h"
 
 static void what_one_request_cannot_have_stored_costs_nobody_else(void **state)
@@ -95,18 +96,23 @@ static void a_change_that_cannot_be_stored_costs_who_asked_for_it(void **state)
     assert_true(is_writable(world));
 }
 
-static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
+/* The store takes no row of its end. */
+static void end_refuse(struct world *world, struct attempt_id attempt)
 {
-    struct world *world = *state;
-    struct job_id job = running_job(world, "runs");
-    const struct attempt_id bad = tasks_of(world, job).items[0].attempt;
-
     assert_int_equal(sql(world, arena_format(&world->arena,
                                              "CREATE TRIGGER bad BEFORE INSERT ON task_attempts "
                                              "WHEN NEW.attempt = %llu "
                                              "BEGIN SELECT RAISE(ABORT, 'no'); END",
-                                             (unsigned long long)bad.v)),
+                                             (unsigned long long)attempt.v)),
                      0);
+}
+
+static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs");
+
+    end_refuse(world, tasks_of(world, job).items[0].attempt);
     containers_finish(world, job);
     metric_await(world, "skep_events_set_aside_total", 1);
     assert_true(is_writable(world));
@@ -117,6 +123,61 @@ static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
     containers_await_none(world);
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
     wait_until(world, job, PUBLIC_STOPPED);
+}
+
+/* What came of it has come, however often the server is asked. */
+static void nothing_more_is_set_aside(struct world *world, uint64_t count)
+{
+    for (int i = 0; i < 10; i++) {
+        settle(world);
+        assert_int_equal(metric(world, "skep_events_set_aside_total"), count);
+    }
+}
+
+/* The end of one makes room for another, of which the store takes no row: that one pays. */
+static void an_end_is_not_lost_for_the_job_that_comes_next(void **state)
+{
+    struct world *world = *state;
+    struct job_id next;
+
+    world_stop(world);
+    world->engine = "nodes: 1, cpu: 2, runMilliseconds: 600000";
+    world_start(world);
+    struct job_id job = running_job(world, "runs");
+    assert_int_equal(submit(world, job_text(world, "next", ""), &next), 0);
+    assert_int_equal(sql(world, arena_format(&world->arena,
+                                             "CREATE TRIGGER bad BEFORE INSERT ON tasks "
+                                             "WHEN NEW.job = %u "
+                                             "BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                             next.v)),
+                     0);
+    containers_finish(world, job);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
+    wait_until(world, next, PUBLIC_STOPPED);
+    assert_int_equal(warnings(world, next, "Quarantined"), 1);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
+static bool has_left_its_node(struct world *world, const void *what)
+{
+    const struct store_tasks tasks = tasks_of(world, *(const struct job_id *)what);
+
+    return tasks.items[0].state != LIFE_RUNNING && tasks.items[1].state != LIFE_RUNNING;
+}
+
+/* A node goes, and the end of one of its tasks is refused: the others are known to have ended. */
+static void a_lost_node_is_not_kept_for_one_of_its_jobs(void **state)
+{
+    struct world *world = *state;
+    struct job_id bad = running_job(world, "bad"), good = running_job(world, "good");
+
+    end_refuse(world, tasks_of(world, bad).items[0].attempt);
+    assert_int_equal(engine_fake_node_lose(world_engine(world), "fake0", &world->err), 0);
+    commit_await(world, has_left_its_node, &good);
+    metric_await(world, "skep_jobs_quarantined", 1);
+    assert_int_equal(warnings(world, good, "Quarantined"), 0);
+    nothing_more_is_set_aside(world, 0);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
 static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
@@ -216,6 +277,8 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(what_one_request_cannot_have_stored_costs_nobody_else),
     ROUNDS(a_change_that_cannot_be_stored_costs_who_asked_for_it),
     ROUNDS(a_fact_that_cannot_be_stored_is_set_aside),
+    ROUNDS(an_end_is_not_lost_for_the_job_that_comes_next),
+    ROUNDS(a_lost_node_is_not_kept_for_one_of_its_jobs),
     ROUNDS(an_exit_is_stored_without_what_is_kept_beside_it),
     ROUNDS(a_round_that_is_stored_one_by_one_is_counted_once),
     ROUNDS(a_damaged_page_costs_who_asked_for_it),

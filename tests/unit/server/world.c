@@ -301,6 +301,21 @@ void wait_until_tasks_run(struct world *world, struct job_id job)
     commit_await(world, are_running, &job);
 }
 
+size_t warnings(struct world *world, struct job_id job, const char *reason)
+{
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct stories stories;
+    size_t count = 0;
+
+    assert_int_equal(store_stories(reader, &(struct story_filter){.job = job, .is_warning = 1},
+                                   false, &world->arena, &stories, &world->err),
+                     0);
+    world->service->reader_put(world->service->context, reader);
+    for (size_t i = 0; i < stories.count; i++)
+        count += strcmp(stories.items[i].record.reason, reason) == 0;
+    return count;
+}
+
 uint64_t metric(struct world *world, const char *name)
 {
     struct buf text = BUF_INIT;

@@ -74,6 +74,8 @@ enum public_state shown(struct world *world, struct job_id job);
 struct store_tasks tasks_of(struct world *world, struct job_id job); /* in the world's arena */
 void wait_until(struct world *world, struct job_id job, enum public_state wanted);
 void wait_until_tasks_run(struct world *world, struct job_id job); /* all of them */
+/* Warnings of its story of this reason. */
+size_t warnings(struct world *world, struct job_id job, const char *reason);
 
 /* The value of one line of the metrics, and its becoming `wanted`: at most WAIT_S. */
 uint64_t metric(struct world *world, const char *name);
