@@ -120,6 +120,15 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
               err->text);
 }
 
+/* A core that is made of the rows must not order again what ends like this again. */
+static void end_set_aside(struct server *server, const struct server_mail *mail,
+                          const struct err *err)
+{
+    const struct attempt_id attempt = mail->event.task.attempt;
+    launcher_forget(server->launcher, mail->engine, attempt);
+    quarantine_end(server, attempt, err);
+}
+
 /* This one alone cannot be stored, now or later. Whoever asked is told; a fact is forgotten, and
  * with it what it was about: a container of which nothing can be noted down must not stay. */
 static void mail_set_aside(struct server *server, struct server_mail *mail, const struct err *err)
@@ -133,7 +142,7 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     if (mail_is_purge(mail))
         unpurged_add(server, event->job, err);
     else if (mail_is_end(mail))
-        launcher_forget(server->launcher, mail->engine, event->task.attempt);
+        end_set_aside(server, mail, err);
     else if (mail_is_of_task(mail))
         launcher_kill(server->launcher, mail->engine, event->task.attempt);
     mail_free(mail);

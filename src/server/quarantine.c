@@ -114,6 +114,42 @@ bool quarantine_other(struct server *server, const struct server_mail *mail)
     return job.v != row.job.v && job_leave_out(server, job, &why);
 }
 
+/* To its user: the row stays as it was. */
+static void end_say(struct server *server, const struct task_record *row, const struct err *why)
+{
+    cleanup_output struct output output;
+    struct err err;
+    output_init(&output);
+    *ARRAY_ADD(&output.records) = (struct record){
+        .kind = RECORD_STORY,
+        .story = {.job = row->job,
+                  .role = row->task.role,
+                  .index = row->task.index,
+                  .is_warning = true,
+                  .at_ms = core_thread_now(server),
+                  .reason = "EndNotStored",
+                  .message = arena_format(&output.arena, "its end could not be stored, %s: %.190s",
+                                          row->state == LIFE_RUNNING
+                                              ? "so that it counts as running until the job ends"
+                                              : "so that the server has left the job out",
+                                          why->text)}};
+    if (store_commit(server->store, &(struct store_batch){.output = &output}, &err) < 0)
+        log_error("store", "job %u is not told that an end could not be stored: %s", row->job.v,
+                  err.text);
+}
+
+void quarantine_end(struct server *server, struct attempt_id attempt, const struct err *why)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    struct task_record row;
+    if (row_read(server, attempt, &arena, &row) < 0 || row.state >= LIFE_ATTEMPT_COMPLETED)
+        return;
+    if (row.state != LIFE_RUNNING)
+        job_leave_out(server, row.job, why);
+    end_say(server, &row, why);
+}
+
 const char *quarantine_why(const struct server *server, struct job_id job)
 {
     const struct quarantine *quarantine = &server->core.quarantine;

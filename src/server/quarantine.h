@@ -1,10 +1,12 @@
 /* quarantine.h — jobs of which the store refuses what follows, now and later.
  *
  * Private to server: the core thread's. What has become due by itself, without a mail, would be
- * refused in every round, and with it what everybody else asks for. So such a job is left out of
- * the cores that are made of the rows, and its containers are ended. It is ended in its rows as
- * soon as the store takes that: at once, or when a server starts after they have been mended. Until
- * then whoever asks for something of it is told why; a setting keeps which jobs these are.
+ * refused in every round, and with it what everybody else asks for. So would the end of a try that
+ * its row says shall start or end: each core that is made of the rows orders that again. So such a
+ * job is left out of the cores that are made of the rows, and its containers are ended. It is ended
+ * in its rows as soon as the store takes that: at once, or when a server starts after they have
+ * been mended. Until then whoever asks for something of it is told why; a setting keeps which jobs
+ * these are.
  */
 #ifndef SERVER_QUARANTINE_H
 #define SERVER_QUARANTINE_H
@@ -46,6 +48,10 @@ bool quarantine_find(struct server *server, unsigned *refusals, const struct err
 /* Likewise of the output that a fact has led to: the end of one job gives places to others, and a
  * lost node ends many. True: a job that the fact itself is not of has been left out now. */
 bool quarantine_other(struct server *server, const struct server_mail *mail);
+
+/* This attempt's end is set aside. Its job is left out, unless the attempt runs by its row: then
+ * nothing is ordered for it until its job is to end. The job's story says why. */
+void quarantine_end(struct server *server, struct attempt_id attempt, const struct err *why);
 
 /* Why a job is left out; NULL: it is not. */
 const char *quarantine_why(const struct server *server, struct job_id job);

@@ -4,6 +4,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -132,6 +133,52 @@ static void nothing_more_is_set_aside(struct world *world, uint64_t count)
         settle(world);
         assert_int_equal(metric(world, "skep_events_set_aside_total"), count);
     }
+}
+
+/* The job is stopped while the store still refuses that end: it is not asked for again and again,
+ * and whoever asks is told why. */
+static void a_stop_leaves_out_a_job_whose_end_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs"), other = running_job(world, "other");
+    const struct attempt_id bad = tasks_of(world, job).items[0].attempt;
+    struct wait again;
+
+    end_refuse(world, bad);
+    assert_int_equal(engine_fake_finish(world_engine(world), bad, &world->err), 0);
+    metric_await(world, "skep_events_set_aside_total", 1);
+    nothing_more_is_set_aside(world, 1);
+    assert_int_equal(warnings(world, job, "EndNotStored"), 1);
+    assert_int_equal(tasks_of(world, job).items[1].state, LIFE_RUNNING); /* nobody has ended it */
+    while (engine_fake_container_count(world_engine(world)) > 3)         /* those that run */
+        sched_yield();
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    metric_await(world, "skep_jobs_quarantined", 1);
+    nothing_more_is_set_aside(world, 2);
+    assert_true(is_writable(world));
+    assert_int_equal(warnings(world, job, "EndNotStored"), 2);
+    ask_act(world, &again, SERVICE_STOP, job);
+    assert_int_equal(wait_for(&again), ERR_CONFLICT);
+    assert_non_null(strstr(again.text, "no"));
+    while (engine_fake_container_count(world_engine(world)) > 2) /* those of the other */
+        sched_yield();
+    containers_finish(world, other);
+    wait_until(world, other, PUBLIC_SUCCEEDED);
+
+    world_stop(world);
+    world_start(world);
+    nothing_more_is_set_aside(world, 0);
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
+    assert_true(is_alerted(world, "JobsQuarantined"));
+    /* once the store takes the row, the next start ends it */
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    world_stop(world);
+    world_start(world);
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    assert_int_equal(shown(world, job), PUBLIC_STOPPED);
+    assert_int_equal(act(world, SERVICE_DELETE, job), 0);
 }
 
 /* The end of one makes room for another, of which the store takes no row: that one pays. */
@@ -277,6 +324,7 @@ static const struct CMUnitTest tests[] = {
     ROUNDS(what_one_request_cannot_have_stored_costs_nobody_else),
     ROUNDS(a_change_that_cannot_be_stored_costs_who_asked_for_it),
     ROUNDS(a_fact_that_cannot_be_stored_is_set_aside),
+    ROUNDS(a_stop_leaves_out_a_job_whose_end_is_refused),
     ROUNDS(an_end_is_not_lost_for_the_job_that_comes_next),
     ROUNDS(a_lost_node_is_not_kept_for_one_of_its_jobs),
     ROUNDS(an_exit_is_stored_without_what_is_kept_beside_it),

@@ -158,6 +158,77 @@ static void what_it_refuses_for_good_ends_the_job(void **state)
     }
 }
 
+/* The store takes no row of the ends of its tries. */
+static void ends_refuse(struct world *world, struct job_id job)
+{
+    assert_int_equal(sql(world, arena_format(&world->arena,
+                                             "CREATE TRIGGER bad BEFORE INSERT ON task_attempts "
+                                             "WHEN NEW.job = %u "
+                                             "BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                             job.v)),
+                     0);
+}
+
+/* Its job is left out, and no creation is tried again: neither now nor after a start, until the
+ * store takes the row. */
+static void it_is_left_out(struct world *world, struct job_id job)
+{
+    metric_await(world, "skep_jobs_quarantined", 1);
+    for (size_t i = 0; i < 2; i++) /* the last that the engine is told of them */
+        await(liar_kills, attempt_of(world, job, i), 1);
+    const unsigned creates = liar_creates();
+    for (int life = 0; life < 2; life++) {
+        for (int i = 0; i < 10; i++) {
+            settle(world);
+            metric_await(world, "skep_commands_waiting", 0);
+            assert_int_equal(metric(world, "skep_events_set_aside_total"), life == 0);
+            assert_int_equal(liar_creates(), creates);
+        }
+        assert_int_equal(warnings(world, job, "EndNotStored"), 1);
+        assert_int_equal(act(world, SERVICE_STOP, job), ERR_CONFLICT);
+        while (engine_fake_container_count(world_engine(world)) > 0)
+            sched_yield();
+        if (life == 1)
+            assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+        world_stop(world);
+        world_start(world);
+    }
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    assert_int_equal(shown(world, job), PUBLIC_STOPPED);
+    assert_int_equal(act(world, SERVICE_DELETE, job), 0);
+}
+
+static void a_creation_that_failed_is_not_tried_for_ever(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    char source[LIAR_TEXT_SIZE];
+
+    liar_refuse(1, ERR_INVALID);
+    liar_hold();
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    liar_await_held();
+    ends_refuse(world, job);
+    liar_release(source);
+    it_is_left_out(world, job);
+}
+
+/* A program that has run, and of which only the order to run it is stored, does not run again. */
+static void what_has_ended_is_not_created_again(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    liar_refuse(1000, 0);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    while (liar_creates() < 2)
+        sched_yield();
+    ends_refuse(world, job);
+    tell(world, ENGINE_EXITED, attempt_of(world, job, 0), 0);
+    await(liar_forgets, attempt_of(world, job, 0), 1); /* by now the engine would run it again */
+    it_is_left_out(world, job);
+}
+
 static void every_exit_is_forgotten_once_it_is_stored(void **state)
 {
     struct world *world = *state;
@@ -534,6 +605,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_the_engine_refuses_for_now_is_tried_again),
     WORLD(what_was_refused_is_not_created_after_a_full_disk),
     WORLD(what_it_refuses_for_good_ends_the_job),
+    WORLD(a_creation_that_failed_is_not_tried_for_ever),
+    WORLD(what_has_ended_is_not_created_again),
     WORLD(every_exit_is_forgotten_once_it_is_stored),
     WORLD(what_is_told_after_the_end_changes_nothing),
     WORLD(a_start_ends_strangers_and_adopts_its_own),
