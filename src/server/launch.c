@@ -25,7 +25,7 @@ struct launch_mail {
     bool is_orphan, is_held;
     struct job_id job;
     struct task_ref task;
-    struct attempt_id attempt;
+    struct attempt_id attempt; /* of an opening: the first of the last epoch */
     uint32_t grace_ms;
     char reason[64];
 };
@@ -127,7 +127,10 @@ void launcher_take(struct launcher *launcher, const struct output *output)
 
 void launcher_open(struct launcher *launcher, uint8_t engine)
 {
-    launcher_post(launcher, &(struct launch_mail){.engine = engine, .is_opening = true});
+    const struct store_epoch epoch = store_epoch_last(launcher->server->store);
+    launcher_post(launcher, &(struct launch_mail){.engine = engine,
+                                                  .is_opening = true,
+                                                  .attempt = epoch.first_attempt});
 }
 
 void launcher_kill(struct launcher *launcher, uint8_t engine, struct attempt_id attempt)
@@ -392,14 +395,36 @@ static void run(struct launcher *launcher, const struct launch_mail *mail)
 
 static void mails_run(struct launcher *launcher, struct mail *mails);
 
-/* What has waited for the engine, in order. */
-static void engine_opened(struct launcher *launcher, uint8_t engine)
+/* Of an attempt that was given before an epoch began: if the engine does not hold it, it is lost
+ * already, as it may have run in the time that the store does not know of (recover.c). */
+static bool is_past_create(const struct launch_mail *mail, struct attempt_id first)
 {
+    return !mail->is_peers && mail->kind == COMMAND_CREATE && mail->attempt.v < first.v;
+}
+
+static void past_creates_drop(struct mail **at, struct attempt_id first)
+{
+    while (*at) {
+        struct launch_mail *mail = (struct launch_mail *)(void *)*at;
+        if (!is_past_create(mail, first)) {
+            at = &mail->mail.next;
+            continue;
+        }
+        *at = mail->mail.next;
+        mem_free(mail);
+    }
+}
+
+/* What has waited for the engine, in order. An epoch may have begun meanwhile. */
+static void engine_opened(struct launcher *launcher, const struct launch_mail *opening)
+{
+    const uint8_t engine = opening->engine;
     struct mail *waiting = launcher->waiting[engine].first;
     launcher->waiting[engine].first = NULL;
     launcher->waiting[engine].last = &launcher->waiting[engine].first;
     atomic_store(&launcher->waiting[engine].count, 0);
     launcher->is_open[engine] = true;
+    past_creates_drop(&waiting, opening->attempt);
     mails_run(launcher, waiting);
 }
 
@@ -416,7 +441,7 @@ static void mails_run(struct launcher *launcher, struct mail *mails)
             continue;
         }
         if (mail->is_opening)
-            engine_opened(launcher, mail->engine);
+            engine_opened(launcher, mail);
         else
             run(launcher, mail);
         mem_free(mail);

@@ -19,7 +19,8 @@ struct server;
  */
 struct launcher *launcher_new(struct server *server);
 int launcher_start(struct launcher *launcher, struct err *err);
-/* What an engine is told waits until it is open. */
+/* What an engine is told waits until it is open, and what it holds has been compared with the rows:
+ * of what has waited, attempts of before the last epoch are not created. The core thread. */
 void launcher_open(struct launcher *launcher, uint8_t engine);
 /* Give it the output's commands, in order (WAKE is not for it). Never blocks. */
 void launcher_take(struct launcher *launcher, const struct output *output);

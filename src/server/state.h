@@ -177,8 +177,9 @@ int server_nodes_restore(struct server *server, struct err *err);
 /* A core from the rows, its first output in server->core.output, committed. */
 int server_restore(struct server *server, struct err *err);
 /* Out of its output, and of each later one: attempts that were given before the epoch began are not
- * created. What the store does not know of may have created them, and they may have run and ended:
- * those that the engine does not hold are lost, and their tasks tried again by a number of now. */
+ * created (those whose creation was ordered before it, and waits for an engine: launcher_open).
+ * What the store does not know of may have created them, and they may have run and ended: those
+ * that the engine does not hold are lost, and their tasks tried again by a number of now. */
 void server_past_creates_drop(struct server *server);
 /* Before it: an engine may hold attempts of numbers that the store has never given, because the
  * store is a copy: then an epoch begins, and *has_begun is set. */

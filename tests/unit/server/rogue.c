@@ -208,6 +208,15 @@ void rogue_away(bool is_away)
     pthread_mutex_unlock(&rogue.lock);
 }
 
+void rogue_hold(struct attempt_id attempt)
+{
+    pthread_mutex_lock(&rogue.lock);
+    assert(rogue.held_count < HELD_MAX);
+    rogue.held[rogue.held_count].is_ended = rogue.held[rogue.held_count].is_refused = false;
+    rogue.held[rogue.held_count++].attempt = attempt;
+    pthread_mutex_unlock(&rogue.lock);
+}
+
 void rogue_clear(void)
 {
     pthread_mutex_lock(&rogue.lock);

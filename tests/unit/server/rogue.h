@@ -19,6 +19,9 @@ void rogue_refuse(unsigned count); /* the next containers */
 void rogue_move(unsigned count);   /* are started elsewhere */
 void rogue_away(bool is_away);     /* it cannot be opened */
 
+/* It holds a container of this number, which runs, whoever has created it. */
+void rogue_hold(struct attempt_id attempt);
+
 /* What it tells, true or not. */
 void rogue_tell_node(const char *name);
 void rogue_tell_exit(struct attempt_id attempt, int code);

@@ -333,6 +333,35 @@ static void what_is_found_later_is_compared_then(void **state)
     stop(world, job);
 }
 
+/* The rows are a copy's, which shows only when the engine is there: what they say shall start may
+ * have run already, and has waited for the engine. It gets another number. */
+static void an_attempt_of_a_past_epoch_is_not_created_by_an_engine_that_comes_late(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = job_on_rogue(world, "a");
+
+    wait_until_tasks_run(world, job);
+    const struct attempt_id second = attempt_of(world, job, 1);
+    world_stop(world);
+    assert_int_equal(sql(world, "UPDATE tasks SET state = 1, launched_ms = 0, "
+                                "attempt_launched_ms = 0"),
+                     0);
+    rogue_clear();
+    rogue_hold(second); /* one of them it has; the other one has run, and ended */
+    rogue_hold((struct attempt_id){second.v + 10});
+    rogue_away(true);
+    world_start(world);
+    while (!strstr(check_of(world, "engine rogue").text, "2 commands wait for it"))
+        settle(world);
+    rogue_away(false);
+    metric_await(world, "skep_lost_total", 1);
+    while (attempt_of(world, job, 0).v < 1000000000)
+        settle(world);
+    wait_until_tasks_run(world, job);
+    assert_int_equal(rogue_creates(), 2); /* those of now */
+    stop(world, job);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_engines, teardown_engines)
 static const struct CMUnitTest tests[] = {
     WORLD(each_task_goes_to_the_engine_of_its_node),
@@ -344,5 +373,6 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_an_engine_cannot_do_is_said),
     WORLD(an_engine_that_is_away_hinders_nobody),
     WORLD(what_is_found_later_is_compared_then),
+    WORLD(an_attempt_of_a_past_epoch_is_not_created_by_an_engine_that_comes_late),
 };
 UNIT_FILE(tests, world_begin, NULL);
