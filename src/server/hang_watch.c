@@ -23,6 +23,7 @@ struct watched_task {
 struct watched_job {
     struct job_id id;
     uint64_t after_s; /* 0: not watched */
+    bool is_unread;   /* its plan, by which it is; after_s is what was known before */
     struct {
         struct watched_task *items;
         size_t count, room;
@@ -59,6 +60,9 @@ struct hang_watch {
 
     /* the thread's own */
     uint32_t seen_generation;
+    uint64_t seen_default_s;
+    int64_t read_ms;     /* when plans that are unread are read; 0: all have been */
+    bool is_unread_told; /* that some could not be read, since all could */
     struct id_map by_id;
     struct {
         struct watched_job *items;
@@ -115,19 +119,52 @@ uint64_t hang_watch_idle_count(struct hang_watch *watch)
 
 /* --- which tasks run --- */
 
-static uint64_t job_after_s(struct hang_watch *watch, struct job_id id, uint64_t fallback)
+enum { READ_AGAIN_MS = 1000 };
+
+static int job_read(struct hang_watch *watch, struct watched_job *job, struct err *err)
 {
     cleanup_plan struct plan *plan = NULL;
-    struct err err;
-    if (store_job_plan(watch->reader, id, &plan, &err) < 0) {
-        if (err.code != ERR_NOT_FOUND) /* else deleted meanwhile */
-            log_warning("server", "job %u is not watched for standing still: %s", id.v, err.text);
-        return 0;
-    }
-    return plan->hang_after_s ? plan->hang_after_s : fallback;
+    const int code = store_job_plan(watch->reader, job->id, &plan, err);
+    job->is_unread = code < 0 && code != ERR_NOT_FOUND;
+    if (code == 0)
+        job->after_s = plan->hang_after_s ? plan->hang_after_s : watch->seen_default_s;
+    else if (code == ERR_NOT_FOUND) /* deleted meanwhile */
+        job->after_s = 0;
+    return job->is_unread ? code : 0;
 }
 
-static struct watched_job *job_take(struct hang_watch *watch, struct job_id id, uint64_t fallback)
+/* Those whose plans are unread. That one cannot be read says nothing: it is read again. */
+static void jobs_read(struct hang_watch *watch)
+{
+    struct err err = {0};
+    int code = 0;
+    if (watch->read_ms == 0 || clock_monotonic_ms() < watch->read_ms)
+        return;
+    watch->read_ms = 0;
+    for (size_t i = 0; i < watch->jobs.count; i++) {
+        struct watched_job *job = &watch->jobs.items[i];
+        if (code != ERR_UNAVAILABLE && job->is_unread) /* else the store is away, for all of them */
+            code = job_read(watch, job, &err);
+        if (!job->is_unread)
+            continue;
+        watch->read_ms = clock_monotonic_ms() + READ_AGAIN_MS;
+        if (!watch->is_unread_told)
+            log_warning("server",
+                        "whether job %u is watched for standing still cannot be read, and is read "
+                        "again: %s",
+                        job->id.v, err.text);
+        watch->is_unread_told = true;
+    }
+    watch->is_unread_told = watch->is_unread_told && watch->read_ms;
+}
+
+static void job_unread(struct hang_watch *watch, struct watched_job *job)
+{
+    job->is_unread = true;
+    watch->read_ms = clock_monotonic_ms();
+}
+
+static struct watched_job *job_take(struct hang_watch *watch, struct job_id id)
 {
     uint32_t at = id_map_get(&watch->by_id, id.v);
     if (at != MAP_NONE)
@@ -135,7 +172,7 @@ static struct watched_job *job_take(struct hang_watch *watch, struct job_id id, 
     id_map_set(&watch->by_id, id.v, (uint32_t)watch->jobs.count);
     struct watched_job *job = ARRAY_ADD(&watch->jobs);
     job->id = id;
-    job->after_s = job_after_s(watch, id, fallback);
+    job_unread(watch, job);
     return job;
 }
 
@@ -176,14 +213,14 @@ static void task_ended(struct hang_watch *watch, struct job_id id, struct task_r
         job_drop(watch, at);
 }
 
-static void change_apply(struct hang_watch *watch, const struct change *change, uint64_t fallback)
+static void change_apply(struct hang_watch *watch, const struct change *change)
 {
     struct watched_job *job;
     if (!change->is_running) {
         task_ended(watch, change->job, change->task.ref);
         return;
     }
-    job = job_take(watch, change->job, fallback);
+    job = job_take(watch, change->job);
     size_t i = task_find(job, change->task.ref);
     if (i == SIZE_MAX) {
         *ARRAY_ADD(&job->tasks) = change->task;
@@ -198,24 +235,23 @@ static void change_apply(struct hang_watch *watch, const struct change *change, 
 static void changes_apply(struct hang_watch *watch)
 {
     __typeof__(watch->changes) changes;
-    uint64_t fallback;
     uint32_t generation;
 
     pthread_mutex_lock(&watch->watcher.lock);
     changes = watch->changes;
     watch->news_ms = 0;
     memset(&watch->changes, 0, sizeof watch->changes);
-    fallback = watch->default_after_s;
+    watch->seen_default_s = watch->default_after_s;
     generation = watch->generation;
     pthread_mutex_unlock(&watch->watcher.lock);
     for (size_t i = 0; i < changes.count; i++)
-        change_apply(watch, &changes.items[i], fallback);
+        change_apply(watch, &changes.items[i]);
     ARRAY_FREE(&changes);
     if (generation == watch->seen_generation)
         return;
     watch->seen_generation = generation;
     for (size_t i = 0; i < watch->jobs.count; i++)
-        watch->jobs.items[i].after_s = job_after_s(watch, watch->jobs.items[i].id, fallback);
+        job_unread(watch, &watch->jobs.items[i]);
 }
 
 /* --- samples --- */
@@ -295,7 +331,8 @@ static void job_sample(struct hang_watch *watch, struct watched_job *job)
 /* What is told of a job's tasks. */
 static struct hang_job job_still(const struct watched_job *job)
 {
-    struct hang_job still = {.id = job->id, .tasks = (uint32_t)job->tasks.count};
+    struct hang_job still = {
+        .id = job->id, .tasks = (uint32_t)job->tasks.count, .is_undecided = job->is_unread};
     for (size_t i = 0; i < job->tracks.count; i++) {
         const struct hang_track *track = &job->tracks.items[i];
         if (track->told == HANG_NO) {
@@ -360,8 +397,8 @@ static int64_t sample_pause_ms(const struct hang_watch *watch)
     return (int64_t)least * 250 > HANG_SAMPLE_MIN_MS ? (int64_t)least * 250 : HANG_SAMPLE_MIN_MS;
 }
 
-/* Until the next sample, or until a task that has begun is to be known: its job may need a sample
- * sooner than those before. */
+/* Until the next sample, until plans are read again, or until a task that has begun is to be known:
+ * its job may need a sample sooner than those before. */
 static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
 {
     pthread_mutex_lock(&watch->watcher.lock);
@@ -370,6 +407,8 @@ static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
         int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < sample_ms
                              ? watch->news_ms + NEWS_MS
                              : sample_ms;
+        if (watch->read_ms && watch->read_ms < due_ms)
+            due_ms = watch->read_ms;
         if (!watcher_await(&watch->watcher, due_ms))
             break;
     }
@@ -384,6 +423,7 @@ static void *watch_run(void *argument)
     int64_t sampled_ms = 0;
     do {
         changes_apply(watch);
+        jobs_read(watch);
         if (clock_monotonic_ms() >= sampled_ms + sample_pause_ms(watch)) {
             sampled_ms = clock_monotonic_ms();
             jobs_sample(watch);

@@ -38,7 +38,8 @@ struct hang_job {
     struct job_id id;
     uint32_t idle, tasks; /* that stand still; that run */
     int64_t since_ms;     /* monotonic: the first of them; 0: none does */
-    bool is_undecided;    /* a task has not been seen moving, nor for long enough not to */
+    bool is_undecided;    /* a task has not been seen moving, nor for long enough not to; or whether
+                           * the job is watched could not be read yet */
 };
 const struct hang_job *hang_watch_jobs(struct hang_watch *watch, struct arena *arena,
                                        size_t *count);

@@ -16,7 +16,7 @@ static struct {
     pthread_cond_t moved;
     bool is_holding, is_held, is_letting, is_holding_restores, is_restore_held, is_short;
     unsigned commits, commit_at;
-    int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code, measure_code;
+    int commit_codes[COMMIT_CODES_MAX], piece_code, attempt_code, job_code, plan_code, measure_code;
     bool is_each_piece;
     struct job_id kept;
     int kept_code;
@@ -58,6 +58,11 @@ int __real_store_job_read(struct store_reader *reader, struct job_id job, struct
                           struct store_job *row, struct err *err);
 int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                           struct store_job *row, struct err *err);
+
+int __real_store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
+                          struct err *err);
+int __wrap_store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
+                          struct err *err);
 
 int __real_store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
                          struct err *err);
@@ -242,6 +247,17 @@ int __wrap_store_job_read(struct store_reader *reader, struct job_id job, struct
     if (code < 0)
         return err_fail(err, code, "", "unreadable by the test");
     return __real_store_job_read(reader, job, arena, row, err);
+}
+
+int __wrap_store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
+                          struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    int code = faults.plan_code;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "unreadable by the test");
+    return __real_store_job_plan(reader, job, plan, err);
 }
 
 int __wrap_store_restore(struct store_reader *reader, const struct store_restore *restore,
@@ -445,6 +461,13 @@ void jobs_unreadable(int code)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void plans_unreadable(int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.plan_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void faults_clear(void)
 {
     commits_release();
@@ -456,6 +479,7 @@ void faults_clear(void)
     disk_short(false);
     attempts_unreadable(0);
     jobs_unreadable(0);
+    plans_unreadable(0);
     store_in_memory(NULL);
     commit_fails_after(0, 0);
     power_restore();

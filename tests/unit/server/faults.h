@@ -67,8 +67,9 @@ void store_in_memory(struct memory *memory);
 
 /* Rows of attempts cannot be read, with this code; 0: they can. */
 void attempts_unreadable(int code);
-/* Likewise rows of jobs, one by one. */
+/* Likewise rows of jobs, one by one, and plans. */
 void jobs_unreadable(int code);
+void plans_unreadable(int code);
 
 /* The wall clock is set by so much against the real one; since boot so much more has passed. */
 void clock_set_by(int64_t wall_ms);

@@ -14,7 +14,7 @@ enum { TOLD_MAX = 1000 };
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool is_holding, is_held, is_sparing;
+    bool is_holding, is_held, is_sparing, is_still;
     char source[LIAR_TEXT_SIZE]; /* of the creation that was held */
     uint32_t graces_ms[TOLD_MAX];
     char reasons[TOLD_MAX][LIAR_TEXT_SIZE];
@@ -82,6 +82,19 @@ static int lying_forget(struct engine *engine, struct attempt_id attempt, struct
     return liar.real->forget(engine, attempt, err);
 }
 
+static int lying_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
+                       struct err *err)
+{
+    pthread_mutex_lock(&liar.lock);
+    const bool is_still = liar.is_still;
+    pthread_mutex_unlock(&liar.lock);
+    const int code = liar.real->stats(engine, attempt, stats, err);
+
+    if (is_still)
+        stats->cpu_ns = 0;
+    return code;
+}
+
 static int lying_list(struct engine *engine, struct attempt_id **attempts, size_t *count,
                       struct err *err)
 {
@@ -128,6 +141,7 @@ int __wrap_engine_of_config(const struct engine_config *own, const char *data_di
     liar.ops.kill = lying_kill;
     liar.ops.forget = lying_forget;
     liar.ops.list = lying_list;
+    liar.ops.stats = lying_stats;
     liar.ops.gpus = lying_gpus;
     (*engine)->capabilities |= ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS);
     (*engine)->ops = &liar.ops;
@@ -198,6 +212,13 @@ uint32_t liar_grace_ms(struct attempt_id attempt, char reason[LIAR_TEXT_SIZE])
     return grace_ms;
 }
 
+void liar_still(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.is_still = true;
+    pthread_mutex_unlock(&liar.lock);
+}
+
 void liar_list(const struct attempt_id *attempts, size_t count)
 {
     pthread_mutex_lock(&liar.lock);
@@ -212,7 +233,7 @@ void liar_clear(void)
     pthread_mutex_lock(&liar.lock);
     liar.refusals = liar.creates = 0;
     liar.list_count = liar.kill_count = liar.forget_count = liar.gpu_count = 0;
-    liar.is_holding = liar.is_sparing = false;
+    liar.is_holding = liar.is_sparing = liar.is_still = false;
     pthread_mutex_unlock(&liar.lock);
 }
 

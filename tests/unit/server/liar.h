@@ -23,6 +23,9 @@ void liar_spare(void);
 /* Of the last kill of it: the grace, and the reason in `reason`. */
 uint32_t liar_grace_ms(struct attempt_id attempt, char reason[LIAR_TEXT_SIZE]);
 
+/* From now on what its containers use does not change. */
+void liar_still(void);
+
 /* What the list says beside what there is; at most LIAR_LIST_MAX. */
 enum { LIAR_LIST_MAX = 8 };
 void liar_list(const struct attempt_id *attempts, size_t count);

@@ -1,11 +1,63 @@
-/* The watch for tasks that stand still: what it is told before its thread begins. */
+/* The watch for tasks that stand still: what it is told before its thread begins, and what it
+ * cannot read. */
+#include "faults.h"
+#include "liar.h"
 #include "unit.h"
 #include "world.h"
+
+#include <sched.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/memory.h"
 #include "server/hang_watch.h"
 #include "server/state.h"
+#include "sys/log.h"
+
+static int setup_still(void **state)
+{
+    log_to(-1);
+    return setup_with(state, "runMilliseconds: 600000", "");
+}
+
+static int teardown_still(void **state)
+{
+    const int code = teardown_faults(state);
+
+    liar_clear();
+    return code;
+}
+
+/* What the watch says of the only job, once `is_so`. */
+static void job_await(struct world *world, struct hang_watch *watch,
+                      bool (*is_so)(const struct hang_job *job))
+{
+    const time_t limit = time(NULL) + WAIT_S;
+
+    for (;;) {
+        size_t count;
+        const struct hang_job *jobs = hang_watch_jobs(watch, &world->arena, &count);
+        if (count == 1 && is_so(jobs))
+            return;
+        assert_true(time(NULL) < limit);
+        sched_yield();
+    }
+}
+
+static bool is_not_known(const struct hang_job *job)
+{
+    return job->is_undecided && job->idle == 0;
+}
+
+static bool is_in_doubt(const struct hang_job *job)
+{
+    return job->is_undecided && job->idle == 2;
+}
+
+static bool is_still(const struct hang_job *job)
+{
+    return job->idle == 2 && !job->is_undecided;
+}
 
 /* A default that changes is that of all jobs that are watched; there are none. */
 static void a_new_default_needs_no_job(void **state)
@@ -45,9 +97,43 @@ static void what_has_ended_is_not_watched(void **state)
     hang_watch_free(watch);
 }
 
+/* The store is away for a moment: that a job is to be watched is read again, and nothing is said to
+ * be over meanwhile. */
+static void a_plan_that_cannot_be_read_is_read_again(void **state)
+{
+    struct world *world = *state;
+    struct hang_watch *watch = hang_watch_new(world->server);
+    struct job_id job;
+
+    liar_still();
+    hang_watch_stop(world->server->hang_watch); /* it reads the same */
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    const struct store_tasks tasks = tasks_of(world, job);
+    assert_int_equal(tasks.count, 2);
+    const struct record records[] = {{.kind = RECORD_TASK, .task = tasks.items[0]},
+                                     {.kind = RECORD_TASK, .task = tasks.items[1]}};
+
+    plans_unreadable(ERR_IO);
+    hang_watch_take(watch, records, COUNT_OF(records));
+    hang_watch_configure(watch, 1);
+    assert_int_equal(hang_watch_start(watch, &world->err), 0);
+    job_await(world, watch, is_not_known);
+    plans_unreadable(0);
+    job_await(world, watch, is_still);
+    plans_unreadable(ERR_UNAVAILABLE);
+    hang_watch_configure(watch, 2);
+    job_await(world, watch, is_in_doubt);
+    plans_unreadable(0);
+    job_await(world, watch, is_still);
+    hang_watch_free(watch);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(a_new_default_needs_no_job),
     WORLD(what_has_ended_is_not_watched),
+    cmocka_unit_test_setup_teardown(a_plan_that_cannot_be_read_is_read_again, setup_still,
+                                    teardown_still),
 };
 UNIT_FILE(tests, world_begin, NULL);
