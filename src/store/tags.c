@@ -5,25 +5,40 @@
 #include <string.h>
 
 static const char insert[] = "INSERT INTO tags (job, name) VALUES (?,?) ON CONFLICT DO NOTHING";
+static const char count_job[] = "SELECT count(*) FROM jobs WHERE id = ?";
 static const char delete[] = "DELETE FROM tags WHERE job = ? AND name = ?";
 static const char delete_job[] = "DELETE FROM tags WHERE job = ?";
 static const char count_others[] = "SELECT count(*) FROM tags WHERE job = ? AND name <> ?";
 static const char select_all[] = "SELECT job, name FROM tags";
 
+/* The index still knows a job that this transaction has deleted: its tags are gone already. */
+static int job_find(struct store *store, struct job_id job, int64_t *count, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_job);
+    *count = 0;
+    if (!job_index_has(store->job_index, job))
+        return 0;
+    sql_put_int(&sql, job.v);
+    return sql_number(&sql, count, err);
+}
+
 int tag_add(struct store *store, struct store_change *change, struct err *err)
 {
     const char *name = change->tag.name;
     size_t length = strlen(name);
-    struct sql sql = sql_of(&store->session, count_others);
+    int64_t count;
     assert(change->kind == CHANGE_TAG_ADD);
-    if (!job_index_has(store->job_index, change->tag.job))
+    int code = job_find(store, change->tag.job, &count, err);
+    if (code < 0)
+        return code;
+    if (count == 0)
         return REFUSE(change, ERR_NOT_FOUND, "no such job");
     if (length == 0 || length > STORE_TAG_MAX || strchr(name, ','))
         return REFUSE(change, ERR_INVALID, "a tag has 1 to %d bytes and no comma", STORE_TAG_MAX);
+    struct sql sql = sql_of(&store->session, count_others);
     sql_put_int(&sql, change->tag.job.v);
     sql_put_string(&sql, name);
-    int64_t count;
-    int code = sql_number(&sql, &count, err);
+    code = sql_number(&sql, &count, err);
     if (code < 0)
         return code;
     if (count >= STORE_TAGS_MAX)

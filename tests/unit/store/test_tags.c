@@ -1,4 +1,5 @@
 /* Names and tags of jobs; both go with the job. */
+#include "large_job.h"
 #include "unit.h"
 #include "world.h"
 
@@ -100,8 +101,29 @@ static void names_tags_and_purges(void **state)
         ERR_NOT_FOUND);
 }
 
+/* What is asked for in the round in which the job is deleted comes after the deletion. */
+static void a_job_that_its_round_deletes_gets_no_tag(void **state)
+{
+    struct world *world = *state;
+    struct store_change changes[2];
+
+    submit(world, 1, "alice", "small");
+    submit(world, 2, "alice", "stays");
+    change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{1}, "old"}}, 0);
+    changes[0] = (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{1}, "new"}};
+    changes[1] = (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{2}, "new"}};
+    add_deleted(world, 1);
+    assert_int_equal(commit(world, changes, COUNT_OF(changes)), 0);
+    assert_int_equal(changes[0].code, ERR_NOT_FOUND);
+    assert_int_equal(changes[1].code, 0);
+    assert_int_equal(number_read(world, "SELECT count(*) FROM deleted_jobs"), 0);
+    assert_int_equal(number_read(world, "SELECT count(*) FROM tags WHERE job = 1"), 0);
+    assert_int_equal(number_read(world, "SELECT count(*) FROM tags WHERE job = 2"), 1);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(names_tags_and_purges),
+    WORLD(a_job_that_its_round_deletes_gets_no_tag),
 };
 UNIT_FILE(tests, NULL, NULL);
