@@ -2,6 +2,7 @@
 #include "api/audit.h"
 #include "api/grant.h"
 #include "api/handlers.h"
+#include "api/login.h"
 #include "api/oidc_thread.h"
 #include "base/memory.h"
 #include "signon/fetch.h"
@@ -207,6 +208,7 @@ static int flow_give(struct call *call, struct flow *flow,
     flow->call = call;
     flow->task.run = run;
     flow->task.done = task_done;
+    login_stranger_set(call, &flow->task);
     call_suspend(call, resume);
     call->resume_state = flow;
     int code = oidc_thread_give(call->api->oidc, &flow->task, &err);

@@ -1,6 +1,7 @@
 #include "api/oidc_thread.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include <assert.h>
 #include <stdatomic.h>
 
 struct oidc_thread {
@@ -19,6 +20,7 @@ int oidc_thread_start(const struct oidc_config *config, struct oidc_thread **out
         const struct worker_config worker = {
             .name = "the thread of the sign-on",
             .waiting_max = OIDC_WAITING_MAX,
+            .strangers_max = OIDC_STRANGERS_MAX,
             .busy_text = "too many logins at this moment: try again",
             .context = thread->oidc,
         };
@@ -50,5 +52,6 @@ void oidc_thread_free(struct oidc_thread *thread)
 
 int oidc_thread_give(struct oidc_thread *thread, struct worker_task *task, struct err *err)
 {
+    assert(task->owner && task->is_stranger);
     return worker_give(thread->worker, task, err);
 }

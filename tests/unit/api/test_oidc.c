@@ -4,11 +4,13 @@
 #include "unit.h"
 #include "world.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/oidc.h"
 #include "api/oidc_thread.h"
+#include "base/err.h"
 #include "base/memory.h"
 
 static const char *const portals[] = {"https://portal.test", "https://other.test:8443/skep/"};
@@ -63,6 +65,53 @@ static void only_known_origins_get_a_token(void **state)
     }
     bool is_program;
     assert_false(oidc_redirect_is_allowed(&config, TEXT("https://skep.test/\0x"), &is_program));
+}
+
+static sem_t go, done;
+
+static void task_wait(struct worker_task *task, void *oidc)
+{
+    (void)task, (void)oidc;
+    assert_int_equal(sem_wait(&go), 0);
+}
+
+static void task_done(struct worker_task *task, bool is_run)
+{
+    (void)task, (void)is_run;
+    assert_int_equal(sem_post(&done), 0);
+}
+
+/* Who begins logins without end keeps none of another network out. */
+static void a_network_keeps_no_other_out(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct oidc_thread *thread;
+    struct worker_task tasks[OIDC_WAITING_MAX + 3];
+    int taken = 0, refused = 0;
+    assert_int_equal(sem_init(&go, 0, 0), 0);
+    assert_int_equal(sem_init(&done, 0, 0), 0);
+    assert_int_equal(oidc_thread_start(&config.provider, &thread, &err), 0);
+    /* one is under way, sooner or later */
+    for (size_t i = 0; i < COUNT_OF(tasks); i++) {
+        const bool is_last = i + 1 == COUNT_OF(tasks);
+        tasks[i] = (struct worker_task){.run = task_wait,
+                                        .done = task_done,
+                                        .owner = is_last ? "10.0.0.2" : "10.0.0.1",
+                                        .is_stranger = true};
+        const int code = oidc_thread_give(thread, &tasks[i], &err);
+        assert_true(code == 0 || (code == ERR_BUSY && !is_last));
+        taken += code == 0;
+        refused += code != 0;
+    }
+    assert_true(refused > 0);
+    for (int i = 0; i < taken; i++)
+        assert_int_equal(sem_post(&go), 0);
+    for (int i = 0; i < taken; i++)
+        assert_int_equal(sem_wait(&done), 0);
+    oidc_thread_free(thread);
+    sem_destroy(&go);
+    sem_destroy(&done);
 }
 
 static int setup(void **state)
@@ -171,6 +220,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_logout_without_the_provider_leads_back, setup, teardown),
     cmocka_unit_test_setup_teardown(a_form_leads_to_the_path, setup, teardown),
     cmocka_unit_test(only_known_origins_get_a_token),
+    cmocka_unit_test(a_network_keeps_no_other_out),
     cmocka_unit_test_setup_teardown(a_redirect_is_printable, setup, teardown),
     cmocka_unit_test_setup_teardown(a_program_gives_its_challenge, setup, teardown),
 };
