@@ -92,7 +92,9 @@ int store_epoch_begin(struct store *store, struct attempt_id beyond, const char 
     }
     if (code < 0)
         return code;
+    pthread_mutex_lock(&store->epochs.lock);
     *ARRAY_ADD(&store->epochs) = epoch;
+    pthread_mutex_unlock(&store->epochs.lock);
     if (epoch.number == 0)
         return 0;
     store->last_job = (uint32_t)jobs;
@@ -118,18 +120,24 @@ int epochs_load(struct store *store, struct err *err)
     return code;
 }
 
-struct store_epoch store_epoch_of(const struct store *store, struct job_id job)
+struct store_epoch store_epoch_of(struct store *store, struct job_id job)
 {
+    pthread_mutex_lock(&store->epochs.lock);
     size_t at = store->epochs.count - 1;
     while (store->epochs.items[at].first_job.v > job.v) {
         assert(at > 0);
         at--;
     }
-    return store->epochs.items[at];
+    const struct store_epoch epoch = store->epochs.items[at];
+    pthread_mutex_unlock(&store->epochs.lock);
+    return epoch;
 }
 
-struct store_epoch store_epoch_last(const struct store *store)
+struct store_epoch store_epoch_last(struct store *store)
 {
+    pthread_mutex_lock(&store->epochs.lock);
     assert(store->epochs.count > 0);
-    return store->epochs.items[store->epochs.count - 1];
+    const struct store_epoch epoch = store->epochs.items[store->epochs.count - 1];
+    pthread_mutex_unlock(&store->epochs.lock);
+    return epoch;
 }

@@ -14,6 +14,7 @@
 #include "store/read.h"
 #include "store/sql.h"
 #include "store/store.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct store {
@@ -46,6 +47,7 @@ struct store {
     struct {
         struct store_epoch *items; /* in order, at least one once the store is open */
         size_t count, room;
+        pthread_mutex_t lock; /* the core thread adds to them, and others look */
     } epochs;
     uint64_t stored_commits, stored_events; /* in all, as the counters say */
     bool is_in_doubt; /* the answer to the last commit was lost: it may be stored */

@@ -18,7 +18,7 @@ struct db_progress store_progress(const struct store *store)
 {
     assert(store->epochs.count > 0);
     return (struct db_progress){
-        .epoch = store_epoch_last(store).id,
+        .epoch = store->epochs.items[store->epochs.count - 1].id, /* nobody else adds to them */
         .commits = store->stored_commits,
         .events = store->stored_events,
         .last_job = {store->last_job},
@@ -103,6 +103,7 @@ int store_open_on(struct database *database, struct store **out, struct err *err
     store->database = database;
     store->session.db = database->writer;
     gpu_use_init(&store->gpu_use);
+    pthread_mutex_init(&store->epochs.lock, NULL);
     int code = store_load(store, err);
     if (code < 0) {
         store_close(store);
@@ -120,6 +121,7 @@ void store_close(struct store *store)
     session_release(&store->session);
     store->database->ops->close(store->database);
     ARRAY_FREE(&store->epochs);
+    pthread_mutex_destroy(&store->epochs.lock);
     job_index_free(store->job_index);
     news_free(store->news);
     gpu_use_release(&store->gpu_use);

@@ -462,9 +462,9 @@ struct store_epoch {
     struct attempt_id first_attempt;
 };
 /* Any thread. */
-struct store_epoch store_epoch_of(const struct store *store, struct job_id job);
-struct store_epoch store_epoch_last(const struct store *store);
-/* The committing thread, before there are others: begin one, with attempts numbered beyond
+struct store_epoch store_epoch_of(struct store *store, struct job_id job);
+struct store_epoch store_epoch_last(struct store *store);
+/* The committing thread: begin one, with attempts numbered beyond
  * `beyond`, because somebody knows that number. ERR_TOO_BIG: after some 4,000 of them. */
 int store_epoch_begin(struct store *store, struct attempt_id beyond, const char *reason,
                       struct err *err);

@@ -5,6 +5,8 @@
 #include "world.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -310,8 +312,43 @@ static int quiet(void **state)
     return 0;
 }
 
+struct look {
+    struct store *store;
+    atomic_bool is_over;
+};
+
+static void *look(void *context)
+{
+    struct look *look = context;
+    while (!atomic_load(&look->is_over))
+        if (store_epoch_of(look->store, (struct job_id){1}).number != 0 ||
+            store_epoch_last(look->store).first_job.v == 0)
+            return look; /* which is wrong */
+    return NULL;
+}
+
+/* An engine that opens late has the core thread begin an epoch while the launcher asks for others.
+ */
+static void epochs_are_looked_at_while_one_begins(void **state)
+{
+    enum { EPOCHS = 40 };
+    struct world *world = *state;
+    struct look looking = {.store = world->store};
+    pthread_t thread;
+    void *wrong = world;
+    assert_int_equal(pthread_create(&thread, NULL, look, &looking), 0);
+    for (int i = 0; i < EPOCHS; i++)
+        assert_int_equal(
+            store_epoch_begin(world->store, (struct attempt_id){0}, "a test", &world->err), 0);
+    atomic_store(&looking.is_over, true);
+    assert_int_equal(pthread_join(thread, &wrong), 0);
+    assert_null(wrong);
+    assert_int_equal(store_epoch_last(world->store).number, EPOCHS);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
+    WORLD(epochs_are_looked_at_while_one_begins),
     WORLD(a_killed_process_loses_nothing),
     WORLD(a_missing_log_is_a_loss_that_is_told),
     WORLD(a_damaged_log_is_kept_until_the_loss_is_accepted),
