@@ -120,7 +120,8 @@ struct database_ops {
 
     /* The committing thread. After each commit: the numbers are in the database. */
     void (*note)(struct database *database, const struct db_progress *progress);
-    /* A commit found the disk full. Gives up a reserve; false: there is none, or no more. */
+    /* A commit found the disk full. Gives up a reserve, or else makes what room it can without
+     * one; false: there is none. Whoever commits tries once more. */
     bool (*give_way)(struct database *database);
     /* Take the reserve back when there is room. Returns whether the database is short of room. */
     bool (*make_room)(struct database *database);

@@ -303,7 +303,7 @@ static int connection_open(struct sqlite_connection *connection, const char *pat
         return *db && sqlite3_errcode(*db) != SQLITE_CANTOPEN
                    ? sqlite_fail(*db, err, "open")
                    : err_errno(err, *db ? sqlite3_system_errno(*db) : ENOMEM, "open %s", path);
-    sqlite3_busy_timeout(*db, 10000);
+    sqlite3_busy_timeout(*db, SQLITE_PATIENCE_MS);
     char cache[64];
     snprintf(cache, sizeof cache, "PRAGMA cache_size = -%d",
              is_writer ? WRITER_CACHE_KIB : READER_CACHE_KIB);

@@ -7,6 +7,8 @@
 #include "store/db.h"
 #include <sqlite3.h>
 
+enum { SQLITE_PATIENCE_MS = 10000 }; /* how long a connection waits for a lock of another one */
+
 enum sqlite_control {
     CONTROL_BEGIN,
     CONTROL_BEGIN_WRITE,

@@ -219,11 +219,23 @@ static void database_note(struct database *database, const struct db_progress *p
         checkpoint_note(&self->checkpoint, self->wal_pages);
 }
 
+/* What the log holds goes into the database, whose pages are there for the most part, and the next
+ * commit begins the log anew: its room is used once more. Waits for nobody; a reader that keeps its
+ * snapshot hinders it. */
+static bool log_use_again(struct sqlite_database *self)
+{
+    sqlite3 *db = self->writer->db;
+    sqlite3_busy_timeout(db, 0);
+    const int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+    sqlite3_busy_timeout(db, SQLITE_PATIENCE_MS);
+    return code == SQLITE_OK;
+}
+
 static bool database_give_way(struct database *database)
 {
     struct sqlite_database *self = self_of(database);
     if (!reserve_give_up(&self->reserve))
-        return false;
+        return log_use_again(self);
     atomic_store(&self->is_short, true);
     return true;
 }

@@ -40,6 +40,8 @@ void disk_on_write(enum disk_file file, void (*at)(void *context), void *context
 void disk_fail(enum disk_op op, enum disk_file file, uint64_t after, int code);
 /* Likewise SQLITE_FULL for writes to all files, for as long as the file `path` is there. */
 void disk_fill_while(const char *path);
+/* Likewise for writes to the file behind its first so many bytes; 0: none. Until disk_heal. */
+void disk_bound(enum disk_file file, uint64_t bytes);
 void disk_heal(void);
 
 /* After `after` more operations of any kind the disk's content is kept as a failure of the power

@@ -210,6 +210,48 @@ static void a_full_disk_takes_the_reserve(void **state)
     assert_false(store_is_short(world->store));
 }
 
+/* The reserve has gone, and the log has filled its room: that is used again and again. */
+static void a_full_disk_uses_the_log_again(void **state)
+{
+    enum { JOBS = 150, LOG_BYTES = 256 << 10 };
+    struct world *world = *state;
+    struct store_counts counts;
+    char path[100];
+    sqlite3 *db;
+
+    snprintf(path, sizeof path, "%s/reserve", world->directory);
+    disk_fill_while(path);
+    submit(world, 1, "alice", "j1");
+    assert_true(store_is_short(world->store));
+    disk_bound(DISK_LOG, LOG_BYTES);
+    for (uint32_t i = 2; i <= JOBS; i++)
+        submit(world, i, "alice", arena_format(&world->output.arena, "j%u", i));
+    store_count(world->store, &counts);
+    assert_int_equal(counts.commit_failures, 0);
+    /* somebody reads what is old: nobody waits for that */
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM jobs", NULL, NULL, NULL), SQLITE_OK);
+    const uint64_t waits = disk_waits();
+    uint32_t last = JOBS;
+    int code = 0;
+    while (code == 0) {
+        last++;
+        add_submitted(world, last, "alice", arena_format(&world->output.arena, "j%u", last));
+        code = commit(world, NULL, 0);
+    }
+    assert_int_equal(code, ERR_UNAVAILABLE);
+    assert_int_equal(disk_waits(), waits);
+    counters_read(world, last - 1, 0);
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    submit(world, last, "alice", arena_format(&world->output.arena, "j%u", last));
+    disk_heal();
+    world_close(world);
+    world_open(world);
+    counters_read(world, last, 0);
+}
+
 static void a_piece_of_a_deletion_takes_no_reserve(void **state)
 {
     struct world *world = *state;
@@ -399,6 +441,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_failed_commit_uses_no_number),
     WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
     WORLD(a_full_disk_takes_the_reserve),
+    WORLD(a_full_disk_uses_the_log_again),
     WORLD(a_piece_of_a_deletion_takes_no_reserve),
     cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
     cmocka_unit_test(a_power_failure_between_pieces_leaves_nothing_over),
