@@ -42,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pull_complaint(string, words, sizeof words);
     assert(pull_reason(string, words, &is_final)[0]);
     assert(strlen(registry_token_url(bytes, &arena)) <= 4 * size + 32);
-    if (registry_auth_find(bytes, "r:5000", &arena, &user, &password))
+    if (registry_auth_find(bytes, "r:5000", "team/app", &arena, &user, &password) ==
+        REGISTRY_AUTH_FOUND)
         assert(strlen(user) + strlen(password) <= size);
     arena_release(&arena);
     return 0;

@@ -166,10 +166,10 @@ static void test_credentials(void **state)
             parse_text(&p, buf_as_text(&text));
             assert_non_null(p.spec);
             parse_free(&p);
-            buf_release(&text);
         } else {
             refused(&text, "prerequisites.auth.password: longer than 8192 bytes with its secrets");
         }
+        buf_release(&text);
     }
 }
 
