@@ -94,6 +94,25 @@ bool blob_lend(const char *directory, const char *hex, const char *folder)
     return link(from, to) == 0 || errno == EEXIST;
 }
 
+/* Also in the place of another file of this content: the store's is then the one that the pull has,
+ * which is how a sweep knows that somebody has it. */
+static int link_put(int folder, const char *name, const struct stat *file, const char *to)
+{
+    char beside[RUNTIME_PATH_MAX + 8];
+    struct stat there;
+    if (linkat(folder, name, AT_FDCWD, to, 0) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -1;
+    if (lstat(to, &there) == 0 && there.st_ino == file->st_ino)
+        return 0;
+    snprintf(beside, sizeof beside, "%s.new", to);
+    unlink(beside); /* of somebody who was killed */
+    if (linkat(folder, name, AT_FDCWD, beside, 0) < 0)
+        return errno == EEXIST ? 0 : -1; /* another pull has just come with the same */
+    return rename(beside, to);
+}
+
 void blobs_keep(const char *directory, const char *folder)
 {
     char path[RUNTIME_PATH_MAX], to[RUNTIME_PATH_MAX];
@@ -106,7 +125,7 @@ void blobs_keep(const char *directory, const char *folder)
             !S_ISREG(stat.st_mode))
             continue;
         blob_path(directory, entry->d_name, to);
-        if (linkat(dirfd(dir), entry->d_name, AT_FDCWD, to, 0) < 0 && errno != EEXIST)
+        if (link_put(dirfd(dir), entry->d_name, &stat, to) < 0)
             log_warning("engine", "cannot keep the blob %.12s: errno %d", entry->d_name, errno);
     }
 }

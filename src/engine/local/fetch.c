@@ -316,8 +316,7 @@ static void progress_tell(struct work *work, uint64_t bytes)
     pull->watch.progress(pull->watch.context, "Pulling", message);
 }
 
-/* Half of what is kept free is left to whoever writes; unused images give way before. */
-static int room_check(struct work *work, struct err *err)
+int room_check(struct work *work, struct err *err)
 {
     struct statvfs disk;
     if (statvfs(work->pull->directory, &disk) < 0)

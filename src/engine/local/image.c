@@ -38,7 +38,7 @@ struct entry {
     char name[2 * NAME_BYTES + 1];
     struct reference reference;
     char *user, *password;
-    char *owner;       /* whose task asked first: the pull is one of theirs */
+    char *owner;       /* whose turn the pull is; NULL: it has not begun */
     char image_id[80]; /* "" = never resolved */
     int64_t checked_ms;
     bool is_queued; /* or being pulled */
@@ -63,6 +63,7 @@ struct images {
         size_t count, room;
     } entries;
     struct entry *queue, **queue_end;
+    struct entry *pulled[ENGINE_LOCAL_PULLS_MAX]; /* NULL: a free place */
     uint64_t next_number;
     size_t active; /* pulls under way */
     bool is_stopping, is_sweeping;
@@ -294,8 +295,6 @@ static struct entry *entry_get(struct images *images, const struct reference *re
     entry->reference = *reference;
     entry->user = mem_copy(wanted->registry_user);
     entry->password = mem_copy(wanted->registry_password);
-    entry->owner = mem_copy(wanted->job);
-    entry->owner[strcspn(entry->owner, "~")] = '\0';
     entry_load(images, entry);
     *ARRAY_ADD(&images->entries) = entry;
     return entry;
@@ -365,6 +364,16 @@ static struct image *directory_take(struct images *images, const struct referenc
 
 static void *puller_run(void *context);
 
+/* There is more to do, or for others than before. */
+static void pullers_wake(struct images *images)
+{
+    if (images->queue_count > images->idle_count &&
+        images->thread_count < images->local->config.pulls &&
+        pthread_create(&images->threads[images->thread_count], NULL, puller_run, images) == 0)
+        images->thread_count++;
+    pthread_cond_broadcast(&images->has_pull); /* pauses between tries wait for it, too */
+}
+
 static void pull_enqueue(struct images *images, struct entry *entry)
 {
     entry->is_queued = true;
@@ -372,11 +381,6 @@ static void pull_enqueue(struct images *images, struct entry *entry)
     *images->queue_end = entry;
     images->queue_end = &entry->next;
     images->queue_count++;
-    if (images->queue_count > images->idle_count &&
-        images->thread_count < images->local->config.pulls &&
-        pthread_create(&images->threads[images->thread_count], NULL, puller_run, images) == 0)
-        images->thread_count++;
-    pthread_cond_broadcast(&images->has_pull); /* pauses between tries wait for it, too */
 }
 
 static void settle(struct local_engine *local, struct task *task)
@@ -417,6 +421,7 @@ static bool request_serve(struct images *images, struct task *task,
     entry->waiters = task;
     if (!entry->is_queued)
         pull_enqueue(images, entry);
+    pullers_wake(images); /* it may be this one's turn */
     return false;
 }
 
@@ -578,17 +583,26 @@ static int pull_tries(struct images *images, struct entry *entry, struct pull *p
     }
 }
 
+static void place_free(struct images *images, const struct entry *entry)
+{
+    for (size_t i = 0; i < COUNT_OF(images->pulled); i++)
+        if (images->pulled[i] == entry)
+            images->pulled[i] = NULL;
+}
+
 /* The waiters of a pull that has ended; returns them as a list by task->next. */
 static struct task *pull_settle(struct images *images, struct entry *entry, int code,
                                 const struct pull *pull, const struct err *err)
 {
     pthread_mutex_lock(&images->lock);
     entry->is_queued = entry->is_pulled = false;
+    place_free(images, entry);
     images->active--;
     images->has_leftovers |= code < 0;
     if (code < 0 && entry->is_left && entry->waiters && !images->is_stopping) {
         entry->is_left = false; /* they came after it was given up */
         pull_enqueue(images, entry);
+        pullers_wake(images);
         pthread_mutex_unlock(&images->lock);
         return NULL;
     }
@@ -647,25 +661,45 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
     }
 }
 
-static size_t pulls_of(const struct images *images, const char *owner)
+static struct text owner_of(const struct task *task)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < images->entries.count; i++) {
-        const struct entry *entry = images->entries.items[i];
-        count += entry->is_pulled && strcmp(entry->owner, owner) == 0;
-    }
-    return count;
+    struct text job = text_of(task->wanted->job);
+    return text_cut(&job, '~');
 }
 
-/* The first one whose turn it is: of one user's at most all but one are pulled at a time, as a
- * registry may be slow on purpose. */
-static struct entry *queue_first(const struct images *images)
+static bool has_turn(const struct images *images, struct text owner)
 {
     const size_t pulls = images->local->config.pulls;
-    struct entry *entry = images->queue;
-    while (entry && pulls > 1 && pulls_of(images, entry->owner) >= pulls - 1)
-        entry = entry->next;
-    return entry;
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(images->pulled); i++)
+        count += images->pulled[i] && text_is(owner, images->pulled[i]->owner);
+    return pulls == 1 || count + 1 < pulls;
+}
+
+/* The first one that somebody waits for whose turn it is: of one user's at most all but one are
+ * pulled at a time, as a registry may be slow on purpose. */
+static struct entry *queue_first(const struct images *images, struct text *owner)
+{
+    for (struct entry *entry = images->queue; entry; entry = entry->next)
+        for (const struct task *task = entry->waiters; task; task = task->next) {
+            *owner = owner_of(task);
+            if (has_turn(images, *owner))
+                return entry;
+        }
+    return NULL;
+}
+
+static void place_take(struct images *images, struct entry *entry, struct text owner)
+{
+    size_t place = 0;
+    while (images->pulled[place])
+        place++;
+    images->pulled[place] = entry;
+    mem_free(entry->owner);
+    entry->owner = mem_alloc(owner.length + 1);
+    snprintf(entry->owner, owner.length + 1, "%.*s", TEXT_ARG(owner));
+    entry->is_pulled = true;
+    images->active++;
 }
 
 static void *puller_run(void *context)
@@ -674,15 +708,16 @@ static void *puller_run(void *context)
     pthread_mutex_lock(&images->lock);
     for (;;) {
         struct entry *entry = NULL;
+        struct text owner;
         images->idle_count++;
-        while (!images->is_stopping && (images->is_sweeping || !(entry = queue_first(images))))
+        while (!images->is_stopping &&
+               (images->is_sweeping || !(entry = queue_first(images, &owner))))
             pthread_cond_wait(&images->has_pull, &images->lock);
         images->idle_count--;
         if (images->is_stopping)
             break;
         queue_remove(images, entry);
-        entry->is_pulled = true;
-        images->active++;
+        place_take(images, entry, owner);
         uint64_t number = ++images->next_number;
         pthread_mutex_unlock(&images->lock);
         pull_do(images, entry, number);
@@ -799,12 +834,14 @@ void images_discard(struct images *images, const char *path)
 
 /* --- birth and death --- */
 
-/* Credentials of pulls that were under way when the server was killed. */
+/* Of pulls that were under way when the server was killed: credentials, and complaints of programs
+ * as versions before this one kept them. */
 static void run_files_remove(const struct images *images)
 {
     cleanup_dir DIR *dir = opendir(images->local->run_directory);
     for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (strncmp(entry->d_name, "auth-", 5) == 0)
+        if (strncmp(entry->d_name, "auth-", 5) == 0 ||
+            strncmp(entry->d_name, "complaint-", 10) == 0)
             unlinkat(dirfd(dir), entry->d_name, 0);
 }
 

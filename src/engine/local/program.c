@@ -178,7 +178,11 @@ static int program_await(struct work *work, pid_t pid, const struct program *pro
     bool is_open = true;
     int64_t due_ms = clock_monotonic_ms() + program->check_ms;
     cleanup_close int ended = process_watch(pid, err);
-    while (ended >= 0 && code == 0) {
+    if (ended < 0) { /* nobody would know of its end, nor read what it says */
+        code = err->code;
+        kill(pid, SIGKILL);
+    }
+    while (code == 0) {
         const int64_t left_ms = due_ms - clock_monotonic_ms();
         struct pollfd fds[] = {{.fd = ended, .events = POLLIN},
                                {.fd = is_open ? complaint->fd : -1, .events = POLLIN}};

@@ -70,6 +70,10 @@ bool registry_has_shown(struct work *work);
  * have are fetched; `digest` NULL: whatever the reference names. */
 int image_copy(struct work *work, const char *digest, struct err *err);
 
+/* Half of what is kept free on the disk is left to others: below that the pull ends with DiskFull.
+ */
+int room_check(struct work *work, struct err *err);
+
 /* --- unpacking (unpack.c) --- */
 
 /* What lies below a folder. False: nested too deep, or unreadable. Ends beyond max_entries. */

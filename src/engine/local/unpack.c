@@ -141,7 +141,7 @@ static int unpack_check(struct work *work, pid_t pid, struct err *err)
     if (bytes_written(pid) > unpack_bytes_max(work->pull->config, work->unpack_bytes))
         return too_big(work, err);
     if (now_ms < work->counted_ms)
-        return 0;
+        return room_check(work, err);
     int code = entries_check(work, &size, err);
     int64_t pause_ms = (clock_monotonic_ms() - now_ms) * COUNT_SHARE;
     work->counted_ms = now_ms + (pause_ms > COUNT_MS ? pause_ms : COUNT_MS);
@@ -151,7 +151,7 @@ static int unpack_check(struct work *work, pid_t pid, struct err *err)
 static int repack_check(struct work *work, pid_t pid, struct err *err)
 {
     if (bytes_written(pid) <= work->unpack_bytes * 2 + ((uint64_t)REPACK_MIB << 20))
-        return 0;
+        return room_check(work, err);
     return too_big(work, err);
 }
 
@@ -189,7 +189,8 @@ int image_unpack(struct work *work, const char *layout, const char *tag,
     work->counted_ms = 0;
     snprintf(beside, sizeof beside, "%s/as-gzip", work->folder);
     pull->watch.progress(pull->watch.context, "Unpacking", pull->reference->path);
-    if (manifest->has_zstd)
+    code = room_check(work, err);
+    if (code == 0 && manifest->has_zstd)
         code = layers_repack(work, layout, tag, beside, err);
     snprintf(image, sizeof image, "%s:%s", manifest->has_zstd ? beside : layout, tag);
     snprintf(rootfs, sizeof rootfs, "%s/rootfs", work->folder);

@@ -670,22 +670,6 @@ static void test_slow_pulls(void **state)
     world_start(&world);
 }
 
-/* Somebody wants an image whose pull is being given up. */
-static void test_asked_for_again(void **state)
-{
-    (void)state;
-    image_make("again", 1);
-    image_push(&open_registry, "again", "again/app:1");
-    kill(open_registry.pid, SIGSTOP);
-    create(320, image_name(&open_registry, "again/app:1"), NULL, NULL, "true");
-    await_path("run/auth-*"); /* the pull is under way */
-    kill_task(320);
-    create(321, image_name(&open_registry, "again/app:1"), NULL, NULL, "cat /etc/tag");
-    kill(open_registry.pid, SIGCONT);
-    assert_ends(321, 0, "again\n");
-    assert_int_equal(notes_of(321, "PullFailed"), 0);
-}
-
 /* A registry that names more than an image may have is not asked for it. */
 static void test_named_too_big(void **state)
 {
@@ -719,6 +703,8 @@ static void test_no_room(void **state)
     pid_t halting;
     const unsigned port = halting_start(&halting);
     const uint32_t before_mib = world.config.disk_reserve_mib;
+    image_make("room", 1);
+    image_push(&open_registry, "room", "room/app:1");
     world_stop(&world);
     world.config.disk_reserve_mib = INT32_MAX;
     world_start(&world);
@@ -726,6 +712,9 @@ static void test_no_room(void **state)
     create(330, image, NULL, NULL, "true");
     assert_fails(330, "DiskFull");
     assert_non_null(strstr(end_of(330)->message, "the disk has less than"));
+    create(331, image_name(&open_registry, "room/app:1"), NULL, NULL, "true"); /* came at once */
+    assert_fails(331, "DiskFull");
+    assert_non_null(strstr(end_of(331)->message, "the disk has less than"));
     world_stop(&world);
     world.config.disk_reserve_mib = before_mib;
     world_start(&world);
@@ -755,6 +744,8 @@ static void test_broken_image(void **state)
 {
     (void)state;
     char path[300];
+    image_make("again", 1);
+    image_push(&open_registry, "again", "again/app:1");
     const char *image = image_name(&open_registry, "again/app:1");
     create(339, image, NULL, NULL, "true");
     assert_ends(339, 0, NULL);
@@ -1126,7 +1117,6 @@ int main(void)
         cmocka_unit_test(test_registry_dies),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_slow_pulls),
-        cmocka_unit_test(test_asked_for_again),
         cmocka_unit_test(test_named_too_big),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_many_variables),

@@ -39,7 +39,7 @@ static void test_sources(void **state)
 
 static void blob_write(const char *directory, const char *hex)
 {
-    char path[200];
+    char path[400];
     snprintf(path, sizeof path, "%s/blobs/sha256/%s", directory, hex);
     assert_int_equal(file_write(path, TEXT("x"), 0600, NULL), 0);
 }
@@ -74,8 +74,33 @@ static void test_spared(void **state)
     assert_int_equal(tree_remove(directory, NULL), 0);
 }
 
+/* A pull has fetched what lies in the store: both are one file from then on. */
+static void test_fetched_again(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/skep-blobs-XXXXXX", folder[300], path[400];
+    assert_non_null(mkdtemp(directory));
+    snprintf(folder, sizeof folder, "%s/pulls/1/blobs/sha256", directory);
+    assert_int_equal(dir_make(folder, 0700, NULL), 0);
+    snprintf(folder, sizeof folder, "%s/blobs/sha256", directory);
+    assert_int_equal(dir_make(folder, 0700, NULL), 0);
+    snprintf(folder, sizeof folder, "%s/pulls/1", directory);
+    snprintf(path, sizeof path, "%s/blobs/sha256/%s.new", directory, HEX);
+    assert_int_equal(file_write(path, TEXT("left"), 0600, NULL), 0);
+    blob_write(directory, HEX);
+    blob_write(folder, HEX);
+    for (int i = 0; i < 2; i++) { /* the same once more */
+        blobs_keep(directory, folder);
+        assert_int_equal(blobs_sweep(directory, 0), 1);
+        assert_true(blob_is_here(directory, HEX));
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    assert_int_equal(tree_remove(directory, NULL), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sources),
+    cmocka_unit_test(test_fetched_again),
     cmocka_unit_test(test_spared),
 };
 UNIT_FILE(tests, NULL, NULL);

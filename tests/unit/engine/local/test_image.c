@@ -1,9 +1,13 @@
-/* What a wall clock that was ahead leaves behind on images: last uses and checks of the future. The
- * clocks, and what is read of a reference, are the test's (`--wrap`, see meson.build). */
+/* What a wall clock that was ahead leaves behind on images: last uses and checks of the future; and
+ * whose pulls go on. The clocks, what is read of a reference, and pulls are the test's (`--wrap`,
+ * see meson.build). */
 #include "folder.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +18,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "engine/local/image.h"
+#include "engine/local/pull.h"
 #include "engine/local/task.h"
 #include "sys/clock.h"
 
@@ -47,6 +52,32 @@ int __wrap_file_read(const char *path, size_t limit, struct buf *out, struct err
         return __real_file_read(path, limit, out, err);
     buf_format(out, "{\"image\": \"aa\", \"checked_ms\": %lld}", (long long)told.checked_ms);
     return 0;
+}
+
+/* The first `failing` pulls go on until they are given up, and end when they are let go. */
+static struct {
+    sem_t begun, given_up, go;
+    atomic_int failing;
+} pulls;
+
+int __wrap_pull_run(struct pull *pull, struct err *err);
+
+int __wrap_pull_run(struct pull *pull, struct err *err)
+{
+    enum { LONG_MS = 60000 };
+    const bool is_failing = atomic_fetch_sub(&pulls.failing, 1) > 0;
+    sem_post(&pulls.begun);
+    pull->reason = "RegistryUnavailable";
+    pull->is_final = false;
+    if (!is_failing) {
+        snprintf(pull->image_id, sizeof pull->image_id, "aa");
+        return 0;
+    }
+    while (!pull->watch.is_stopping(pull->watch.context, LONG_MS))
+        continue;
+    sem_post(&pulls.given_up);
+    sem_wait(&pulls.go);
+    return err_fail(err, ERR_BUSY, "", "given up");
 }
 
 static void pass(int64_t ms)
@@ -225,6 +256,79 @@ static void a_check_of_the_future_is_not_fresh(void **state)
     assert_false(is_fresh(begin + DAYS_MS(400)));
 }
 
+/* Who asks for the image registry.local/NAME:latest, which has to be asked for. */
+static struct container wanted_of(const char *job, const char *image)
+{
+    return (struct container){
+        .job = job, .image = image, .registry_user = "", .registry_password = ""};
+}
+
+static void pulls_begin(int failing)
+{
+    told.checked_ms = 0;
+    image_put("aa", told.wall_ms);
+    atomic_store(&pulls.failing, failing);
+    assert_int_equal(sem_init(&pulls.begun, 0, 0), 0);
+    assert_int_equal(sem_init(&pulls.given_up, 0, 0), 0);
+    assert_int_equal(sem_init(&pulls.go, 0, 0), 0);
+    engine_start();
+    local.config.pulls = 2;
+}
+
+static void await(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) < 0)
+        assert_int_equal(errno, EINTR);
+}
+
+/* Somebody wants an image whose pull is being given up: it is pulled once more for them. */
+static void a_pull_that_is_given_up_is_begun_anew(void **state)
+{
+    (void)state;
+    const struct container wanted = wanted_of("alice~job", "registry.local/app");
+    struct task first = {.wanted = &wanted, .phase = TASK_WAITING}, second = first;
+    pulls_begin(1);
+    images_request(local.images, &first);
+    await(&pulls.begun);
+    assert_true(images_cancel(local.images, &first));
+    await(&pulls.given_up);
+    images_request(local.images, &second);
+    sem_post(&pulls.go);
+    await(&pulls.begun);
+    images_stop(local.images); /* when the second pull has ended */
+    assert_non_null(second.image);
+    images_return(local.images, second.image);
+    engine_stop();
+}
+
+/* Alice has all the places but one. What she waits for then is pulled for who asks for it as well.
+ */
+static void a_pull_begins_in_the_turn_of_whoever_waits(void **state)
+{
+    (void)state;
+    const struct container one = wanted_of("alice~job", "registry.local/one");
+    const struct container other = wanted_of("alice~job", "registry.local/other");
+    const struct container same = wanted_of("bob~job", "registry.local/other");
+    struct task slow = {.wanted = &one, .phase = TASK_WAITING};
+    struct task waiting = {.wanted = &other, .phase = TASK_WAITING};
+    struct task quick = {.wanted = &same, .phase = TASK_WAITING};
+    pulls_begin(1);
+    images_request(local.images, &slow);
+    await(&pulls.begun);
+    images_request(local.images, &waiting);
+    images_request(local.images, &quick);
+    await(&pulls.begun);
+    assert_true(images_cancel(local.images, &slow));
+    await(&pulls.given_up);
+    sem_post(&pulls.go);
+    images_stop(local.images);
+    assert_ptr_equal(waiting.image, quick.image);
+    assert_non_null(quick.image);
+    images_return(local.images, waiting.image);
+    images_return(local.images, quick.image);
+    engine_stop();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_use_of_the_future_goes_when_space_is_wanted, clocks_begin),
     cmocka_unit_test_setup(and_by_its_age_from_when_it_was_found, clocks_begin),
@@ -232,5 +336,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(nor_does_one_that_retention_does_not_believe_yet, clocks_begin),
     cmocka_unit_test_setup(the_next_use_is_written_by_the_clock_of_then, clocks_begin),
     cmocka_unit_test_setup(a_check_of_the_future_is_not_fresh, clocks_begin),
+    cmocka_unit_test_setup(a_pull_that_is_given_up_is_begun_anew, clocks_begin),
+    cmocka_unit_test_setup(a_pull_begins_in_the_turn_of_whoever_waits, clocks_begin),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
