@@ -71,7 +71,8 @@ static const char *device_of(struct call *call, struct text name)
     token = text_trim((struct text){token.at + 7, token.length - 7});
     if (token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err))
         return NULL;
-    return text_is(name, claims.user) && !claims.is_application ? claims.id : NULL;
+    return login_is_same_user(name, text_of(claims.user)) && !claims.is_application ? claims.id
+                                                                                    : NULL;
 }
 
 int login_try_begin(struct call *call, struct text user, struct login_try *attempt)

@@ -56,6 +56,9 @@ void login_end(struct login_table *table, const struct login_try *attempt, int64
 
 /* Whom brakes take for one: the network of an address; all addresses of this machine are one. */
 struct text login_network(struct text address);
+/* For brakes a user is one in any case of the name's letters, and with a domain behind it: so
+ * people type what a directory knows. */
+bool login_is_same_user(struct text a, struct text b);
 
 /* The user has logged in from this address, at `at_ms` (monotonic; before the start it is less than
  * 0). A newer login from there, or that needs the place, counts more. */

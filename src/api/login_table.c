@@ -1,10 +1,13 @@
 #include "api/login.h"
 #include "base/address.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/secret.h"
 #include <assert.h>
+#include <ctype.h>
 #include <pthread.h>
+#include <string.h>
 
 enum { WAYS = 8 };
 
@@ -114,6 +117,30 @@ static uint64_t key_of(const struct login_table *table, struct text first, struc
     return text_hash(second, text_hash(first, table->seed)) | 1;
 }
 
+/* Names of directories: typed in any case, and with a domain. */
+static struct text user_name(struct text user)
+{
+    for (size_t i = user.length; i > 0; i--)
+        if (user.at[i - 1] == '@')
+            return (struct text){user.at, i - 1};
+    return user;
+}
+
+bool login_is_same_user(struct text a, struct text b)
+{
+    const struct text one = user_name(a), other = user_name(b);
+    return one.length == other.length && strncasecmp(one.at, other.at, one.length) == 0;
+}
+
+static uint64_t user_key(const struct login_table *table, struct text user, struct text second)
+{
+    cleanup_buf struct buf folded = BUF_INIT;
+    const struct text name = user_name(user);
+    for (size_t i = 0; i < name.length; i++)
+        buf_char(&folded, (char)tolower((unsigned char)name.at[i]));
+    return key_of(table, buf_as_text(&folded), second);
+}
+
 /* Whoever is here has millions of addresses. */
 static bool is_this_machine(struct text address)
 {
@@ -145,7 +172,7 @@ struct text login_network(struct text address)
 void login_known_add(struct login_table *table, struct text user, struct text address,
                      int64_t at_ms)
 {
-    const uint64_t key = key_of(table, user, login_network(address));
+    const uint64_t key = user_key(table, user, login_network(address));
     pthread_mutex_lock(&table->lock);
     struct known *known = known_of(table, key);
     if (!known->key || known->last_ms < at_ms)
@@ -183,18 +210,18 @@ static void try_init(struct login_table *table, const struct login_who *who, int
                      struct login_try *attempt)
 {
     const struct text network = login_network(who->address);
-    const uint64_t pair = key_of(table, who->user, network);
+    const uint64_t pair = user_key(table, who->user, network);
     *attempt = (struct login_try){.pair = pair};
     if (who->device) {
-        attempt->own = key_of(table, who->user, text_of(who->device));
-        attempt->devices = key_of(table, who->user, TEXT(""));
+        attempt->own = user_key(table, who->user, text_of(who->device));
+        attempt->devices = user_key(table, who->user, TEXT(""));
         if (!try_wait_ms(table, attempt, now_ms))
             return;
     }
     if (known_of(table, pair)->key == pair) {
         *attempt = (struct login_try){.pair = pair, .own = pair};
     } else if (!who->device) {
-        attempt->user = key_of(table, who->user, TEXT(""));
+        attempt->user = user_key(table, who->user, TEXT(""));
         attempt->address = key_of(table, TEXT(""), network);
     }
 }

@@ -96,6 +96,27 @@ static void test_recalled_addresses(void **state)
 }
 
 /* 120 guesses within 11 s, each from another address. */
+/* A directory's user is known here by one name, and types another one. */
+static void test_names_of_a_directory(void **state)
+{
+    (void)state;
+    struct login_try attempt;
+    int64_t wait_s;
+    struct err err;
+    static const char *const typed[] = {"JSmith", "jsmith", "jsmith@lab.example"};
+    login_known_add(table, TEXT("JSmith"), TEXT("10.0.0.9"), 500);
+    for (size_t i = 0; i < COUNT_OF(typed); i++) {
+        struct login_who who = {text_of(typed[i]), TEXT("10.0.0.9"), NULL};
+        assert_int_equal(login_begin(table, &who, 1000, &attempt, &wait_s, &err), 0);
+        assert_true(attempt.own != 0);
+        login_end(table, &attempt, 1000, false, false);
+        assert_true(login_is_same_user(text_of(typed[i]), TEXT("JSMITH")));
+    }
+    assert_false(login_is_same_user(TEXT("jsmith"), TEXT("jsmit")));
+    assert_false(login_is_same_user(TEXT("jsmith"), TEXT("jsmithy")));
+    assert_false(login_is_same_user(TEXT("jsmith"), TEXT("jsmitH2")));
+}
+
 static void test_changing_addresses(void **state)
 {
     (void)state;
@@ -234,9 +255,14 @@ static void test_flood_of_names(void **state)
 
 #define TABLE(test) cmocka_unit_test_setup_teardown(test, table_setup, table_teardown)
 static const struct CMUnitTest tests[] = {
-    TABLE(test_delay_doubles),          TABLE(test_changing_addresses),
-    TABLE(test_recalled_addresses),     TABLE(test_strangers_lock_nobody_out),
-    TABLE(test_one_address_many_users), TABLE(test_flood_of_names),
-    TABLE(test_tokens_share_a_brake),   TABLE(test_this_machine_is_one_address),
+    TABLE(test_names_of_a_directory),
+    TABLE(test_delay_doubles),
+    TABLE(test_changing_addresses),
+    TABLE(test_recalled_addresses),
+    TABLE(test_strangers_lock_nobody_out),
+    TABLE(test_one_address_many_users),
+    TABLE(test_flood_of_names),
+    TABLE(test_tokens_share_a_brake),
+    TABLE(test_this_machine_is_one_address),
 };
 UNIT_FILE(tests, NULL, NULL);
