@@ -107,9 +107,14 @@ static void *checkpoint_main(void *argument)
         int noted = checkpoint->noted;
         bool is_held = checkpoint->is_writer_held;
         checkpoint->is_due = false;
+        checkpoint->is_running = is_due;
         pthread_mutex_unlock(&checkpoint->lock);
         if (is_due)
             writer_release(checkpoint, is_held, checkpoint_run(checkpoint, noted));
+        pthread_mutex_lock(&checkpoint->lock);
+        checkpoint->is_running = false;
+        pthread_cond_broadcast(&checkpoint->writer_wake);
+        pthread_mutex_unlock(&checkpoint->lock);
         if (is_due || is_mark_due)
             checkpoint_sync_mark(checkpoint);
         pthread_mutex_lock(&checkpoint->lock);
@@ -152,6 +157,26 @@ void checkpoint_stop(struct checkpoint *checkpoint)
     pthread_cond_destroy(&checkpoint->wake);
     pthread_cond_destroy(&checkpoint->writer_wake);
     *checkpoint = (struct checkpoint){0};
+}
+
+void checkpoint_await(struct checkpoint *checkpoint)
+{
+    if (!checkpoint->has_thread)
+        return;
+    pthread_mutex_lock(&checkpoint->lock);
+    while (checkpoint->is_due || checkpoint->is_running)
+        pthread_cond_wait(&checkpoint->writer_wake, &checkpoint->lock);
+    pthread_mutex_unlock(&checkpoint->lock);
+}
+
+void checkpoint_ask(struct checkpoint *checkpoint)
+{
+    if (!checkpoint->has_thread)
+        return;
+    pthread_mutex_lock(&checkpoint->lock);
+    checkpoint->is_due = true;
+    pthread_cond_signal(&checkpoint->wake);
+    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 void checkpoint_note(struct checkpoint *checkpoint, int pages)

@@ -36,6 +36,7 @@ struct checkpoint {
     pthread_cond_t wake, writer_wake;    /* of the thread, and of the writer that it holds */
     bool is_due, is_closing, has_thread; /* under the lock */
     bool is_idle;                        /* likewise: it waits for the next commit */
+    bool is_running;                     /* likewise: it copies */
     bool wants_writer, is_writer_held;   /* likewise: held for the log to begin anew */
     int noted;                           /* likewise: pages in the log */
     _Atomic int64_t large_since_ms;      /* Unix time; 0: it is not large */
@@ -52,5 +53,10 @@ void checkpoint_stop(struct checkpoint *checkpoint);
 /* A commit left this many pages in the log. Returns at once, but for the commit that is held so
  * that the log can begin anew: see above. */
 void checkpoint_note(struct checkpoint *checkpoint, int pages);
+
+/* The writer's thread: waits until no checkpoint is due or under way. */
+void checkpoint_await(struct checkpoint *checkpoint);
+/* One is due, whatever the log has. */
+void checkpoint_ask(struct checkpoint *checkpoint);
 
 #endif

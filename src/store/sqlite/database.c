@@ -34,7 +34,8 @@ struct sqlite_database {
     struct reserve reserve;
     _Atomic bool is_short; /* the reserve has been given up */
     struct checkpoint checkpoint;
-    int wal_pages; /* after the last commit */
+    int wal_pages;     /* after the last commit */
+    bool is_log_stuck; /* since then its log could not be copied into the database */
 };
 
 static struct sqlite_database *self_of(struct database *database)
@@ -215,19 +216,31 @@ static void database_note(struct database *database, const struct db_progress *p
     assert(progress);
     struct sqlite_database *self = self_of(database);
     mark_write(self, progress);
+    self->is_log_stuck = false;
     if (self->checkpoint.has_thread)
         checkpoint_note(&self->checkpoint, self->wal_pages);
 }
 
 /* What the log holds goes into the database, whose pages are there for the most part, and the next
- * commit begins the log anew: its room is used once more. Waits for nobody; a reader that keeps its
- * snapshot hinders it. */
+ * commit begins the log anew: its room is used once more. Only of a log of few pages, as the thread
+ * that commits does it: a larger one is the checkpoint's, and the disk stays full until it is done.
+ * A reader is waited for only as long as requests take; one that keeps its snapshot hinders it. */
 static bool log_use_again(struct sqlite_database *self)
 {
+    enum { PAGES_MAX = 4000, READER_MS = 100 };
     sqlite3 *db = self->writer->db;
-    sqlite3_busy_timeout(db, 0);
+    if (self->is_log_stuck)
+        return false;
+    if (self->wal_pages > PAGES_MAX) {
+        checkpoint_ask(&self->checkpoint);
+        return false;
+    }
+    checkpoint_await(&self->checkpoint); /* two cannot copy at a time */
+    sqlite3_busy_timeout(db, READER_MS);
     const int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
     sqlite3_busy_timeout(db, SQLITE_PATIENCE_MS);
+    /* the database has to grow as well: nothing is won by trying it again */
+    self->is_log_stuck = code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY;
     return code == SQLITE_OK;
 }
 

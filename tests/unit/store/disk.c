@@ -44,9 +44,8 @@ static struct {
         enum disk_file file;
         uint64_t after;
         int code;
-        char while_there[120]; /* "": always */
-        enum disk_file bound_file;
-        uint64_t bound; /* bytes; 0: none */
+        char while_there[120];       /* "": always */
+        uint64_t bounds[DISK_FILES]; /* bytes; 0: none */
     } fault;
     struct {
         bool is_due, has_failed;
@@ -218,8 +217,8 @@ static int disk_write(sqlite3_file *file, const void *bytes, int size, sqlite3_i
 
     pthread_mutex_lock(&disk.lock);
     code = disk_take(image, DISK_WRITE);
-    if (code == SQLITE_OK && image && disk.fault.bound && disk.fault.bound_file == image->file &&
-        (uint64_t)(at + size) > disk.fault.bound)
+    if (code == SQLITE_OK && image && disk.fault.bounds[image->file] &&
+        (uint64_t)(at + size) > disk.fault.bounds[image->file])
         code = SQLITE_FULL;
     if (code == SQLITE_OK)
         code = real_of(file)->pMethods->xWrite(real_of(file), bytes, size, at);
@@ -490,8 +489,7 @@ void disk_fill_while(const char *path)
 void disk_bound(enum disk_file file, uint64_t bytes)
 {
     pthread_mutex_lock(&disk.lock);
-    disk.fault.bound_file = file;
-    disk.fault.bound = bytes;
+    disk.fault.bounds[file] = bytes;
     pthread_mutex_unlock(&disk.lock);
 }
 
@@ -500,7 +498,7 @@ void disk_heal(void)
     pthread_mutex_lock(&disk.lock);
     disk.fault.while_there[0] = '\0';
     disk.fault.is_on = false;
-    disk.fault.bound = 0;
+    memset(disk.fault.bounds, 0, sizeof disk.fault.bounds);
     pthread_mutex_unlock(&disk.lock);
 }
 
