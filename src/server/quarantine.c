@@ -138,6 +138,15 @@ static void end_say(struct server *server, const struct task_record *row, const 
                   err.text);
 }
 
+/* Nothing of it runs any more, whatever its row says: it is not to be found standing still. */
+static void watches_tell(struct server *server, const struct task_record *row)
+{
+    struct record record = {.kind = RECORD_TASK, .task = *row};
+    record.task.state = LIFE_ATTEMPT_COMPLETED;
+    hang_watch_take(server->hang_watch, &record, 1);
+    use_watch_take(server->use_watch, &record, 1);
+}
+
 void quarantine_end(struct server *server, struct attempt_id attempt, const struct err *why)
 {
     cleanup_arena struct arena arena;
@@ -147,6 +156,7 @@ void quarantine_end(struct server *server, struct attempt_id attempt, const stru
         return;
     if (row.state != LIFE_RUNNING)
         job_leave_out(server, row.job, why);
+    watches_tell(server, &row);
     end_say(server, &row, why);
 }
 
@@ -164,6 +174,7 @@ void quarantine_task(struct server *server, const struct task_record *task)
     struct quarantine *quarantine = &server->core.quarantine;
     const struct quarantined_job *entry = job_find(quarantine, task->job);
     assert(entry);
+    watches_tell(server, task);
     if (entry->is_settled || !task->attempt.v || task->state >= LIFE_ATTEMPT_COMPLETED)
         return;
     ARRAY_ADD(&quarantine->containers);

@@ -5,11 +5,12 @@
 #include "unit.h"
 #include "world.h"
 
-#include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "engine/fake/fake.h"
 #include "server/hang_watch.h"
 #include "server/state.h"
 #include "sys/log.h"
@@ -28,19 +29,20 @@ static int teardown_still(void **state)
     return code;
 }
 
-/* What the watch says of the only job, once `is_so`. */
-static void job_await(struct world *world, struct hang_watch *watch,
-                      bool (*is_so)(const struct hang_job *job))
+/* Until the watch says so of the only job; `is_so` NULL: until it knows of none. */
+static void job_await(struct hang_watch *watch, bool (*is_so)(const struct hang_job *job))
 {
     const time_t limit = time(NULL) + WAIT_S;
+    bool has_come = false;
 
-    for (;;) {
+    while (!has_come) {
+        cleanup_arena struct arena arena;
         size_t count;
-        const struct hang_job *jobs = hang_watch_jobs(watch, &world->arena, &count);
-        if (count == 1 && is_so(jobs))
-            return;
+        arena_init(&arena);
+        const struct hang_job *jobs = hang_watch_jobs(watch, &arena, &count);
+        has_come = is_so ? count == 1 && is_so(jobs) : count == 0;
         assert_true(time(NULL) < limit);
-        sched_yield();
+        usleep(1000); /* nothing tells of it */
     }
 }
 
@@ -118,15 +120,47 @@ static void a_plan_that_cannot_be_read_is_read_again(void **state)
     hang_watch_take(watch, records, COUNT_OF(records));
     hang_watch_configure(watch, 1);
     assert_int_equal(hang_watch_start(watch, &world->err), 0);
-    job_await(world, watch, is_not_known);
+    job_await(watch, is_not_known);
     plans_unreadable(0);
-    job_await(world, watch, is_still);
+    job_await(watch, is_still);
     plans_unreadable(ERR_UNAVAILABLE);
     hang_watch_configure(watch, 2);
-    job_await(world, watch, is_in_doubt);
+    job_await(watch, is_in_doubt);
     plans_unreadable(0);
-    job_await(world, watch, is_still);
+    job_await(watch, is_still);
     hang_watch_free(watch);
+}
+
+static bool is_half_known(const struct hang_job *job)
+{
+    return job->idle == 1 && job->tasks == 2 && job->is_undecided;
+}
+
+/* Its row says that it runs, and it does nothing: no more is made of that. */
+static void what_has_ended_without_its_row_is_not_still(void **state)
+{
+    struct world *world = *state;
+    struct hang_watch *watch = world->server->hang_watch;
+    struct job_id job;
+
+    liar_still();
+    hang_watch_configure(watch, 1);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    job_await(watch, is_still);
+    const struct attempt_id bad = tasks_of(world, job).items[0].attempt;
+    assert_int_equal(sql(world, arena_format(&world->arena,
+                                             "CREATE TRIGGER bad BEFORE INSERT ON task_attempts "
+                                             "WHEN NEW.attempt = %llu "
+                                             "BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                             (unsigned long long)bad.v)),
+                     0);
+    assert_int_equal(engine_fake_finish(world_engine(world), bad, &world->err), 0);
+    metric_await(world, "skep_events_set_aside_total", 1);
+    job_await(watch, is_half_known);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    job_await(watch, NULL); /* the server has left it out */
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -134,6 +168,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_new_default_needs_no_job),
     WORLD(what_has_ended_is_not_watched),
     cmocka_unit_test_setup_teardown(a_plan_that_cannot_be_read_is_read_again, setup_still,
+                                    teardown_still),
+    cmocka_unit_test_setup_teardown(what_has_ended_without_its_row_is_not_still, setup_still,
                                     teardown_still),
 };
 UNIT_FILE(tests, world_begin, NULL);

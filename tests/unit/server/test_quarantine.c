@@ -6,11 +6,14 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "core/trial.h"
 #include "engine/fake/fake.h"
 #include "model/alert.h"
+#include "server/hang_watch.h"
 #include "server/state.h"
 #include "store/read.h"
 
@@ -43,6 +46,23 @@ static size_t stories_of_quarantine(struct world *world, struct job_id job)
                  strstr(stories.items[i].record.message, "could not be stored") != NULL;
     store_reader_close(reader);
     return count;
+}
+
+/* Until the watch for tasks that stand still has it, or has it no more. */
+static void watched_await(struct world *world, struct job_id job, bool is_wanted)
+{
+    const time_t limit = time(NULL) + WAIT_S;
+    for (bool is_watched = !is_wanted; is_watched != is_wanted;) {
+        cleanup_arena struct arena arena;
+        size_t count;
+        arena_init(&arena);
+        const struct hang_job *jobs = hang_watch_jobs(world->server->hang_watch, &arena, &count);
+        is_watched = false;
+        for (size_t i = 0; i < count; i++)
+            is_watched |= jobs[i].id.v == job.v;
+        assert_true(time(NULL) < limit);
+        usleep(1000); /* nothing tells of it */
+    }
 }
 
 /* Would a job of the whole only node have its place? */
@@ -88,10 +108,12 @@ static void what_becomes_due_and_cannot_be_stored_ends_one_job(void **state)
     struct world *world = *state;
     struct job_id good = running_job(world, "good"), bad = bad_job(world), next;
 
+    watched_await(world, bad, true);
     clock_pass(100000);
     assert_int_equal(submit(world, job_text(world, "next", ""), &next), 0);
     metric_await(world, "skep_jobs_quarantined", 1);
     assert_true(is_writable(world));
+    watched_await(world, bad, false);
     wait_until_tasks_run(world, next);
     while (engine_fake_container_count(world_engine(world)) > 4) /* those of the others */
         sched_yield();
