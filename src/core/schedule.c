@@ -230,8 +230,8 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
     if (outcome.is_port_conflict) {
         reserve_drop(core, item->slot);
         waiting_changed(core, job, WAITING_BY_RESERVATION_LOST);
-    } else if (!job->hold_count) {
-        reserve_update(core, job);
+    } else if (!job->hold_count && (!core->placing.job || placing_of(core, job))) {
+        reserve_update(core, job); /* it would make an end of the search for another one's places */
     }
 }
 

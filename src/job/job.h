@@ -30,6 +30,7 @@ struct err;
 enum {
     JOB_ROLES_MAX = 256,
     JOB_INSTANCES_MAX = 10000, /* of one role */
+    JOB_TASKS_MAX = 20000,     /* of all roles, those that are still ending included */
     JOB_BYTES_MAX = 160,       /* of a struct job: what a job in the queue costs */
 };
 

@@ -4,6 +4,19 @@
 #include <assert.h>
 #include <limits.h>
 
+/* Of all roles, if one of them had so many instances. What is no longer wanted counts until its
+ * entry has gone. */
+static uint64_t tasks_with(const struct job *job, uint16_t role, uint32_t instances)
+{
+    uint64_t tasks = 0;
+    for (uint16_t i = 0; i < job->role_count; i++) {
+        const struct job_role *one = &job->roles[i];
+        const uint64_t wanted = i == role ? instances : one->instances;
+        tasks += wanted > one->count ? wanted : one->count;
+    }
+    return tasks;
+}
+
 int job_can_scale(const struct job *job, const struct job_policy *policy, uint16_t role,
                   uint32_t instances, struct err *err)
 {
@@ -21,6 +34,12 @@ int job_can_scale(const struct job *job, const struct job_policy *policy, uint16
                         "the job is %s; only a running job can "
                         "change its instances",
                         job->state == LIFE_CREATION_PENDING ? "waiting" : "ending");
+    const uint64_t tasks = tasks_with(job, role, instances);
+    if (tasks > JOB_TASKS_MAX)
+        return err_fail(err, ERR_TOO_BIG, "instances",
+                        "the job would have %llu tasks, and may have at most %d; those of roles "
+                        "that were made smaller count until they have ended",
+                        (unsigned long long)tasks, JOB_TASKS_MAX);
     return 0;
 }
 

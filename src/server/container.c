@@ -178,6 +178,9 @@ static int job_file_make(struct launch_job *launch, struct err *err)
         .tasks = tasks_of(launch, arena),
         .task_count = launch->tasks.count,
     };
+    if (launch->tasks.count > JOB_FILE_TASKS_MAX) /* rows of a server that let it grow beyond */
+        return err_fail(err, ERR_TOO_BIG, "", "the job has %zu tasks, and may have at most %d",
+                        launch->tasks.count, JOB_FILE_TASKS_MAX);
     int code = v1_files_make(spec, launch->places.space, arena, &file, &launch->files, err);
     if (code < 0)
         return code;

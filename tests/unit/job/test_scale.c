@@ -2,6 +2,8 @@
 #include "job_world.h"
 #include "unit.h"
 
+#include "base/err.h"
+
 static void surplus_tasks(void **state)
 {
     (void)state;
@@ -39,6 +41,30 @@ static void surplus_tasks(void **state)
     world_exit(&world, 0, 0, 0, 0);
     assert_int_equal(world.job.state, LIFE_COMPLETED);
     assert_true(world.job.is_inherited);
+    world_release(&world);
+}
+
+/* All roles together have a limit, too. What is no longer wanted and has not ended counts. */
+static void all_roles_together(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct err err;
+    world_init(&world, ROLES(1, 1, 2));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    world_run_all(&world);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 0, 10000, &err), 0);
+    world_scale(&world, 0, 10000, 1);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 1, 9998, &err), 0);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 1, 9999, &err), ERR_TOO_BIG);
+    assert_string_equal(err.path, "instances");
+    world_scale(&world, 1, 9998, 1);
+    world_scale(&world, 2, 1, 1);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 1, 9999, &err), ERR_TOO_BIG);
+    world_exit(&world, 2, 1, 143, 0);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 1, 9999, &err), 0);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 2, 3, &err), ERR_TOO_BIG);
     world_release(&world);
 }
 
@@ -264,6 +290,7 @@ static void it_is_stopped_while_it_grows(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(surplus_tasks),
+    cmocka_unit_test(all_roles_together),
     cmocka_unit_test(a_large_table_is_made_over_several_steps),
     cmocka_unit_test(a_place_comes_before_the_entry),
     cmocka_unit_test(it_is_scaled_while_it_grows),
