@@ -2,9 +2,11 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/json_writer.h"
+#include "doc/doc.h"
 #include "engine/engine.h"
 #include "init/layout.h"
 
@@ -43,6 +45,12 @@ static void volume_name(char name[VOLUME_NAME_SIZE], const struct container *con
     snprintf(name, VOLUME_NAME_SIZE, "storage-%zu", first_of(container, i));
 }
 
+/* The API server makes keys of paths (metadata.managedFields), in which a character may take seven
+ * bytes, and objects are read with keys of DOC_KEY_MAX at most: one pod that cannot be read would
+ * hold up all that is heard of the others. */
+enum { MOUNT_PATH_MAX = 512 };
+static_assert(7 * MOUNT_PATH_MAX + 64 <= DOC_KEY_MAX, "a key of a path that cannot be read");
+
 int pod_mounts_check(const struct container *container, struct err *err)
 {
     for (size_t i = 0; i < container->mount_count; i++) {
@@ -57,6 +65,11 @@ int pod_mounts_check(const struct container *container, struct err *err)
             return err_fail(err, ERR_UNSUPPORTED, "",
                             "a pod can have nothing mounted at %.100s: the path has a \":\"",
                             mount->target);
+        if (strlen(mount->target) > MOUNT_PATH_MAX)
+            return err_fail(err, ERR_UNSUPPORTED, "",
+                            "a pod can have nothing mounted at %.100s...: the path has more than "
+                            "%d bytes",
+                            mount->target, MOUNT_PATH_MAX);
     }
     return 0;
 }

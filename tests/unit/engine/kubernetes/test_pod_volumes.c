@@ -80,6 +80,15 @@ static void a_storage_that_no_pod_can_have_is_refused(void **state)
         assert_int_equal(pod_mounts_check(&container, &err), ERR_UNSUPPORTED);
         assert_non_null(strstr(err.text, mounts[i].target));
     }
+    /* the API server makes a key of it that nobody could read */
+    char path[514] = "/";
+    memset(path + 1, 'p', sizeof path - 2);
+    for (int i = 0; i < 2; i++) {
+        const struct engine_mount mount = {.source = "/data", .target = path + (i ? 0 : 1)};
+        const struct container container = {.mounts = &mount, .mount_count = 1};
+        assert_int_equal(pod_mounts_check(&container, &err), i ? ERR_UNSUPPORTED : 0);
+    }
+    assert_non_null(strstr(err.text, "more than 512 bytes"));
 }
 
 static const struct CMUnitTest tests[] = {
