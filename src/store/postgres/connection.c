@@ -293,8 +293,10 @@ int postgres_flush(struct postgres_connection *connection, PGresult **last, stru
         else
             PQclear(result);
     }
-    if (code < 0)
-        connection->generation++; /* what was to be prepared may not be */
+    if (code < 0) { /* what was to be prepared may not be */
+        connection->generation++;
+        connection->is_littered = true;
+    }
     return code;
 }
 
@@ -387,6 +389,15 @@ static int connection_commit(struct db *db, struct err *err)
     return 0;
 }
 
+/* A session keeps what it has prepared, also of a transaction that failed: one that fails each
+ * second for a night would fill the server's memory. */
+static int statements_remove(struct postgres_connection *connection)
+{
+    connection->generation++;
+    connection->is_littered = false;
+    return postgres_execute(connection, "DEALLOCATE ALL", NULL);
+}
+
 static void connection_rollback(struct db *db)
 {
     struct postgres_connection *connection = self_of(db);
@@ -396,7 +407,8 @@ static void connection_rollback(struct db *db)
         statement_reset((struct db_statement *)connection->streaming);
     pipeline_leave(connection);
     connection->is_in_transaction = false;
-    if (postgres_is_broken(connection) || postgres_execute(connection, "ROLLBACK", NULL) < 0)
+    if (postgres_is_broken(connection) || postgres_execute(connection, "ROLLBACK", NULL) < 0 ||
+        (connection->is_littered && statements_remove(connection) < 0))
         connection_drop(connection);
 }
 

@@ -26,6 +26,7 @@ struct postgres_connection {
     PGconn *conn;
     uint64_t generation; /* of `conn`: statements of an older one must be prepared again */
     unsigned statements; /* that have been named */
+    bool is_littered;    /* it has statements of an older generation, which nobody uses */
     bool is_ending;      /* PostgreSQL has said so while nothing was asked */
     bool is_in_transaction;
     bool is_pipelined; /* a transaction that writes */

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "store/noun.h"
 #include "store/read.h"
 #include "store/store.h"
 
@@ -217,6 +218,13 @@ static void a_row_that_a_trigger_refuses_is_a_rows_error(void **state)
         if (!strstr(world->err.text, "takes no such row: not this one"))
             fail_msg("%s", world->err.text);
     }
+    /* what was prepared for them is not kept, however many they are */
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(try_submit(world, 1, "one"), ERR_INTERNAL);
+    struct sql sql = sql_of(&world->store->session, "SELECT count(*) FROM pg_prepared_statements");
+    int64_t prepared = -1;
+    assert_int_equal(sql_number(&sql, &prepared, &world->err), 0);
+    assert_in_range(prepared, 1, 3);
     assert_int_equal(world_sql(world, "DROP TRIGGER refuses ON jobs; DROP FUNCTION refuse"), 0);
     submit(world, 1, "alice", "one");
 }
