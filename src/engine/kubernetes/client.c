@@ -32,6 +32,7 @@ enum {
     STATUS_UNAUTHORIZED = 401,
     STATUS_FORBIDDEN = 403,
     STATUS_TIMEOUT = 408,
+    STATUS_CONFLICT = 409,
     STATUS_TOO_MANY = 429,
     STATUS_SERVER = 500,
 };
@@ -395,13 +396,21 @@ static bool is_undone(int status)
     return status == STATUS_UNAUTHORIZED || status == STATUS_FORBIDDEN || status == STATUS_TOO_MANY;
 }
 
-static void again(struct kube_client *client, struct transfer *transfer, int status)
+/* A quota of the namespace has lost its own update to another one's, some times in a row: nothing
+ * was made. What is there already is told with another reason. */
+static bool is_quota_busy(const struct transfer *transfer, const struct kube_answer *answer)
+{
+    return answer->status == STATUS_CONFLICT && transfer->call.method &&
+           strcmp(transfer->call.method, "POST") == 0 && object_is_conflict(answer->body);
+}
+
+static void again(struct kube_client *client, struct transfer *transfer, bool is_undone)
 {
     easy_end(transfer);
     if (transfer->call.write) /* it is written again, if it is still wanted then */
         bytes_wipe(&transfer->call.body);
     transfer->tries++;
-    transfer->tries_unsure += !is_undone(status);
+    transfer->tries_unsure += !is_undone;
     transfer->due_ms = clock_monotonic_ms() + feed_backoff_ms(transfer->tries, chance_next(client));
     later_put(client, transfer);
 }
@@ -421,7 +430,7 @@ static bool is_passing_call(const struct transfer *transfer, const struct kube_a
 {
     if (is_stream(&transfer->call) || transfer->call.part || transfer->is_cut)
         return false;
-    return is_passing(answer->status) ||
+    return is_passing(answer->status) || is_quota_busy(transfer, answer) ||
            (answer->is_right_missing && !transfer->call.wants_refusals &&
             (transfer->call.is_lasting || transfer->tries < CLIENT_RIGHT_TRIES));
 }
@@ -527,7 +536,7 @@ static void transfer_ended(struct kube_client *client, struct transfer *transfer
                       buf_cstr(&transfer->answer));
         if (answer.status >= STATUS_SERVER && transfer->tries == CLIENT_VAIN_TRIES)
             vain_tell(client, transfer, &answer);
-        again(client, transfer, answer.status);
+        again(client, transfer, is_undone(answer.status) || is_quota_busy(transfer, &answer));
         return;
     }
     transfer->call.done(transfer->call.context, transfer->call.key, &answer);

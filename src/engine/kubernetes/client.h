@@ -1,14 +1,15 @@
 /* client.h — asks the API server of one cluster: many requests at a time, on one thread.
  *
  * Edge. Every call ends in its `done`, on the client's thread, unless the client is stopped before.
- * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, after pauses
- * that grow from 0.8 s to 30 s; 401 as well, with a new credential (kube/login.h). While there is
- * none, all calls wait. A right that is missing is asked for again for CLIENT_RIGHT_TRIES times,
- * which take about 50 s: a server that has just begun has not read the roles yet. A call that is
- * lasting is logged then, and asked for again until the right is there. Retry-After holds
- * back all calls of the client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under
- * way; streams are not counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands
- * may be asked for at once, and what else is asked must not wait for as many handshakes.
+ * What can pass is tried again, for as long as it lasts: no answer, 408, 429 and 5xx, and a quota
+ * that has lost its own update (POST, 409 with the reason Conflict), after pauses that grow from
+ * 0.8 s to 30 s; 401 as well, with a new credential (kube/login.h). While there is none, all calls
+ * wait. A right that is missing is asked for again for CLIENT_RIGHT_TRIES times, which take about
+ * 50 s: a server that has just begun has not read the roles yet. A call that is lasting is logged
+ * then, and asked for again until the right is there. Retry-After holds back all calls of the
+ * client, as one server asks for it. At most CLIENT_CALLS_MAX calls are under way; streams are not
+ * counted. Those of bytes are opened CLIENT_OPENING_MAX at a time: thousands may be asked for at
+ * once, and what else is asked must not wait for as many handshakes.
  *
  * A write may therefore have been carried out before: its caller must be able to hear that.
  *

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
@@ -77,6 +78,16 @@ bool object_is_right_missing(struct text body)
     static const char user[] = "User \\\"", cannot[] = "\\\" cannot "; /* in JSON */
     const char *at = body.length > 0 ? memmem(body.at, body.length, user, strlen(user)) : NULL;
     return at && memmem(at, body.length - (size_t)(at - body.at), cannot, strlen(cannot));
+}
+
+bool object_is_conflict(struct text body)
+{
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &arena);
+    const struct doc *status = doc_parse(body, DOC_JSON, &arena, &problems);
+    return status && strcmp(object_string(status, "reason"), "Conflict") == 0;
 }
 
 void object_encode(struct buf *out, const char *value)

@@ -45,6 +45,8 @@ const char *object_note(const struct doc *object, const char *name);  /* an anno
  * of all rights, before it has read the roles. Others that answer 403 (quotas, the policies of a
  * namespace) have looked at what was asked for. */
 bool object_is_right_missing(struct text body);
+/* Is this a Status with the reason Conflict? What is there already has the reason AlreadyExists. */
+bool object_is_conflict(struct text body);
 
 /* Append as the value of a query (RFC 3986): a continue token is base64, a version is opaque. */
 void object_encode(struct buf *out, const char *value);

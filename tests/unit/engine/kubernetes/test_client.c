@@ -430,6 +430,38 @@ static void a_write_by_a_connection_that_is_closed_may_have_been_carried_out(voi
     assert_int_equal(atomic_load(&created_tries), 1);
 }
 
+static void created_done(void *context, uint64_t key, const struct kube_answer *answer)
+{
+    (void)context, (void)key;
+    assert_int_equal(answer->status, 201);
+    atomic_store(&created_tries, (int)answer->tries);
+    sem_post(&world.is_done);
+}
+
+/* It was not made, and is not there: it is asked for again. */
+static void a_quota_that_is_busy_passes(void **state)
+{
+    static const char body[] =
+        "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Conflict\","
+        "\"message\":\"Operation cannot be fulfilled on resourcequotas\"}";
+    char answer[400];
+    (void)state;
+    snprintf(answer, sizeof answer,
+             "HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+             sizeof body - 1, body);
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "POST",
+                                         .path = path_of("/pods"),
+                                         .body = path_of("{}"),
+                                         .done = created_done},
+                     0);
+    request_answer("POST /pods ", answer);
+    request_answer("POST /pods ",
+                   "HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    happens(&world.is_done);
+    assert_int_equal(atomic_load(&created_tries), 0);
+}
+
 static void a_stream_that_is_refused_is_none(void **state)
 {
     (void)state;
@@ -591,6 +623,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_stream_that_falls_silent_is_no_failure, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_is_refused_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_quota_that_is_busy_passes, setup, teardown),
     cmocka_unit_test_setup_teardown(a_right_that_is_missing_is_asked_for_again, setup, teardown),
     cmocka_unit_test_setup_teardown(a_write_that_fails_says_nothing_of_its_server, setup, teardown),
     cmocka_unit_test_setup_teardown(a_server_that_is_not_ready_is_in_trouble_until_it_is, setup,
