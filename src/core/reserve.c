@@ -508,4 +508,8 @@ void reserve_node(struct core *core, uint32_t node)
 {
     const struct shadow_told told = {.kind = TOLD_NODE, .at = node};
     shadows_tell(core, &told, false);
+    if (core_node_at(core, node)->is_counted)
+        return;
+    for (size_t i = 0; i < core->reservations.count; i++)
+        core->reservations.items[i].is_stale = true; /* it may be possible no longer */
 }

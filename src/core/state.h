@@ -327,7 +327,7 @@ struct reservation {
     struct placer *shadow;   /* the placer as if all groups placed before had ended */
     int64_t starts_ms;       /* by time limits; INT64_MAX unknown; … */
     int64_t starts_asked_ms; /* … as of then */
-    bool is_stale;           /* somebody ahead of it has started since */
+    bool is_stale;           /* somebody ahead of it has started since, or a node has gone */
     bool is_aged;            /* something has ended or started since starts_ms was found */
     struct joining joining;
 };

@@ -167,6 +167,24 @@ static void a_failed_node_is_no_room(void **state)
     world_release(&world);
 }
 
+/* No node is left that it could ever have: nothing is held back for it, and others start. */
+static void a_reservation_that_has_become_impossible_is_lost(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"n1", "n2"};
+    struct world world;
+    starving_init(&world);
+    world_node(&world, "n3", 16, 2);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct event event = {.kind = EVENT_NODE_LOST, .node = {.name = names[i]}};
+        world_step(&world, &event);
+    }
+    uint32_t small = submit(&world, "s1", (struct demand){10, 1, 0});
+    assert_string_equal(node_of(&world, small), "n3");
+    assert_int_equal(world.core->reservations.count, 0);
+    world_release(&world);
+}
+
 /* A job that ends before the starving one could start may end others for its own start: it delays
  * nobody. One that lasts longer may not. */
 static void who_ends_in_time_may_preempt(void **state)
@@ -496,6 +514,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_starts_ahead_renews_the_shadow),
     cmocka_unit_test(a_large_search_is_cut_all_the_same),
     cmocka_unit_test(a_failed_node_is_no_room),
+    cmocka_unit_test(a_reservation_that_has_become_impossible_is_lost),
     cmocka_unit_test(who_ends_in_time_may_preempt),
     cmocka_unit_test(a_change_of_policy_makes_reservations_anew),
     cmocka_unit_test(a_stopped_job_gives_up_its_room),
