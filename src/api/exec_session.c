@@ -443,10 +443,8 @@ static void waits_fill(const struct exec_session *session, struct pollfd waits[W
     if (!is_connected(session))
         return;
     waits[WAIT_SOCKET].fd = session->connection.socket.fd;
-    if (byte_flow_left(&session->input) > WAITING_MAX)
-        waits[WAIT_SOCKET].events = 0;
-    if (websocket_is_behind(session->connection.websocket))
-        waits[WAIT_SOCKET].events |= POLLOUT;
+    waits[WAIT_SOCKET].events = websocket_events(session->connection.websocket,
+                                                 byte_flow_left(&session->input) <= WAITING_MAX);
 }
 
 /* Ended by itself or with its task: whoever comes for the rest gets it, unless the session is told
@@ -492,7 +490,9 @@ static void session_loop(struct exec_session *session)
         }
         input_give(session);
         waits_fill(session, waits);
-        if (poll(waits, WAITS, 1000) < 0)
+        const bool goes_on =
+            is_connected(session) && websocket_wants_turn(session->connection.websocket);
+        if (poll(waits, WAITS, goes_on ? 0 : 1000) < 0)
             continue;
         if (waits[WAIT_WISH].revents)
             wishes_take(session);

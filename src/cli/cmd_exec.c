@@ -195,16 +195,15 @@ static void input_take(struct sitting *sitting)
 static void talk(struct sitting *sitting)
 {
     while (websocket_work(sitting->websocket) && !sitting->is_output_broken) {
-        bool is_behind = websocket_is_behind(sitting->websocket);
         bool wants_input = !sitting->is_input_over && !sitting->is_over &&
                            websocket_queued(sitting->websocket) < WAITING_MAX;
         struct pollfd waits[] = {
             {.fd = client_socket_fd(sitting->socket),
-             .events = (short)(is_behind ? POLLIN | POLLOUT : POLLIN)},
+             .events = websocket_events(sitting->websocket, true)},
             {.fd = wants_input ? STDIN_FILENO : -1, .events = POLLIN},
             {.fd = sitting->signals, .events = POLLIN},
         };
-        if (poll(waits, COUNT_OF(waits), -1) < 0)
+        if (poll(waits, COUNT_OF(waits), websocket_wants_turn(sitting->websocket) ? 0 : -1) < 0)
             continue;
         if (waits[1].revents)
             input_take(sitting);

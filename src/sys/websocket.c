@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,17 @@ enum {
     KEY_BYTES = 16,
     SHA1_BYTES = 20,
     CLOSE_REASON_MAX = 123, /* what is left of a control frame */
+    PONGS_MAX = 64,         /* that wait to be written, before no more is read */
+    TURN_BYTES = 256 << 10, /* read by one websocket_work */
 };
 
 struct websocket {
     struct websocket_ops ops;
     struct wslay_event_context *event;
     bool is_broken;
+    size_t pongs;        /* that wait to be written; one more may */
+    size_t turn_bytes;   /* read in this turn */
+    bool is_left_off;    /* the turn ended before there was nothing to read any more */
     unsigned close_code; /* 0: not closed by us */
     char close_reason[CLOSE_REASON_MAX + 1];
     bool is_close_queued;
@@ -30,9 +36,14 @@ static ssize_t on_read(struct wslay_event_context *event, uint8_t *bytes, size_t
 {
     struct websocket *websocket = context;
     (void)flags;
-    ssize_t length = websocket->ops.read(websocket->ops.context, bytes, size);
-    if (length > 0)
+    websocket->is_left_off = websocket->pongs > PONGS_MAX || websocket->turn_bytes >= TURN_BYTES;
+    ssize_t length = websocket->is_left_off
+                         ? WEBSOCKET_LATER
+                         : websocket->ops.read(websocket->ops.context, bytes, size);
+    if (length > 0) {
+        websocket->turn_bytes += (size_t)length;
         return length;
+    }
     wslay_event_set_error(event, length == WEBSOCKET_LATER ? WSLAY_ERR_WOULDBLOCK
                                                            : WSLAY_ERR_CALLBACK_FAILURE);
     return -1;
@@ -62,7 +73,9 @@ static void on_message(struct wslay_event_context *event,
 {
     struct websocket *websocket = context;
     (void)event;
-    if (!wslay_is_ctrl_frame(message->opcode))
+    if (message->opcode == WSLAY_PING)
+        websocket->pongs++;
+    else if (!wslay_is_ctrl_frame(message->opcode))
         websocket->ops.message(websocket->ops.context, message->opcode == WSLAY_TEXT_FRAME,
                                (struct text){(const char *)message->msg, message->msg_length});
 }
@@ -105,13 +118,30 @@ static void close_queue(struct websocket *websocket)
         abort();
 }
 
-static bool send_all(struct websocket *websocket)
+/* wslay sends pongs before messages, so that whatever goes out while some wait is one of them; but
+ * for the message that is under way, and then one more waits than is counted. */
+static bool send_some(struct websocket *websocket)
 {
     struct wslay_event_context *event = websocket->event;
-    if (wslay_event_want_write(event) && wslay_event_send(event) != 0)
+    const size_t before = wslay_event_get_queued_msg_count(event);
+    if (!wslay_event_want_write(event)) {
+        websocket->pongs = 0; /* after a close none is queued */
+        return true;
+    }
+    const bool is_fine = wslay_event_send(event) == 0;
+    const size_t left = wslay_event_get_queued_msg_count(event), sent = before - left;
+    websocket->pongs = websocket->pongs > sent ? websocket->pongs - sent : 0;
+    if (websocket->pongs > left)
+        websocket->pongs = left;
+    return is_fine;
+}
+
+static bool send_all(struct websocket *websocket)
+{
+    if (!send_some(websocket))
         return false;
     close_queue(websocket);
-    return !wslay_event_want_write(event) || wslay_event_send(event) == 0;
+    return send_some(websocket);
 }
 
 bool websocket_work(struct websocket *websocket)
@@ -119,11 +149,24 @@ bool websocket_work(struct websocket *websocket)
     struct wslay_event_context *event = websocket->event;
     if (websocket->is_broken)
         return false;
+    websocket->turn_bytes = 0;
+    websocket->is_left_off = false;
     if (wslay_event_want_read(event) && wslay_event_recv(event) != 0)
         websocket->is_broken = true;
     if (!websocket->is_broken && !send_all(websocket))
         websocket->is_broken = true;
     return !websocket->is_broken && (wslay_event_want_read(event) || wslay_event_want_write(event));
+}
+
+bool websocket_wants_turn(const struct websocket *websocket)
+{
+    return websocket->is_left_off && websocket->pongs <= PONGS_MAX;
+}
+
+short websocket_events(const struct websocket *websocket, bool reads)
+{
+    const bool can_read = reads && websocket->pongs <= PONGS_MAX;
+    return (short)((can_read ? POLLIN : 0) | (websocket_is_behind(websocket) ? POLLOUT : 0));
 }
 
 bool websocket_is_behind(const struct websocket *websocket)

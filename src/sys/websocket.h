@@ -1,8 +1,9 @@
 /* websocket.h — messages over a connection that has been upgraded (RFC 6455), either side.
  *
  * Edge, over wslay. The bytes go through two functions of the caller's, so that it does not matter
- * what carries them (a socket, TLS, a test). Nothing blocks. Pings are answered by themselves. A
- * message has at most WEBSOCKET_MESSAGE_MAX bytes: who sends more is told so and cut off.
+ * what carries them (a socket, TLS, a test). Nothing blocks. Pings are answered by themselves; who
+ * sends them and does not read the answers is not read from any more, so that they do not pile up.
+ * A message has at most WEBSOCKET_MESSAGE_MAX bytes: who sends more is told so and cut off.
  */
 #ifndef SYS_WEBSOCKET_H
 #define SYS_WEBSOCKET_H
@@ -42,8 +43,13 @@ struct websocket;
 struct websocket *websocket_new(const struct websocket_ops *ops, bool is_client);
 void websocket_free(struct websocket *websocket); /* NULL is fine */
 
-/* Read and write what can be now. False: it is over; both sides have said so, or it broke. */
+/* Read and write what can be now, but read no more than a part when much comes, so that the caller
+ * can look at other things. False: it is over; both sides have said so, or it broke. */
 bool websocket_work(struct websocket *websocket);
+/* Was it only a part? Then call again without waiting: poll need not tell of the rest. */
+bool websocket_wants_turn(const struct websocket *websocket);
+/* What poll should wait for else: POLLIN, where the caller `reads`, and POLLOUT. */
+short websocket_events(const struct websocket *websocket, bool reads);
 /* Is there something to write that the connection did not take? */
 bool websocket_is_behind(const struct websocket *websocket);
 size_t websocket_queued(const struct websocket *websocket); /* bytes */

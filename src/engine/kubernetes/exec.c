@@ -208,8 +208,7 @@ enum { WAIT_CONNECTION, WAIT_WAKE, WAIT_INPUT, WAIT_OUTPUT, WAIT_ERROR, WAITS };
  * for ever. */
 static void waits_make(const struct kube_exec *exec, struct pollfd waits[WAITS])
 {
-    const short connection = (short)((exec->is_held ? 0 : POLLIN) |
-                                     (websocket_is_behind(exec->websocket) ? POLLOUT : 0));
+    const short connection = websocket_events(exec->websocket, !exec->is_held);
     for (size_t i = 0; i < WAITS; i++)
         waits[i] = (struct pollfd){.fd = -1};
     waits[WAIT_WAKE] = (struct pollfd){.fd = exec->wake, .events = POLLIN};
@@ -259,7 +258,8 @@ static void *exec_run(void *context)
         for (size_t i = 0; i < 2; i++)
             way_write(&exec->ways[i]);
         /* the connection may hold more, of which poll would not tell */
-        const bool can_read = exec->is_held && bytes_left(exec) < WAITING_MAX;
+        const bool can_read = websocket_wants_turn(exec->websocket) ||
+                              (exec->is_held && bytes_left(exec) < WAITING_MAX);
         if (is_open)
             wait_for_any(exec, !can_read);
     }

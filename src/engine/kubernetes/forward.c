@@ -173,8 +173,7 @@ static void waits_make(const struct forward *forward, struct pollfd waits[WAITS]
     const bool reads =
         !forward->is_input_over && websocket_queued(forward->websocket) < WAITING_MAX;
     const bool writes = !forward->is_left && bytes_left(forward) > 0;
-    const short connection = (short)((forward->is_held ? 0 : POLLIN) |
-                                     (websocket_is_behind(forward->websocket) ? POLLOUT : 0));
+    const short connection = websocket_events(forward->websocket, !forward->is_held);
     waits[WAIT_END] = (struct pollfd){.fd = forward->all->end, .events = POLLIN};
     waits[WAIT_CONNECTION] = (struct pollfd){
         .fd = connection ? kube_upgrade_fd(forward->upgrade) : -1, .events = connection};
@@ -210,7 +209,8 @@ static void bytes_move(struct forward *forward)
         goes_on = websocket_work(forward->websocket) && !forward->is_broken;
         bytes_write(forward);
         /* the connection may hold more, of which poll would not tell */
-        const bool can_read = forward->is_held && forward->bytes.length < WAITING_MAX;
+        const bool can_read = websocket_wants_turn(forward->websocket) ||
+                              (forward->is_held && forward->bytes.length < WAITING_MAX);
         const int64_t left_ms = has_begun(forward) ? PING_MS : due_ms - clock_monotonic_ms();
         goes_on = goes_on && !forward->is_left;
         if (goes_on && left_ms <= 0) {
@@ -243,7 +243,7 @@ static void input_hand_over(struct forward *forward)
     bytes_write(forward); /* nobody takes them: the task must not wait for that */
     while (goes_on && left_ms > 0 && websocket_work(forward->websocket) &&
            (!forward->is_input_over || websocket_is_behind(forward->websocket))) {
-        goes_on = wait_for_any(forward, left_ms);
+        goes_on = wait_for_any(forward, websocket_wants_turn(forward->websocket) ? 0 : left_ms);
         left_ms = until_ms - clock_monotonic_ms();
     }
     websocket_close(forward->websocket, WEBSOCKET_CLOSE_NORMAL, "");

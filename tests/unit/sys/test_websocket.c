@@ -1,6 +1,7 @@
 /* Two ends of a WebSocket over two buffers: messages, closing, noise, and what a slow end does. */
 #include "unit.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,81 @@ static void test_slow(void **state)
     pair_close(&pair);
 }
 
+/* The answers to pings do not pile up when nobody reads them, and all are given in the end. */
+static void test_pings(void **state)
+{
+    (void)state;
+    enum { PINGS = 100000, TURNS = 100, WAITING_MAX = 2000, PONG_BYTES = 3 };
+    struct pair pair;
+    pair_open(&pair);
+    for (int i = 0; i < PINGS; i++)
+        buf_add(&pair.there, "\x89\x81\0\0\0\0.", 7); /* of one byte, as bytes are counted */
+    buf_add(&pair.there, "\x81\x84\0\0\0\0last", 10);
+    pair.server.room = 0;
+    for (int i = 0; i < TURNS; i++)
+        assert_true(websocket_work(pair.server.websocket));
+    assert_in_range(websocket_queued(pair.server.websocket), 1, WAITING_MAX);
+    assert_false(websocket_wants_turn(pair.server.websocket));
+    assert_int_equal(websocket_events(pair.server.websocket, true), POLLOUT);
+    pair.server.room = PONG_BYTES + 1; /* a whole one and a part */
+    assert_true(websocket_work(pair.server.websocket));
+    assert_int_equal(websocket_events(pair.server.websocket, true), POLLOUT);
+    pair.server.room = SIZE_MAX;
+    do {
+        assert_true(websocket_work(pair.server.websocket));
+        assert_in_range(websocket_queued(pair.server.websocket), 0, WAITING_MAX);
+    } while (websocket_wants_turn(pair.server.websocket));
+    assert_int_equal(pair.there.length, 0);
+    assert_int_equal(pair.back.length, PINGS * PONG_BYTES);
+    assert_string_equal(buf_cstr(&pair.server.texts), "last");
+    assert_int_equal(websocket_events(pair.server.websocket, true), POLLIN);
+    assert_int_equal(websocket_events(pair.server.websocket, false), 0);
+    pair_close(&pair);
+}
+
+/* However much comes, a turn ends; and what waits to be read by a slow client is no reason not to
+ * listen to it. */
+static void test_much(void **state)
+{
+    (void)state;
+    enum { MESSAGES = 100000, MESSAGE_BYTES = 7, TURN_MAX = 300 << 10 };
+    struct pair pair;
+    pair_open(&pair);
+    for (int i = 0; i < MESSAGES; i++)
+        buf_add(&pair.there, "\x82\x81\0\0\0\0.", MESSAGE_BYTES);
+    pair.server.room = 0;
+    for (int i = 0; i < MESSAGES / 100; i++)
+        websocket_send(pair.server.websocket, false, TEXT("line"));
+    do {
+        const size_t before = pair.there.length;
+        assert_true(websocket_work(pair.server.websocket));
+        assert_in_range(before - pair.there.length, 0, TURN_MAX);
+        assert_int_equal(websocket_events(pair.server.websocket, true), POLLIN | POLLOUT);
+    } while (websocket_wants_turn(pair.server.websocket));
+    assert_int_equal(pair.server.bytes.length, MESSAGES);
+    pair_close(&pair);
+}
+
+/* Pings behind our close are not answered: they do not count as if they were. */
+static void test_pings_after_close(void **state)
+{
+    (void)state;
+    struct pair pair;
+    pair_open(&pair);
+    websocket_close(pair.server.websocket, WEBSOCKET_CLOSE_NORMAL, "");
+    assert_true(websocket_work(pair.server.websocket));
+    for (int i = 0; i < 1000; i++)
+        buf_add(&pair.there, "\x89\x80\0\0\0\0", 6);
+    do
+        assert_true(websocket_work(pair.server.websocket));
+    while (websocket_wants_turn(pair.server.websocket));
+    assert_int_equal(pair.there.length, 0);
+    assert_false(websocket_is_behind(pair.server.websocket));
+    buf_add(&pair.there, "\x88\x80\0\0\0\0", 6);
+    assert_false(websocket_work(pair.server.websocket));
+    pair_close(&pair);
+}
+
 static void test_noise(void **state)
 {
     (void)state;
@@ -225,8 +301,10 @@ static void test_handshake(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_messages),  cmocka_unit_test(test_close), cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_noise),     cmocka_unit_test(test_cut),   cmocka_unit_test(test_accept),
-    cmocka_unit_test(test_handshake),
+    cmocka_unit_test(test_messages),  cmocka_unit_test(test_close),
+    cmocka_unit_test(test_slow),      cmocka_unit_test(test_noise),
+    cmocka_unit_test(test_cut),       cmocka_unit_test(test_accept),
+    cmocka_unit_test(test_handshake), cmocka_unit_test(test_pings),
+    cmocka_unit_test(test_much),      cmocka_unit_test(test_pings_after_close),
 };
 UNIT_FILE(tests, NULL, NULL);
