@@ -2,14 +2,18 @@
 #include "unit.h"
 #include "world.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/call.h"
 #include "api/log_search.h"
 #include "api/throttle.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "sys/worker.h"
 
 enum { LINES = 30000 }; /* of some 20 bytes: several blocks */
 
@@ -316,7 +320,59 @@ static void test_searches_of_one_user(void **state)
         assert_int_equal(search(world, alice, "q=Bingo&limit=1"), 200);
 }
 
+/* A task of the thread that searches. */
+struct held {
+    struct worker_task task; /* first */
+    sem_t *begun, *ended;
+};
+
+/* So long that the others are given meanwhile. */
+static void held_run(struct worker_task *task, void *context)
+{
+    const struct held *held = (struct held *)task;
+    const struct timespec while_held = {.tv_nsec = 200 * 1000 * 1000};
+    (void)context;
+    sem_post(held->begun);
+    nanosleep(&while_held, NULL);
+}
+
+static void quick_run(struct worker_task *task, void *context)
+{
+    (void)task, (void)context;
+}
+
+static void held_done(struct worker_task *task, bool is_run)
+{
+    (void)is_run;
+    sem_post(((struct held *)task)->ended);
+}
+
+/* However many somebody has asked for, another one's is taken, and waits for one of theirs. */
+static void test_searches_take_turns(void **state)
+{
+    struct world *world = *state;
+    const char *bob = world_login(world, "bob");
+    static struct held held[LOG_SEARCH_WAITING_MAX + 1]; /* the thread has them, too */
+    static sem_t begun, ended;
+    struct err err;
+    world_submit(world, bob, "own", 1);
+    assert_int_equal(sem_init(&begun, 0, 0) | sem_init(&ended, 0, 0), 0);
+    for (size_t i = 0; i < COUNT_OF(held); i++) {
+        held[i] = (struct held){
+            {.run = i ? quick_run : held_run, .done = held_done, .owner = "alice"}, &begun, &ended};
+        assert_int_equal(worker_give(world->api.search_worker, &held[i].task, &err), 0);
+        if (i == 0)
+            sem_wait(&begun);
+    }
+    assert_int_equal(world_get(world, "/api/v2/jobs/own/logs/search?q=x", bob), 200);
+    for (size_t i = 0; i < COUNT_OF(held); i++)
+        sem_wait(&ended);
+    sem_destroy(&begun);
+    sem_destroy(&ended);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_searches_take_turns, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_context, world_setup, world_teardown),
