@@ -30,7 +30,9 @@ enum {
     API_APPLICATION_S_MAX = 10 * 365 * 86400, /* of one that is given to a program */
     API_TOKEN_S = 604800,    /* life of a token that login gives unless told otherwise */
     API_FOLLOWERS_MAX = 768, /* of logs; */
-    API_CHANGES_MAX = 2048,  /* the others of HTTP_STREAMS_MAX are for stories and barriers */
+    API_CHANGES_MAX = 2048,
+    API_STORIES_MAX = 192,      /* that are followed; and the others of HTTP_STREAMS_MAX, … */
+    API_DOWNLOADS_RESERVE = 64, /* … for downloads */
     API_CHANGES_ALIVE_MS = 15000,
     API_UPLOAD_IDLE_MS = 600000,
 };
@@ -80,6 +82,7 @@ struct api_config {
     const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
     uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
     uint32_t changes_max;      /* streams of them, at one time; 0: API_CHANGES_MAX */
+    uint32_t stories_max;      /* that are followed at one time; 0: API_STORIES_MAX */
     uint32_t changes_alive_ms; /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
 };
 

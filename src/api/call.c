@@ -351,6 +351,10 @@ int call_index(struct call *call, struct text part, const char *what, int64_t ma
     return 0;
 }
 
+static_assert(API_CHANGES_MAX + API_FOLLOWERS_MAX + API_STORIES_MAX + API_DOWNLOADS_RESERVE ==
+                  HTTP_STREAMS_MAX,
+              "each kind of stream has its places");
+
 /* After throttle_stream_add. */
 static bool place_take(struct call *call, atomic_uint_fast32_t *taken, uint32_t most)
 {
@@ -394,5 +398,23 @@ int call_changes_add(struct call *call)
 void call_changes_remove(struct api *api, const char *user)
 {
     atomic_fetch_sub(&api->changes, 1);
+    throttle_stream_remove(api, user);
+}
+
+int call_story_add(struct call *call)
+{
+    struct api *api = call->api;
+    const uint32_t most = api->config.stories_max ? api->config.stories_max : API_STORIES_MAX;
+    int code = throttle_stream_add(call);
+    if (code || place_take(call, &api->stories, most))
+        return code;
+    return call_fail(call, ERR_BUSY, NULL, "follow",
+                     "%u readers follow events already: ask again later, or read without follow",
+                     most);
+}
+
+void call_story_remove(struct api *api, const char *user)
+{
+    atomic_fetch_sub(&api->stories, 1);
     throttle_stream_remove(api, user);
 }

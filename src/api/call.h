@@ -58,6 +58,7 @@ struct api {
     atomic_uint_fast64_t generation;  /* grows with every commit that a stream may tell of */
     atomic_uint_fast32_t followers;   /* of logs */
     atomic_uint_fast32_t changes;     /* streams of them */
+    atomic_uint_fast32_t stories;     /* that are followed */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */
     atomic_uint_fast64_t request_us;
     int64_t started_ms;
@@ -174,13 +175,16 @@ int call_words(struct call *call, const char *name, struct call_words *words);
 /* A part of the path as a number. */
 int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value);
 
-/* Who follows logs or changes has a connection and a place among the streams: they are counted, so
- * that none is cut for want of these, and so that no user has more than the quota. */
+/* Who follows logs, changes or a story has a connection and a place among the streams: they are
+ * counted, so that none is cut for want of these, and so that no user has more than the quota. */
 int call_follower_add(struct call *call);
 void call_follower_remove(struct api *api, const char *user);
 /* Likewise of streams of changes. */
 int call_changes_add(struct call *call);
 void call_changes_remove(struct api *api, const char *user);
+/* Likewise of stories. */
+int call_story_add(struct call *call);
+void call_story_remove(struct api *api, const char *user);
 
 /* ---- the app behind the edge, without a socket ---- */
 

@@ -1,6 +1,5 @@
 #include "api/handlers.h"
 #include "api/page.h"
-#include "api/throttle.h"
 #include "api/view.h"
 #include "base/memory.h"
 
@@ -22,7 +21,7 @@ struct story_reader {
 static void story_free(void *state)
 {
     struct story_reader *reader = state;
-    throttle_stream_remove(reader->api, reader->caller);
+    call_story_remove(reader->api, reader->caller);
     mem_free(reader->caller);
     mem_free(reader->user);
     mem_free(reader->name);
@@ -172,7 +171,7 @@ int handle_event_list(struct call *call)
     if (code)
         return code;
     if (call_flag(call, "follow")) {
-        code = throttle_stream_add(call);
+        code = call_story_add(call);
         if (code)
             return code;
         follow_reply(call, &job, is_warning, (uint64_t)after);

@@ -8,7 +8,7 @@ usage: bench_crowd.py [--users 10000] [--groups 500] [--streams 1000] [--rate 10
 Fake engine, real store, real HTTP, all on one machine: the clients take processors from the server, so what each of both took of them is printed
 apart. First --singles reads of each kind over one connection; then all kinds in turn, --rate of them a second for --seconds, over --connections by
 the tokens of --callers users (--rate 0: as many reads, as fast as they are answered). A latency counts from when its read was due. Of
-the streams a tenth follows events, and so do those that are more than 768; of the others a third follows
+the streams a tenth follows events; of the others a third follows
 logs, the rest all changes: at the end a job is submitted, and each stream of changes must tell of it. Speed is a figure, no verdict; a reply
 that is lost or wrong, a stream that is cut or hears nothing, and memory above --memory MiB make the run fail.
 """
@@ -29,7 +29,6 @@ import world
 from process_use import cpu_s
 
 LAST = b"admin~last-of-all"
-FOLLOWED_MAX = 768  # of logs; beside them there is room for changes, and for events
 READS = (("list page of 20 jobs", "/api/v2/jobs?limit=20"), ("detail of a job", "/api/v2/jobs/admin~small-1"),
          ("detail of the large job, counts alone", "/api/v2/jobs/admin~large?tasks=count"), ("page of 50 of its tasks", "/api/v2/jobs/admin~large/tasks?limit=50&cursor="),
          ("page of 50 users", "/api/v2/users?limit=50&cursor="), ("one user", "/api/v2/users/user-77"), ("page of 50 groups", "/api/v2/groups?limit=50&cursor="),
@@ -87,8 +86,8 @@ class Streams:
 
     def __init__(self, server, count):
         self.server, self.selector, self.heard, self.cut, self.bytes = server, selectors.DefaultSelector(), 0, 0, 0
-        followed = min(count * 9 // 10, FOLLOWED_MAX)
-        logs, events = followed // 3, count - followed
+        events = count // 10
+        logs = (count - events) // 3
         targets = ["/api/v2/jobs/admin~small-%d/logs?follow=true" % (i % 20) for i in range(logs)]
         targets += ["/api/v2/jobs/admin~small-%d/events?follow=true" % (i % 20) for i in range(events)]
         targets += ["/api/v2/changes"] * (count - logs - events)

@@ -64,7 +64,30 @@ static void test_events_wait_for_a_reader(void **state)
     buf_release(&out);
 }
 
+/* One reader too many is told so, and there is room again when another has gone. */
+static void test_events_followers(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world_run(world, world_submit(world, alice, "story", 1));
+    world->api.config.stories_max = 1;
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?follow=true", alice), 200);
+    atomic_fetch_add(&world->api.stories, 1); /* another one */
+    world_stream_close(world);
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?follow=true", alice), 429);
+    assert_body(world, "BusyError");
+    assert_body(world, "1 readers follow events already");
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events", alice), 200);
+    assert_int_equal(world_get(world, "/api/v2/changes", alice), 200); /* another kind */
+    world_stream_close(world);
+    atomic_fetch_sub(&world->api.stories, 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?follow=true", alice), 200);
+    world_stream_close(world);
+    assert_int_equal(atomic_load(&world->api.stories), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_events_followers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_events, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_events_wait_for_a_reader, world_setup, world_teardown),
 };
