@@ -62,11 +62,19 @@ static struct files_node node_of(const struct stat *stat)
 
 /* ---- the folder of the storage ---- */
 
+/* Whatever has come into its place meanwhile: a link is not followed. */
+static int folder_open_up(int directory, const char *name)
+{
+    cleanup_close int made =
+        openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return made < 0 ? -1 : fchmod(made, PRIVATE_MODE);
+}
+
 int files_user_folder(const struct storage *storage, int directory, const char *user,
                       struct err *err)
 {
     /* its image may run as whoever it likes */
-    if (mkdirat(directory, user, 0777) == 0 && fchmodat(directory, user, 0777, 0) < 0)
+    if (mkdirat(directory, user, PRIVATE_MODE) == 0 && folder_open_up(directory, user) < 0)
         return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
     int folder = openat(directory, user, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)

@@ -220,6 +220,52 @@ static void test_read_only(void **state)
     root.is_read_only = false;
 }
 
+struct swap {
+    atomic_bool is_over;
+    char link[300], name[300];
+};
+
+/* Puts a link in the place of a folder as soon as there is one. */
+static void *swap_run(void *context)
+{
+    const struct swap *swap = context;
+    while (!atomic_load(&swap->is_over))
+        renameat2(AT_FDCWD, swap->link, AT_FDCWD, swap->name, RENAME_EXCHANGE);
+    return NULL;
+}
+
+/* A folder of a user that is exchanged for a link while it is made: what the link names stays as it
+ * is. By chance, but rarely missed. */
+static void test_folders_of_users_exchanged(void **state)
+{
+    enum { ROUNDS = 600 };
+    struct storage homes = storage;
+    struct swap swap = {0};
+    struct stat before, after;
+    pthread_t thread;
+    (void)state;
+    homes.is_shared = false;
+    assert_int_equal(stat(place("outside"), &before), 0);
+    snprintf(swap.link, sizeof swap.link, "%s", place("link"));
+    snprintf(swap.name, sizeof swap.name, "%s", place("storage/eve"));
+    assert_int_equal(pthread_create(&thread, NULL, swap_run, &swap), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct files_root own;
+        struct err err = {0};
+        assert_int_equal(symlink("../outside", swap.link), 0);
+        if (files_root_open(&homes, "eve", 1, &own, &err) == 0)
+            files_root_release(&own);
+        while (unlink(swap.link) < 0 && unlink(swap.name) < 0)
+            continue; /* one of them is the link, … */
+        while (rmdir(swap.link) < 0 && rmdir(swap.name) < 0)
+            continue; /* … and the other one the folder */
+    }
+    atomic_store(&swap.is_over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(stat(place("outside"), &after), 0);
+    assert_int_equal(after.st_mode, before.st_mode);
+}
+
 static void test_folders_of_users(void **state)
 {
     struct storage homes = storage;
@@ -322,6 +368,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_changes),
     cmocka_unit_test(test_read_only),
     cmocka_unit_test(test_folders_of_users),
+    cmocka_unit_test(test_folders_of_users_exchanged),
     cmocka_unit_test(test_a_folder_that_is_exchanged),
     cmocka_unit_test(test_squashed),
 };
