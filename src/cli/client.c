@@ -401,13 +401,24 @@ static bool stream_is_absent(struct client_stream *stream, const struct client_r
     return stream->is_absent;
 }
 
+static bool stream_is_busy(struct client_stream *stream, const struct client_reply *reply)
+{
+    if (!stream->bears_busy || reply->status != 429)
+        return false;
+    json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, 0, NULL);
+    const char *code = field_text(json, "code");
+    stream->is_busy = code && strcmp(code, "BusyError") == 0; /* not the user's quota */
+    json_decref(json);
+    return stream->is_busy;
+}
+
 int client_follow(struct client *client, const char *path, struct client_stream *stream)
 {
     struct following following = {.client = client, .stream = stream};
     stream->is_broken = false;
     stream->after[0] = stream->offset[0] = stream->removed[0] = '\0';
     stream->length[0] = stream->log[0] = stream->reason[0] = '\0';
-    stream->is_absent = false;
+    stream->is_absent = stream->is_busy = false;
     request_setup(client, "GET", path);
     struct curl_slist *headers = request_headers(client, NULL, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
@@ -436,7 +447,7 @@ int client_follow(struct client *client, const char *path, struct client_stream 
         stream->is_broken = true;
     } else if (reply.status < 200 || reply.status > 299) {
         reply.body = following.error;
-        if (!stream_is_absent(stream, &reply))
+        if (!stream_is_absent(stream, &reply) && !stream_is_busy(stream, &reply))
             exit_code = client_explain(client, &reply, NULL);
     }
     buf_release(&following.error);

@@ -80,6 +80,9 @@ struct client_stream {
     const char *absent_code;
     bool is_absent;
     char reason[256];
+    /* A 429 for want of a place (BusyError) is no failure for who `bears_busy`: nothing is told
+     * then, and is_busy is set. */
+    bool bears_busy, is_busy;
 };
 /* Streams are cut (is_broken) at this Unix time in ms; 0: never. */
 void client_deadline(struct client *client, int64_t at_ms);

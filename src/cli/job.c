@@ -9,7 +9,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 << 20, RECONNECT_MS = 500, SUBMIT_AGAIN_MS = 60000, KEY_SIZE = 33 };
+enum {
+    FILE_MAX = 4 << 20,
+    RECONNECT_MS = 500,
+    BUSY_MS = 2000,
+    SUBMIT_AGAIN_MS = 60000,
+    KEY_SIZE = 33
+};
 
 void job_path(struct buf *path, const char *job, const char *rest)
 {
@@ -172,6 +178,14 @@ static void tell(const struct waiting *waiting, const char *line)
     json_decref(event);
 }
 
+static int busy_ms(const struct waiting *waiting)
+{
+    const int64_t left_ms = waiting->deadline_ms - clock_monotonic_ms();
+    if (!waiting->deadline_ms || left_ms > BUSY_MS)
+        return BUSY_MS;
+    return left_ms > 0 ? (int)left_ms : 0;
+}
+
 static bool waiting_take(void *context, const char *bytes, size_t length)
 {
     struct waiting *waiting = context;
@@ -186,18 +200,21 @@ static bool waiting_take(void *context, const char *bytes, size_t length)
     return true;
 }
 
-/* Follow the story until the server says that it is over, or goes away. */
+/* Follow the story until the server says that it is over, or goes away. While so many follow that
+ * there is no place, the job is looked at from time to time. */
 static int story_follow(struct waiting *waiting)
 {
     cleanup_buf struct buf path = BUF_INIT, rest = BUF_INIT;
     buf_format(&rest, "/events?follow=true&after=%lld", (long long)waiting->sequence);
     job_path(&path, waiting->job, buf_cstr(&rest));
-    struct client_stream stream = {.take = waiting_take, .context = waiting};
+    struct client_stream stream = {.take = waiting_take, .context = waiting, .bears_busy = true};
     buf_clear(&waiting->line);
     if (waiting->deadline_ms)
         client_deadline(waiting->client, waiting->deadline_ms);
     int code = client_follow(waiting->client, buf_cstr(&path), &stream);
     client_deadline(waiting->client, 0);
+    if (stream.is_busy)
+        poll(NULL, 0, busy_ms(waiting));
     return stream.is_broken ? 0 : code;
 }
 

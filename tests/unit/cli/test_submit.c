@@ -1,4 +1,5 @@
-/* A submission whose answer is lost is sent again, and is the same one.
+/* A submission whose answer is lost is sent again, and is the same one; and who waits for a job
+ * bears it that there is no place to follow it.
  *
  * Covers: src/cli/job.c, src/cli/client.c */
 #include "answers.h"
@@ -109,7 +110,38 @@ static void a_job_whose_file_is_not_shown_is_not_cloned(void **state)
                      EXIT_REFUSED);
 }
 
+static int wait_for(struct answers *answers)
+{
+    answers_start(answers);
+    struct client *client = client_new(answers->url, NULL, NULL);
+    const int code =
+        job_wait(client, "one", &(struct wait_options){.is_quiet = true, .timeout_s = 60});
+    client_free(client);
+    answers_join(answers);
+    return code;
+}
+
+/* No place to follow the job is no reason to give it up; a quota that is used up is. */
+static void who_waits_bears_that_others_follow(void **state)
+{
+    static const char RUNS[] = "{\"jobStatus\":{\"state\":\"RUNNING\",\"subState\":\"Running\"}}";
+    static const char ENDED[] =
+        "{\"jobStatus\":{\"state\":\"SUCCEEDED\",\"subState\":\"Completed\"}}";
+    struct answers busy = {.items = {{"200 OK", RUNS},
+                                     {"429 No", "{\"code\":\"BusyError\",\"message\":\"no\"}"},
+                                     {"200 OK", ENDED}},
+                           .count = 3};
+    struct answers quota = {
+        .items = {{"200 OK", RUNS},
+                  {"429 No", "{\"code\":\"QuotaExceededError\",\"message\":\"no\"}"}},
+        .count = 2};
+    (void)state;
+    assert_int_equal(wait_for(&quota), EXIT_SKEP);
+    assert_int_equal(wait_for(&busy), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(who_waits_bears_that_others_follow),
     cmocka_unit_test(the_job_that_has_the_secrets_is_named),
     cmocka_unit_test(a_clone_is_the_file_with_its_secrets_and_another_name),
     cmocka_unit_test(a_job_whose_file_is_not_shown_is_not_cloned),
