@@ -196,7 +196,11 @@ static struct auth_subject subject_of(const struct call *call, const struct stor
 
 int call_may_about(struct call *call, enum auth_right right, const struct auth_subject *subject)
 {
+    struct auth_caller plain = call->caller.auth;
     int code = auth_check(&call->caller.auth, right, subject, &call->err);
+    plain.is_admin = false;
+    if (!code && auth_check(&plain, right, subject, NULL))
+        call->is_by_admin = true;
     call->audit.right = auth_right_name(right);
     if (code == ERR_FORBIDDEN)
         call->missing_right = auth_right_name(right);

@@ -66,8 +66,9 @@ struct api {
 
 struct caller {
     struct auth_caller auth; /* without virtual clusters: the server looks them up */
-    const char *token_id;
-    int64_t expires_ms; /* of the token */
+    const char *token_id;    /* "": by this machine's socket, or by a client certificate */
+    int64_t expires_ms;      /* of the token, or of the certificate; 0: never */
+    bool is_by_socket;       /* of this machine: it counts as an admin alone */
 };
 
 struct call {
@@ -83,6 +84,7 @@ struct call {
     struct err err;            /* of the handler */
     const char *error_code;    /* stable name for clients; NULL: the usual one of err.code */
     const char *missing_right; /* told with ERR_FORBIDDEN when set */
+    bool is_by_admin;          /* nothing but being an admin has given a right it was asked for */
     const char *reason;        /* told beside a message that is OpenPAI's, or NULL */
     struct problems *problems; /* of a job file; told with the error */
     int64_t retry_s;           /* of ERR_BUSY: when it is worth another try; 0: at once */

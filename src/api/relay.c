@@ -313,7 +313,7 @@ static size_t strangers_of(const struct relay *relay, const struct in6_addr *fro
     size_t count = 0;
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
         const struct relay_connection *connection = &relay->connections[i];
-        count += connection->client && !connection->grant.user[0] &&
+        count += connection->client && !connection->grant.opener.user[0] &&
                  memcmp(&connection->from, from, sizeof *from) == 0;
     }
     return count;
@@ -377,12 +377,12 @@ static void round_take(struct relay *relay, int64_t now_ms)
             continue;
         if (now_ms >= connection->due_ms) {
             connection_overdue(relay, connection);
-        } else if (grant->user[0] && now_ms >= connection->look_ms) {
+        } else if (grant->opener.user[0] && now_ms >= connection->look_ms) {
             struct text host = text_of(grant->host), session = text_of(connection->session);
             struct web_port_grant now;
-            connection->look_ms = now_ms + RELAY_LOOK_S * 1000;
+            connection->look_ms = now_ms + OPENER_LOOK_S * 1000;
             if (web_ports_find(relay->config.ports, host, session, clock_unix_ms(), &now) &&
-                relay_grant_check(relay, grant) != ERR_FORBIDDEN)
+                opener_check(relay->config.service, &grant->opener) != ERR_FORBIDDEN)
                 continue;
             web_ports_end(relay->config.ports, host, session);
             connection_close(relay, connection);

@@ -7,8 +7,8 @@
  * has answered 101. docs/rfc/0018-web-ports.md says why it is so.
  *
  * A browser comes in by GET /.skep/enter?ticket=…, and gets a cookie for its host alone; every
- * other path below /.skep/ is refused. Whether a session's token is still there, its user active,
- * and an admin still one, is looked at with each request, and every RELAY_LOOK_S while it lasts.
+ * other path below /.skep/ is refused. Whether who has it still may (opener.h) is looked at with
+ * each request, and every OPENER_LOOK_S while it lasts.
  */
 #ifndef API_RELAY_H
 #define API_RELAY_H
@@ -29,7 +29,6 @@ enum {
     RELAY_HEAD_S = 30,         /* until a request's head is whole */
     RELAY_CONNECT_S = 10,
     RELAY_IDLE_S = 3600, /* without a byte in either direction */
-    RELAY_LOOK_S = 30,
 };
 
 struct relay_config {

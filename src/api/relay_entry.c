@@ -6,7 +6,6 @@
 #include "api/service.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "store/read.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 #include <assert.h>
@@ -74,29 +73,6 @@ void relay_answer_gone(struct relay_connection *connection)
 
 /* ---- who comes ---- */
 
-int relay_grant_check(const struct relay *relay, const struct web_port_grant *grant)
-{
-    struct service *service = relay->config.service;
-    cleanup_arena struct arena arena;
-    struct store_user user;
-    struct store_token token;
-    struct err err;
-    int code = 0;
-    arena_init(&arena);
-    struct store_reader *reader = service->reader_get(service->context, &err);
-    if (!reader)
-        return err.code;
-    if (grant->token_id[0])
-        code = store_token(reader, text_of(grant->token_id), &arena, &token, &err);
-    if (!code)
-        code = store_user(reader, text_of(grant->user), &arena, &user, &err);
-    service->reader_put(service->context, reader);
-    if (code)
-        return code == ERR_NOT_FOUND ? ERR_FORBIDDEN : code;
-    bool is_admin = user.is_admin || user.is_admin_by_group;
-    return user.is_inactive || (grant->is_by_admin && !is_admin) ? ERR_FORBIDDEN : 0;
-}
-
 /* "ID.jobs.example.org:9187": the ID; at == NULL: no name of ours. */
 static struct text host_id(const struct relay *relay, struct text host)
 {
@@ -131,7 +107,7 @@ static void enter(struct relay *relay, struct relay_connection *connection,
     }
     if (is_first) {
         char text[STORE_USER_NAME_MAX + 64];
-        snprintf(text, sizeof text, "%s came to port %u", grant.user, grant.port);
+        snprintf(text, sizeof text, "%s came to port %u", grant.opener.user, grant.port);
         service->note(service->context, grant.attempt, "WebPortEntered", text);
     }
     buf_format(&headers, "Location: %s\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Lax%s\r\n",
@@ -145,7 +121,7 @@ static size_t connections_of(const struct relay *relay, const char *user)
     size_t count = 0;
     for (size_t i = 0; i < RELAY_CONNECTIONS_MAX; i++) {
         const struct relay_connection *connection = &relay->connections[i];
-        count += connection->client && strcmp(connection->grant.user, user) == 0;
+        count += connection->client && strcmp(connection->grant.opener.user, user) == 0;
     }
     return count;
 }
@@ -160,7 +136,7 @@ static bool session_find(struct relay *relay, struct relay_connection *connectio
         answer_stranger(connection);
         return false;
     }
-    int code = relay_grant_check(relay, &grant);
+    int code = opener_check(relay->config.service, &grant.opener);
     if (code == ERR_FORBIDDEN) {
         web_ports_end(relay->config.ports, id, word);
         answer_stranger(connection);
@@ -168,7 +144,7 @@ static bool session_find(struct relay *relay, struct relay_connection *connectio
         relay_answer(connection, 503, "Service Unavailable",
                      "The server cannot look up your session now: try again.",
                      "Retry-After: 1\r\n");
-    } else if (connections_of(relay, grant.user) >= RELAY_USER_CONNECTIONS_MAX) {
+    } else if (connections_of(relay, grant.opener.user) >= RELAY_USER_CONNECTIONS_MAX) {
         relay_answer(connection, 429, "Too Many Requests",
                      "You have too many connections to ports of tasks: close a page.",
                      "Retry-After: 1\r\n");
@@ -211,8 +187,8 @@ static void task_connect(struct relay *relay, struct relay_connection *connectio
     connection->body_left = request->length;
     connection->stage = STAGE_CONNECTING;
     connection->due_ms = clock_monotonic_ms() + RELAY_CONNECT_S * 1000;
-    connection->look_ms = clock_monotonic_ms() + RELAY_LOOK_S * 1000;
-    relay_request_write(request, relay->config.origin.is_secure, grant->user,
+    connection->look_ms = clock_monotonic_ms() + OPENER_LOOK_S * 1000;
+    relay_request_write(request, relay->config.origin.is_secure, grant->opener.user,
                         &connection->up.bytes);
     if (request->expects_continue)
         buf_string(&connection->down.bytes, "HTTP/1.1 100 Continue\r\n\r\n");

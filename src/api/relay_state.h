@@ -35,7 +35,7 @@ struct relay_connection {
     int64_t body_left;             /* of the request: so much may still be read */
     bool is_websocket;
     int64_t due_ms, look_ms;
-    struct web_port_grant grant; /* user "": not known yet */
+    struct web_port_grant grant; /* opener.user "": not known yet */
     struct in6_addr from;        /* relay_origin */
     char session[WEB_PORT_WORD_SIZE];
 };
@@ -68,8 +68,6 @@ struct relay {
 /* The request's head has come, or a part of it: it is answered, or its task is being connected to.
  */
 void relay_head_take(struct relay *relay, struct relay_connection *connection);
-/* 0; ERR_FORBIDDEN: what the session was given for holds no more; else it cannot be said now. */
-int relay_grant_check(const struct relay *relay, const struct web_port_grant *grant);
 /* A page of ours, which ends the connection. `more`: headers. */
 void relay_answer(struct relay_connection *connection, int status, const char *name,
                   const char *text, const char *more);

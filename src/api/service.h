@@ -104,8 +104,8 @@ struct service_check { /* one line of /readyz?verbose */
  * must not block. */
 struct service_watch {
     void (*notify)(void *context);
-    /* After a commit by which tokens of the user may have gone, before its answer; likewise. May be
-     * NULL. */
+    /* After a commit by which the user ("": anybody) may have lost tokens, or the rights of an
+     * admin, before its answer; likewise. May be NULL. */
     void (*revoked)(void *context, const char *user);
     /* The storages are others from now on; likewise. May be NULL. */
     void (*storages)(void *context);

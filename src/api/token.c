@@ -174,7 +174,8 @@ static int caller_of_peer(struct call *call)
         call->err = err;
         return code;
     }
-    call->caller = (struct caller){.auth = auth_of(call, &user), .token_id = ""};
+    call->caller =
+        (struct caller){.auth = auth_of(call, &user), .token_id = "", .is_by_socket = true};
     if (code || user.is_inactive || !call->caller.auth.is_admin) {
         call->caller = (struct caller){.auth.user = ""};
         return unauthorized(call, "log in first: the user of this machine's root is no admin now");

@@ -85,7 +85,7 @@ int handle_web_port_open(struct call *call)
     struct store_job job;
     struct task_record task;
     const struct doc *body;
-    struct web_port_grant grant = {.token_end_ms = call->caller.expires_ms};
+    struct web_port_grant grant = {.path = ""};
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = call_may(call, AUTH_ENTER_JOB, &job);
@@ -105,10 +105,7 @@ int handle_web_port_open(struct call *call)
         return code;
     audit_word(call, true, "port",
                arena_format(call->arena, "%s-%u:%u", task.role_name, task.task.index, grant.port));
-    const char *user = call->caller.auth.user;
-    snprintf(grant.user, sizeof grant.user, "%s", user);
-    snprintf(grant.token_id, sizeof grant.token_id, "%s", call->caller.token_id);
-    grant.is_by_admin = strcmp(user, job.record.user) != 0;
+    grant.opener = opener_of(call);
     grant.attempt = task.attempt;
     grant.engine = call->api->service->engine_of(call->api->service->context, task.node);
     web_port_host(call->api->service->token_key, task.attempt, grant.port, grant.host);

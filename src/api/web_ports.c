@@ -72,7 +72,7 @@ static void room_make(struct web_ports *ports, const char *user, int64_t now_ms)
         if (ports->items[i].end_ms <= now_ms)
             entry_remove(ports, i);
     for (size_t i = 0; i < ports->count; i++) {
-        if (strcmp(ports->items[i].grant.user, user) != 0)
+        if (strcmp(ports->items[i].grant.opener.user, user) != 0)
             continue;
         if (of_user++ == 0 || ports->items[i].number < ports->items[oldest].number)
             oldest = i;
@@ -101,7 +101,7 @@ static bool has_session(const struct web_ports *ports, const struct web_port_gra
     for (size_t i = 0; i < ports->count; i++) {
         const struct web_port_entry *entry = &ports->items[i];
         if (entry->is_session && strcmp(entry->grant.host, grant->host) == 0 &&
-            strcmp(entry->grant.user, grant->user) == 0)
+            strcmp(entry->grant.opener.user, grant->opener.user) == 0)
             return true;
     }
     return false;
@@ -112,16 +112,17 @@ static bool has_session(const struct web_ports *ports, const struct web_port_gra
 static int64_t end_ms_of(const struct web_port_grant *grant, int64_t now_ms, int64_t life_s)
 {
     int64_t end_ms = now_ms + life_s * 1000;
-    return grant->token_end_ms && grant->token_end_ms < end_ms ? grant->token_end_ms : end_ms;
+    const int64_t opener_ms = grant->opener.end_ms;
+    return opener_ms && opener_ms < end_ms ? opener_ms : end_ms;
 }
 
 int web_ports_ticket(struct web_ports *ports, const struct web_port_grant *grant, int64_t now_ms,
                      char ticket[WEB_PORT_WORD_SIZE], struct err *err)
 {
     int code = 0;
-    assert(grant->user[0] && grant->path[0] == '/' && grant->host[0]);
+    assert(grant->opener.user[0] && grant->path[0] == '/' && grant->host[0]);
     pthread_mutex_lock(&ports->lock);
-    room_make(ports, grant->user, now_ms);
+    room_make(ports, grant->opener.user, now_ms);
     if (ports->count >= WEB_PORT_GRANTS_MAX) {
         code = err_fail(err, ERR_BUSY, "", "%d ways into ports of tasks are open already",
                         WEB_PORT_GRANTS_MAX);

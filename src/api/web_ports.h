@@ -11,10 +11,9 @@
  */
 #ifndef API_WEB_PORTS_H
 #define API_WEB_PORTS_H
-#include "api/token.h"
+#include "api/opener.h"
 #include "base/text.h"
 #include "model/ids.h"
-#include "store/store.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,10 +31,7 @@ enum {
 };
 
 struct web_port_grant {
-    char user[STORE_USER_NAME_MAX + 1];
-    bool is_by_admin;             /* of another's job: for as long as the user is an admin */
-    char token_id[TOKEN_ID_SIZE]; /* "": by this machine's socket */
-    int64_t token_end_ms;         /* 0: never */
+    struct opener opener;
     char host[WEB_PORT_ID_SIZE];  /* the first label */
     char path[WEB_PORT_PATH_MAX]; /* where it begins: "/…" */
     struct attempt_id attempt;

@@ -205,13 +205,20 @@ static void batch_end(struct server *server)
     batch_begin(core);
 }
 
-/* Whose tokens may have gone by it; NULL: nobody's. */
+/* Who may have lost tokens, or the rights of an admin, by it; "": the members of a group; NULL:
+ * nobody. */
 static const char *revoked_user(const struct store_change *change)
 {
     const bool is_set = change->kind == CHANGE_USER_SET;
-    const unsigned ending = USER_INACTIVE | USER_PASSWORD | USER_IDENTITY;
+    const unsigned ending =
+        USER_INACTIVE | USER_PASSWORD | USER_IDENTITY | USER_ADMIN | USER_GROUPS;
     if (change->code)
         return NULL;
+    if (change->kind == CHANGE_MEMBER_REMOVE)
+        return change->member.user;
+    if (change->kind == CHANGE_GROUP_REMOVE ||
+        (change->kind == CHANGE_GROUP_SET && (!change->fields || (change->fields & GROUP_ADMIN))))
+        return "";
     if (change->kind == CHANGE_USER_REMOVE || (is_set && (change->fields & ending)) ||
         (is_set && !change->fields))
         return change->user.name;

@@ -217,7 +217,7 @@ const struct storage *server_storage(void *context, struct text name, struct are
 void server_storages_keep(struct server *server);
 void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
-/* Tokens of this user may have gone. */
+/* This user ("": anybody) may have lost tokens, or the rights of an admin. */
 void server_revoked(struct server *server, const char *user);
 
 /* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */

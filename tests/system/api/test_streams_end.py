@@ -1,4 +1,4 @@
-"""Streams over HTTP end with the token by which they were opened, at once.
+"""Streams over HTTP end with the token by which they were opened, or with the right, at once.
 
 Covers: src/api/stream_guard.c, src/api/http_watch.c
 """
@@ -77,6 +77,16 @@ class StreamsEnd(unittest.TestCase):
         self.assertEqual(status, 201, reply)
         self.ends(stream)
         self.goes_on(other, "another-user")
+
+    def test_an_admin_is_none_any_more(self):
+        self.assertEqual(self.world.skep("submit", self.world.file(world.job("led", ["x"]))).returncode, 0)
+        token = self.world.add_user("chief")
+        is_admin = lambda is_one: {"patch": True, "data": {"username": "chief", "admin": is_one}}  # noqa: E731
+        self.assertEqual(self.world.json("PUT", "/api/v2/users", is_admin(True))[0], 201)
+        log, changes = self.follow(token, "/api/v2/jobs/admin~led/logs?follow=true"), self.follow(token)
+        self.assertEqual(self.world.json("PUT", "/api/v2/users", is_admin(False))[0], 201)
+        self.ends(log)
+        self.goes_on(changes, "what-everybody-may-see")
 
     def test_an_expiring_token(self):
         token, begun = self.world.add_user("short"), time.monotonic()

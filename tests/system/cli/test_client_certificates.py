@@ -189,6 +189,8 @@ class Optional(Certificates):
         self.assertEqual(json.loads(by("whoami", "-o", "json").stdout)["username"], "alice")
         self.assertEqual(by("submit", self.world.file(world.job("certified", ["true"]))).returncode, 0)
         self.assertEqual(by("wait", "--quiet", "certified").returncode, 0)
+        done = by("events", "-f", "certified")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         bob = self.authority.make("bobby", "/CN=bob")
         key = self.authority.folder / "bobby.key"
         done = by("--client-certificate", bob, "--client-key", key, "whoami", "-o", "json")

@@ -154,7 +154,94 @@ static void test_a_link(void **state)
     assert_body(world, "revoked");
 }
 
+static void admin_set(struct world *world, const char *user, bool is_admin)
+{
+    const struct store_user changed = {.name = user,
+                                       .password_hash = "",
+                                       .email = "",
+                                       .is_admin = is_admin,
+                                       .extension_json = "{}",
+                                       .identity = ""};
+    change(world,
+           &(struct store_change){.kind = CHANGE_USER_SET, .user = changed, .fields = USER_ADMIN});
+}
+
+/* Follows a log of alice's or of bob's job, to its end as it is now. */
+static void log_follow(struct world *world, const char *job, const char *token)
+{
+    char path[URI_SIZE];
+    snprintf(path, sizeof path, "/api/v2/jobs/%s/logs?follow=true", job);
+    assert_int_equal(world_get(world, path, token), 200);
+    assert_int_equal(world_stream(world), 7);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+}
+
+static void job_make(struct world *world, const char *name, const char *token)
+{
+    struct job_id job = world_submit(world, token, name, 1);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "a line\n");
+}
+
+/* What administrators' rights alone have opened ends with them; what they were not needed for goes
+ * on. */
+static void test_an_admin_is_none_any_more(void **state)
+{
+    struct world *world = *state;
+    admin_set(world, "bob", true);
+    const char *bob = world_login(world, "bob");
+    job_make(world, "others", world_login(world, "alice"));
+    job_make(world, "own", bob);
+    log_follow(world, "alice~others", bob);
+    admin_set(world, "bob", false);
+    assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
+    admin_set(world, "bob", true);
+    log_follow(world, "bob~own", bob);
+    admin_set(world, "bob", false);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    admin_set(world, "bob", true);
+    world->api.config.is_log_shared = true;
+    log_follow(world, "alice~others", bob);
+    admin_set(world, "bob", false);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+}
+
+/* The same of whoever is an administrator as a member of a group. */
+static void test_a_group_makes_no_admins_any_more(void **state)
+{
+    struct world *world = *state;
+    struct store_group staff = {.name = "staff",
+                                .description = "",
+                                .external_name = "",
+                                .extension_json = "{}",
+                                .is_admin = true};
+    const struct store_change add = {.kind = CHANGE_GROUP_ADD, .group = staff};
+    const struct store_change join = {.kind = CHANGE_MEMBER_ADD,
+                                      .member = {.user = "bob", .group = "staff"}};
+    staff.is_admin = false;
+    const struct store_change ends[] = {
+        {.kind = CHANGE_MEMBER_REMOVE, .member = {.user = "bob", .group = "staff"}},
+        {.kind = CHANGE_GROUP_SET, .group = staff, .fields = GROUP_ADMIN},
+        {.kind = CHANGE_GROUP_REMOVE, .group = {.name = "staff"}}};
+    const char *bob = world_login(world, "bob");
+    job_make(world, "others", world_login(world, "alice"));
+    change(world, &add);
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        struct store_change set = add;
+        set.kind = CHANGE_GROUP_SET;
+        set.fields = GROUP_ADMIN;
+        change(world, &set);
+        change(world, &join);
+        log_follow(world, "alice~others", bob);
+        change(world, &ends[i]);
+        assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_an_admin_is_none_any_more, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_a_group_makes_no_admins_any_more, world_setup,
+                                    world_teardown),
     cmocka_unit_test_setup_teardown(test_a_token_is_revoked, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_a_user_ends, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_a_user_is_removed, world_setup, world_teardown),

@@ -13,7 +13,7 @@ static struct web_port_grant grant_of(const char *user, uint16_t port)
 {
     static const uint8_t key[32] = {1};
     struct web_port_grant grant = {.path = "/", .attempt = {7}, .port = port};
-    snprintf(grant.user, sizeof grant.user, "%s", user);
+    snprintf(grant.opener.user, sizeof grant.opener.user, "%s", user);
     web_port_host(key, grant.attempt, port, grant.host);
     return grant;
 }
@@ -33,7 +33,7 @@ static void test_a_ticket_is_good_once(void **state)
     assert_true(
         web_ports_enter(ports, host, text_of(ticket), NOW_MS + 59999, session, &found, &is_first));
     assert_true(is_first);
-    assert_string_equal(found.user, "ann");
+    assert_string_equal(found.opener.user, "ann");
     assert_string_not_equal(session, ticket);
     assert_false(web_ports_enter(ports, host, text_of(ticket), NOW_MS, more, &found, &is_first));
     assert_false(web_ports_enter(ports, host, text_of(session), NOW_MS, more, &found, &is_first));
@@ -70,7 +70,7 @@ static void test_times(void **state)
     assert_true(web_ports_find(ports, host, text_of(word), end_ms - 1, &found));
     assert_false(web_ports_find(ports, host, text_of(word), end_ms, &found));
     /* no longer than the token by which it came */
-    grant.token_end_ms = NOW_MS + 5000;
+    grant.opener.end_ms = NOW_MS + 5000;
     assert_int_equal(web_ports_ticket(ports, &grant, NOW_MS, word, NULL), 0);
     assert_true(
         web_ports_enter(ports, host, text_of(word), NOW_MS + 4999, word, &found, &is_first));
@@ -98,10 +98,10 @@ static void test_limits(void **state)
     assert_false(web_ports_enter(ports, host, text_of(first), NOW_MS, word, &found, &is_first));
     assert_true(web_ports_enter(ports, host, text_of(second), NOW_MS, word, &found, &is_first));
     for (int i = WEB_PORT_USER_GRANTS_MAX; i < WEB_PORT_GRANTS_MAX; i++) {
-        snprintf(grant.user, sizeof grant.user, "user%d", i);
+        snprintf(grant.opener.user, sizeof grant.opener.user, "user%d", i);
         assert_int_equal(web_ports_ticket(ports, &grant, NOW_MS, word, &err), 0);
     }
-    snprintf(grant.user, sizeof grant.user, "late");
+    snprintf(grant.opener.user, sizeof grant.opener.user, "late");
     assert_int_equal(web_ports_ticket(ports, &grant, NOW_MS, word, &err), ERR_BUSY);
     assert_int_equal(web_ports_ticket(ports, &grant, NOW_MS + 60000, word, &err), 0);
     web_ports_free(ports);

@@ -220,6 +220,10 @@ static int on_change(void *context, const struct store_change *change, struct se
         world->watch->revoked(world->watch->context, copy.token.user);
     if (world->watch && (copy.kind == CHANGE_USER_SET || copy.kind == CHANGE_USER_REMOVE))
         world->watch->revoked(world->watch->context, copy.user.name);
+    if (world->watch && copy.kind == CHANGE_MEMBER_REMOVE)
+        world->watch->revoked(world->watch->context, copy.member.user);
+    if (world->watch && (copy.kind == CHANGE_GROUP_SET || copy.kind == CHANGE_GROUP_REMOVE))
+        world->watch->revoked(world->watch->context, "");
     if (reply.done)
         reply.done(reply.context, &answer);
     return 0;

@@ -240,6 +240,7 @@ static void who_watches_is_told_of_nodes_and_tags(void **state)
 }
 
 static _Atomic bool is_revoked;
+static const char *_Atomic revoked_name;
 
 static void on_commit(void *context)
 {
@@ -249,7 +250,7 @@ static void on_commit(void *context)
 static void on_revoked(void *context, const char *user)
 {
     (void)context;
-    assert_string_equal(user, "bob");
+    assert_string_equal(user, revoked_name);
     is_revoked = true;
 }
 
@@ -263,6 +264,7 @@ static void who_watches_is_told_when_an_identity_takes_an_account(void **state)
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
     bob.identity = "idp bob";
     is_revoked = false;
+    revoked_name = "bob";
     world->service->watch(world->service->context, &watch);
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_SET,
                                                          .user = bob,
@@ -270,6 +272,42 @@ static void who_watches_is_told_when_an_identity_takes_an_account(void **state)
                      0);
     world->service->unwatch(world->service->context, &watch);
     assert_true(is_revoked);
+}
+
+/* Whoever is an administrator, by themselves or by a group, may be one no more. */
+static void who_watches_is_told_of_lost_rights(void **state)
+{
+    static const struct store_user bob = {
+        .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
+    static const struct store_group staff = {
+        .name = "staff", .description = "", .external_name = "", .extension_json = "{}"};
+    static const struct {
+        struct store_change change;
+        const char *told; /* NULL: nobody */
+    } cases[] = {
+        {{.kind = CHANGE_USER_SET, .user = bob, .fields = USER_EMAIL}, NULL},
+        {{.kind = CHANGE_USER_SET, .user = bob, .fields = USER_ADMIN}, "bob"},
+        {{.kind = CHANGE_USER_SET, .user = bob, .fields = USER_GROUPS}, "bob"},
+        {{.kind = CHANGE_MEMBER_ADD, .member = {.user = "bob", .group = "staff"}}, NULL},
+        {{.kind = CHANGE_MEMBER_REMOVE, .member = {.user = "bob", .group = "staff"}}, "bob"},
+        {{.kind = CHANGE_GROUP_SET, .group = staff, .fields = GROUP_DESCRIPTION}, NULL},
+        {{.kind = CHANGE_GROUP_SET, .group = staff, .fields = GROUP_ADMIN}, ""},
+        {{.kind = CHANGE_GROUP_SET, .group = staff}, ""},
+        {{.kind = CHANGE_GROUP_REMOVE, .group = {.name = "staff"}}, ""},
+    };
+    struct world *world = *state;
+    struct service_watch watch = {.notify = on_commit, .revoked = on_revoked};
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_GROUP_ADD, .group = staff}),
+                     0);
+    world->service->watch(world->service->context, &watch);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        is_revoked = false;
+        revoked_name = cases[i].told ? cases[i].told : "nobody";
+        assert_int_equal(change(world, cases[i].change), 0);
+        assert_int_equal(is_revoked, cases[i].told != NULL);
+    }
+    world->service->unwatch(world->service->context, &watch);
 }
 
 /* Only where folders bear users' names a removed user's name is more than a name. */
@@ -618,6 +656,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(tags_users_and_settings_change_durably),
     WORLD(who_watches_is_told_of_nodes_and_tags),
     WORLD(who_watches_is_told_when_an_identity_takes_an_account),
+    WORLD(who_watches_is_told_of_lost_rights),
     WORLD(a_removed_users_name_is_free_without_folders_of_users),
     WORLD(what_is_asked_for_is_written_down),
     WORLD(quotas_hold_for_submissions_at_once),
