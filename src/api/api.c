@@ -46,6 +46,7 @@ static void revoked(void *context, const char *user)
 {
     struct api *api = context;
     struct http_server *server = atomic_load(&api->http);
+    exec_sessions_doubt(api->sessions, user);
     if (stream_guards_doubt(api->guards, user) && server)
         http_server_wake(server);
 }

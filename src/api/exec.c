@@ -134,10 +134,8 @@ int handle_exec_open(struct call *call)
     struct store_job job;
     struct task_record task;
     const struct doc *body;
-    struct exec_wanted wanted = {.user = call->caller.auth.user,
-                                 .address = call->exchange->address,
-                                 .started = on_started,
-                                 .context = call};
+    struct exec_wanted wanted = {
+        .address = call->exchange->address, .started = on_started, .context = call};
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = call_may(call, AUTH_ENTER_JOB, &job);
@@ -154,6 +152,7 @@ int handle_exec_open(struct call *call)
         return code;
     struct err err;
     command_audit(call, wanted.request.argv);
+    wanted.opener = opener_of(call);
     wanted.job = arena_format(call->arena, "%s~%s", job.record.user, job.record.name);
     wanted.role = task.role_name;
     wanted.index = task.task.index;
@@ -175,14 +174,27 @@ static int session_fail(struct call *call, int code)
     return code;
 }
 
+/* Whoever comes to a session needs the right by which it was opened. */
+static int session_enter(struct call *call)
+{
+    const char *job;
+    int code = exec_session_check(call->api->sessions, call->parameters[0], call->caller.auth.user,
+                                  call->arena, &job, &call->err);
+    if (code)
+        return session_fail(call, code);
+    struct text name = text_of(job), owner = text_cut(&name, '~');
+    const struct auth_subject subject = {.owner = arena_copy(call->arena, owner), .name = name.at};
+    return call_may_about(call, AUTH_ENTER_JOB, &subject);
+}
+
 /* POST /exec/:id/link: another link, for who comes back. */
 int handle_exec_link(struct call *call)
 {
     struct text id = call->parameters[0];
     audit_subject(call, "session", id);
-    int code = exec_session_check(call->api->sessions, id, call->caller.auth.user, &call->err);
+    int code = session_enter(call);
     if (code)
-        return session_fail(call, code);
+        return code;
     return session_reply(call, 200, arena_copy(call->arena, id));
 }
 
@@ -226,10 +238,12 @@ int handle_exec_attach(struct call *call)
         return call_fail(call, ERR_INVALID, NULL, "",
                          "this path is a WebSocket of version 13 (RFC 6455)");
     }
-    code = exec_session_attach(call->api->sessions, call->parameters[0], call->caller.auth.user,
-                               (uint64_t)from, &exchange->reply.upgrade, &call->err);
+    code = session_enter(call);
     if (code)
-        return session_fail(call, code);
+        return code;
+    const struct opener opener = opener_of(call);
+    exec_session_attach(call->api->sessions, call->parameters[0], &opener, (uint64_t)from,
+                        &exchange->reply.upgrade);
     websocket_accept(exchange->websocket_key, accept);
     exchange_header(exchange, "Upgrade", "websocket");
     exchange_header(exchange, "Sec-WebSocket-Accept", arena_copy(call->arena, text_of(accept)));

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "doc/doc.h"
-#include "store/read.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 #include "sys/secret.h"
@@ -58,7 +57,9 @@ struct exec_session {
     /* under the lock of all */
     struct connection offered; /* socket.fd -1: none */
     uint64_t offered_from;
+    struct opener opener;
     const char *told_to_end; /* why: a word of the protocol; NULL: not */
+    bool is_doubtful;        /* whether the opener still may is looked at at once */
     bool is_done;            /* nothing but the end of the thread follows */
 
     /* the thread's */
@@ -70,7 +71,7 @@ struct exec_session {
     bool is_told;           /* to end: nobody is waited for any more */
     const char *end_reason; /* NULL: it runs */
     int end_code;
-    int64_t begun_ms, moved_ms, detached_ms, ping_ms, farewell_ms; /* 0: not yet */
+    int64_t begun_ms, moved_ms, detached_ms, ping_ms, look_ms, farewell_ms; /* 0: not yet */
 };
 
 struct exec_sessions {
@@ -141,7 +142,8 @@ static const char *end_sentence(const char *reason)
         {"idle", "nothing was typed or written for an hour"},
         {"detached", "nobody was connected for a minute"},
         {"stopped", "the session was told to end"},
-        {"userGone", "the user is removed or deactivated"},
+        {"notAllowed",
+         "the user is not allowed any more: the token, the account or the right has ended"},
         {"serverEnding", "the server is ending"},
     };
     for (size_t i = 0; i < COUNT_OF(ALL); i++)
@@ -182,7 +184,7 @@ static void note(const struct exec_session *session, const char *reason, const c
     printable_put(&name, text_of(program ? program : "the shell"));
     struct text shown = printable_head(buf_as_text(&name), PROGRAM_NAME_MAX);
     buf_format(&text, "%s %.*s of %s", reason[4] == 'S' ? "started" : "ended", TEXT_ARG(shown),
-               wanted->user);
+               wanted->opener.user);
     if (wanted->address.length)
         buf_format(&text, " from %.*s", TEXT_ARG(wanted->address));
     va_start(args, format);
@@ -257,7 +259,8 @@ static void on_message(void *context, bool is_text, struct text message)
     session->moved_ms = clock_monotonic_ms();
     if (is_text)
         control_take(session, message);
-    else if (message.length > 1 && message.at[0] == CHANNEL_INPUT && !session->is_input_over)
+    else if (message.length > 1 && message.at[0] == CHANNEL_INPUT && !session->is_input_over &&
+             !session->end_reason)
         buf_add(&session->input.bytes, message.at + 1, message.length - 1);
 }
 
@@ -360,29 +363,26 @@ static bool wants_output(const struct exec_session *session)
     return websocket_queued(session->connection.websocket) < WAITING_MAX;
 }
 
-static bool user_is_gone(const struct exec_session *session)
+/* What cannot be looked up now, it is the next time. */
+static void opener_look(struct exec_session *session, int64_t now_ms)
 {
-    struct service *service = session->all->service;
-    cleanup_arena struct arena arena;
-    struct store_user user;
-    struct err err;
-    arena_init(&arena);
-    struct store_reader *reader = service->reader_get(service->context, &err);
-    if (!reader)
-        return false; /* looked at again with the next ping */
-    int code = store_user(reader, text_of(session->wanted.user), &arena, &user, &err);
-    service->reader_put(service->context, reader);
-    return code == ERR_NOT_FOUND || (!code && user.is_inactive);
+    struct exec_sessions *all = session->all;
+    session->look_ms = now_ms + 1000 * OPENER_LOOK_S;
+    pthread_mutex_lock(&all->lock);
+    const struct opener opener = session->opener;
+    pthread_mutex_unlock(&all->lock);
+    if (opener_check(all->service, &opener) == ERR_FORBIDDEN)
+        session->end_reason = "notAllowed";
 }
 
 /* What is due by time; everything that ends the session sets the reason. */
 static void times_check(struct exec_session *session, int64_t now_ms)
 {
     struct connection *connection = &session->connection;
+    if (now_ms >= session->look_ms && !session->end_reason)
+        opener_look(session, now_ms);
     if (now_ms >= session->ping_ms) {
         session->ping_ms = now_ms + 1000 * EXEC_PING_S;
-        if (!session->end_reason && user_is_gone(session))
-            session->end_reason = "userGone";
         if (connection->websocket && !connection->is_leaving)
             websocket_ping(connection->websocket);
     }
@@ -414,6 +414,9 @@ static void wishes_take(struct exec_session *session)
     uint64_t from = session->offered_from;
     session->offered = (struct connection){.socket.fd = -1};
     const char *told = session->told_to_end;
+    if (session->is_doubtful)
+        session->look_ms = 0;
+    session->is_doubtful = false;
     pthread_mutex_unlock(&all->lock);
     if (offered.socket.fd >= 0)
         connection_take(session, &offered, from);
@@ -634,7 +637,7 @@ static struct exec_session **slot_find(struct exec_sessions *sessions,
             slot = &sessions->items[i];
             continue;
         }
-        of_user += strcmp(session->wanted.user, wanted->user) == 0;
+        of_user += strcmp(session->wanted.opener.user, wanted->opener.user) == 0;
         of_task += session->wanted.attempt.v == wanted->attempt.v;
     }
     if (of_task >= EXEC_SESSIONS_TASK_MAX)
@@ -656,7 +659,7 @@ static struct exec_session *session_new(struct exec_sessions *sessions,
     arena_init(arena);
     session->all = sessions;
     session->wanted = *wanted;
-    session->wanted.user = arena_copy(arena, text_of(wanted->user));
+    session->opener = wanted->opener;
     session->wanted.job = arena_copy(arena, text_of(wanted->job));
     session->wanted.role = arena_copy(arena, text_of(wanted->role));
     session->wanted.address = text_of(arena_copy(arena, wanted->address));
@@ -708,7 +711,7 @@ static struct exec_session *session_find(struct exec_sessions *sessions, struct 
     for (size_t i = 0; i < EXEC_SESSIONS_MAX; i++) {
         struct exec_session *session = sessions->items[i];
         if (session && !session->is_done && text_is(id, session->id) &&
-            strcmp(session->wanted.user, user) == 0)
+            strcmp(session->wanted.opener.user, user) == 0)
             return session;
     }
     err_fail(err, ERR_NOT_FOUND, "", "you have no such session, or it has ended");
@@ -716,27 +719,40 @@ static struct exec_session *session_find(struct exec_sessions *sessions, struct 
 }
 
 int exec_session_check(struct exec_sessions *sessions, struct text id, const char *user,
-                       struct err *err)
+                       struct arena *arena, const char **job, struct err *err)
 {
     pthread_mutex_lock(&sessions->lock);
-    int code = session_find(sessions, id, user, err) ? 0 : err->code;
+    const struct exec_session *session = session_find(sessions, id, user, err);
+    if (session)
+        *job = arena_copy(arena, text_of(session->wanted.job));
     pthread_mutex_unlock(&sessions->lock);
-    return code;
+    return session ? 0 : err->code;
+}
+
+void exec_sessions_doubt(struct exec_sessions *sessions, const char *user)
+{
+    pthread_mutex_lock(&sessions->lock);
+    for (size_t i = 0; i < EXEC_SESSIONS_MAX; i++) {
+        struct exec_session *session = sessions->items[i];
+        if (!session || (user[0] && strcmp(session->wanted.opener.user, user) != 0))
+            continue;
+        session->is_doubtful = true;
+        wake(session);
+    }
+    pthread_mutex_unlock(&sessions->lock);
 }
 
 /* A place in a session for a connection that is being upgraded. */
 struct attach {
     struct exec_sessions *sessions;
     char id[EXEC_ID_LENGTH + 1];
-    char *user;
+    struct opener opener;
     uint64_t from;
 };
 
 static void attach_drop(void *state)
 {
-    struct attach *attach = state;
-    mem_free(attach->user);
-    mem_free(attach);
+    mem_free(state);
 }
 
 static void attach_take(void *state, struct http_socket socket, struct text early)
@@ -747,11 +763,13 @@ static void attach_take(void *state, struct http_socket socket, struct text earl
     buf_text(&offered.early, early);
     pthread_mutex_lock(&attach->sessions->lock);
     struct exec_session *session =
-        session_find(attach->sessions, text_of(attach->id), attach->user, &err);
+        session_find(attach->sessions, text_of(attach->id), attach->opener.user, &err);
     if (session) {
         struct connection earlier = session->offered;
         session->offered = offered;
         session->offered_from = attach->from;
+        session->opener = attach->opener;
+        session->is_doubtful = true; /* it may have lost something since it asked */
         offered = earlier;
         wake(session);
     }
@@ -760,19 +778,15 @@ static void attach_take(void *state, struct http_socket socket, struct text earl
     attach_drop(attach);
 }
 
-int exec_session_attach(struct exec_sessions *sessions, struct text id, const char *user,
-                        uint64_t from, struct http_upgrade *upgrade, struct err *err)
+void exec_session_attach(struct exec_sessions *sessions, struct text id,
+                         const struct opener *opener, uint64_t from, struct http_upgrade *upgrade)
 {
-    int code = exec_session_check(sessions, id, user, err);
-    if (code)
-        return code;
     struct attach *attach = mem_zero(1, sizeof *attach);
     attach->sessions = sessions;
     snprintf(attach->id, sizeof attach->id, "%.*s", TEXT_ARG(id));
-    attach->user = mem_copy(user);
+    attach->opener = *opener;
     attach->from = from;
     *upgrade = (struct http_upgrade){attach_take, attach_drop, attach};
-    return 0;
 }
 
 int exec_session_end(struct exec_sessions *sessions, struct text id, const char *user,

@@ -7,14 +7,17 @@
  * must not be lost silently. What is spoken there stands in docs/user/api.md.
  *
  * A session ends: with its program; with its task; when it is told to; when nobody is connected for
- * too long; when nothing has been typed or written for EXEC_IDLE_S; when its user is removed or
- * deactivated, which is looked at every EXEC_PING_S; and with the server.
+ * too long; when nothing has been typed or written for EXEC_IDLE_S; when its opener may no more
+ * (opener.h); and with the server. Its opener is who started it, until somebody connects: then who
+ * has connected last.
  */
 #ifndef API_EXEC_SESSION_H
 #define API_EXEC_SESSION_H
 #include "api/http.h"
+#include "api/opener.h"
 #include "engine/engine.h"
 
+struct arena;
 struct err;
 struct exec_sessions;
 struct service;
@@ -32,7 +35,7 @@ enum {
 
 /* What is to be started, and for whom; all is copied. */
 struct exec_wanted {
-    const char *user;
+    struct opener opener;
     const char *job, *role; /* "user~job" */
     uint32_t index;
     struct text address; /* of the client */
@@ -55,14 +58,18 @@ void exec_sessions_free(struct exec_sessions *sessions); /* after the stop; NULL
 /* ERR_BUSY: a limit; ERR_UNAVAILABLE: stopped, or no thread. Then `started` is not called. */
 int exec_session_open(struct exec_sessions *sessions, const struct exec_wanted *wanted,
                       struct err *err);
-/* Its user's, or ERR_NOT_FOUND: there is none of this id, or it is somebody else's. */
+/* Its user's, or ERR_NOT_FOUND: there is none of this id, or it is somebody else's. *job, in the
+ * arena: whose right to enter the user needs still. */
 int exec_session_check(struct exec_sessions *sessions, struct text id, const char *user,
-                       struct err *err);
-/* How a connection becomes the session's; the one that it has is closed. `from`: so many bytes of
- * the output the client has had. Errors as above. */
-int exec_session_attach(struct exec_sessions *sessions, struct text id, const char *user,
-                        uint64_t from, struct http_upgrade *upgrade, struct err *err);
-/* Told to end; it does so on its own. Errors as above. */
+                       struct arena *arena, const char **job, struct err *err);
+/* How a connection becomes the session's, after that check; the one that it has is closed. `opener`
+ * is the session's from then on. `from`: so many bytes of the output the client has had. A session
+ * that has ended meanwhile closes the connection. */
+void exec_session_attach(struct exec_sessions *sessions, struct text id,
+                         const struct opener *opener, uint64_t from, struct http_upgrade *upgrade);
+/* This user ("": anybody) may have lost a token or a right: sessions look at once. Any thread. */
+void exec_sessions_doubt(struct exec_sessions *sessions, const char *user);
+/* Told to end; it does so on its own. Errors as of exec_session_check. */
 int exec_session_end(struct exec_sessions *sessions, struct text id, const char *user,
                      struct err *err);
 

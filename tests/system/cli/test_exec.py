@@ -321,6 +321,34 @@ class Exec(unittest.TestCase):
         self.assertEqual(self.world.json("DELETE", path, token=self.world.token("ann"))[0], 200)
         self.assertEqual(again.end()["reason"], "stopped")
 
+    def admin_set(self, name, is_admin):
+        status, reply = self.world.json("PUT", "/api/v2/users", {"patch": True, "data": {"username": name, "admin": is_admin}})
+        self.assertEqual(status, 201, reply)
+
+    def test_it_ends_with_the_right(self):
+        self.world.add_user("carol")
+        self.admin_set("carol", True)
+        status, reply = self.open(token="carol", command=["cat"])
+        self.assertEqual(status, 201, reply)
+        connection = self.socket(reply)
+        self.assertEqual(connection.message()["type"], "attached")
+        self.admin_set("carol", False)
+        self.assertEqual(connection.end()["reason"], "notAllowed")
+
+    def test_the_token_of_the_latest_connection_counts(self):
+        made = [self.world.json("POST", "/api/v2/tokens/application", {"scope": "submit"}, token=self.world.token("ann"))
+                for _ in range(2)]
+        first, second = (reply["token"] for _, reply in made)
+        status, reply = self.world.json("POST", "/api/v2/jobs/ann~box/exec", {"command": ["sh"]}, token=first)
+        self.assertEqual(status, 201, reply)
+        connection = self.socket_at("/api/v2/exec/" + reply["id"], [f"Authorization: Bearer {second}"])
+        self.assertEqual(connection.message()["type"], "attached")
+        self.assertEqual(self.world.json("DELETE", "/api/v2/tokens/" + first, token=self.world.token("ann"))[0], 200)
+        connection.type("echo go''es on\r")
+        connection.until("goes on")
+        self.assertEqual(self.world.json("DELETE", "/api/v2/tokens/" + second, token=self.world.token("ann"))[0], 200)
+        self.assertEqual(connection.end()["reason"], "notAllowed")
+
     def test_bad_requests(self):
         for body in ({"command": "ls"}, {"command": ["a"] * 1025}, {"command": [1]}, {"command": [""]}, {"rows": 0}, {"term": "a b"}, {"command": ["a\0b"]}):
             self.assertEqual(self.open(**body)[0], 400, body)

@@ -1,7 +1,8 @@
 /* Sessions whose program has ended, and nobody has come for what it wrote: they wait for a client,
- * but not when they are told to end. Programs are the test's own; real ones, and clients, are
- * tests/system/cli/test_exec.py's. */
+ * but not when they are told to end. And sessions whose user is not allowed any more. Programs are
+ * the test's own; real ones, and clients, are tests/system/cli/test_exec.py's. */
 #include "unit.h"
+#include "world.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -101,7 +102,7 @@ static void session_end_alone(struct exec_sessions *sessions, struct program *pr
     const char *const argv[] = {"true", NULL};
     struct err err;
     const struct exec_wanted wanted = {
-        .user = "ann",
+        .opener = {.user = "ann"},
         .job = "ann~box",
         .role = "worker",
         .address = TEXT("127.0.0.1"),
@@ -132,7 +133,12 @@ static void end_is_not_delayed(bool has_terminal, bool is_by_its_user)
     struct exec_sessions *sessions = exec_sessions_new(&service);
     struct err err;
     session_end_alone(sessions, program, has_terminal);
-    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &err), 0);
+    cleanup_arena struct arena arena;
+    const char *job;
+    arena_init(&arena);
+    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &arena, &job, &err),
+                     0);
+    assert_string_equal(job, "ann~box");
     int64_t begun_ms = clock_monotonic_ms();
     if (is_by_its_user) {
         assert_int_equal(exec_session_end(sessions, text_of(program->id), "ann", &err), 0);
@@ -141,7 +147,7 @@ static void end_is_not_delayed(bool has_terminal, bool is_by_its_user)
     exec_sessions_stop(sessions);
     /* by far less, but machines stand still at times */
     assert_true(clock_monotonic_ms() - begun_ms < 1000 * EXEC_DETACHED_S / 2);
-    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &err),
+    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &arena, &job, &err),
                      ERR_NOT_FOUND);
     exec_sessions_free(sessions);
     mem_free(program);
@@ -183,7 +189,126 @@ static void test_what_is_not_known_of_an_end_is_said(void **state)
     end_is_noted(true, "the connection to the program was lost");
 }
 
+/* ---- who is not allowed any more ---- */
+
+static struct program *program_of_test;
+
+static int on_exec_in_world(void *context, uint8_t engine, struct attempt_id attempt,
+                            const struct engine_exec_request *request, struct engine_exec **exec,
+                            struct err *err)
+{
+    (void)context;
+    return on_exec(program_of_test, engine, attempt, request, exec, err);
+}
+
+static void on_note_in_world(void *context, struct attempt_id attempt, const char *reason,
+                             const char *text)
+{
+    (void)context;
+    on_note(program_of_test, attempt, reason, text);
+}
+
+static int world_setup_with_job(void **state)
+{
+    struct world *world = world_new();
+    world->service.exec = on_exec_in_world;
+    world->service.note = on_note_in_world;
+    world_run(world, world_submit(world, world_login(world, "alice"), "box", 1));
+    *state = world;
+    return 0;
+}
+
+static void change(struct world *world, const struct store_change *change)
+{
+    struct err err = {0};
+    assert_int_equal(
+        world->service.change(world->service.context, change, (struct service_reply){0}, &err), 0);
+}
+
+static void admin_set(struct world *world, bool is_admin)
+{
+    const struct store_user bob = {.name = "bob",
+                                   .password_hash = "",
+                                   .email = "",
+                                   .is_admin = is_admin,
+                                   .extension_json = "{}",
+                                   .identity = ""};
+    change(world,
+           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_ADMIN});
+}
+
+static void session_open(struct world *world, const char *token)
+{
+    program_of_test = program_new();
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs/alice~box/exec", token, "{}"), 201);
+}
+
+/* The program has been ended, and the job's story says why. */
+static void session_is_ended(struct world *world)
+{
+    assert_int_equal(sem_wait(&program_of_test->freed), 0);
+    exec_sessions_stop(world->api.sessions);
+    assert_non_null(strstr(program_of_test->ended, "the user is not allowed any more"));
+    mem_free(program_of_test);
+}
+
+static void test_its_admin_is_none_any_more(void **state)
+{
+    struct world *world = *state;
+    admin_set(world, true);
+    session_open(world, world_login(world, "bob"));
+    admin_set(world, false);
+    session_is_ended(world);
+}
+
+static void test_its_token_is_revoked(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    session_open(world, alice);
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/authn/basic/logout", alice, ""), 200);
+    session_is_ended(world);
+}
+
+static void test_its_user_is_removed(void **state)
+{
+    struct world *world = *state;
+    admin_set(world, true);
+    session_open(world, world_login(world, "bob"));
+    change(world, &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
+    session_is_ended(world);
+}
+
+/* Whoever comes back needs what was needed to open it: a token of a small scope carries nothing of
+ * what its user may do as an administrator. */
+static void test_who_comes_back_is_asked_for_the_right(void **state)
+{
+    struct world *world = *state;
+    char token[2048], path[128];
+    const char *admin = world_login(world, "admin");
+    session_open(world, admin);
+    const char *at = strstr(buf_cstr(&world->body), "\"id\":\"");
+    assert_non_null(at);
+    snprintf(path, sizeof path, "/api/v2/exec/%.*s/link", EXEC_ID_LENGTH, at + 6);
+    assert_int_equal(
+        world_send(world, HTTP_POST, "/api/v2/tokens/application", admin, "{\"scope\":\"submit\"}"),
+        200);
+    at = strstr(buf_cstr(&world->body), "\"token\":\"");
+    assert_non_null(at);
+    snprintf(token, sizeof token, "%.*s", (int)strcspn(at + 9, "\""), at + 9);
+    assert_int_equal(world_send(world, HTTP_POST, path, token, ""), 403);
+    assert_body(world, "auth.enter-job");
+    assert_int_equal(world_send(world, HTTP_POST, path, admin, ""), 200);
+    exec_sessions_stop(world->api.sessions);
+    mem_free(program_of_test);
+}
+
+#define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, world_setup_with_job, world_teardown)
 static const struct CMUnitTest tests[] = {
+    IN_WORLD(test_its_admin_is_none_any_more),
+    IN_WORLD(test_its_token_is_revoked),
+    IN_WORLD(test_its_user_is_removed),
+    IN_WORLD(test_who_comes_back_is_asked_for_the_right),
     cmocka_unit_test(test_what_is_not_known_of_an_end_is_said),
     cmocka_unit_test(test_the_end_of_all_waits_for_no_client),
     cmocka_unit_test(test_a_user_ends_what_has_ended),

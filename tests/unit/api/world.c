@@ -29,7 +29,9 @@ static void on_generation(void *context)
 
 static void on_revoked(void *context, const char *user)
 {
-    stream_guards_doubt(((struct api *)context)->guards, user);
+    struct api *api = context;
+    stream_guards_doubt(api->guards, user);
+    exec_sessions_doubt(api->sessions, user);
 }
 
 /* ---- set up ---- */
