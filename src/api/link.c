@@ -32,6 +32,29 @@ static void signature_end(crypto_generichash_state *state, char hex[SIGNATURE_HE
     sodium_bin2hex(hex, SIGNATURE_HEX + 1, hash, sizeof hash);
 }
 
+static const char CERTIFICATE[] = "until-";
+
+/* By what the caller has come: TOKEN. */
+static const char *origin_of(const struct call *call)
+{
+    const struct caller *caller = &call->caller;
+    if (caller->token_id[0] || caller->is_by_socket)
+        return caller->token_id;
+    return arena_format(call->arena, "%s%lld", CERTIFICATE, (long long)caller->expires_ms / 1000);
+}
+
+/* The signature says that we have made it. */
+static void origin_read(struct text text, struct arena *arena, struct link *link)
+{
+    const size_t begin = sizeof CERTIFICATE - 1;
+    link->is_by_socket = !text.length;
+    assert(text.at);
+    if (text_starts(text, text_of(CERTIFICATE)) &&
+        text_to_int64((struct text){text.at + begin, text.length - begin}, &link->expires_s))
+        text.length = 0;
+    link->token_id = arena_copy(arena, text);
+}
+
 static bool has_prefix(const struct exchange *exchange)
 {
     return exchange->segment_count && text_is(exchange->segments[0], "rest-server");
@@ -47,7 +70,7 @@ const char *link_make_for(struct call *call, const char *path, const char *query
     crypto_generichash_state state;
     char signature[SIGNATURE_HEX + 1];
     const char *user = call->caller.auth.user;
-    const char *token_id = call->caller.token_id;
+    const char *token_id = origin_of(call);
     int64_t end_s = (int64_t)time(NULL) + life_s, token_s = call->caller.expires_ms / 1000;
     if (token_s && token_s < end_s)
         end_s = token_s;
@@ -84,7 +107,7 @@ bool link_open(struct call *call, struct text text, int64_t now_s, struct link *
     signature_end(&state, expected);
     if (sodium_memcmp(expected, signature.at, SIGNATURE_HEX) != 0)
         return false;
-    *link = (struct link){.user = arena_copy(call->arena, user),
-                          .token_id = arena_copy(call->arena, token_id)};
+    *link = (struct link){.user = arena_copy(call->arena, user)};
+    origin_read(token_id, call->arena, link);
     return true;
 }

@@ -237,15 +237,16 @@ static int caller_load(struct call *call, const struct token_claims *claims)
 
 static int link_caller(struct call *call, struct text link)
 {
-    const struct store_token none = {.id = ""};
     struct link from;
     if (!link_open(call, link, unix_s(), &from))
         return invalid(call, "the link is not for this path, or it has expired");
+    const struct store_token none = {.id = "", .expires_ms = from.expires_s * 1000};
     const struct token_claims claims = {.id = from.token_id, .user = from.user};
     int code = call_reader(call) ? 0 : call->err.code;
     if (!code)
         code = from.token_id[0] ? caller_load(call, &claims) : caller_fill(call, from.user, &none);
     call->caller.auth.is_application = true;
+    call->caller.is_by_socket = from.is_by_socket;
     return code;
 }
 

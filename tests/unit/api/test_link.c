@@ -113,6 +113,34 @@ static void test_ends(void **state)
     exchange_release(&exchange);
 }
 
+/* Whoever came without a token is told apart, as what they open ends by other things. */
+static void test_without_a_token(void **state)
+{
+    struct world *world = *state;
+    const int64_t now_s = (int64_t)time(NULL);
+    struct exchange exchange;
+    struct err err;
+    struct link from;
+    exchange_init(&exchange);
+    struct call call = {.api = &world->api, .exchange = &exchange, .arena = &exchange.arena};
+    call.caller = (struct caller){
+        .auth.user = "alice", .token_id = "", .expires_ms = (now_s + LINK_LIFE_S / 2) * 1000};
+    assert_int_equal(exchange_target(&exchange, text_of(link_make(&call, "/a/b", "")), &err), 0);
+    assert_true(link_open(&call, exchange_query(&exchange, "link"), now_s, &from));
+    assert_string_equal(from.token_id, "");
+    assert_int_equal(from.expires_s, now_s + LINK_LIFE_S / 2);
+    assert_false(from.is_by_socket);
+    exchange_release(&exchange);
+    exchange_init(&exchange);
+    call.caller = (struct caller){.auth.user = "admin", .token_id = "", .is_by_socket = true};
+    assert_int_equal(exchange_target(&exchange, text_of(link_make(&call, "/a/b", "")), &err), 0);
+    assert_true(link_open(&call, exchange_query(&exchange, "link"), now_s, &from));
+    assert_string_equal(from.token_id, "");
+    assert_int_equal(from.expires_s, 0);
+    assert_true(from.is_by_socket);
+    exchange_release(&exchange);
+}
+
 /* A link is worth no more than its user. */
 static void test_user_goes(void **state)
 {
@@ -168,6 +196,7 @@ static void test_log_rights(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_locations, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_forged, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_without_a_token, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_ends, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_user_goes, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_rights, world_setup, world_teardown),
