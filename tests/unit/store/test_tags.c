@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/output.h"
+#include "store/migrations.h"
 #include "store/read.h"
 #include "store/store.h"
 
@@ -121,9 +122,41 @@ static void a_job_that_its_round_deletes_gets_no_tag(void **state)
     assert_int_equal(number_read(world, "SELECT count(*) FROM tags WHERE job = 2"), 1);
 }
 
+static const char *migration_of(const struct migration *migrations, unsigned count,
+                                const char *name)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (strstr(migrations[i].name, name))
+            return migrations[i].sql;
+    return "";
+}
+
+/* A version before had left some, of a job that was tagged in the round in which it was deleted. */
+static void tags_of_no_job_go_with_the_next_version(void **state)
+{
+    struct world *world = *state;
+    const char *sql =
+        migration_of(sqlite_migrations, sqlite_migration_count, "tags-of-deleted-jobs");
+
+#ifdef HAS_POSTGRES
+    if (world->address[0])
+        sql = migration_of(postgres_migrations, postgres_migration_count, "tags-of-deleted-jobs");
+#endif
+    submit(world, 2, "alice", "stays");
+    change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{2}, "new"}}, 0);
+    world_close(world);
+    assert_int_equal(world_sql(world, "INSERT INTO tags (job, name) VALUES (1, 'new'), (3, 'new')"),
+                     0);
+    assert_int_equal(world_sql(world, sql), 0);
+    world_open(world);
+    assert_int_equal(number_read(world, "SELECT count(*) FROM tags"), 1);
+    assert_int_equal(number_read(world, "SELECT count(*) FROM tags WHERE job = 2"), 1);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(names_tags_and_purges),
     WORLD(a_job_that_its_round_deletes_gets_no_tag),
+    WORLD(tags_of_no_job_go_with_the_next_version),
 };
 UNIT_FILE(tests, NULL, NULL);
