@@ -12,6 +12,7 @@
 #include "server/config_plugins.h"
 #include "server/config_shape.h"
 #include "server/config_signon.h"
+#include "server/config_storages.h"
 #include "server/config_values.h"
 #include "server/engines.h"
 #include "signon/fetch.h"
@@ -239,27 +240,6 @@ static void read_engines(struct server_config *config, const struct doc *doc)
     }
 }
 
-static void read_storages(struct server_config *config, const struct doc *doc)
-{
-    const struct doc *list = doc_get_list(doc, "storages");
-    struct storage *storages = ARENA_ARRAY(&config->arena, struct storage, list->as.list.count);
-    for (size_t i = 0; i < list->as.list.count; i++) {
-        const struct doc *item = list->as.list.items[i];
-        struct storage *storage = &storages[i];
-        *storage = (struct storage){.directory = "", .claim = "", .server = "", .path = ""};
-        config_string(config, item, "name", &storage->name);
-        config_string(config, item, "directory", &storage->directory);
-        config_string(config, item, "claim", &storage->claim);
-        config_string(config, item, "server", &storage->server);
-        config_string(config, item, "path", &storage->path);
-        storage->type = config_storage_types[config_choice(item, "type", config_storage_types, 0)];
-        storage->is_shared = doc_get_bool(item, "share", true);
-        storage->is_read_only = doc_get_bool(item, "readOnly", false);
-        storage->is_root_squashed = doc_get_bool(item, "rootSquash", false);
-    }
-    config->storages = (struct storage_list){storages, list->as.list.count};
-}
-
 static void read_portal(struct server_config *config, const struct doc *doc)
 {
     const struct doc *list = doc_get_list(doc_get(doc, "portal"), "images");
@@ -303,25 +283,6 @@ static void check_offered_images(const struct server_config *config, const struc
             if (strcmp(config->images.items[i].name, config->images.items[j].name) == 0)
                 problem_add(problems, list->as.list.items[i]->place, "portal.images.name",
                             "image %zu is called %s as well", j + 1, config->images.items[j].name);
-}
-
-static void check_storages(const struct server_config *config, const struct doc *doc,
-                           struct problems *problems)
-{
-    const struct doc *list = doc_get_list(doc, "storages");
-    for (size_t i = 0; i < config->storages.count; i++) {
-        const struct storage *storage = &config->storages.items[i];
-        const struct place place = list->as.list.items[i]->place;
-        if (!storage->directory[0] && !storage->claim[0])
-            problem_add(problems, place, "storages",
-                        "%s has neither a directory nor a claim: it is nowhere", storage->name);
-        if (storage->directory[0] && storage->directory[0] != '/')
-            problem_add(problems, place, "storages.directory", "must begin with /");
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(storage->name, config->storages.items[j].name) == 0)
-                problem_add(problems, place, "storages.name", "storage %zu is called %s as well",
-                            j + 1, storage->name);
-    }
 }
 
 /* A browser takes every name below localhost for its own machine, and each for an origin. */
@@ -388,7 +349,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->retention.audit_records =
         config_int(retention, "auditRecords", config->retention.audit_records);
     read_scheduling(config, doc_get(doc, "scheduling"));
-    read_storages(config, doc);
+    config_storages_read(config, doc);
     read_portal(config, doc);
     read_engines(config, doc);
 }
@@ -591,7 +552,7 @@ static int config_parse(struct server_config *config, struct text source, struct
         read_top(config, doc);
         check_together(config, doc, &problems);
         check_engines(config, doc, &problems);
-        check_storages(config, doc, &problems);
+        config_storages_check(config, doc, CONFIG_STORAGES_PATIENCE_MS, &problems);
         check_offered_images(config, doc, &problems);
         check_portal_links(config, doc, &problems);
         config_plugins_read(doc, &config->arena, &config->plugins, &problems);

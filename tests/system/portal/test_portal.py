@@ -19,7 +19,7 @@ from world import World
 
 STORAGES = """storages:
 - {{name: datasets, directory: {0}/datasets, readOnly: true}}
-- {{name: home, type: nfs, server: files.example.org, path: /export/home, directory: {0}/datasets, share: false}}
+- {{name: home, type: nfs, server: files.example.org, path: /export/home, directory: {0}/home, share: false}}
 """
 PORTAL = """portal:
   manualUrl: https://wiki.example.org/cluster
@@ -58,6 +58,7 @@ def main():
     world = World(local=True)
     config = world.folder / "skepd.yaml"
     (world.folder / "datasets/lab").mkdir(parents=True)
+    (world.folder / "home").mkdir()
     text = config.read_text().replace("logSegmentMB: 1\n", "logSegmentMB: 16\n")  # of a log of 400,000 lines nothing is removed
     config.write_text(text + f"api: {{webPorts: {{listen: '127.0.0.1:{server_port()}'}}}}\n" + STORAGES.format(world.folder) + PORTAL)
     with world:

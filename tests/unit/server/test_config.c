@@ -507,53 +507,6 @@ static void the_cells_are_checked(void **state)
     buf_release(&text);
 }
 
-static void storages_are_named_once(void **state)
-{
-    static const char GOOD[] =
-        "storages:\n- {name: corpus, directory: /srv/c, claim: corpus.v2, readOnly: true}\n"
-        "- {name: home, directory: /srv/h, share: false, type: nfs, "
-        "server: nfs.lab, path: /x, rootSquash: true}\n";
-    struct server_config *config, *other;
-    struct buf report = BUF_INIT, keys = BUF_INIT;
-    struct err err;
-    (void)state;
-
-    assert_int_equal(read_config(GOOD, &config, &report, &err), 0);
-    assert_int_equal(config->storages.count, 2);
-    assert_true(config->storages.items[0].is_shared && config->storages.items[0].is_read_only);
-    assert_string_equal(config->storages.items[0].claim, "corpus.v2");
-    assert_string_equal(config->storages.items[0].type, "directory");
-    assert_false(config->storages.items[1].is_shared || config->storages.items[1].is_read_only);
-    assert_string_equal(config->storages.items[1].server, "nfs.lab");
-    assert_false(config->storages.items[0].is_root_squashed);
-    assert_true(config->storages.items[1].is_root_squashed);
-    assert_int_equal(read_config("# none\n", &other, &report, &err), 0);
-    server_config_compare(config, other, &keys);
-    assert_string_equal(buf_cstr(&keys), ""); /* a reload takes effect */
-    buf_clear(&keys);
-    server_config_compare(config, config, &keys);
-    assert_string_equal(buf_cstr(&keys), "");
-    server_config_free(config);
-    server_config_free(other);
-    assert_int_equal(
-        read_config("storages:\n- {name: a, directory: /x}\n- {name: a, directory: y}\n", &config,
-                    &report, &err),
-        ERR_INVALID);
-    assert_non_null(strstr(buf_cstr(&report), "storage 1 is called a as well"));
-    assert_non_null(strstr(buf_cstr(&report), "must begin with /"));
-    assert_int_equal(read_config("storages: [{name: a}]\n", &config, &report, &err), ERR_INVALID);
-    assert_non_null(strstr(buf_cstr(&report), "a has neither a directory nor a claim"));
-    assert_int_equal(read_config("storages: [{name: a, claim: Data_1}]\n", &config, &report, &err),
-                     ERR_INVALID);
-    assert_int_equal(read_config("storages: [{name: a, claim: d}]\n", &config, &report, &err), 0);
-    server_config_free(config);
-    assert_int_equal(
-        read_config("storages: [{name: a/b, directory: /x}]\n", &config, &report, &err),
-        ERR_INVALID);
-    buf_release(&report);
-    buf_release(&keys);
-}
-
 static void prepared_images_are_named_once(void **state)
 {
     static const char GOOD[] =
@@ -823,7 +776,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(web_ports_have_an_origin),
     cmocka_unit_test(the_cells_are_checked),
-    cmocka_unit_test(storages_are_named_once),
     cmocka_unit_test(prepared_images_are_named_once),
     cmocka_unit_test(links_of_the_portal_lead_to_pages),
     cmocka_unit_test(an_empty_file_gives_the_defaults),

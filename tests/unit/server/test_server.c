@@ -323,7 +323,7 @@ static void a_removed_users_name_is_free_without_folders_of_users(void **state)
     assert_int_equal(change(world, add), 0);
     assert_int_equal(change(world, gone), 0);
     world_stop(world);
-    world->extra = "storages: [{name: home, directory: /tmp, share: false}]\n";
+    world->extra = "storages: [{name: home, directory: /srv, share: false}]\n";
     world_start(world);
     assert_int_equal(change(world, add), ERR_CONFLICT);
     struct store_change again = add;
