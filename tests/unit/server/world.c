@@ -391,6 +391,16 @@ int sql(struct world *world, const char *text)
     return code;
 }
 
+void quarantine_leave(struct world *world, struct job_id job, enum public_state ended)
+{
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 1);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    world_stop(world);
+    world_start(world);
+    assert_int_equal(metric(world, "skep_jobs_quarantined"), 0);
+    assert_int_equal(shown(world, job), ended);
+}
+
 int64_t number(struct world *world, const char *query)
 {
     char path[100];
