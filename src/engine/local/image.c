@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/blobs.h"
 #include "engine/local/document.h"
-#include "engine/local/pull.h"
+#include "engine/local/image_pull.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
 #include "engine/local/trash.h"
@@ -13,7 +13,6 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/log.h"
-#include "sys/mailbox.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -26,50 +25,9 @@
 #include <time.h>
 
 enum {
-    RETRY_MS = 2000,   /* first pause; doubled each time */
     TOUCH_MS = 60000,  /* how exactly the last use is kept on disk */
-    NAME_BYTES = 16,   /* of a reference's file: BLAKE2b-128 */
     ENTRY_VERSION = 2, /* what was found before the right to it had to be shown is forgotten */
     YOUNG_S = 60,      /* a blob of a pull under way is the image's after a moment */
-};
-
-/* One reference under one set of credentials. */
-struct entry {
-    char name[2 * NAME_BYTES + 1];
-    struct reference reference;
-    char *user, *password;
-    char *owner;       /* whose turn the pull is; NULL: it has not begun */
-    char image_id[80]; /* "" = never resolved */
-    int64_t checked_ms;
-    bool is_queued; /* or being pulled */
-    bool is_pulled; /* now */
-    bool is_left;   /* its pull was told to end, as nobody waited for it any more */
-    bool is_unsaved;
-    struct task *waiters; /* by task->next */
-    struct entry *next;   /* in the queue of pulls */
-};
-
-struct images {
-    struct local_engine *local;
-    struct trash *trash;
-    pthread_mutex_t lock;
-    pthread_cond_t has_pull;
-    struct {
-        struct image **items;
-        size_t count, room;
-    } images;
-    struct { /* those that have a pull, and what could not be stored */
-        struct entry **items;
-        size_t count, room;
-    } entries;
-    struct entry *queue, **queue_end;
-    struct entry *pulled[ENGINE_LOCAL_PULLS_MAX]; /* NULL: a free place */
-    uint64_t next_number;
-    size_t active; /* pulls under way */
-    bool is_stopping, is_sweeping;
-    bool has_leftovers; /* there may be blobs that no image needs */
-    pthread_t threads[ENGINE_LOCAL_PULLS_MAX];
-    size_t thread_count, idle_count, queue_count;
 };
 
 /* --- unpacked images --- */
@@ -121,8 +79,8 @@ static void image_forget(struct images *images, struct image *image)
     mem_free(image);
 }
 
-/* From memory or disk. Removed behind our back: forgotten here, too (unless somebody uses it). */
-static struct image *image_get(struct images *images, const char *id)
+/* Removed behind our back: forgotten here, too (unless somebody uses it). */
+struct image *image_get(struct images *images, const char *id)
 {
     struct image *image = image_find(images, id);
     if (image && access(image->rootfs, X_OK) == 0)
@@ -157,7 +115,7 @@ static void image_touch(struct images *images, struct image *image)
     image->ahead_boot_ms = 0;
 }
 
-static struct image *image_take(struct images *images, const char *id)
+struct image *image_take(struct images *images, const char *id)
 {
     struct image *image = image_get(images, id);
     if (!image)
@@ -201,10 +159,10 @@ static void entry_path(const struct images *images, const char *name, char path[
 
 /* A reference's name on disk says nothing about who may use it but to those who know all of it. */
 static void entry_name(const struct reference *reference, const char *user, const char *password,
-                       const struct stat *file, char out[2 * NAME_BYTES + 1])
+                       const struct stat *file, char out[2 * ENTRY_NAME_BYTES + 1])
 {
     cleanup_buf struct buf key = BUF_INIT;
-    unsigned char hash[NAME_BYTES];
+    unsigned char hash[ENTRY_NAME_BYTES];
     buf_put_u32(&key, ENTRY_VERSION);
     buf_put_u32(&key, reference->kind);
     buf_put_text(&key, text_of(reference->host));
@@ -221,7 +179,7 @@ static void entry_name(const struct reference *reference, const char *user, cons
     }
     crypto_generichash(hash, sizeof hash, (const unsigned char *)key.at, key.length, NULL, 0);
     sodium_memzero(key.at, key.length);
-    sodium_bin2hex(out, 2 * NAME_BYTES + 1, hash, sizeof hash);
+    sodium_bin2hex(out, 2 * ENTRY_NAME_BYTES + 1, hash, sizeof hash);
 }
 
 static void entry_load(struct images *images, struct entry *entry)
@@ -238,7 +196,7 @@ static void entry_load(struct images *images, struct entry *entry)
     }
 }
 
-static void entry_save(struct images *images, struct entry *entry)
+void entry_save(struct images *images, struct entry *entry)
 {
     char path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf text = BUF_INIT;
@@ -267,9 +225,7 @@ static void entry_free(struct entry *entry)
     mem_free(entry);
 }
 
-/* Unless it has a pull it is read back when somebody asks for it: users may name as many references
- * and credentials as they like. */
-static void entry_release(struct images *images, struct entry *entry)
+void entry_release(struct images *images, struct entry *entry)
 {
     if (entry->is_queued || entry->is_unsaved)
         return;
@@ -285,7 +241,7 @@ static void entry_release(struct images *images, struct entry *entry)
 static struct entry *entry_get(struct images *images, const struct reference *reference,
                                const struct container *wanted, const struct stat *file)
 {
-    char name[2 * NAME_BYTES + 1];
+    char name[2 * ENTRY_NAME_BYTES + 1];
     entry_name(reference, wanted->registry_user, wanted->registry_password, file, name);
     for (size_t i = 0; i < images->entries.count; i++)
         if (strcmp(images->entries.items[i]->name, name) == 0)
@@ -362,34 +318,6 @@ static struct image *directory_take(struct images *images, const struct referenc
     return image;
 }
 
-static void *puller_run(void *context);
-
-/* There is more to do, or for others than before. */
-static void pullers_wake(struct images *images)
-{
-    if (images->queue_count > images->idle_count &&
-        images->thread_count < images->local->config.pulls &&
-        pthread_create(&images->threads[images->thread_count], NULL, puller_run, images) == 0)
-        images->thread_count++;
-    pthread_cond_broadcast(&images->has_pull); /* pauses between tries wait for it, too */
-}
-
-static void pull_enqueue(struct images *images, struct entry *entry)
-{
-    entry->is_queued = true;
-    entry->next = NULL;
-    *images->queue_end = entry;
-    images->queue_end = &entry->next;
-    images->queue_count++;
-}
-
-static void settle(struct local_engine *local, struct task *task)
-{
-    pthread_mutex_lock(&local->lock);
-    task_image_settled(local, task);
-    pthread_mutex_unlock(&local->lock);
-}
-
 /* What was asked for by a clock that was ahead, as far as the clock of now says, is not fresh. */
 static bool entry_is_fresh(const struct images *images, const struct entry *entry)
 {
@@ -417,11 +345,7 @@ static bool request_serve(struct images *images, struct task *task,
             return true;
         }
     }
-    task->next = entry->waiters;
-    entry->waiters = task;
-    if (!entry->is_queued)
-        pull_enqueue(images, entry);
-    pullers_wake(images); /* it may be this one's turn */
+    pulls_add(images, entry, task);
     return false;
 }
 
@@ -464,267 +388,14 @@ void images_request(struct images *images, struct task *task)
     if (code < 0) {
         task_fail(task, code == ERR_NOT_FOUND ? "ImageNotFound" : "InvalidImageName", "%s",
                   err.text);
-        settle(images->local, task);
+        pull_answer(images->local, task);
         return;
     }
     pthread_mutex_lock(&images->lock);
     bool is_settled = request_serve(images, task, &reference, is_local ? &file : NULL);
     pthread_mutex_unlock(&images->lock);
     if (is_settled)
-        settle(images->local, task);
-}
-
-static bool waiter_remove(struct entry *entry, const struct task *task)
-{
-    for (struct task **at = &entry->waiters; *at; at = &(*at)->next)
-        if (*at == task) {
-            *at = task->next;
-            return true;
-        }
-    return false;
-}
-
-static void queue_remove(struct images *images, struct entry *entry)
-{
-    struct entry **at = &images->queue;
-    while (*at != entry)
-        at = &(*at)->next;
-    *at = entry->next;
-    if (!*at)
-        images->queue_end = at;
-    images->queue_count--;
-}
-
-/* Nobody waits for it any more: it leaves the queue, or its pull ends. */
-static void entry_leave(struct images *images, struct entry *entry)
-{
-    if (entry->is_pulled) {
-        pthread_cond_broadcast(&images->has_pull); /* a pause between tries ends */
-        return;
-    }
-    queue_remove(images, entry);
-    entry->is_queued = false;
-    entry_release(images, entry);
-}
-
-bool images_cancel(struct images *images, struct task *task)
-{
-    bool is_found = false;
-    pthread_mutex_lock(&images->lock);
-    for (size_t i = 0; i < images->entries.count && !is_found; i++) {
-        struct entry *entry = images->entries.items[i];
-        is_found = waiter_remove(entry, task);
-        if (is_found && !entry->waiters)
-            entry_leave(images, entry);
-    }
-    pthread_mutex_unlock(&images->lock);
-    return is_found;
-}
-
-/* --- pulls --- */
-
-struct pulling {
-    struct images *images;
-    struct entry *entry;
-};
-
-/* Once it has been left it ends, also when somebody asks for it meanwhile: parts of it may have
- * been told to. */
-static bool pull_is_over(const struct images *images, struct entry *entry)
-{
-    entry->is_left = entry->is_left || !entry->waiters;
-    return images->is_stopping || entry->is_left;
-}
-
-static bool puller_is_stopping(void *context, uint32_t wait_ms)
-{
-    const struct pulling *pulling = context;
-    struct images *images = pulling->images;
-    pthread_mutex_lock(&images->lock);
-    const struct timespec until = clock_moment(clock_monotonic_ms() + wait_ms);
-    while (wait_ms && !pull_is_over(images, pulling->entry) &&
-           pthread_cond_timedwait(&images->has_pull, &images->lock, &until) != ETIMEDOUT)
-        continue;
-    bool is_over = pull_is_over(images, pulling->entry);
-    pthread_mutex_unlock(&images->lock);
-    return is_over;
-}
-
-/* Everybody who waits is told. */
-static void pull_progress(void *context, const char *reason, const char *message)
-{
-    struct pulling *pulling = context;
-    struct attempt_id attempts[64];
-    size_t count = 0;
-    pthread_mutex_lock(&pulling->images->lock);
-    for (struct task *task = pulling->entry->waiters; task && count < COUNT_OF(attempts);
-         task = task->next)
-        attempts[count++] = task->attempt;
-    pthread_mutex_unlock(&pulling->images->lock);
-    for (size_t i = 0; i < count; i++)
-        event_note(pulling->images->local, attempts[i], reason, "%s", message);
-}
-
-static int pull_tries(struct images *images, struct entry *entry, struct pull *pull,
-                      struct err *err)
-{
-    uint32_t pause_ms = RETRY_MS;
-    for (uint32_t left = images->local->config.pull_tries;; left--) {
-        int code = pull_run(pull, err);
-        if (code == 0 || pull->is_final || left <= 1 || puller_is_stopping(pull->watch.context, 0))
-            return code;
-        char message[sizeof err->text + 64];
-        snprintf(message, sizeof message, "%s; trying again in %u s", err->text, pause_ms / 1000);
-        pull_progress(pull->watch.context, "PullFailed", message);
-        log_warning("engine", "pull of %s: %s", entry->reference.path, message);
-        if (puller_is_stopping(pull->watch.context, pause_ms))
-            return code;
-        pause_ms *= 2;
-    }
-}
-
-static void place_free(struct images *images, const struct entry *entry)
-{
-    for (size_t i = 0; i < COUNT_OF(images->pulled); i++)
-        if (images->pulled[i] == entry)
-            images->pulled[i] = NULL;
-}
-
-/* The waiters of a pull that has ended; returns them as a list by task->next. */
-static struct task *pull_settle(struct images *images, struct entry *entry, int code,
-                                const struct pull *pull, const struct err *err)
-{
-    pthread_mutex_lock(&images->lock);
-    entry->is_queued = entry->is_pulled = false;
-    place_free(images, entry);
-    images->active--;
-    images->has_leftovers |= code < 0;
-    if (code < 0 && entry->is_left && entry->waiters && !images->is_stopping) {
-        entry->is_left = false; /* they came after it was given up */
-        pull_enqueue(images, entry);
-        pullers_wake(images);
-        pthread_mutex_unlock(&images->lock);
-        return NULL;
-    }
-    bool is_kept =
-        code < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
-    if (code == 0) {
-        snprintf(entry->image_id, sizeof entry->image_id, "%s", pull->image_id);
-        entry->checked_ms = clock_unix_ms();
-        entry_save(images, entry);
-    } else if (is_kept) {
-        log_warning("engine", "%s: %s; the image of the last pull is used", entry->reference.path,
-                    err->text);
-    }
-    struct task *waiters = entry->waiters;
-    entry->waiters = NULL;
-    entry->is_left = false;
-    for (struct task *task = waiters; task; task = task->next) {
-        if (code == 0 || is_kept)
-            task->image = image_take(images, entry->image_id);
-        if (code < 0 && !is_kept)
-            task_fail(task, pull->reason, "%s: %s", task->wanted->image, err->text);
-        else if (!task->image)
-            task_fail(task, "ImagePullError", "%s: removed while it was unpacked",
-                      task->wanted->image);
-    }
-    entry_release(images, entry);
-    pthread_mutex_unlock(&images->lock);
-    return waiters;
-}
-
-static void pull_do(struct images *images, struct entry *entry, uint64_t number)
-{
-    struct local_engine *local = images->local;
-    struct pulling pulling = {.images = images, .entry = entry};
-    struct err err = {0};
-    struct pull pull = {.config = &local->config,
-                        .directory = local->directory,
-                        .run_directory = local->run_directory,
-                        .reference = &entry->reference,
-                        .user = entry->user,
-                        .password = entry->password,
-                        .number = number,
-                        .trash = images->trash,
-                        .known_id = entry->image_id,
-                        .watch = {&pulling, puller_is_stopping, pull_progress}};
-    int64_t begun_ms = clock_monotonic_ms();
-    int code = pull_tries(images, entry, &pull, &err);
-    if (code == 0)
-        log_info("engine", "image %s %s: ready after %lld ms", entry->reference.path,
-                 entry->reference.tag, (long long)(clock_monotonic_ms() - begun_ms));
-    struct task *waiters = pull_settle(images, entry, code, &pull, &err);
-    while (waiters) {
-        struct task *task = waiters;
-        waiters = task->next;
-        settle(local, task);
-    }
-}
-
-static struct text owner_of(const struct task *task)
-{
-    struct text job = text_of(task->wanted->job);
-    return text_cut(&job, '~');
-}
-
-static bool has_turn(const struct images *images, struct text owner)
-{
-    const size_t pulls = images->local->config.pulls;
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(images->pulled); i++)
-        count += images->pulled[i] && text_is(owner, images->pulled[i]->owner);
-    return pulls == 1 || count + 1 < pulls;
-}
-
-/* The first one that somebody waits for whose turn it is: of one user's at most all but one are
- * pulled at a time, as a registry may be slow on purpose. */
-static struct entry *queue_first(const struct images *images, struct text *owner)
-{
-    for (struct entry *entry = images->queue; entry; entry = entry->next)
-        for (const struct task *task = entry->waiters; task; task = task->next) {
-            *owner = owner_of(task);
-            if (has_turn(images, *owner))
-                return entry;
-        }
-    return NULL;
-}
-
-static void place_take(struct images *images, struct entry *entry, struct text owner)
-{
-    size_t place = 0;
-    while (images->pulled[place])
-        place++;
-    images->pulled[place] = entry;
-    mem_free(entry->owner);
-    entry->owner = mem_alloc(owner.length + 1);
-    snprintf(entry->owner, owner.length + 1, "%.*s", TEXT_ARG(owner));
-    entry->is_pulled = true;
-    images->active++;
-}
-
-static void *puller_run(void *context)
-{
-    struct images *images = context;
-    pthread_mutex_lock(&images->lock);
-    for (;;) {
-        struct entry *entry = NULL;
-        struct text owner;
-        images->idle_count++;
-        while (!images->is_stopping &&
-               (images->is_sweeping || !(entry = queue_first(images, &owner))))
-            pthread_cond_wait(&images->has_pull, &images->lock);
-        images->idle_count--;
-        if (images->is_stopping)
-            break;
-        queue_remove(images, entry);
-        place_take(images, entry, owner);
-        uint64_t number = ++images->next_number;
-        pthread_mutex_unlock(&images->lock);
-        pull_do(images, entry, number);
-        pthread_mutex_lock(&images->lock);
-    }
-    pthread_mutex_unlock(&images->lock);
-    return NULL;
+        pull_answer(images->local, task);
 }
 
 /* --- collecting --- */
@@ -782,9 +453,10 @@ static struct image *oldest_unused(struct images *images, int64_t wall_ms, int64
 static void blobs_collect(struct images *images, bool is_wanted, uint64_t keep_s)
 {
     pthread_mutex_lock(&images->lock);
-    images->is_sweeping = is_wanted || images->has_leftovers;
-    bool is_sweeping = images->is_sweeping;
-    const bool is_alone = images->active == 0;
+    const bool is_sweeping = is_wanted || images->has_leftovers;
+    const bool is_alone = pulls_are_none(&images->pulls);
+    if (is_sweeping)
+        pulls_hold(&images->pulls);
     images->has_leftovers = false;
     pthread_mutex_unlock(&images->lock);
     if (!is_sweeping)
@@ -793,8 +465,7 @@ static void blobs_collect(struct images *images, bool is_wanted, uint64_t keep_s
     const size_t left = blobs_sweep(images->local->directory, young_s);
     pthread_mutex_lock(&images->lock);
     images->has_leftovers |= left > 0;
-    images->is_sweeping = false;
-    pthread_cond_broadcast(&images->has_pull);
+    pulls_resume(&images->pulls);
     pthread_mutex_unlock(&images->lock);
 }
 
@@ -887,29 +558,16 @@ struct images *images_new(struct local_engine *local, struct err *err)
     struct images *images = mem_zero(1, sizeof *images);
     images->local = local;
     images->trash = trash;
-    images->queue_end = &images->queue;
     pthread_mutex_init(&images->lock, NULL);
-    clock_condition_init(&images->has_pull);
+    pulls_init(&images->pulls);
     images_scan(images);
     return images;
-}
-
-void images_stop(struct images *images)
-{
-    pthread_mutex_lock(&images->lock);
-    images->is_stopping = true;
-    pthread_cond_broadcast(&images->has_pull);
-    pthread_mutex_unlock(&images->lock);
-    for (size_t i = 0; i < images->thread_count; i++)
-        pthread_join(images->threads[i], NULL);
-    images->thread_count = 0;
 }
 
 void images_free(struct images *images)
 {
     if (!images)
         return;
-    assert(images->thread_count == 0);
     trash_free(images->trash);
     for (size_t i = 0; i < images->entries.count; i++)
         entry_free(images->entries.items[i]);
@@ -917,7 +575,7 @@ void images_free(struct images *images)
     while (images->images.count)
         image_forget(images, images->images.items[0]);
     ARRAY_FREE(&images->images);
-    pthread_cond_destroy(&images->has_pull);
+    pulls_release(&images->pulls);
     pthread_mutex_destroy(&images->lock);
     mem_free(images);
 }

@@ -1,6 +1,8 @@
 /* What a wall clock that was ahead leaves behind on images: last uses and checks of the future; and
  * whose pulls go on. The clocks, what is read of a reference, and pulls are the test's (`--wrap`,
- * see meson.build). */
+ * see meson.build).
+ *
+ * Covers: src/engine/local/image_pull.c */
 #include "folder.h"
 #include "unit.h"
 
