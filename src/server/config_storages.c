@@ -96,12 +96,12 @@ static bool is_in(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-static bool leads_into(const struct folder_way *way, const char *folder)
+static bool leads_through(const struct folder_way *way, const char *folder)
 {
     for (size_t i = 0; i < way->passed.count; i++)
         if (is_in(way->passed.items[i], folder))
             return true;
-    return is_in(way->end, folder);
+    return false;
 }
 
 static struct look *look_new(const char *const *directories, size_t count)
@@ -183,23 +183,32 @@ static struct look *look_names(const char *const *directories, size_t count)
 struct folder {
     const char *what;
     struct place place;
+    bool is_written; /* by users */
+    bool is_storage;
 };
+
+/* Could who writes in the other one have something else mounted in its place? Of two storages that
+ * are one folder no name in it leads to either: the operator offers it in two ways. */
+static bool lies_in(const struct look *look, const struct folder *folders, size_t inner,
+                    size_t outer)
+{
+    const struct folder_way *way = &look->ways[inner];
+    const char *folder = look->ways[outer].end;
+    const bool is_twice =
+        strcmp(way->end, folder) == 0 && folders[inner].is_storage && folders[outer].is_storage;
+    return folders[outer].is_written &&
+           (leads_through(way, folder) || (!is_twice && is_in(way->end, folder)));
+}
 
 static void pair_check(const struct look *look, const struct folder *folders, size_t i, size_t j,
                        struct problems *problems)
 {
-    const struct folder_way *ways = look->ways;
-    const bool is_same = strcmp(ways[i].end, ways[j].end) == 0;
-    const size_t inner = leads_into(&ways[i], ways[j].end) ? i : j, outer = i + j - inner;
-    if (is_same)
-        problem_add(problems, folders[i].place, "storages.directory",
-                    "%s, %s, and %s, %s, are one folder: what one forbids the other may allow",
-                    folders[i].what, ways[i].directory, folders[j].what, ways[j].directory);
-    else if (leads_into(&ways[inner], ways[outer].end))
+    const size_t inner = lies_in(look, folders, i, j) ? i : j, outer = i + j - inner;
+    if (lies_in(look, folders, inner, outer))
         problem_add(problems, folders[i].place, "storages.directory",
                     "%s, %s, lies in %s, %s: who writes there could put a link in its place",
-                    folders[inner].what, ways[inner].directory, folders[outer].what,
-                    ways[outer].directory);
+                    folders[inner].what, look->ways[inner].directory, folders[outer].what,
+                    look->ways[outer].directory);
 }
 
 static void check_folders(const struct server_config *config, const struct doc *doc,
@@ -210,7 +219,8 @@ static void check_folders(const struct server_config *config, const struct doc *
     struct folder *folders = ARENA_ARRAY(problems->arena, struct folder, list.count + 1);
     const char **directories = ARENA_ARRAY(problems->arena, const char *, list.count + 1);
     size_t count = 1;
-    folders[0] = (struct folder){"filesDirectory", files ? files->place : (struct place){1, 1}};
+    folders[0] = (struct folder){"filesDirectory", files ? files->place : (struct place){1, 1},
+                                 .is_written = true};
     directories[0] = config->files_directory;
     if (!directories[0][0])
         directories[0] = arena_format(problems->arena, "%s/files", config->data_directory);
@@ -218,7 +228,8 @@ static void check_folders(const struct server_config *config, const struct doc *
         if (list.items[i].directory[0] == '/') {
             folders[count] =
                 (struct folder){arena_format(problems->arena, "storage %s", list.items[i].name),
-                                doc_get_list(doc, "storages")->as.list.items[i]->place};
+                                doc_get_list(doc, "storages")->as.list.items[i]->place,
+                                .is_written = !list.items[i].is_read_only, .is_storage = true};
             directories[count++] = list.items[i].directory;
         }
     if (count == 1)
