@@ -154,7 +154,9 @@ static enum fetch_result result_of(const struct taking *taking)
     case LOG_FETCH_PART:
         break;
     }
-    return taking->taken > 0 ? FETCH_PART : FETCH_NOTHING;
+    return taking->taken >= LOG_PIECE_MAX ? FETCH_PART
+           : taking->taken > 0            ? FETCH_LITTLE
+                                          : FETCH_NOTHING;
 }
 
 /* All of it is on this machine's disk: skep-init may end. That the program ends is its answer. */

@@ -55,12 +55,18 @@ static void use_note(struct kube *kube, struct kube_task *task)
     pthread_mutex_unlock(&kube->lock);
 }
 
-/* Something must be fetched before more is read, or skep-init waits for the word that it has been.
- */
+/* skep-init waits for the word that all has been fetched, as a line says that a task can write as
+ * well. */
+static bool is_waiting(const struct kube_task *task)
+{
+    return task->log.store->is_awaited && task->state < TASK_ENDED &&
+           task->log.fetch_failures < FETCH_FAILURES_MAX;
+}
+
+/* Something must be fetched before more is read. */
 static bool is_missed(const struct kube_task *task)
 {
-    return task->log.store->is_torn || (task->log.store->is_awaited && task->state < TASK_ENDED &&
-                                        task->log.fetch_failures < FETCH_FAILURES_MAX);
+    return task->log.store->is_torn || is_waiting(task);
 }
 
 static bool log_bytes(void *context, uint64_t key, struct text bytes)
@@ -167,9 +173,9 @@ void task_log_leave(struct kube *kube, struct kube_task *task)
     char path[LOG_STORE_PATH_MAX];
     task->log.is_done = true;
     task->log.is_held = false;
-    if (task->log.again_ms > 0 || task->log.is_fetch_wanted) { /* who comes next is seen later */
+    if (task->log.again_ms > 0 || task->log.fetch_turn > 0) { /* who comes next is seen later */
         task->log.again_ms = 0;
-        task->log.is_fetch_wanted = false;
+        task->log.fetch_turn = 0;
         log_close(kube, task);
     }
     if (!kube->logs.directory)
@@ -219,6 +225,8 @@ static bool is_over(const struct kube_task *task, const struct kube_answer *answ
            answer->status == 404;
 }
 
+static void fetch_ask(struct kube *kube, struct kube_task *task);
+
 static void pause_over(void *context, uint64_t key, const struct kube_answer *answer)
 {
     struct kube *kube = context;
@@ -226,7 +234,11 @@ static void pause_over(void *context, uint64_t key, const struct kube_answer *an
     pthread_mutex_lock(&kube->lock);
     struct kube_task *task = kube_task_find(kube, (struct attempt_id){key});
     /* an earlier pause may have been cut short */
-    if (task && task->log.again_ms > 0 && clock_monotonic_ms() >= task->log.again_ms)
+    const bool is_due =
+        task && task->log.again_ms > 0 && clock_monotonic_ms() >= task->log.again_ms;
+    if (is_due && is_waiting(task)) /* all that its kubelet has is known */
+        fetch_ask(kube, task);
+    else if (is_due)
         log_send(kube, task, false);
     log_next(kube);
     pthread_mutex_unlock(&kube->lock);
@@ -250,19 +262,23 @@ static void fetch_done(void *context, uint64_t key, const struct kube_answer *an
 
 static void fetch_ask(struct kube *kube, struct kube_task *task)
 {
-    task->log.is_fetch_wanted = false;
+    task->log.again_ms = 0;
+    task->log.fetch_turn = 0;
     if (task->state >= TASK_ENDED)
         log_send(kube, task, true);
     else if (!kube_fetch_start(kube, task->attempt, fetch_done))
-        task->log.is_fetch_wanted = true;
+        task->log.fetch_turn = ++kube->logs.fetch_turns;
 }
 
+/* A turn is free: for whoever has waited longest. */
 static void fetch_next(struct kube *kube)
 {
     struct kube_task *next = NULL;
-    for (size_t i = 0; i < kube->tasks.count && !next; i++)
-        if (kube->tasks.items[i]->log.is_fetch_wanted)
-            next = kube->tasks.items[i];
+    for (size_t i = 0; i < kube->tasks.count; i++) {
+        struct kube_task *task = kube->tasks.items[i];
+        if (task->log.fetch_turn > 0 && (!next || task->log.fetch_turn < next->log.fetch_turn))
+            next = task;
+    }
     if (next)
         fetch_ask(kube, next);
 }
@@ -275,28 +291,36 @@ static void log_over(struct kube *kube, struct kube_task *task, struct tells *te
         log_finish(kube, task, tells);
 }
 
+/* It failed; or skep-init does not wait, although a line says so: then all is there, and comes
+ * within the turn of a fetch or fills it. */
+static bool is_vain(const struct kube_task *task, enum fetch_result result)
+{
+    return result == FETCH_FAILED || (task->log.store->is_awaited && result != FETCH_PART);
+}
+
+/* Whatever a task writes that runs, its fetches have pauses between them. */
 static void fetched(struct kube *kube, struct kube_task *task, enum fetch_result result,
                     const char *trouble, struct tells *tells)
 {
-    const bool is_awaited = task->log.store->is_awaited;
     log_store_changed(task->log.store);
-    task->log.fetch_failures = result == FETCH_FAILED ? task->log.fetch_failures + 1 : 0;
-    if (task->log.fetch_failures == FETCH_FAILURES_MAX)
-        log_warning("engine",
-                    "kubernetes: what the kubelet has no more of the log of attempt %llu cannot be "
-                    "fetched from its pod: %s",
-                    (unsigned long long)task->attempt.v, trouble);
     if (task->state == TASK_FORGOTTEN || task->log.is_done || result == FETCH_WHOLE) {
         log_over(kube, task, tells);
         return;
     }
-    task->log.failures = task->log.fetch_failures;
-    if (result == FETCH_FAILED)
+    const bool is_in_vain = is_vain(task, result);
+    const bool is_some = result == FETCH_PART || result == FETCH_LITTLE;
+    task->log.fetch_failures = is_in_vain ? task->log.fetch_failures + 1 : 0;
+    if (task->log.fetch_failures == FETCH_FAILURES_MAX)
+        log_warning("engine",
+                    "kubernetes: what the kubelet has no more of the log of attempt %llu cannot be "
+                    "fetched from its pod: %s",
+                    (unsigned long long)task->attempt.v,
+                    trouble[0] ? trouble : "its log says that it has ended, and it has not");
+    task->log.failures = is_in_vain ? task->log.fetch_failures : 1;
+    if (is_in_vain || (is_some && task->state < TASK_ENDED))
         log_pause(kube, task);
-    else if (result == FETCH_PART && is_awaited)
-        fetch_ask(kube, task);
     else /* what the pod does not have either is lost */
-        log_send(kube, task, result != FETCH_PART);
+        log_send(kube, task, true);
 }
 
 static void fetch_done(void *context, uint64_t key, const struct kube_answer *answer)
@@ -367,7 +391,7 @@ bool task_log_hold(struct kube *kube, struct kube_task *task)
     kube_client_send(kube->client, &call, KUBE_LOG_PATIENCE_MS);
     if (task->log.again_ms > 0) /* its pause may be longer than that */
         log_send(kube, task, false);
-    else if (task->log.is_fetch_wanted)
+    else if (task->log.fetch_turn > 0)
         fetch_ask(kube, task);
     log_next(kube);
     return true;

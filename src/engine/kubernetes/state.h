@@ -77,9 +77,9 @@ struct kube_log {
     bool is_open;                 /* a stream runs, or will begin after a pause */
     bool is_done;                 /* nothing more will come, or is waited for */
     bool is_held;                 /* its end is not told before that */
-    bool is_fetch_wanted;         /* what is missing waits for a turn to be fetched */
+    uint8_t fetch_failures;       /* fetches that failed, or were in vain; in a row */
     uint32_t failures;            /* in a row */
-    uint32_t fetch_failures;      /* likewise */
+    uint32_t fetch_turn;          /* what is missing waits behind smaller ones; 0: not */
     int64_t again_ms;             /* in the pause, it is asked for again then; 0: none */
     struct log_line_use use;      /* what the store has of it, for any thread */
     int64_t use_ms;               /* it was told then; 0: not yet */
@@ -193,7 +193,14 @@ struct kube_follow {
 
 enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOW_SLICES, FOLLOWS };
 
-enum fetch_result { FETCH_FAILED, FETCH_PART, FETCH_NOTHING, FETCH_WHOLE, FETCH_BROKEN };
+enum fetch_result {
+    FETCH_FAILED,
+    FETCH_PART,   /* LOG_PIECE_MAX bytes at least */
+    FETCH_LITTLE, /* fewer */
+    FETCH_NOTHING,
+    FETCH_WHOLE,
+    FETCH_BROKEN,
+};
 
 /* What the kubelet has no more of one log is fetched from its pod: fetch.c. */
 struct kube_fetch {
@@ -258,7 +265,8 @@ struct kube {
         int64_t keep_s;
         struct log_watch *watch; /* NULL: whoever follows a log looks from time to time */
         size_t streams;
-        bool has_waiting; /* some log may wait for its turn */
+        bool has_waiting;     /* some log may wait for its turn */
+        uint32_t fetch_turns; /* that have been given out */
         struct kube_fetch fetches[KUBE_FETCHES_MAX];
         int fetch_end;        /* becomes readable when they are to end */
         int fetch_silence_ms; /* KUBE_FETCH_SILENCE_MS; tests have less */
