@@ -152,7 +152,8 @@ struct kube_task {
     bool is_secret_unsure;      /* its secret was asked for, without an answer */
     unsigned deletes;           /* FORGOTTEN: not answered yet; with is_lost its pod, too */
     char *gives_up, *gives_why; /* it could not be started: the reason, and for people; NULL */
-    struct kube_end *end;       /* ENDED, and FORGOTTEN if it had ended; NULL */
+    struct kube_end *end;       /* since ENDED, FORGOTTEN as well; before: with which it ends if a
+                                 * create that was refused has made no pod; NULL */
     struct kube_task_addresses addresses;
     struct kube_log log;
     struct pod_gpus *gpus; /* since its container runs, where GPUs are asked for figures; NULL */

@@ -114,14 +114,21 @@ void tasks_free(struct kube *kube)
 
 /* --- what is told --- */
 
-/* What its log has of it is read by kube_leave. */
-static void end_tell(const struct kube_task *task, struct tells *tells)
+/* Its strings are the end's. */
+static struct exit_report exit_of(const struct kube_end *end)
 {
-    const struct kube_end *end = task->end;
     struct exit_report exit = end->exit;
     exit.name = "";
     exit.reason = end->reason;
     exit.message = end->text;
+    return exit;
+}
+
+/* What its log has of it is read by kube_leave. */
+static void end_tell(const struct kube_task *task, struct tells *tells)
+{
+    const struct kube_end *end = task->end;
+    const struct exit_report exit = exit_of(end);
     tells_add(tells, &(struct engine_event){
                          .kind = end->is_refused ? ENGINE_REFUSED : ENGINE_EXITED,
                          .attempt = task->attempt,
@@ -194,20 +201,27 @@ static void ended(struct kube *kube, struct kube_task *task, bool is_refused,
                   const struct exit_report *exit, struct tells *tells)
 {
     assert(task->state < TASK_ENDED);
+    struct kube_end *refusal = task->end; /* may be this very end */
     task->state = TASK_ENDED;
     pthread_cond_broadcast(&kube->synced);
     task->end = end_new(is_refused, exit);
+    end_free(refusal);
     order_drop(kube, task);
     if (!task_log_hold(kube, task) && !task->is_word_awaited && kube->is_listed)
         end_tell(task, tells);
+}
+
+static struct exit_report exit_early(const char *reason, const char *message)
+{
+    return (struct exit_report){
+        .exit_code = CODE_KILLED, .signal = SIGNAL_KILL, .reason = reason, .message = message};
 }
 
 /* It ended before there was a pod. */
 static void ended_early(struct kube *kube, struct kube_task *task, const char *reason,
                         const char *message, struct tells *tells)
 {
-    const struct exit_report exit = {
-        .exit_code = CODE_KILLED, .signal = SIGNAL_KILL, .reason = reason, .message = message};
+    const struct exit_report exit = exit_early(reason, message);
     ended(kube, task, false, &exit, tells);
 }
 
@@ -226,18 +240,25 @@ static void given_up_refused(struct kube *kube, struct kube_task *task, struct t
 
 /* --- what is asked --- */
 
-/* A write that was refused for good. */
+/* How a write that was refused for good ends its task. True: it is the operator's to mend, not the
+ * job's failure. */
+static bool refusal_exit(const struct kube_answer *answer, struct arena *arena,
+                         struct exit_report *exit)
+{
+    const char *message = ask_refusal(answer, arena);
+    const char *reason =
+        refusal_read(answer->status, answer->body, answer->is_right_missing, arena);
+    *exit = reason ? (struct exit_report){.reason = reason, .message = message}
+                   : exit_early("CreationError", message);
+    return reason != NULL;
+}
+
 static void write_refused(struct kube *kube, struct kube_task *task,
                           const struct kube_answer *answer, struct tells *tells)
 {
-    const char *message = ask_refusal(answer, &tells->arena);
-    const char *reason =
-        refusal_read(answer->status, answer->body, answer->is_right_missing, &tells->arena);
-    const struct exit_report exit = {.reason = reason, .message = message};
-    if (reason) /* the operator's to mend, not the job's failure */
-        ended(kube, task, true, &exit, tells);
-    else
-        ended_early(kube, task, "CreationError", message, tells);
+    struct exit_report exit;
+    const bool is_refused = refusal_exit(answer, &tells->arena, &exit);
+    ended(kube, task, is_refused, &exit, tells);
 }
 
 void kube_task_end(struct kube *kube, const struct kube_task *task)
@@ -309,6 +330,28 @@ static void pod_ask(struct kube *kube, struct kube_task *task)
     kube_client_send(kube->client, &call, 0);
 }
 
+/* An earlier try of this create may have made the pod: it ends so if there is none. */
+static void refusal_doubt(struct kube *kube, struct kube_task *task,
+                          const struct kube_answer *answer, struct tells *tells)
+{
+    struct exit_report exit;
+    const bool is_refused = refusal_exit(answer, &tells->arena, &exit);
+    assert(!task->end); /* a create is refused once */
+    task->end = end_new(is_refused, &exit);
+    pod_ask(kube, task);
+}
+
+/* There is no pod of its name. */
+static void pod_missing(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    if (!task->end) {
+        ended_unknown(kube, task, tells);
+        return;
+    }
+    const struct exit_report exit = exit_of(task->end);
+    ended(kube, task, task->end->is_refused, &exit, tells);
+}
+
 /* The answer to a create, or to the question which pod has our name. */
 static void pod_answered(struct kube *kube, struct kube_task *task, bool is_create,
                          const struct kube_answer *answer, struct tells *tells)
@@ -326,7 +369,9 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
     else if (is_create && answer->status == STATUS_CONFLICT)
         pod_ask(kube, task);
     else if (!is_create && answer->status == STATUS_NOT_FOUND)
-        ended_unknown(kube, task, tells);
+        pod_missing(kube, task, tells);
+    else if (is_create && answer->tries > 0)
+        refusal_doubt(kube, task, answer, tells);
     else
         write_refused(kube, task, answer, tells);
 }

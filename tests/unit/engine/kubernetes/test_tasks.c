@@ -371,6 +371,60 @@ static void what_is_to_end_is_not_created_again(void **state)
     played_close(&server);
 }
 
+static void answer_lose(const struct played *server, const char *line)
+{
+    char request[PLAYED_REQUEST_MAX];
+    const int fd = played_take(server, "\r\n\r\n", request);
+    assert_memory_equal(request, line, strlen(line));
+    close(fd);
+}
+
+#define FORBIDDEN                                                                                  \
+    "{\"kind\": \"Status\", \"message\": \"pods \\\"one-7\\\" is forbidden: exceeded quota: q\"}"
+
+/* The pod of the first create may be what uses the quota up: its task would be begun elsewhere. */
+static void a_pod_is_looked_for_before_its_second_create_counts_as_refused(void **state)
+{
+    const struct container container = {.attempt = {7},
+                                        .job = "ann~j",
+                                        .role = "r",
+                                        .node = "n1",
+                                        .image = "i",
+                                        .registry_user = ""};
+    (void)state;
+    for (int is_there = 0; is_there < 2; is_there++) {
+        struct played server;
+        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .synced = PTHREAD_COND_INITIALIZER,
+                            .settings = small_settings,
+                            .sink = {.post = nothing_posted},
+                            .is_listed = true};
+        kube.settings.init_image = "i";
+        kube.settings.priority_class = kube.settings.service_account = "";
+        assert_int_equal(played_open(&server, 8), 0);
+        assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
+        pthread_mutex_lock(&kube.lock);
+        struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
+        kube_task_begin(&kube, task, &container);
+        pthread_mutex_unlock(&kube.lock);
+        answer(&server, "POST " SECRETS " ", "201 Created", "{}");
+        answer_lose(&server, "POST " PODS " ");
+        answer(&server, "GET /readyz ", "200 OK", "ok");
+        answer(&server, "POST " PODS " ", "403 Forbidden", FORBIDDEN);
+        answer(&server, "GET " PODS "/one-7 ", is_there ? "200 OK" : "404 Not Found",
+               is_there ? POD_OURS : "{}");
+        state_await(&kube, task, is_there ? TASK_WAITS : TASK_ENDED);
+        pthread_mutex_lock(&kube.lock);
+        assert_true(is_there || task->end->is_refused);
+        assert_string_equal(is_there ? KUBE_QUOTA : task->end->reason, KUBE_QUOTA);
+        assert_true(is_there || strstr(task->end->text, "exceeded quota: q"));
+        pthread_mutex_unlock(&kube.lock);
+        kube_client_free(kube.client);
+        tasks_free(&kube);
+        played_close(&server);
+    }
+}
+
 /* --- pods that were there before --- */
 
 static void adopt(struct kube *kube, uint64_t attempt, struct tells *tells)
@@ -691,6 +745,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_a_task_that_runs_is_reached),
     cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
     cmocka_unit_test(what_is_to_end_is_not_created_again),
+    cmocka_unit_test(a_pod_is_looked_for_before_its_second_create_counts_as_refused),
     cmocka_unit_test(tasks_stand_apart),
 };
 UNIT_FILE(tests, NULL, NULL);
