@@ -583,10 +583,14 @@ static void due_take(struct kube_client *client)
 }
 
 /* Its body is written now, so that those that wait have none. */
-static bool is_wanted(struct transfer *transfer)
+static void wanted_start(struct kube_client *client, struct transfer *transfer,
+                         struct kube_credential *credential)
 {
     const struct kube_call *call = &transfer->call;
-    return !call->write || call->write(call->context, call->key, &transfer->call.body);
+    if (!call->write || call->write(call->context, call->key, &transfer->call.body))
+        transfer_start(client, transfer, credential);
+    else
+        transfer_free(transfer);
 }
 
 /* What is started now is asked with this. False: there is none yet, and all calls wait. */
@@ -629,13 +633,9 @@ static void ready_start(struct kube_client *client)
         !credential_take(client, &credential))
         return;
     while ((transfer = queue_take(&client->watches)))
-        transfer_start(client, transfer, &credential);
-    while (client->calls < CLIENT_CALLS_MAX && (transfer = queue_take(&client->ready))) {
-        if (is_wanted(transfer))
-            transfer_start(client, transfer, &credential);
-        else
-            transfer_free(transfer);
-    }
+        wanted_start(client, transfer, &credential);
+    while (client->calls < CLIENT_CALLS_MAX && (transfer = queue_take(&client->ready)))
+        wanted_start(client, transfer, &credential);
     while (client->opening < CLIENT_OPENING_MAX && (transfer = queue_take(&client->opens)))
         transfer_start(client, transfer, &credential);
 }

@@ -61,8 +61,9 @@ struct kube_answer {
 struct kube_call {
     const char *method;    /* NULL: nothing is asked, `done` is called when it is due */
     struct buf path, body; /* path: with its query; the body is JSON, and wiped */
-    /* Not NULL: the body is written when the call's turn has come, and each time that it is tried
-     * again. False: it is not wanted any more, and `done` is not called. */
+    /* Not NULL, and no stream of bytes: called when the call is about to be sent, each time that it
+     * is tried; it writes the body, if there is one. False: it is not wanted any more, and `done`
+     * is not called. */
     bool (*write)(void *context, uint64_t key, struct buf *body);
     bool is_next;        /* it goes before the calls that wait */
     bool wants_refusals; /* a right that is missing is told at once: the caller asks again itself */

@@ -168,15 +168,26 @@ static void watch_done(void *context, uint64_t which, const struct kube_answer *
     follow_ask(kube, which, delay_ms);
 }
 
+/* What comes while the list is made need not be in it: it has the list's mark from here on, and not
+ * earlier. What comes before it is asked for, each time that it is, is in it or has gone. */
+static bool list_begins(void *context, uint64_t which, struct buf *body)
+{
+    struct kube *kube = context;
+    (void)body; /* it has none */
+    pthread_mutex_lock(&kube->lock);
+    kube->follows[which].mark += feed_is_first_page(&kube->follows[which].feed);
+    pthread_mutex_unlock(&kube->lock);
+    return true;
+}
+
 static void follow_ask(struct kube *kube, uint64_t which, uint32_t delay_ms)
 {
     pthread_mutex_lock(&kube->lock);
     const struct feed *feed = &kube->follows[which].feed;
-    /* what comes while the list is made need not be in it: it has the list's mark from here on */
-    kube->follows[which].mark += feed_is_first_page(feed);
     struct kube_call call = {.method = "GET",
                              .context = kube,
                              .key = which,
+                             .write = list_begins,
                              .wants_refusals = true,
                              .is_of_server = true,
                              .done = list_done};
