@@ -204,22 +204,32 @@ static void good_tell(struct kube_client *client)
     client->watcher.answered(client->watcher.context);
 }
 
-static bool lines_tell(struct transfer *transfer)
+static bool line_tell(struct transfer *transfer)
 {
     struct kube_client *client = transfer->client;
-    struct text rest = buf_as_text(&transfer->answer);
-    while (rest.length > 0 && memchr(rest.at, '\n', rest.length)) {
-        struct text line = text_cut(&rest, '\n');
-        if (line.length > 0 &&
-            !transfer->call.line(transfer->call.context, transfer->call.key, line))
+    const struct text line = buf_as_text(&transfer->answer);
+    if (line.length > 0 && !transfer->call.line(transfer->call.context, transfer->call.key, line))
+        return false;
+    if (client->failing_since_ms > 0)
+        good_tell(client);
+    return true;
+}
+
+/* What is kept between two calls is the begin of a line. */
+static bool lines_take(struct transfer *transfer, struct text bytes)
+{
+    struct buf *line = &transfer->answer;
+    while (bytes.length > 0) {
+        const char *newline = memchr(bytes.at, '\n', bytes.length);
+        const size_t length = newline ? (size_t)(newline - bytes.at) : bytes.length;
+        const size_t room = CLIENT_LINE_MAX - line->length, taken = length + (newline != NULL);
+        buf_add(line, bytes.at, length < room ? length : room);
+        bytes = (struct text){bytes.at + taken, bytes.length - taken};
+        if (newline && !line_tell(transfer))
             return false;
-        if (client->failing_since_ms > 0)
-            good_tell(client);
+        if (newline)
+            buf_release(line);
     }
-    struct buf left = BUF_INIT;
-    buf_text(&left, rest);
-    buf_release(&transfer->answer);
-    transfer->answer = left;
     return true;
 }
 
@@ -241,14 +251,15 @@ static size_t bytes_take(char *bytes, size_t size, size_t count, void *context)
                                                 (struct text){bytes, length});
         return transfer->is_cut ? 0 : length;
     }
-    const size_t most = is_streamed ? CLIENT_LINE_MAX : CLIENT_BODY_MAX;
-    transfer->is_cut = transfer->answer.length + length > most;
+    if (is_streamed) {
+        transfer->is_cut = !lines_take(transfer, (struct text){bytes, length});
+        return transfer->is_cut ? 0 : length;
+    }
+    transfer->is_cut = transfer->answer.length + length > CLIENT_BODY_MAX;
     if (transfer->is_cut)
         return 0;
     buf_add(&transfer->answer, bytes, length);
-    if (is_streamed && memchr(bytes, '\n', length))
-        transfer->is_cut = !lines_tell(transfer);
-    return transfer->is_cut ? 0 : length;
+    return length;
 }
 
 static void opened(struct transfer *transfer)

@@ -71,7 +71,8 @@ struct kube_call {
     bool is_of_server;   /* what it is answered says how the server does; watches always do */
     void *context;
     uint64_t key; /* the caller's */
-    /* NULL: the answer is gathered. Each line of a stream; false ends it with status 0. */
+    /* NULL: the answer is gathered. Each line of a stream, of one that is longer the first
+     * CLIENT_LINE_MAX bytes; false ends it with status 0. */
     bool (*line)(void *context, uint64_t key, struct text line);
     /* The same without regard to lines, for a log of skep-init, which says something every ten
      * seconds: the API server only hands it on, so that its failures say nothing of the API server.

@@ -3,8 +3,10 @@
 #include "base/err.h"
 #include "doc/doc.h"
 #include "engine/kubernetes/object.h"
+#include "engine/kubernetes/object_read.h"
 #include "engine/kubernetes/page.h"
 #include "engine/kubernetes/state.h"
+#include "sys/clock.h"
 #include "sys/log.h"
 #include <stdio.h>
 
@@ -30,6 +32,40 @@ static void object_seen(struct kube *kube, uint64_t which, const struct doc *obj
         nodes_slice_seen(kube, object, is_removed, mark, tells);
     else
         tasks_seen(kube, object, is_removed, mark, tells);
+}
+
+void follow_passed(struct kube *kube, uint64_t which, const struct doc *object, const char *why)
+{
+    struct kube_follow *follow = &kube->follows[which];
+    const int64_t now = clock_monotonic_ms();
+    if (follow->passed_said_ms > 0 && now < follow->passed_said_ms + KUBE_PASSED_LOG_MS)
+        return;
+    follow->passed_said_ms = now;
+    log_error("engine", "kubernetes: %.100s of %.100s is passed over: %s",
+              object_string(object, "metadata.name"), follow->feed.path, why);
+}
+
+/* It is there, or has gone, and no more of it can be read: the others are followed all the same. */
+static void object_passed(struct kube *kube, uint64_t which, const struct doc *object,
+                          bool is_removed, const char *trouble, struct tells *tells)
+{
+    const uint32_t mark = kube->follows[which].mark;
+    follow_passed(kube, which, object, trouble);
+    if (which == FOLLOW_NODES)
+        nodes_passed(kube, object, is_removed, mark, tells);
+    else if (which == FOLLOW_SLICES)
+        nodes_slice_passed(kube, object, is_removed, mark, tells);
+    else
+        tasks_passed(kube, object, is_removed, mark, tells);
+}
+
+static void object_take(struct kube *kube, uint64_t which, const struct doc *object,
+                        bool is_removed, const char *trouble, struct tells *tells)
+{
+    if (trouble)
+        object_passed(kube, which, object, is_removed, trouble, tells);
+    else
+        object_seen(kube, which, object, is_removed, tells);
 }
 
 /* Under the lock. */
@@ -78,10 +114,12 @@ static int page_take(struct kube *kube, uint64_t which, struct text body, struct
     while (page_next(&page, &item)) {
         cleanup_arena struct arena scratch;
         arena_init(&scratch);
-        const struct doc *object = json_read(item, &scratch);
-        if (!object)
-            return err_fail(err, ERR_CORRUPT, "", "an object of the list is no JSON");
-        object_seen(kube, which, object, false, tells);
+        const char *trouble;
+        const struct doc *object = object_read(item, &scratch, &trouble);
+        if (!object) /* any that the list does not have may be this one */
+            return err_fail(err, ERR_CORRUPT, "", "an object of the list has no name: %.150s",
+                            trouble);
+        object_take(kube, which, object, false, trouble, tells);
     }
     if (feed_page_took(&follow->feed, metadata))
         list_complete(kube, which, tells);
@@ -129,10 +167,11 @@ static bool watch_line(void *context, uint64_t which, struct text line)
     const struct doc *object = NULL;
     arena_init(&arena);
     kube_enter(kube, &tells);
-    const struct doc *doc = json_read(line, &arena);
+    const char *trouble;
+    const struct doc *doc = object_event_read(line, &arena, &trouble);
     enum feed_event event = doc ? feed_line(&follow->feed, doc, &object) : FEED_BROKEN;
     if (event == FEED_OBJECT || event == FEED_REMOVED)
-        object_seen(kube, which, object, event == FEED_REMOVED, &tells);
+        object_take(kube, which, object, event == FEED_REMOVED, trouble, &tells);
     if (event == FEED_LISTED)
         list_complete(kube, which, &tells);
     if (event != FEED_EXPIRED && event != FEED_BROKEN)

@@ -396,20 +396,28 @@ static bool devices_read(struct kube_node *node, struct node_facts *facts, struc
     return is_news;
 }
 
+void nodes_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                  struct tells *tells)
+{
+    struct kube_node *node = kube_node_find(kube, object_string(head, "metadata.name"));
+    if (node && is_removed)
+        node_lose(kube, node, tells);
+    else if (node)
+        node->mark = mark;
+}
+
 void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells)
 {
     struct node_facts facts;
     struct err err;
     if (is_removed) {
-        struct kube_node *node = kube_node_find(kube, object_string(object, "metadata.name"));
-        if (node)
-            node_lose(kube, node, tells);
+        nodes_passed(kube, object, true, mark, tells);
         return;
     }
     if (node_object_read(object, &kube->settings.nodes, &tells->arena, &facts, &err) < 0) {
-        log_warning("engine", "kubernetes: the node %.100s is passed over: %s",
-                    object_string(object, "metadata.name"), err.text);
+        follow_passed(kube, FOLLOW_NODES, object, err.text);
+        nodes_passed(kube, object, false, mark, tells);
         return;
     }
     struct kube_node *node = node_of(kube, facts.name);
@@ -447,6 +455,15 @@ void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_remov
     struct kube_node *node = name ? kube_node_find(kube, name) : NULL;
     if (node && kube->are_devices_known)
         devices_update(kube, node, tells);
+}
+
+void nodes_slice_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                        struct tells *tells)
+{
+    if (is_removed)
+        nodes_slice_seen(kube, head, true, mark, tells);
+    else
+        slices_keep(&kube->slices, object_string(head, "metadata.name"), mark);
 }
 
 static void devices_update_all(struct kube *kube, struct tells *tells)

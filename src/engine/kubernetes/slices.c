@@ -162,6 +162,16 @@ const char *slices_seen(struct slices *slices, const struct doc *slice, bool is_
     return group->node;
 }
 
+void slices_keep(struct slices *slices, const char *name, uint32_t mark)
+{
+    for (size_t i = 0; i < slices->groups.count; i++) {
+        struct slice_group *group = &slices->groups.items[i];
+        for (size_t j = 0; j < group->all.count; j++)
+            if (strcmp(group->all.items[j].name, name) == 0)
+                group->all.items[j].mark = mark;
+    }
+}
+
 void slices_sweep(struct slices *slices, uint32_t mark)
 {
     for (size_t i = 0; i < slices->groups.count; i++) {

@@ -46,6 +46,8 @@ enum slices_state {
  * next call; NULL: it is of no node, or of another driver. */
 const char *slices_seen(struct slices *slices, const struct doc *slice, bool is_removed,
                         uint32_t mark);
+/* The one of this name is there, and stays as it was. */
+void slices_keep(struct slices *slices, const char *name, uint32_t mark);
 /* Those that an older list had have gone. */
 void slices_sweep(struct slices *slices, uint32_t mark);
 

@@ -61,7 +61,8 @@ enum {
     /* What a skepd that was killed had asked for is not carried out any more: an API server ends
      * each request after a minute (--request-timeout). */
     KUBE_LATE_MS = 2 * 60 * 1000,
-    KUBE_PING_MS = 30 * 1000, /* of a program's connection on which nothing moves */
+    KUBE_PASSED_LOG_MS = 60 * 1000, /* between two lines about objects that cannot be read */
+    KUBE_PING_MS = 30 * 1000,       /* of a program's connection on which nothing moves */
     /* What is fetched comes at once: a connection that brings nothing for so long is dead. */
     KUBE_FETCH_SILENCE_MS = 30 * 1000,
     KUBE_FETCH_LOOK_MS = 1000, /* between two looks at whether it is still wanted */
@@ -190,6 +191,7 @@ struct kube_follow {
     struct feed feed;
     uint32_t mark; /* the number of the list */
     bool is_synced, is_expired;
+    int64_t passed_said_ms; /* the log has told of an object that cannot be read then; 0: never */
 };
 
 enum { FOLLOW_NODES, FOLLOW_PODS, FOLLOW_SLICES, FOLLOWS };
@@ -350,6 +352,8 @@ struct doc;
 /* --- follow.c: lists and watches --- */
 
 void follows_start(struct kube *kube);
+/* Under the lock. The log tells why an object of this kind is passed over, now and then. */
+void follow_passed(struct kube *kube, uint64_t which, const struct doc *object, const char *why);
 /* Answers of the client's watcher. */
 void follow_failed(void *context, const char *trouble, int64_t for_ms);
 void follow_answered(void *context);
@@ -424,6 +428,9 @@ void task_waits(struct kube *kube, struct kube_task *task, const struct pod_obje
 
 void nodes_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
+/* It cannot be read, but for its head (object_read.h): what is known of it stays. */
+void nodes_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                  struct tells *tells);
 void nodes_sweep(struct kube *kube, uint32_t mark, struct tells *tells); /* not in the list */
 void nodes_tell(struct kube *kube, struct tells *tells);                 /* all of them, again */
 void nodes_heard(struct kube *kube); /* the server answers again: who is silent is so from now */
@@ -441,6 +448,8 @@ struct kube_node *kube_node_find(struct kube *kube, const char *name); /* NULL: 
  * known for the first time. */
 void nodes_slice_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                       struct tells *tells);
+void nodes_slice_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                        struct tells *tells);
 void nodes_slices_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
 void nodes_devices_known(struct kube *kube, struct tells *tells);
 /* Append the devices that these GPUs are. ERR_UNAVAILABLE: not all of them are offered now. */
@@ -555,6 +564,9 @@ void kube_task_give_up(struct kube *kube, struct kube_task *task, const char *re
 void kube_task_tell(const struct kube_task *task, struct tells *tells);
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells);
+/* As nodes_passed: one of an attempt that is not known yet is taken as one that waits. */
+void tasks_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                  struct tells *tells);
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells);
 /* The first list is complete: those that it does not have. */
 void tasks_given_up(struct kube *kube, struct tells *tells);

@@ -6,6 +6,7 @@
 #include "engine/kubernetes/attempt_files.h"
 #include "engine/kubernetes/given_up.h"
 #include "engine/kubernetes/object.h"
+#include "engine/kubernetes/object_read.h"
 #include "engine/kubernetes/pod_object.h"
 #include "engine/kubernetes/secret_note.h"
 #include "engine/kubernetes/state.h"
@@ -286,9 +287,9 @@ static void users_check(struct kube *kube, struct kube_task *task, const struct 
                           tells);
 }
 
-/* The pod is there, and it is ours. */
+/* The pod is there, and it is ours. `is_head`: no more of it can be read. */
 static void pod_taken(struct kube *kube, struct kube_task *task, const struct doc *object,
-                      struct tells *tells)
+                      bool is_head, struct tells *tells)
 {
     if (task->state != TASK_POD_ASKED) /* the watch was faster */
         return;
@@ -299,7 +300,8 @@ static void pod_taken(struct kube *kube, struct kube_task *task, const struct do
     preparing(kube, task, tells);
     if (task->is_kill_wanted)
         kube_task_end(kube, task);
-    users_check(kube, task, object, tells);
+    if (!is_head)
+        users_check(kube, task, object, tells);
     task_claim_ask(kube, task, tells);
 }
 
@@ -356,13 +358,12 @@ static void pod_missing(struct kube *kube, struct kube_task *task, struct tells 
 static void pod_answered(struct kube *kube, struct kube_task *task, bool is_create,
                          const struct kube_answer *answer, struct tells *tells)
 {
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &tells->arena);
     const struct doc *object = NULL;
+    const char *trouble;
     if (ask_is_made(answer))
-        object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
+        object = object_read(answer->body, &tells->arena, &trouble);
     if (object && is_label_ours(kube, task, object))
-        pod_taken(kube, task, object, tells);
+        pod_taken(kube, task, object, trouble != NULL, tells);
     else if (object)
         ended_early(kube, task, "CreationError", "a pod of its name is there, and is not Skep's",
                     tells);
@@ -379,9 +380,8 @@ static void pod_answered(struct kube *kube, struct kube_task *task, bool is_crea
 static void pod_stray(struct kube *kube, uint64_t key, const struct kube_answer *answer,
                       struct tells *tells)
 {
-    cleanup_problems struct problems problems;
-    problems_init(&problems, &tells->arena);
-    const struct doc *object = doc_parse(answer->body, DOC_JSON, &tells->arena, &problems);
+    const char *trouble;
+    const struct doc *object = object_read(answer->body, &tells->arena, &trouble);
     const char *uid = object_string(object, "metadata.uid");
     if (uid[0] && object_attempt(object, kube->settings.instance).v == key)
         ask_delete_stray(kube, key, "pods", uid);
@@ -762,6 +762,15 @@ static void late_pod_seen(struct kube *kube, struct attempt_id attempt, const st
         ask_delete_stray(kube, attempt.v, "pods", object_string(object, "metadata.uid"));
 }
 
+static void uid_take(struct kube *kube, struct kube_task *task, const char *uid)
+{
+    if (task->uid[0])
+        return;
+    snprintf(task->uid, sizeof task->uid, "%s", uid);
+    if (task->is_kill_wanted)
+        kube_task_end(kube, task);
+}
+
 /* Its pod, as the API server has told it now. */
 static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc *object,
                      bool is_removed, struct tells *tells)
@@ -773,11 +782,7 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
         late_pod_seen(kube, task->attempt, object, is_removed);
         return;
     }
-    if (!task->uid[0]) {
-        snprintf(task->uid, sizeof task->uid, "%s", pod.uid);
-        if (task->is_kill_wanted)
-            kube_task_end(kube, task);
-    }
+    uid_take(kube, task, pod.uid);
     if (strcmp(task->uid, pod.uid) != 0)
         return;
     task->is_gone |= is_removed;
@@ -813,31 +818,89 @@ static void pod_seen(struct kube *kube, struct kube_task *task, const struct doc
     }
 }
 
+/* A pod that was there before this engine. */
+static struct kube_task *task_adopt(struct kube *kube, struct attempt_id attempt,
+                                    const struct doc *object)
+{
+    struct kube_task *task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
+    task->state = TASK_WAITS;
+    if (object_note(object, OBJECT_NOTE_DEVICES)[0])
+        task->devices = mem_copy(object_note(object, OBJECT_NOTE_DEVICES));
+    task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
+    given_up_take(kube, task);
+    task_addresses_adopt(kube, task);
+    if (id_map_get(&kube->noted, attempt.v) == MAP_NONE)
+        secret_note_put(kube->secret_notes, attempt);
+    return task;
+}
+
+/* The task of this pod. NULL: it has none. After the first list only what this engine makes is one
+ * of Skep's: the rest is forgotten. */
+static struct kube_task *task_of(struct kube *kube, struct attempt_id attempt,
+                                 const struct doc *object, bool is_removed)
+{
+    struct kube_task *task = kube_task_find(kube, attempt);
+    if (!task && kube->is_listed)
+        late_pod_seen(kube, attempt, object, is_removed);
+    else if (!task && !is_removed)
+        task = task_adopt(kube, attempt, object);
+    return task;
+}
+
 void tasks_seen(struct kube *kube, const struct doc *object, bool is_removed, uint32_t mark,
                 struct tells *tells)
 {
     const struct attempt_id attempt = object_attempt(object, kube->settings.instance);
-    if (attempt.v == 0)
+    struct kube_task *task = attempt.v > 0 ? task_of(kube, attempt, object, is_removed) : NULL;
+    if (!task)
         return;
-    struct kube_task *task = kube_task_find(kube, attempt);
-    /* after the first list only what this engine makes is one of Skep's: the rest is forgotten */
-    if (!task && kube->is_listed)
-        late_pod_seen(kube, attempt, object, is_removed);
-    if (!task && (is_removed || kube->is_listed))
-        return;
-    if (!task) {
-        task = kube_task_add(kube, attempt, object_string(object, "spec.nodeName"));
-        task->state = TASK_WAITS;
-        if (object_note(object, OBJECT_NOTE_DEVICES)[0])
-            task->devices = mem_copy(object_note(object, OBJECT_NOTE_DEVICES));
-        task_log_begin(kube, attempt, object_note(object, OBJECT_NOTE_JOB));
-        given_up_take(kube, task);
-        task_addresses_adopt(kube, task);
-        if (id_map_get(&kube->noted, attempt.v) == MAP_NONE)
-            secret_note_put(kube->secret_notes, attempt);
-    }
     task->mark = mark;
     pod_seen(kube, task, object, is_removed, tells);
+}
+
+/* Nothing is known of its end. */
+static void pod_gone(struct kube *kube, struct kube_task *task, struct tells *tells)
+{
+    if (!has_pod(task)) {
+        lost_end(kube, task, tells);
+        return;
+    }
+    task->is_gone = true;
+    if (is_operators(task)) {
+        given_up_refused(kube, task, tells);
+        return;
+    }
+    const struct exit_report exit = {.exit_code = CODE_KILLED,
+                                     .signal = SIGNAL_KILL,
+                                     .is_missing = !task->is_kill_wanted,
+                                     .is_user_command = task->is_started_told,
+                                     .reason = task->gives_up ? task->gives_up : "",
+                                     .message = task->gives_why ? task->gives_why : ""};
+    ended(kube, task, false, &exit, tells);
+}
+
+void tasks_passed(struct kube *kube, const struct doc *head, bool is_removed, uint32_t mark,
+                  struct tells *tells)
+{
+    const struct attempt_id attempt = object_attempt(head, kube->settings.instance);
+    struct kube_task *task = attempt.v > 0 ? task_of(kube, attempt, head, is_removed) : NULL;
+    const char *uid = object_string(head, "metadata.uid");
+    if (!task)
+        return;
+    if (!task->uid[0] && task->state >= TASK_ENDED) {
+        late_pod_seen(kube, attempt, head, is_removed);
+        return;
+    }
+    pod_taken(kube, task, head, true, tells);
+    uid_take(kube, task, uid);
+    if (strcmp(task->uid, uid) != 0)
+        return;
+    task->mark = mark;
+    task->is_gone |= is_removed;
+    if (has_pod(task) && is_given_up_as_lost(task)) /* by an earlier skepd */
+        lost(kube, task, tells);
+    if (is_removed)
+        pod_gone(kube, task, tells);
 }
 
 struct note_sweep {
@@ -892,26 +955,7 @@ void tasks_left(struct kube *kube, struct tells *tells)
 
 void tasks_sweep(struct kube *kube, uint32_t mark, struct tells *tells)
 {
-    for (size_t i = kube->tasks.count;
-         i-- > 0;) { /* one that is dropped has the last one's place */
-        struct kube_task *task = kube->tasks.items[i];
-        if (task->mark >= mark)
-            continue;
-        if (!has_pod(task)) {
-            lost_end(kube, task, tells);
-            continue;
-        }
-        task->is_gone = true;
-        if (is_operators(task)) {
-            given_up_refused(kube, task, tells);
-            continue;
-        }
-        const struct exit_report exit = {.exit_code = CODE_KILLED,
-                                         .signal = SIGNAL_KILL,
-                                         .is_missing = !task->is_kill_wanted,
-                                         .is_user_command = task->is_started_told,
-                                         .reason = task->gives_up ? task->gives_up : "",
-                                         .message = task->gives_why ? task->gives_why : ""};
-        ended(kube, task, false, &exit, tells);
-    }
+    for (size_t i = kube->tasks.count; i-- > 0;) /* one that is dropped has the last one's place */
+        if (kube->tasks.items[i]->mark < mark)
+            pod_gone(kube, kube->tasks.items[i], tells);
 }

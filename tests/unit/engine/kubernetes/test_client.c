@@ -618,7 +618,53 @@ static void streams_that_do_not_open_hold_up_no_calls(void **state)
     }
 }
 
+/* --- lines --- */
+
+enum { LINE_LONG = CLIENT_LINE_MAX + 100 };
+
+/* A short one, one that is too long, and another. */
+static bool cut_line(void *context, uint64_t key, struct text text)
+{
+    static const size_t lengths[] = {5, CLIENT_LINE_MAX, 6};
+    size_t *count = context;
+    (void)key;
+    assert_true(*count < COUNT_OF(lengths));
+    assert_int_equal(text.length, lengths[*count]);
+    assert_memory_equal(text.at, "line", 4);
+    if (++*count == COUNT_OF(lengths))
+        sem_post(&world.has_line);
+    return true;
+}
+
+/* Its reader sees what it is about, and the watch goes on behind it. */
+static void of_a_long_line_the_begin_is_told(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    size_t count = 0;
+    (void)state;
+    buf_string(&text, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nline1\nline");
+    for (size_t i = 0; i < LINE_LONG; i++)
+        buf_char(&text, 'x');
+    buf_string(&text, "\n\nline22\n");
+    kube_client_send(world.client,
+                     &(struct kube_call){.method = "GET",
+                                         .path = path_of("/watch"),
+                                         .context = &count,
+                                         .line = cut_line,
+                                         .done = nothing_done},
+                     0);
+    int fd = request_take();
+    for (struct text left = buf_as_text(&text); left.length > 0;) {
+        const ssize_t written = write(fd, left.at, left.length);
+        assert_true(written > 0);
+        left = (struct text){left.at + written, left.length - (size_t)written};
+    }
+    happens(&world.has_line);
+    close(fd);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(of_a_long_line_the_begin_is_told, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_is_an_answer_when_it_begins, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_that_falls_silent_is_no_failure, setup, teardown),
     cmocka_unit_test_setup_teardown(a_body_is_sent_as_json, setup, teardown),

@@ -2,10 +2,12 @@
  * tests/system/kubernetes. */
 #include "unit.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "doc/doc.h"
 #include "engine/kubernetes/state.h"
 #include "played.h"
 #include "small_cluster.h"
@@ -157,7 +159,162 @@ static void what_was_made_and_has_gone_before_a_list_has_gone(void **state)
     close(fd);
 }
 
+/* --- objects that cannot be read --- */
+
+/* An object with such a member is none for who reads it: it has one key twice. */
+#define UNREADABLE "\"a\": 1, \"a\": 1"
+#define POD(attempt, rest)                                                                         \
+    "{\"kind\": \"Pod\", \"metadata\": {\"name\": \"one-" attempt "\", \"uid\": \"u" attempt       \
+    "\", \"resourceVersion\": \"1\", \"labels\": {\"skep.internal/instance\": \"one\", "           \
+    "\"skep.internal/attempt\": \"" attempt "\"}}, \"spec\": {\"nodeName\": \"n1\"}, \"status\": " \
+    "{\"phase\": \"Pending\"" rest "}}"
+#define NODE(name, rest)                                                                           \
+    "{\"kind\": \"Node\", \"metadata\": {\"name\": \"" name "\", \"uid\": \"u\", "                 \
+    "\"resourceVersion\": \"1\"}, \"status\": {\"addresses\": [{\"type\": \"InternalIP\", "        \
+    "\"address\": \"10.0.0.1\"}], \"conditions\": [{\"type\": \"Ready\", \"status\": \"True\"}], " \
+    "\"allocatable\": {\"cpu\": \"1\", \"memory\": " rest "}}}"
+#define EVENT(type, object) "{\"type\": \"" type "\", \"object\": " object "}\n"
+#define PAGE(items)         HEAD "{\"metadata\": {\"resourceVersion\": \"2\"}, \"items\": [" items "]}"
+#define GOOD                "\"1Gi\""
+
+static struct kube_task *task_add(uint64_t attempt, enum task_state state)
+{
+    struct kube_task *task = kube_task_add(&world.kube, (struct attempt_id){attempt}, "n1");
+    task->state = state;
+    snprintf(task->uid, sizeof task->uid, "u%u", (unsigned)attempt);
+    return task;
+}
+
+static const struct kube_task *task_of(uint64_t attempt)
+{
+    return kube_task_find(&world.kube, (struct attempt_id){attempt});
+}
+
+static bool is_node_there(const char *name)
+{
+    const struct kube_node *node = kube_node_find(&world.kube, name);
+    return node && node->is_there;
+}
+
+static void node_add(const char *name)
+{
+    struct tells tells;
+    kube_enter(&world.kube, &tells);
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &tells.arena);
+    const char *text = arena_format(
+        &tells.arena,
+        "{\"metadata\": {\"name\": \"%s\"}, \"status\": {\"allocatable\": {\"cpu\": \"1\", "
+        "\"memory\": \"1Gi\"}, \"addresses\": [{\"type\": \"InternalIP\", \"address\": "
+        "\"10.0.0.1\"}], \"conditions\": [{\"type\": \"Ready\", \"status\": \"True\"}]}}",
+        name);
+    nodes_seen(&world.kube, doc_parse(text_of(text), DOC_JSON, &tells.arena, &problems), false, 0,
+               &tells);
+    kube_leave(&world.kube, &tells);
+}
+
+/* What was there before the list. */
+static void before_list(void)
+{
+    task_add(7, TASK_RUNS);
+    task_add(8, TASK_WAITS);
+    node_add("n2");
+    node_add("n3");
+    node_add("n4");
+}
+
+/* Only what a list does not have at all has gone, and what comes behind has come. With the lock. */
+static void after_list(void)
+{
+    assert_int_equal(task_of(7)->state, TASK_RUNS);
+    assert_int_equal(task_of(8)->state, TASK_ENDED);
+    assert_int_equal(task_of(9)->state, TASK_WAITS);
+    assert_string_equal(task_of(9)->uid, "u9");
+    /* nobody takes it for one that was never made */
+    assert_int_equal(task_of(10)->state, TASK_WAITS);
+    assert_string_equal(task_of(10)->uid, "u10");
+    assert_string_equal(task_of(10)->node, "n1");
+    assert_false(task_of(10)->is_preparing_told);
+    assert_true(is_node_there("n1") && is_node_there("n2") && is_node_there("n4"));
+    assert_false(is_node_there("n3"));
+}
+
+static void a_list_goes_on_behind_an_object_that_cannot_be_read(void **state)
+{
+    int fds[2];
+    (void)state;
+    before_list();
+    lists_answer(HEAD EVENT("ADDED", NODE("n2", UNREADABLE)) EVENT("ADDED", NODE("n4", "\"much\""))
+                     EVENT("ADDED", NODE("n1", GOOD)) END("Node"),
+                 HEAD EVENT("ADDED", POD("7", ", " UNREADABLE))
+                     EVENT("ADDED", POD("10", ", " UNREADABLE)) EVENT("ADDED", POD("9", ""))
+                         END("Pod"),
+                 fds);
+    lists_await();
+    after_list();
+    pthread_mutex_unlock(&world.kube.lock);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void a_page_goes_on_behind_an_object_that_cannot_be_read(void **state)
+{
+    int fds[2];
+    (void)state;
+    before_list();
+    world.kube.follows[FOLLOW_NODES].feed.is_paged = true;
+    world.kube.follows[FOLLOW_PODS].feed.is_paged = true;
+    lists_answer(PAGE(NODE("n2", UNREADABLE) "," NODE("n4", "\"much\"") "," NODE("n1", GOOD)),
+                 PAGE(POD("7", ", " UNREADABLE) "," POD("10", ", " UNREADABLE) "," POD("9", "")),
+                 fds);
+    close(fds[0]);
+    close(fds[1]);
+    lists_await();
+    after_list();
+    pthread_mutex_unlock(&world.kube.lock);
+}
+
+static void task_await(uint64_t attempt, enum task_state state)
+{
+    enum task_state seen = TASK_FORGOTTEN;
+    do {
+        sched_yield();
+        pthread_mutex_lock(&world.kube.lock);
+        if (task_of(attempt))
+            seen = task_of(attempt)->state;
+        pthread_mutex_unlock(&world.kube.lock);
+    } while (seen != state);
+}
+
+/* It goes on as it was, until something can be read of it, or it has gone. */
+static void a_watch_goes_on_behind_an_object_that_cannot_be_read(void **state)
+{
+    int fds[2];
+    (void)state;
+    lists_answer(nodes, HEAD EVENT("ADDED", POD("7", "")) EVENT("ADDED", POD("8", "")) END("Pod"),
+                 fds);
+    lists_await();
+    pthread_mutex_unlock(&world.kube.lock);
+    say(fds[1],
+        EVENT("MODIFIED", POD("7", ", " UNREADABLE)) EVENT("DELETED", POD("8", ", " UNREADABLE)));
+    task_await(8, TASK_ENDED);
+    pthread_mutex_lock(&world.kube.lock);
+    assert_true(task_of(8)->end->exit.is_missing && task_of(8)->is_gone);
+    assert_int_equal(task_of(7)->state, TASK_WAITS);
+    pthread_mutex_unlock(&world.kube.lock);
+    say(fds[1], EVENT("DELETED", POD("7", "")));
+    task_await(7, TASK_ENDED);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_list_goes_on_behind_an_object_that_cannot_be_read, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(a_page_goes_on_behind_an_object_that_cannot_be_read, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(a_watch_goes_on_behind_an_object_that_cannot_be_read, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(each_list_is_taken_for_what_it_is, setup, teardown),
     cmocka_unit_test_setup_teardown(what_was_made_and_has_gone_before_a_list_has_gone, setup,
                                     teardown),

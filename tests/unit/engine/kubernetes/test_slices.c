@@ -76,6 +76,20 @@ static void pools_stand_side_by_side(void **state)
     slices_release(&slices);
 }
 
+/* It is in the list, and that is all that can be read of it. */
+static void a_slice_that_cannot_be_read_stays(void **state)
+{
+    (void)state;
+    struct slices slices = slices_new();
+    slices_seen(&slices, slice("a", "x/y", 7, 1, D("gpu-0")), false, 1);
+    slices_seen(&slices, slice("b", "z", 1, 1, D("gpu-1")), false, 1);
+    slices_keep(&slices, "b", 2);
+    slices_keep(&slices, "c", 2);
+    slices_sweep(&slices, 2);
+    assert_string_equal(devices_of(&slices), "z/gpu-1");
+    slices_release(&slices);
+}
+
 static void what_is_not_of_one_node_is_passed_over(void **state)
 {
     (void)state;
@@ -131,6 +145,7 @@ static void whole_gpus_are_told(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pool_counts_when_it_is_whole),
     cmocka_unit_test(pools_stand_side_by_side),
+    cmocka_unit_test(a_slice_that_cannot_be_read_stays),
     cmocka_unit_test(what_is_not_of_one_node_is_passed_over),
     cmocka_unit_test(whole_gpus_are_told),
 };

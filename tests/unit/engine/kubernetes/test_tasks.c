@@ -371,6 +371,46 @@ static void what_is_to_end_is_not_created_again(void **state)
     played_close(&server);
 }
 
+/* Its pod is there, whatever else stands in the answer. */
+static void a_pod_that_cannot_be_read_has_been_made(void **state)
+{
+    const struct container container = {.attempt = {7},
+                                        .job = "ann~j",
+                                        .role = "r",
+                                        .node = "n1",
+                                        .image = "i",
+                                        .registry_user = ""};
+    struct played server;
+    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .synced = PTHREAD_COND_INITIALIZER,
+                        .settings = small_settings,
+                        .sink = {.post = nothing_posted},
+                        .is_listed = true};
+    (void)state;
+    kube.settings.init_image = "i";
+    kube.settings.priority_class = kube.settings.service_account = "";
+    kube.settings.network.users = KUBE_USERS_REQUIRED;
+    assert_int_equal(played_open(&server, 8), 0);
+    assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
+    pthread_mutex_lock(&kube.lock);
+    struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
+    kube_task_begin(&kube, task, &container);
+    pthread_mutex_unlock(&kube.lock);
+    answer(&server, "POST " SECRETS " ", "201 Created", "{}");
+    answer(&server, "POST " PODS " ", "201 Created",
+           "{\"metadata\": {\"name\": \"one-7\", \"uid\": \"u\", \"labels\": "
+           "{\"skep.internal/instance\": \"one\", \"skep.internal/attempt\": \"7\"}}, "
+           "\"status\": {\"a\": 1, \"a\": 2}}");
+    state_await(&kube, task, TASK_WAITS);
+    pthread_mutex_lock(&kube.lock);
+    assert_string_equal(task->uid, "u");
+    assert_false(task->is_kill_wanted); /* whether it has user ids of its own is not known */
+    pthread_mutex_unlock(&kube.lock);
+    kube_client_free(kube.client);
+    tasks_free(&kube);
+    played_close(&server);
+}
+
 static void answer_lose(const struct played *server, const char *line)
 {
     char request[PLAYED_REQUEST_MAX];
@@ -745,6 +785,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_a_task_that_runs_is_reached),
     cmocka_unit_test(what_a_pod_is_made_of_goes_when_it_is_there),
     cmocka_unit_test(what_is_to_end_is_not_created_again),
+    cmocka_unit_test(a_pod_that_cannot_be_read_has_been_made),
     cmocka_unit_test(a_pod_is_looked_for_before_its_second_create_counts_as_refused),
     cmocka_unit_test(tasks_stand_apart),
 };
