@@ -214,8 +214,11 @@ int handle_audit_list(struct call *call)
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i && page_is_full(&page, page_number(call, audits.items[i - 1].number)))
+            break;
         record_json(&json, &audits.items[i]);
+    }
     page_end(&page, &json);
     return 0;
 }

@@ -74,8 +74,11 @@ int handle_group_list(struct call *call)
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i && page_is_full(&page, text_of(groups.items[i - 1].name)))
+            break;
         group_json(call, &json, &groups.items[i]);
+    }
     page_end(&page, &json);
     return 0;
 }

@@ -157,6 +157,14 @@ size_t page_keep(struct list_page *page, size_t count)
     return count > page->limit ? (size_t)page->limit : count;
 }
 
+bool page_is_full(struct list_page *page, struct text last)
+{
+    if (!page->is_cut || page->call->exchange->reply.body.length < PAGE_BYTES_MAX)
+        return false;
+    page->last = last;
+    return true;
+}
+
 int page_nodes(struct list_page *page, struct store_nodes *nodes)
 {
     struct call *call = page->call;

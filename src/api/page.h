@@ -6,6 +6,9 @@
  *
  * A cursor holds the key of the last item of its page, not an offset: whatever is inserted or
  * removed meanwhile, no other item is skipped or comes twice. Keys are ordered as their bytes are.
+ *
+ * A page of items that may be large ends at PAGE_BYTES_MAX, too, so that what one reply holds in
+ * memory does not grow with what users store.
  */
 #ifndef API_PAGE_H
 #define API_PAGE_H
@@ -17,7 +20,11 @@
 
 struct call;
 
-enum { PAGE_LIMIT = 1000, PAGE_LIMIT_MAX = 50000 };
+enum {
+    PAGE_LIMIT = 1000,
+    PAGE_LIMIT_MAX = 50000,
+    PAGE_BYTES_MAX = 8 << 20, /* a page of large items ends with the item that reaches it */
+};
 #define PAGE_WHOLE UINT64_MAX /* as a limit: none */
 
 /* Of the items of a page. `usual`: when none is given. */
@@ -54,6 +61,9 @@ uint64_t page_most(const struct list_page *page);
 /* Of items that were read from page->after on, one more than the limit when there are more: those
  * that are shown. `last`: key of the last of them. */
 size_t page_keep(struct list_page *page, size_t count);
+/* Between two items: the reply has PAGE_BYTES_MAX, so that the page ends behind the key `last`.
+ * Never of a list that is not cut. */
+bool page_is_full(struct list_page *page, struct text last);
 
 /* A number as a key, in a buffer of PAGE_NUMBER_SIZE or in the call's arena; and back. */
 enum { PAGE_NUMBER_SIZE = 17 };

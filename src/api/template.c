@@ -261,6 +261,8 @@ int handle_template_list(struct call *call)
     call_json(call, 200, &json);
     page_begin(&page, &json);
     for (size_t i = 0; i < count; i++) {
+        if (i && page_is_full(&page, keys[rows[i - 1]]))
+            break;
         struct store_template row; /* with its texts; removed meanwhile: left out */
         code = store_template(call->reader, text_of(templates.items[rows[i]].id),
                               call->caller.auth.user, call->arena, &row, &call->err);

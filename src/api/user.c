@@ -130,8 +130,11 @@ static int users_read(struct call *call, const struct service_snapshot *snapshot
     struct json_writer json;
     call_json(call, 200, &json);
     page_begin(&page, &json);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i && page_is_full(&page, text_of(users.items[i - 1].name)))
+            break;
         user_json(call, &json, &users.items[i], &context);
+    }
     page_end(&page, &json);
     return 0;
 }

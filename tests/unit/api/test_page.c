@@ -246,11 +246,85 @@ static void test_bad(void **state)
     assert_false(page_number_parse((struct text){"000000000000000\0", 16}, &number));
 }
 
+/* How often the needle is in the reply. */
+static size_t body_count(const struct world *world, const char *needle)
+{
+    size_t count = 0;
+    for (const char *at = buf_cstr(&world->body); (at = strstr(at, needle)); at++)
+        count++;
+    return count;
+}
+
+/* A page of large items ends before its limit: Link and cursor lead on, and nothing is left out. */
+static void pages_are_bounded_by_bytes(void **state)
+{
+    enum { ITEMS_MADE = 11, ITEM_BYTES = 900 << 10, TEMPLATES_MADE = 35 };
+    struct world *world = *state;
+    const char *admin = world_login(world, "admin");
+    cleanup_buf struct buf filling = BUF_INIT, body = BUF_INIT;
+    const char *next;
+    while (filling.length < ITEM_BYTES)
+        buf_string(&filling, "filling ");
+    for (int i = 0; i < ITEMS_MADE; i++) {
+        buf_clear(&body);
+        buf_format(&body, "{\"groupname\":\"lab%d\",\"extension\":{\"large\":\"%s\"}}", i,
+                   buf_cstr(&filling));
+        assert_int_equal(world_send(world, HTTP_POST, "/api/v2/groups", admin, buf_cstr(&body)),
+                         201);
+        buf_clear(&body);
+        buf_format(&body,
+                   "{\"username\":\"user%d\",\"password\":\"a-password\","
+                   "\"extension\":{\"large\":\"%s\"}}",
+                   i, buf_cstr(&filling));
+        assert_int_equal(world_send(world, HTTP_POST, "/api/v2/users", admin, buf_cstr(&body)),
+                         201);
+    }
+    for (int i = 0; i < TEMPLATES_MADE; i++) {
+        buf_clear(&body);
+        buf_format(&body,
+                   "{\"name\":\"t%d\",\"protocol\":\"protocolVersion: 2\\nname: x\\ntype: job\\n"
+                   "prerequisites:\\n  - {name: image, type: dockerimage, uri: debian}\\n"
+                   "taskRoles:\\n  worker:\\n    dockerImage: image\\n    commands: [echo hi]\\n"
+                   "    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}\\n# large: %.*s\"}",
+                   i, 250 << 10, buf_cstr(&filling));
+        assert_int_equal(
+            world_send(world, HTTP_POST, "/marketplace/api/items", admin, buf_cstr(&body)), 201);
+    }
+    static const struct {
+        const char *list, *large;
+        size_t count;
+    } LISTS[] = {
+        {"/api/v2/groups", "\"large\":", ITEMS_MADE},
+        {"/api/v2/users", "\"large\":", ITEMS_MADE},
+        {"/marketplace/api/items", "large:", TEMPLATES_MADE},
+    };
+    for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
+        char target[600];
+        size_t count = 0, pages = 0;
+        snprintf(target, sizeof target, "%s?limit=100", LISTS[i].list);
+        do {
+            assert_int_equal(world_get(world, target, admin), 200);
+            assert_true(world->body.length < PAGE_BYTES_MAX + (1 << 20));
+            count += body_count(world, LISTS[i].large);
+            next = world->link;
+            if (next[0])
+                snprintf(target, sizeof target, "%.*s", (int)strcspn(next + 1, ">"), next + 1);
+            pages++;
+        } while (next[0]);
+        assert_int_equal(count, LISTS[i].count);
+        assert_int_equal(pages, 2);
+    }
+    /* who asks for the whole list gets it */
+    assert_int_equal(world_get(world, "/api/v2/groups", admin), 200);
+    assert_int_equal(body_count(world, "\"large\":"), ITEMS_MADE);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_every_list, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_link, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_stability, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_removed, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_bad, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(pages_are_bounded_by_bytes, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

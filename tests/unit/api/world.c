@@ -288,7 +288,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));
     if (strncmp(world->content_type, "application/json", 16) == 0 && world->body.length &&
-        !strstr(target, "/config"))
+        world->body.length <= DOC_BYTES_MAX && !strstr(target, "/config"))
         json_check(world);
     if (exchange->reply.stream.read)
         world->streaming = exchange;
