@@ -75,7 +75,7 @@ static void reply_error(struct call *call, int code)
         exchange_header(
             call->exchange, "Retry-After",
             arena_format(call->arena, "%lld", (long long)(call->retry_s ? call->retry_s : 1)));
-    buf_clear(&reply->body);
+    buf_release(&reply->body); /* may be large */
     reply->status = 0;
     struct json_writer json;
     call_json(call, status.http, &json);

@@ -57,6 +57,6 @@ void etag_reply(struct exchange *exchange)
     exchange_header(exchange, "ETag", etag);
     if (!is_named(exchange->if_none_match, etag))
         return;
-    buf_clear(&reply->body);
+    buf_release(&reply->body); /* may be large */
     reply->status = 304;
 }

@@ -131,7 +131,7 @@ static void http_metrics(struct call *call, struct buf *out)
         buf_format(out, "skep_http_requests_total{code=\"%uxx\"} %llu\n", i,
                    (unsigned long long)atomic_load(&call->api->requests[i]));
     metric(out, "skep_http_request_seconds_total", "counter",
-           "Time from a request's headers to the end of its reply, without streams.");
+           "Time from a request's headers until its reply is made, without streams.");
     buf_format(out, "skep_http_request_seconds_total %.6f\n",
                (double)atomic_load(&call->api->request_us) / 1e6);
     metric(out, "skep_http_connections", "gauge", "Open connections.");

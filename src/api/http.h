@@ -2,12 +2,13 @@
  *
  * Edge. libmicrohttpd (epoll, a small pool of threads) reads and writes; this header hides it, so
  * that handlers can be run without a socket (tests, fuzzing). One `struct exchange` is one request
- * with its reply; it owns everything reachable from it until the reply has gone out.
+ * with its reply; it owns everything reachable from it until the reply is made. While that goes out
+ * there are only its bytes, its stream or its upgrade: the arena and the request's body are gone.
  *
  * Limits, each answered with a 4xx and tested: HTTP_BODY_MAX and HTTP_TARGET_MAX (413),
  * HTTP_HEADERS_MAX (431), HTTP_SEGMENTS_MAX and HTTP_QUERY_MAX (400). A request that is not whole
  * HTTP_REQUEST_MS after its connection was last idle is cut off; an idle connection is closed after
- * HTTP_IDLE_S.
+ * HTTP_IDLE_S, and so is one that takes not a byte of its reply for so long.
  * When three of four connections are taken, one that idles or sends slowly is closed after 2 s. A
  * request with two lengths (or a length and a coding) or two hosts is refused with 400.
  */
@@ -100,11 +101,11 @@ struct http_reply {
     int status;               /* 0: no reply yet */
     const char *content_type; /* static */
     struct buf body;
-    struct text fixed;         /* instead of the body: not copied, lives as long as the exchange */
-    struct http_stream stream; /* used when .read is set */
+    struct text fixed;           /* static, instead of the body: not copied */
+    struct http_stream stream;   /* used when .read is set */
     struct http_upgrade upgrade; /* used when .take is set */
     struct {
-        const char *name, *value; /* static, or in the exchange's arena */
+        const char *name, *value; /* static, or in the exchange's arena: copied when it goes out */
     } headers[HTTP_REPLY_HEADERS_MAX];
     size_t header_count;
 };
@@ -121,7 +122,8 @@ struct http_app {
     void (*handle)(void *context, struct exchange *exchange);
     /* After exchange_resume: give the reply. */
     void (*resume)(void *context, struct exchange *exchange);
-    /* The reply has gone out, or the client has gone. */
+    /* The reply is made, or the client has gone before. What the reply still needs (the state of a
+     * stream or of an upgrade) must have memory of its own: exchange_forget follows. */
     void (*end)(void *context, struct exchange *exchange);
 };
 
@@ -160,6 +162,9 @@ struct exchange {
 /* An empty exchange, and the end of one with all that it owns, its stream included. */
 void exchange_init(struct exchange *exchange);
 void exchange_release(struct exchange *exchange);
+/* The reply is made and app.end was called: the arena and the request's body are given back, and
+ * with them everything but `reply`, whose headers are gone. */
+void exchange_forget(struct exchange *exchange);
 
 /* Cut the target into segments and query. ERR_INVALID: bad percent code, a NUL byte, an absolute
  * form that is not http; ERR_TOO_BIG: a limit. `target` must live as long as the exchange. */
@@ -193,6 +198,7 @@ struct http_server_config {
     unsigned threads;         /* 0: one for each processor, 2 … 8; as many again for TLS */
     uint32_t request_ms;      /* 0: HTTP_REQUEST_MS; looked at once a second */
     uint32_t connections_max; /* of the network; 0: HTTP_CONNECTIONS_MAX */
+    uint32_t idle_s;          /* 0: HTTP_IDLE_S */
     /* A folder: requests are taken from the socket DOOR/api in it as well, for targets that begin
      * with door_prefix alone; others get 403. At most HTTP_DOOR_MAX connections. NULL: none. */
     const char *door, *door_prefix;

@@ -27,6 +27,7 @@ struct carried {
     struct MHD_Connection *connection;
     char *target; /* owned copy */
     bool is_begun, is_handled, is_suspended, is_client_gone, is_stream;
+    bool is_ended; /* the app has been told */
     size_t discarded;
 };
 
@@ -182,6 +183,14 @@ static bool origin_may_read(const struct carried *carried)
     return false;
 }
 
+static void app_end(struct carried *carried)
+{
+    struct http_app *app = &carried->edge->config.app;
+    if (carried->is_begun && !carried->is_ended)
+        app->end(app->context, &carried->exchange);
+    carried->is_ended = true;
+}
+
 /* A header that every reply has unless it says otherwise. */
 static void header_default(struct MHD_Response *response, const char *name, const char *value)
 {
@@ -213,6 +222,9 @@ static enum MHD_Result reply_queue(struct carried *carried)
     enum MHD_Result result =
         MHD_queue_response(carried->connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
+    /* the client may take its time */
+    app_end(carried);
+    exchange_forget(&carried->exchange);
     return result;
 }
 
@@ -494,7 +506,6 @@ void http_request_completed(void *context, struct MHD_Connection *connection, vo
     *state = NULL;
     if (carried->is_stream)
         atomic_fetch_sub(&edge->streams, 1);
-    if (carried->is_begun)
-        edge->config.app.end(edge->config.app.context, &carried->exchange);
+    app_end(carried);
     http_request_free(carried);
 }

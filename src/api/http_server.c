@@ -206,6 +206,8 @@ static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
         {MHD_OPTION_END, 0, NULL},
     };
     struct MHD_OptionItem *more = is_secure ? secure : &secure[COUNT_OF(secure) - 1];
+    const unsigned idle_s =
+        server->edge.config.idle_s ? server->edge.config.idle_s : (unsigned)HTTP_IDLE_S;
     unsigned places = 1;
     for (size_t i = 0; i < HTTP_WAYS; i++)
         places += (unsigned)server->entries[i].places;
@@ -214,9 +216,9 @@ static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
             (is_secure ? MHD_USE_TLS : 0),
         0, NULL, NULL, http_request_take, &server->edge, MHD_OPTION_CONNECTION_LIMIT, places,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HTTP_IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        http_request_begin, &server->edge, MHD_OPTION_UNESCAPE_CALLBACK, http_request_unescape,
-        NULL, MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, &server->edge,
+        idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, http_request_begin,
+        &server->edge, MHD_OPTION_UNESCAPE_CALLBACK, http_request_unescape, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, &server->edge,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, seat, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 

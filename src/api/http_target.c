@@ -142,6 +142,14 @@ void exchange_init(struct exchange *exchange)
     exchange->peer_uid = -1;
 }
 
+void exchange_forget(struct exchange *exchange)
+{
+    exchange->reply.header_count = 0;
+    exchange->app_state = NULL;
+    buf_release(&exchange->body);
+    arena_release(&exchange->arena);
+}
+
 void exchange_release(struct exchange *exchange)
 {
     struct http_stream *stream = &exchange->reply.stream;
@@ -151,9 +159,8 @@ void exchange_release(struct exchange *exchange)
     if (exchange->reply.upgrade.take)
         exchange->reply.upgrade.drop(exchange->reply.upgrade.state);
     exchange->reply.upgrade.take = NULL;
-    buf_release(&exchange->body);
     buf_release(&exchange->reply.body);
-    arena_release(&exchange->arena);
+    exchange_forget(exchange);
 }
 
 void exchange_header(struct exchange *exchange, const char *name, const char *value)

@@ -124,13 +124,16 @@ int portal_reply(struct call *call, const char *policy)
 {
     struct text path = path_of(call->exchange->target);
     if (call->api->config.portal_folder) {
-        /* lives in the exchange's arena until the reply has gone out */
-        struct portal_file *file = ARENA_NEW(call->arena, struct portal_file);
+        struct http_reply *reply = &call->exchange->reply;
+        struct portal_file file;
         int code =
-            portal_read(call->api->config.portal_folder, path, call->arena, file, &call->err);
-        if (!code)
-            file_reply(call->exchange, file, policy);
-        return code;
+            portal_read(call->api->config.portal_folder, path, call->arena, &file, &call->err);
+        if (code)
+            return code;
+        file_reply(call->exchange, &file, policy);
+        buf_text(&reply->body, reply->fixed); /* which is none: it lies in the arena */
+        reply->fixed = (struct text){NULL, 0};
+        return 0;
     }
     const struct portal_file *file = portal_find(path);
     if (!file && !portal_is_built_in())

@@ -23,9 +23,11 @@
 #include "base/memory.h"
 #include "folder.h"
 
-/* ---- the app: /echo, /later, /stream, /hold ---- */
+/* ---- the app: /echo, /later, /stream, /hold, /large ---- */
 
-static sem_t stream_freed, hold_begun, hold_go;
+static sem_t stream_freed, hold_begun, hold_go, large_made;
+
+enum { LARGE = 32 << 20 }; /* more than the kernel keeps of a connection */
 
 struct ticker {
     int fd, left;
@@ -107,6 +109,10 @@ static void app_handle(void *context, struct exchange *exchange)
         assert_int_equal(sem_post(&hold_begun), 0);
         assert_int_equal(sem_wait(&hold_go), 0); /* the thread serves nobody else meanwhile */
         reply(exchange, 200, TEXT("held\n"));
+    } else if (text_is(exchange->segments[0], "large")) {
+        memset(buf_room(&exchange->reply.body, LARGE), 'x', LARGE);
+        buf_wrote(&exchange->reply.body, LARGE);
+        exchange->reply.status = 200;
     } else if (text_is(exchange->segments[0], "stream")) {
         struct ticker *ticker = mem_zero(1, sizeof *ticker);
         ticker->fd = eventfd(0, EFD_NONBLOCK);
@@ -130,15 +136,17 @@ static void app_resume(void *context, struct exchange *exchange)
 
 static void app_end(void *context, struct exchange *exchange)
 {
-    (void)context, (void)exchange;
+    (void)context;
+    if (exchange->reply.status == 200 && text_is(exchange->segments[0], "large"))
+        assert_int_equal(sem_post(&large_made), 0);
 }
 
 static struct http_server *server;
 
 enum { THREADS = 2 };
 
-/* 0: the usual ones. */
-static struct http_server *server_start(uint32_t request_ms, uint32_t connections_max)
+static struct http_server *server_start_idle(uint32_t request_ms, uint32_t connections_max,
+                                             uint32_t idle_s)
 {
     static const char *const proxies[] = {"127.0.0.0/8"};
     static const char *const origins[] = {"https://one.example", "https://two.example"};
@@ -147,6 +155,7 @@ static struct http_server *server_start(uint32_t request_ms, uint32_t connection
         .threads = THREADS,
         .request_ms = request_ms,
         .connections_max = connections_max,
+        .idle_s = idle_s,
         .door = in_folder(""),
         .door_prefix = "/inside/",
         .socket_folder = in_folder(""),
@@ -162,11 +171,18 @@ static struct http_server *server_start(uint32_t request_ms, uint32_t connection
     return started;
 }
 
+/* 0: the usual ones. */
+static struct http_server *server_start(uint32_t request_ms, uint32_t connections_max)
+{
+    return server_start_idle(request_ms, connections_max, 0);
+}
+
 static int server_setup(void **state)
 {
     assert_int_equal(sem_init(&stream_freed, 0, 0), 0);
     assert_int_equal(sem_init(&hold_begun, 0, 0), 0);
     assert_int_equal(sem_init(&hold_go, 0, 0), 0);
+    assert_int_equal(sem_init(&large_made, 0, 0), 0);
     assert_int_equal(folder_setup(state), 0);
     server = server_start(0, 0);
     return 0;
@@ -299,12 +315,17 @@ static int stream_open(struct buf *out)
     return fd;
 }
 
-static void stream_freed_await(void)
+static void semaphore_await(sem_t *semaphore)
 {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += CLIENT_WAIT_S;
-    assert_int_equal(sem_timedwait(&stream_freed, &limit), 0);
+    assert_int_equal(sem_timedwait(semaphore, &limit), 0);
+}
+
+static void stream_freed_await(void)
+{
+    semaphore_await(&stream_freed);
 }
 
 static void test_stream(void **state)
@@ -613,6 +634,48 @@ static void test_slow_request(void **state)
     buf_release(&out);
 }
 
+/* A connection on which a large reply is under way, of which nobody has read a byte. */
+static int large_ask(void)
+{
+    static const char get[] = "GET /large HTTP/1.1\r\n" HEAD "\r\n";
+    int fd = client_connect();
+    client_send(fd, get, sizeof get - 1);
+    semaphore_await(&large_made);
+    return fd;
+}
+
+/* What the app keeps of a request ends when its reply is made, not when its client has read it. */
+static void a_reply_on_its_way_keeps_nothing_else(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    int fd = large_ask();
+    client_read_all(fd, &out); /* it was under way: all of it is still to come */
+    assert_true(out.length > LARGE);
+    close(fd);
+    buf_release(&out);
+}
+
+/* Nor does it help to send on and on. */
+static void a_client_that_reads_nothing_is_cut_off(void **state)
+{
+    (void)state;
+    struct http_server *usual = server;
+    server = server_start_idle(0, 0, 1);
+    int silent = large_ask(), talking = large_ask();
+    struct pollfd cut_off = {.fd = talking, .events = POLLRDHUP};
+    int64_t limit_ms = clock_ms() + CLIENT_WAIT_S * 1000;
+    while (connection_count() && clock_ms() < limit_ms) {
+        send(talking, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        poll(&cut_off, 1, 50); /* the pace of a client that is not silent */
+    }
+    assert_int_equal(connection_count(), 0);
+    close(silent);
+    close(talking);
+    http_server_stop(server);
+    server = usual;
+}
+
 /* A handler knows who asks: logins are slowed down by address. */
 static void test_client_address(void **state)
 {
@@ -713,6 +776,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_gone_with_half_a_request),
     cmocka_unit_test(test_stop_while_clients_come),
     cmocka_unit_test(test_slow_request),
+    cmocka_unit_test(a_reply_on_its_way_keeps_nothing_else),
+    cmocka_unit_test(a_client_that_reads_nothing_is_cut_off),
     cmocka_unit_test(test_client_address),
     cmocka_unit_test(test_sockets),
     cmocka_unit_test(test_origins),

@@ -203,10 +203,8 @@ static void carried_resume(struct exchange *exchange)
 
 static const struct exchange_port PORT = {carried_suspend, carried_resume};
 
-static void carried_free(struct world *world, struct carried *carried)
+static void carried_free(struct carried *carried)
 {
-    struct http_app app = api_app(&world->api);
-    app.end(app.context, &carried->exchange);
     exchange_release(&carried->exchange);
     sem_destroy(&carried->resumed);
     mem_free(carried);
@@ -290,10 +288,12 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     if (strncmp(world->content_type, "application/json", 16) == 0 && world->body.length &&
         world->body.length <= DOC_BYTES_MAX && !strstr(target, "/config"))
         json_check(world);
+    app.end(app.context, exchange);
+    exchange_forget(exchange); /* as the edge does: streams must not need it */
     if (exchange->reply.stream.read)
         world->streaming = exchange;
     else
-        carried_free(world, carried);
+        carried_free(carried);
     return world->status;
 }
 
@@ -466,7 +466,7 @@ ssize_t world_stream(struct world *world)
 void world_stream_close(struct world *world)
 {
     if (world->streaming)
-        carried_free(world, (struct carried *)world->streaming);
+        carried_free((struct carried *)world->streaming);
     world->streaming = NULL;
 }
 
