@@ -10,6 +10,7 @@
 #include "api/oidc_thread.h"
 #include "api/passwords.h"
 #include "api/relay.h"
+#include "api/reply_budget.h"
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -28,6 +29,7 @@ static void api_free(struct api *api)
     passwords_free(api->passwords);
     login_table_free(api->logins);
     throttle_free(api->throttle);
+    reply_budget_free(api->replies);
     token_cache_free(api->tokens);
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
@@ -204,6 +206,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->service = config->service;
     api->logins = login_table_new();
     api->throttle = throttle_new();
+    api->replies = reply_budget_new();
     api->tokens = token_cache_new();
     api->snapshot = snapshot_new();
     api->guards = stream_guards_new();

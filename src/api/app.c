@@ -4,6 +4,7 @@
 #include "api/fields.h"
 #include "api/http_watch.h"
 #include "api/portal.h"
+#include "api/reply_budget.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
@@ -95,6 +96,28 @@ static void reply_error(struct call *call, int code)
     json_object_end(&json);
 }
 
+/* A reply that waits as a whole for its reader. What has been changed is told in any case. */
+static void reply_count(struct call *call, int code)
+{
+    struct exchange *exchange = call->exchange;
+    struct http_reply *reply = &exchange->reply;
+    const bool is_read = exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
+    if (reply->status == 0 || reply->body.length <= REPLY_SMALL)
+        return;
+    const bool must = !code && !is_read && !call->is_trial;
+    code = reply_budget_take(call->api->replies, call_reply_reader(call), reply->body.length, must,
+                             &reply->hold, &call->err);
+    if (!code)
+        return;
+    if (call->problems)
+        problems_release(call->problems);
+    call->problems = NULL;
+    call->error_code = call->reason = NULL;
+    call->retry_s = 0;
+    reply->header_count = 0;
+    reply_error(call, code);
+}
+
 static void step_end(struct call *call, int code)
 {
     struct service *service = call->api->service;
@@ -111,6 +134,7 @@ static void step_end(struct call *call, int code)
         reply_error(call, code);
     else
         etag_reply(call->exchange);
+    reply_count(call, code);
     stream_guard(call);
 }
 

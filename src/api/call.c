@@ -2,6 +2,7 @@
 #include "api/audit.h"
 #include "api/form.h"
 #include "api/throttle.h"
+#include "base/address.h"
 #include "base/memory.h"
 #include <assert.h>
 #include <stdio.h>
@@ -63,6 +64,27 @@ const struct exit_rules *call_rules(struct call *call)
     if (!call->rules)
         call->rules = service->rules_get(service->context);
     return call->rules;
+}
+
+const char *call_network(struct call *call)
+{
+    struct address_range range;
+    struct err err;
+    const char *address = arena_copy(call->arena, call->exchange->address);
+    if (!strchr(address, ':') || address_range_parse(address, &range, &err))
+        return address;
+    uint64_t prefix = 0;
+    for (int i = 0; i < 8; i++)
+        prefix = prefix << 8 | range.address[i];
+    return prefix ? arena_format(call->arena, "%016llx", (unsigned long long)prefix)
+                  : address; /* one of IPv4, or this machine's own */
+}
+
+const char *call_reply_reader(struct call *call)
+{
+    const char *user = call->caller.auth.user;
+    return user[0] ? arena_format(call->arena, "user %s", user)
+                   : arena_format(call->arena, "network %s", call_network(call));
 }
 
 /* ---- changes ---- */

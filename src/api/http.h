@@ -96,6 +96,12 @@ struct http_upgrade {
     void *state;
 };
 
+/* What is given back when the reply has gone out or its connection has ended, once. */
+struct http_hold {
+    void (*free)(void *state); /* NULL: nothing */
+    void *state;
+};
+
 enum { HTTP_REPLY_HEADERS_MAX = 8 };
 struct http_reply {
     int status;               /* 0: no reply yet */
@@ -104,6 +110,7 @@ struct http_reply {
     struct text fixed;           /* static, instead of the body: not copied */
     struct http_stream stream;   /* used when .read is set */
     struct http_upgrade upgrade; /* used when .take is set */
+    struct http_hold hold;
     struct {
         const char *name, *value; /* static, or in the exchange's arena: copied when it goes out */
     } headers[HTTP_REPLY_HEADERS_MAX];
@@ -123,7 +130,7 @@ struct http_app {
     /* After exchange_resume: give the reply. */
     void (*resume)(void *context, struct exchange *exchange);
     /* The reply is made, or the client has gone before. What the reply still needs (the state of a
-     * stream or of an upgrade) must have memory of its own: exchange_forget follows. */
+     * stream, an upgrade or a hold) must have memory of its own: exchange_forget follows. */
     void (*end)(void *context, struct exchange *exchange);
 };
 

@@ -159,6 +159,9 @@ void exchange_release(struct exchange *exchange)
     if (exchange->reply.upgrade.take)
         exchange->reply.upgrade.drop(exchange->reply.upgrade.state);
     exchange->reply.upgrade.take = NULL;
+    if (exchange->reply.hold.free)
+        exchange->reply.hold.free(exchange->reply.hold.state);
+    exchange->reply.hold.free = NULL;
     buf_release(&exchange->reply.body);
     exchange_forget(exchange);
 }

@@ -6,13 +6,14 @@
  */
 #include "api/audit.h"
 #include "api/handlers.h"
+#include "api/reply_budget.h"
 #include "api/throttle.h"
 #include "base/memory.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <stdatomic.h>
 
-enum { JOBS_MAX = 1000, UNDER_WAY_MAX = 64 };
+enum { JOBS_MAX = 1000, UNDER_WAY_MAX = 64, ANSWER_BYTES = 512 /* about, of one job */ };
 
 #define BIT(state) (1u << PUBLIC_##state)
 
@@ -348,6 +349,9 @@ int handle_job_bulk(struct call *call)
     code = jobs ? named_check(call) : 0;
     if (!code)
         code = jobs ? jobs_named(bulk, jobs) : jobs_found(bulk);
+    if (!code && !call->is_trial) /* afterwards the reply cannot be refused any more */
+        code = reply_budget_check(call->api->replies, call_reply_reader(call),
+                                  bulk->count * ANSWER_BYTES, &call->err);
     if (!code && !call->is_trial)
         code = throttle_request_of(call, bulk->count);
     if (code)

@@ -2,7 +2,6 @@
 #include "api/call.h"
 #include "api/http_watch.h"
 #include "api/log_search.h"
-#include "base/address.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/rate.h"
@@ -187,25 +186,10 @@ void throttle_search_remove(struct api *api, const char *user)
     pthread_mutex_unlock(&throttle->lock);
 }
 
-/* Whoever has an IPv6 address has as many as they like beside it. */
-static struct text network_of(struct call *call)
-{
-    struct address_range range;
-    struct err err;
-    const char *address = arena_copy(call->arena, call->exchange->address);
-    if (!strchr(address, ':') || address_range_parse(address, &range, &err))
-        return text_of(address);
-    uint64_t prefix = 0;
-    for (int i = 0; i < 8; i++)
-        prefix = prefix << 8 | range.address[i];
-    return prefix ? text_of(arena_format(call->arena, "%016llx", (unsigned long long)prefix))
-                  : text_of(address); /* one of IPv4, or this machine's own */
-}
-
 int throttle_sign_up(struct call *call)
 {
     struct throttle *throttle = call->api->throttle;
-    const struct text network = network_of(call);
+    const struct text network = text_of(call_network(call));
     const int64_t now_us = clock_monotonic_us();
     pthread_mutex_lock(&throttle->lock);
     /* who is refused takes no token of all, and leaves no name behind */

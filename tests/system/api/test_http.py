@@ -4,11 +4,13 @@ import http.client
 import json
 import os
 import random
+import re
 import socket
 import threading
 import time
 import unittest
 
+import waits
 import world
 from world import job
 
@@ -167,6 +169,29 @@ class Http(unittest.TestCase):
         self.assertLess(time.monotonic() - began, REQUEST_S / 2)
         for connection in slow:
             connection.close()
+
+    def replies_under_way(self):
+        return int(re.search(r"^skep_http_reply_bytes (\d+)$", self.world.ask("GET", "/metrics", token=False)[2].decode(), re.M)[1])
+
+    def test_replies_that_nobody_reads_are_bounded(self):
+        large, path = {"large": "x" * 1000000}, "/api/v2/groups"
+        for number in range(40):  # two such lists are more than one user may have on the way
+            self.assertEqual(self.world.json("POST", path, {"groupname": f"large-{number}", "extension": large})[0], 201)
+        token = self.world.add_user("reader")
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", self.world.port))
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        waits.until(lambda: self.replies_under_way() > 40000000, "the reply that nobody reads is counted")
+        code, headers, body = self.world.ask("GET", path, token=token)
+        self.assertEqual((code, json.loads(body)["code"], headers["Retry-After"]), (429, "BusyError", "1"))
+        self.assertEqual(self.world.ask("GET", f"{path}?limit=1", token=token)[0], 200)
+        self.assertEqual(self.world.ask("GET", path)[0], 200)  # an admin
+        connection.close()
+        waits.until(lambda: self.replies_under_way() == 0, "the reply ends with its connection")
+        code, _, body = self.world.ask("GET", path, token=token)
+        self.assertEqual(code, 200)
+        self.assertGreater(len(body), 40000000)
 
     def test_many_at_once(self):
         failures = []

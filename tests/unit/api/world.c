@@ -4,6 +4,7 @@
 #include "api/log_search.h"
 #include "api/login.h"
 #include "api/passwords.h"
+#include "api/reply_budget.h"
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -69,6 +70,7 @@ static void api_init(struct world *world)
     world->api.service = &world->service;
     world->api.logins = login_table_new();
     world->api.throttle = throttle_new();
+    world->api.replies = reply_budget_new();
     int failed = passwords_start(&world->api.passwords, &err);
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
@@ -167,6 +169,7 @@ void world_free(struct world *world)
     snapshot_free(world->api.snapshot);
     token_cache_free(world->api.tokens);
     throttle_free(world->api.throttle);
+    reply_budget_free(world->api.replies);
     stream_guards_free(world->api.guards);
     for (size_t i = 0; i < world->logs.count; i++) {
         buf_release(&world->logs.items[i].text);
