@@ -1,4 +1,5 @@
 #include "api/api.h"
+#include "api/byte_budget.h"
 #include "api/call.h"
 #include "api/directory_login.h"
 #include "api/exec_session.h"
@@ -10,7 +11,6 @@
 #include "api/oidc_thread.h"
 #include "api/passwords.h"
 #include "api/relay.h"
-#include "api/reply_budget.h"
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -29,7 +29,7 @@ static void api_free(struct api *api)
     passwords_free(api->passwords);
     login_table_free(api->logins);
     throttle_free(api->throttle);
-    reply_budget_free(api->replies);
+    byte_budget_free(api->held);
     token_cache_free(api->tokens);
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
@@ -206,7 +206,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->service = config->service;
     api->logins = login_table_new();
     api->throttle = throttle_new();
-    api->replies = reply_budget_new();
+    api->held = byte_budget_new();
     api->tokens = token_cache_new();
     api->snapshot = snapshot_new();
     api->guards = stream_guards_new();

@@ -1,10 +1,10 @@
 #include "api/audit.h"
+#include "api/byte_budget.h"
 #include "api/call.h"
 #include "api/etag.h"
 #include "api/fields.h"
 #include "api/http_watch.h"
 #include "api/portal.h"
-#include "api/reply_budget.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
@@ -102,11 +102,11 @@ static void reply_count(struct call *call, int code)
     struct exchange *exchange = call->exchange;
     struct http_reply *reply = &exchange->reply;
     const bool is_read = exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
-    if (reply->status == 0 || reply->body.length <= REPLY_SMALL)
+    if (reply->status == 0 || reply->body.length <= BYTES_SMALL)
         return;
     const bool must = !code && !is_read && !call->is_trial;
-    code = reply_budget_take(call->api->replies, call_reply_reader(call), reply->body.length, must,
-                             &reply->hold, &call->err);
+    code = byte_budget_take(call->api->held, call_client(call), "reply", reply->body.length, must,
+                            &reply->hold, &call->err);
     if (!code)
         return;
     if (call->problems)
@@ -156,6 +156,12 @@ static const enum auth_right access_rights[] = {
     [ACCESS_ADMIN] = AUTH_ADMINISTER, [ACCESS_MANAGE] = AUTH_MANAGE,
 };
 
+static int body_fail(struct call *call)
+{
+    return call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %zu bytes",
+                     call->exchange->body_max);
+}
+
 static int call_check(struct call *call, const struct route_match *match)
 {
     if (!match->route) {
@@ -170,8 +176,7 @@ static int call_check(struct call *call, const struct route_match *match)
             call->exchange->target.at);
     }
     if (call->exchange->is_body_too_big)
-        return call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
-                         HTTP_BODY_MAX);
+        return body_fail(call);
     if (call->route->access == ACCESS_ANYONE)
         return 0;
     if (call->route->access == ACCESS_READ_V1 && call->api->config.is_v1_read_open &&
@@ -183,6 +188,20 @@ static int call_check(struct call *call, const struct route_match *match)
     if (code)
         return code;
     return call_may(call, access_rights[call->route->access], NULL);
+}
+
+/* The body is kept until the reply is made; of one without a length nobody knows how much comes. */
+static int body_count(struct call *call)
+{
+    struct exchange *exchange = call->exchange;
+    if (!call->caller.auth.user[0])
+        exchange->body_max = HTTP_BODY_STRANGER_MAX;
+    if (exchange->body_length > (int64_t)exchange->body_max)
+        return body_fail(call);
+    const size_t length =
+        exchange->body_length < 0 ? exchange->body_max : (size_t)exchange->body_length;
+    return byte_budget_take(call->api->held, call_client(call), "body", length, false,
+                            &exchange->body_hold, &call->err);
 }
 
 static bool app_begin(void *context, struct exchange *exchange)
@@ -209,6 +228,8 @@ static bool app_begin(void *context, struct exchange *exchange)
         memcpy(call->parameters, match.parameters, sizeof match.parameters);
         code = call_check(call, &match);
     }
+    if (!code)
+        code = body_count(call);
     if (code)
         audit_end(call, code);
     step_end(call, code);
@@ -228,8 +249,7 @@ static void app_handle(void *context, struct exchange *exchange)
     (void)context;
     struct call *call = exchange->app_state;
     if (exchange->is_body_too_big) {
-        handler_end(call, call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
-                                    HTTP_BODY_MAX));
+        handler_end(call, body_fail(call));
         return;
     }
     handler_end(call, call->route->handle(call));

@@ -80,7 +80,7 @@ const char *call_network(struct call *call)
                   : address; /* one of IPv4, or this machine's own */
 }
 
-const char *call_reply_reader(struct call *call)
+const char *call_client(struct call *call)
 {
     const char *user = call->caller.auth.user;
     return user[0] ? arena_format(call->arena, "user %s", user)

@@ -26,7 +26,7 @@ struct login_table;
 struct oidc_thread;
 struct passwords;
 struct relay;
-struct reply_budget;
+struct byte_budget;
 struct throttle;
 struct token_cache;
 struct snapshot;
@@ -43,7 +43,7 @@ struct api {
     struct login_table *logins;
     struct passwords *passwords;
     struct throttle *throttle;
-    struct reply_budget *replies;
+    struct byte_budget *held;
     struct token_cache *tokens;
     struct oidc_thread *oidc;        /* NULL: not configured */
     struct directory *directory;     /* likewise; its thread's … */
@@ -128,8 +128,8 @@ struct store_reader *call_reader(struct call *call);
 /* Where the call comes from: its address; of IPv6 the /64, as whoever has one address there has as
  * many as they like beside it. In the arena. */
 const char *call_network(struct call *call);
-/* To whom the reply goes, for reply_budget.h: the user, else the network. */
-const char *call_reply_reader(struct call *call);
+/* Whose bytes are counted, for byte_budget.h: the user, else the network. */
+const char *call_client(struct call *call);
 
 /* The exit table until the handler returns. */
 const struct exit_rules *call_rules(struct call *call);

@@ -1,6 +1,6 @@
+#include "api/byte_budget.h"
 #include "api/file_task.h"
 #include "api/handlers.h"
-#include "api/reply_budget.h"
 #include "base/memory.h"
 
 static int info_reply(struct call *call)
@@ -139,10 +139,11 @@ static void http_metrics(struct call *call, struct buf *out)
     buf_format(out, "skep_http_connections %llu\n", (unsigned long long)counts.connections);
     metric(out, "skep_http_streams", "gauge", "Logs and stories that are being followed.");
     buf_format(out, "skep_http_streams %llu\n", (unsigned long long)counts.streams);
-    metric(out, "skep_http_reply_bytes", "gauge",
-           "Bytes of replies of more than 16 KiB that their clients have not taken yet.");
-    buf_format(out, "skep_http_reply_bytes %llu\n",
-               (unsigned long long)reply_budget_bytes(call->api->replies));
+    metric(out, "skep_http_held_bytes", "gauge",
+           "Bytes of bodies and replies of more than 16 KiB that their clients have not sent or "
+           "taken yet.");
+    buf_format(out, "skep_http_held_bytes %llu\n",
+               (unsigned long long)byte_budget_bytes(call->api->held));
 }
 
 static void file_metrics(struct call *call, struct buf *out)

@@ -5,12 +5,12 @@
  * with its reply; it owns everything reachable from it until the reply is made. While that goes out
  * there are only its bytes, its stream or its upgrade: the arena and the request's body are gone.
  *
- * Limits, each answered with a 4xx and tested: HTTP_BODY_MAX and HTTP_TARGET_MAX (413),
- * HTTP_HEADERS_MAX (431), HTTP_SEGMENTS_MAX and HTTP_QUERY_MAX (400). A request that is not whole
- * HTTP_REQUEST_MS after its connection was last idle is cut off; an idle connection is closed after
- * HTTP_IDLE_S, and so is one that takes not a byte of its reply for so long.
- * When three of four connections are taken, one that idles or sends slowly is closed after 2 s. A
- * request with two lengths (or a length and a coding) or two hosts is refused with 400.
+ * Limits, each answered with a 4xx and tested: HTTP_BODY_MAX, HTTP_BODY_STRANGER_MAX and
+ * HTTP_TARGET_MAX (413), HTTP_HEADERS_MAX (431), HTTP_SEGMENTS_MAX and HTTP_QUERY_MAX (400). A
+ * request that is not whole HTTP_REQUEST_MS after its connection was last idle is cut off; an idle
+ * connection is closed after HTTP_IDLE_S, and so is one that takes not a byte of its reply for so
+ * long. When three of four connections are taken, one that idles or sends slowly is closed after 2
+ * s. A request with two lengths (or a length and a coding) or two hosts is refused with 400.
  */
 #ifndef API_HTTP_H
 #define API_HTTP_H
@@ -26,6 +26,7 @@ struct err;
 
 enum {
     HTTP_BODY_MAX = 1 << 20,
+    HTTP_BODY_STRANGER_MAX = 64 << 10, /* of a request by nobody who has signed in */
     HTTP_TARGET_MAX = 8 << 10,
     HTTP_HEADERS_MAX = 64 << 10, /* memory of one connection: request line, headers, buffers */
     HTTP_SEGMENTS_MAX = 16,
@@ -158,8 +159,11 @@ struct exchange {
                           * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */
     const struct tls_client *certificate; /* of the client, not a bad one; NULL: none is wanted */
+    int64_t body_length;                  /* announced; 0: there is none, -1: nobody knows */
+    size_t body_max;                      /* HTTP_BODY_MAX, or what app.begin sets */
     struct buf body;
-    bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
+    bool is_body_too_big;       /* beyond body_max: must be answered with 413 */
+    struct http_hold body_hold; /* given back with the body */
     struct http_reply reply;
     const struct exchange_port *port;
     void *port_state; /* of the edge */

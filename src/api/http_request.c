@@ -391,6 +391,7 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->target = text_of(carried->target);
     address_fill(carried);
     int64_t length = body_length(carried);
+    exchange->body_length = length;
     exchange->is_body_too_big = length > HTTP_BODY_MAX;
     struct http_app *app = &carried->edge->config.app;
     if (app->begin(app->context, exchange))
@@ -406,7 +407,7 @@ static void body_take(struct carried *carried, const char *bytes, size_t length)
 {
     struct exchange *exchange = &carried->exchange;
     if (carried->is_handled || exchange->is_body_too_big ||
-        exchange->body.length + length > HTTP_BODY_MAX) {
+        exchange->body.length + length > exchange->body_max) {
         exchange->is_body_too_big = true; /* or not wanted: the reply is there */
         carried->discarded += length;
         return;

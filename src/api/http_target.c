@@ -140,6 +140,7 @@ void exchange_init(struct exchange *exchange)
     memset(exchange, 0, sizeof *exchange);
     arena_init(&exchange->arena);
     exchange->peer_uid = -1;
+    exchange->body_max = HTTP_BODY_MAX;
 }
 
 void exchange_forget(struct exchange *exchange)
@@ -147,6 +148,9 @@ void exchange_forget(struct exchange *exchange)
     exchange->reply.header_count = 0;
     exchange->app_state = NULL;
     buf_release(&exchange->body);
+    if (exchange->body_hold.free)
+        exchange->body_hold.free(exchange->body_hold.state);
+    exchange->body_hold.free = NULL;
     arena_release(&exchange->arena);
 }
 

@@ -5,8 +5,8 @@
  * so many that they fill its mailbox.
  */
 #include "api/audit.h"
+#include "api/byte_budget.h"
 #include "api/handlers.h"
-#include "api/reply_budget.h"
 #include "api/throttle.h"
 #include "base/memory.h"
 #include "sys/log.h"
@@ -350,8 +350,8 @@ int handle_job_bulk(struct call *call)
     if (!code)
         code = jobs ? jobs_named(bulk, jobs) : jobs_found(bulk);
     if (!code && !call->is_trial) /* afterwards the reply cannot be refused any more */
-        code = reply_budget_check(call->api->replies, call_reply_reader(call),
-                                  bulk->count * ANSWER_BYTES, &call->err);
+        code = byte_budget_check(call->api->held, call_client(call), bulk->count * ANSWER_BYTES,
+                                 &call->err);
     if (!code && !call->is_trial)
         code = throttle_request_of(call, bulk->count);
     if (code)

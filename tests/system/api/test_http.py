@@ -170,8 +170,8 @@ class Http(unittest.TestCase):
         for connection in slow:
             connection.close()
 
-    def replies_under_way(self):
-        return int(re.search(r"^skep_http_reply_bytes (\d+)$", self.world.ask("GET", "/metrics", token=False)[2].decode(), re.M)[1])
+    def bytes_held(self):
+        return int(re.search(r"^skep_http_held_bytes (\d+)$", self.world.ask("GET", "/metrics", token=False)[2].decode(), re.M)[1])
 
     def test_replies_that_nobody_reads_are_bounded(self):
         large, path = {"large": "x" * 1000000}, "/api/v2/groups"
@@ -182,16 +182,32 @@ class Http(unittest.TestCase):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", self.world.port))
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
-        waits.until(lambda: self.replies_under_way() > 40000000, "the reply that nobody reads is counted")
+        waits.until(lambda: self.bytes_held() > 40000000, "the reply that nobody reads is counted")
         code, headers, body = self.world.ask("GET", path, token=token)
         self.assertEqual((code, json.loads(body)["code"], headers["Retry-After"]), (429, "BusyError", "1"))
         self.assertEqual(self.world.ask("GET", f"{path}?limit=1", token=token)[0], 200)
         self.assertEqual(self.world.ask("GET", path)[0], 200)  # an admin
         connection.close()
-        waits.until(lambda: self.replies_under_way() == 0, "the reply ends with its connection")
+        waits.until(lambda: self.bytes_held() == 0, "the reply ends with its connection")
         code, _, body = self.world.ask("GET", path, token=token)
         self.assertEqual(code, 200)
         self.assertGreater(len(body), 40000000)
+
+    def test_bodies_that_never_come_whole_are_bounded(self):
+        token, large, slow = self.world.add_user("sender"), b"x" * 1000000, []
+        head = f"POST /api/v2/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(large)}\r\n\r\n"
+        for _ in range(67):  # what one user may have on the way
+            connection = socket.create_connection(("127.0.0.1", self.world.port))
+            connection.sendall(head.encode() + b"job")
+            slow.append(connection)
+        waits.until(lambda: self.bytes_held() == 67 * len(large), "each counts as what it has announced")
+        code, headers, body = self.world.ask("POST", "/api/v2/jobs", large, token=token)
+        self.assertEqual((code, json.loads(body)["code"], headers["Retry-After"]), (429, "BusyError", "1"))
+        self.assertEqual(self.world.ask("POST", "/api/v2/jobs", large)[0], 400)  # an admin
+        for connection in slow:
+            connection.close()
+        waits.until(lambda: self.bytes_held() == 0, "a body ends with its connection")
+        self.assertEqual(self.world.ask("POST", "/api/v2/jobs", large, token=token)[0], 400)
 
     def test_many_at_once(self):
         failures = []

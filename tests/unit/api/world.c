@@ -1,10 +1,10 @@
 #include "world.h"
+#include "api/byte_budget.h"
 #include "api/exec_session.h"
 #include "api/file_task.h"
 #include "api/log_search.h"
 #include "api/login.h"
 #include "api/passwords.h"
-#include "api/reply_budget.h"
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -70,7 +70,7 @@ static void api_init(struct world *world)
     world->api.service = &world->service;
     world->api.logins = login_table_new();
     world->api.throttle = throttle_new();
-    world->api.replies = reply_budget_new();
+    world->api.held = byte_budget_new();
     int failed = passwords_start(&world->api.passwords, &err);
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
@@ -169,7 +169,7 @@ void world_free(struct world *world)
     snapshot_free(world->api.snapshot);
     token_cache_free(world->api.tokens);
     throttle_free(world->api.throttle);
-    reply_budget_free(world->api.replies);
+    byte_budget_free(world->api.held);
     stream_guards_free(world->api.guards);
     for (size_t i = 0; i < world->logs.count; i++) {
         buf_release(&world->logs.items[i].text);
@@ -264,7 +264,8 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     if (token)
         exchange->authorization = text_of(
             strchr(token, ' ') ? token : arena_format(&exchange->arena, "Bearer %s", token));
-    exchange->is_body_too_big = body.length > HTTP_BODY_MAX;
+    exchange->body_length = world->is_length_unknown ? -1 : (int64_t)body.length;
+    exchange->is_body_too_big = !world->is_length_unknown && body.length > HTTP_BODY_MAX;
     if (app.begin(app.context, exchange)) {
         buf_text(&exchange->body, body);
         app.handle(app.context, exchange);

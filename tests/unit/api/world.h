@@ -60,6 +60,7 @@ struct world {
     const char *range, *if_range;                  /* of the next requests; NULL: none */
     const char *if_none_match;                     /* of the next requests; NULL: none */
     const char *idempotency_key;                   /* likewise */
+    bool is_length_unknown;                        /* likewise: of the body */
     char submit_key[300];                          /* what came of it, with the latest submission */
     const struct service_answer *submitted_before; /* to those that follow; NULL: they are new */
     struct job_id secrets_job;  /* of the latest submission or dry run: whose secrets are taken */

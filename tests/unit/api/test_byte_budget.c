@@ -1,19 +1,19 @@
-/* Bytes of replies on their way: who is refused, and what is given back. */
+/* Bytes of requests and replies under way: who is refused, and what is given back. */
 #include "unit.h"
 #include "world.h"
 
 #include <stdio.h>
 
-#include "api/reply_budget.h"
+#include "api/byte_budget.h"
 #include "base/memory.h"
 
 enum { MIB = 1 << 20 };
 
-static int take(struct reply_budget *budget, const char *reader, size_t bytes,
+static int take(struct byte_budget *budget, const char *client, size_t bytes,
                 struct http_hold *hold)
 {
     struct err err;
-    return reply_budget_take(budget, reader, bytes, false, hold, &err);
+    return byte_budget_take(budget, client, "reply", bytes, false, hold, &err);
 }
 
 static void give(struct http_hold *hold)
@@ -24,72 +24,72 @@ static void give(struct http_hold *hold)
 static void one_reader_has_a_part(void **state)
 {
     (void)state;
-    struct reply_budget *budget = reply_budget_new();
+    struct byte_budget *budget = byte_budget_new();
     struct http_hold first, second, other, none = {NULL, NULL};
     struct err err;
-    assert_int_equal(take(budget, "a", REPLIES_OF_READER_MAX - MIB, &first), 0);
+    assert_int_equal(take(budget, "a", BYTES_OF_ONE_MAX - MIB, &first), 0);
     assert_int_equal(take(budget, "a", MIB + 1, &none), ERR_BUSY);
-    assert_int_equal(reply_budget_check(budget, "a", MIB + 1, &err), ERR_BUSY);
+    assert_int_equal(byte_budget_check(budget, "a", MIB + 1, &err), ERR_BUSY);
     assert_int_equal(take(budget, "a", MIB, &second), 0);
-    assert_int_equal(reply_budget_check(budget, "b", MIB + 1, &err), 0);
+    assert_int_equal(byte_budget_check(budget, "b", MIB + 1, &err), 0);
     assert_int_equal(take(budget, "b", MIB + 1, &other), 0);
-    assert_int_equal(take(budget, "a", REPLY_SMALL, &none), 0); /* and does not count */
+    assert_int_equal(take(budget, "a", BYTES_SMALL, &none), 0); /* and does not count */
     assert_null(none.free);
-    assert_int_equal(reply_budget_bytes(budget), REPLIES_OF_READER_MAX + MIB + 1);
+    assert_int_equal(byte_budget_bytes(budget), BYTES_OF_ONE_MAX + MIB + 1);
     give(&first);
     assert_int_equal(take(budget, "a", 2 * MIB, &first), 0);
     give(&first);
     give(&other);
     give(&second);
-    assert_int_equal(reply_budget_bytes(budget), 0);
-    reply_budget_free(budget);
+    assert_int_equal(byte_budget_bytes(budget), 0);
+    byte_budget_free(budget);
 }
 
 /* Four readers who take all leave the reserve to those who have nothing yet. */
 static void all_have_a_bound_too(void **state)
 {
     (void)state;
-    enum { READERS = REPLIES_MAX / REPLIES_OF_READER_MAX };
-    struct reply_budget *budget = reply_budget_new();
+    enum { READERS = BYTES_MAX / BYTES_OF_ONE_MAX };
+    struct byte_budget *budget = byte_budget_new();
     struct http_hold holds[READERS], extra, last, none = {NULL, NULL};
     char name[16];
     for (int i = 0; i < READERS; i++) {
         snprintf(name, sizeof name, "reader %d", i);
-        assert_int_equal(take(budget, name, REPLIES_OF_READER_MAX - MIB, &holds[i]), 0);
+        assert_int_equal(take(budget, name, BYTES_OF_ONE_MAX - MIB, &holds[i]), 0);
     }
     assert_int_equal(take(budget, "new", (READERS + 1) * MIB, &extra), 0);
     assert_int_equal(take(budget, "reader 0", MIB, &none), ERR_BUSY); /* within its own part */
     assert_int_equal(take(budget, "new", MIB, &none), ERR_BUSY);
-    assert_int_equal(take(budget, "another", REPLIES_RESERVE, &none), ERR_BUSY);
-    assert_int_equal(take(budget, "another", REPLIES_RESERVE - MIB, &last), 0);
+    assert_int_equal(take(budget, "another", BYTES_RESERVE, &none), ERR_BUSY);
+    assert_int_equal(take(budget, "another", BYTES_RESERVE - MIB, &last), 0);
     give(&last);
     give(&extra);
     for (int i = 0; i < READERS; i++)
         give(&holds[i]);
-    reply_budget_free(budget);
+    byte_budget_free(budget);
 }
 
 /* Whatever its size, a reply must be possible. What must go out is counted. */
 static void what_is_never_refused(void **state)
 {
     (void)state;
-    struct reply_budget *budget = reply_budget_new();
+    struct byte_budget *budget = byte_budget_new();
     struct http_hold alone, must;
     struct err err;
-    const size_t huge = (size_t)2 * REPLIES_MAX;
+    const size_t huge = (size_t)2 * BYTES_MAX;
     assert_int_equal(take(budget, "a", huge, &alone), 0);
-    assert_int_equal(reply_budget_take(budget, "a", MIB, true, &must, &err), 0);
-    assert_int_equal(reply_budget_bytes(budget), huge + MIB);
+    assert_int_equal(byte_budget_take(budget, "a", "reply", MIB, true, &must, &err), 0);
+    assert_int_equal(byte_budget_bytes(budget), huge + MIB);
     give(&alone);
     give(&must);
-    reply_budget_free(budget);
+    byte_budget_free(budget);
 }
 
 static void expect_busy(const struct world *world, int status)
 {
     assert_int_equal(status, 429);
     assert_body(world, "\"code\":\"BusyError\"");
-    assert_body(world, "read those to the end, or ask for less at a time");
+    assert_body(world, "end those, or ask for less at a time");
     assert_string_equal(world->retry_after, "1");
     assert_string_equal(world->etag, "");
 }
@@ -100,20 +100,20 @@ static void a_refusal_says_what_to_do(void **state)
     const char *admin = world_login(world, "admin"), *alice = world_login(world, "alice");
     cleanup_buf struct buf body = BUF_INIT, filling = BUF_INIT;
     struct http_hold hold;
-    while (filling.length < 2 * REPLY_SMALL)
+    while (filling.length < 2 * BYTES_SMALL)
         buf_string(&filling, "filling ");
     buf_format(&body, "{\"groupname\":\"large\",\"extension\":{\"a\":\"%s\"}}", buf_cstr(&filling));
     assert_int_equal(world_send(world, HTTP_POST, "/api/v2/groups", admin, buf_cstr(&body)), 201);
     const struct job_id job = world_submit(world, alice, "train", 1);
     world_run(world, job);
 
-    assert_int_equal(take(world->api.replies, "user alice", REPLIES_OF_READER_MAX, &hold), 0);
+    assert_int_equal(take(world->api.held, "user alice", BYTES_OF_ONE_MAX, &hold), 0);
     expect_busy(world, world_get(world, "/api/v2/groups", alice));
     /* a small reply, and another one's */
     assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
     assert_int_equal(world_get(world, "/healthz", NULL), 200);
     assert_int_equal(world_get(world, "/api/v2/groups", admin), 200);
-    assert_true(world->body.length > REPLY_SMALL);
+    assert_true(world->body.length > BYTES_SMALL);
     /* an error is small unless it lists a hundred */
     buf_clear(&body);
     buf_string(&body, "protocolVersion: 2\nname: many\ntype: job\n");
@@ -129,7 +129,7 @@ static void a_refusal_says_what_to_do(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
     assert_body(world, "\"state\":\"RUNNING\"");
     assert_int_equal(world_get(world, "/api/v2/groups", alice), 200);
-    assert_int_equal(reply_budget_bytes(world->api.replies), 0); /* it has gone out */
+    assert_int_equal(byte_budget_bytes(world->api.held), 0); /* it has gone out */
     assert_int_equal(world_send(world, HTTP_POST, "/api/v2/bulk/jobs", alice, buf_cstr(&body)),
                      200);
 }
@@ -146,15 +146,45 @@ static void a_stranger_counts_by_network(void **state)
         snprintf(name, sizeof name, "job%d", i);
         world_submit(world, alice, name, 1);
     }
-    assert_int_equal(
-        take(world->api.replies, "network 20010db800010002", REPLIES_OF_READER_MAX, &hold), 0);
+    assert_int_equal(take(world->api.held, "network 20010db800010002", BYTES_OF_ONE_MAX, &hold), 0);
     world->address = "2001:db8:1:2::3";
     expect_busy(world, world_get(world, "/api/v1/jobs", NULL));
     assert_int_equal(world_get(world, "/api/v1/jobs", alice), 200);
     world->address = "2001:db8:1:3::3";
     assert_int_equal(world_get(world, "/api/v1/jobs", NULL), 200);
-    assert_true(world->body.length > REPLY_SMALL);
+    assert_true(world->body.length > BYTES_SMALL);
     give(&hold);
+}
+
+/* Of whom has not signed in no more than a token or a form is expected. */
+static void a_body_counts_until_its_reply_is_made(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    cleanup_buf struct buf body = BUF_INIT;
+    struct http_hold hold;
+    while (body.length < HTTP_BODY_STRANGER_MAX)
+        buf_string(&body, "filling ");
+
+    assert_int_equal(take(world->api.held, "user alice", BYTES_OF_ONE_MAX - body.length + 1, &hold),
+                     0);
+    expect_busy(world, world_send(world, HTTP_POST, "/api/v2/jobs", alice, buf_cstr(&body)));
+    assert_body(world, "this body has 65536 bytes");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", bob, buf_cstr(&body)), 400);
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, "small"), 400);
+    world->is_length_unknown = true; /* it may be as large as any */
+    expect_busy(world, world_send(world, HTTP_POST, "/api/v2/jobs", alice, "small"));
+    assert_body(world, "this body has 1048576 bytes");
+    world->is_length_unknown = false;
+    give(&hold);
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, buf_cstr(&body)), 400);
+    assert_int_equal(byte_budget_bytes(world->api.held), 0);
+
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/tokens", NULL, buf_cstr(&body)), 400);
+    buf_char(&body, 'x');
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/tokens", NULL, buf_cstr(&body)), 413);
+    assert_body(world, "the body has more than 65536 bytes");
+    assert_int_equal(byte_budget_bytes(world->api.held), 0);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -162,6 +192,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_have_a_bound_too),
     cmocka_unit_test(what_is_never_refused),
     cmocka_unit_test_setup_teardown(a_refusal_says_what_to_do, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(a_body_counts_until_its_reply_is_made, world_setup,
+                                    world_teardown),
     cmocka_unit_test_setup_teardown(a_stranger_counts_by_network, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
