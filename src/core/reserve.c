@@ -20,11 +20,15 @@
 #include "core/waiting.h"
 #include "model/reason.h"
 
-/* How a reservation works: the shadow is a copy of the placer in which every group that ran when
- * the reservation was made has ended. What starts later, behind the starving job, is committed to
- * the shadow too, but only if the starving job still fits there. So once the old groups have ended
- * nothing stands in its way, whatever the policy's idea of "fits" may be. A job whose time limit
- * ends before the starving job could start at all needs no room in the shadow (backfill). */
+/* How a reservation works: the shadow is a copy of the placer in which every group of others that
+ * ran when the reservation was made has ended. What starts later, behind the starving job, is
+ * committed to the shadow too, but only if the starving job still fits there. So once the old
+ * groups have ended nothing stands in its way, whatever the policy's idea of "fits" may be. A job
+ * whose time limit ends before the starving job could start at all needs no room in the shadow
+ * (backfill).
+ *
+ * Tasks of the starving job itself run on in the shadow: what waits of it does not wait for their
+ * end. Those that start later are committed to the shadow as well, without a question. */
 
 enum {
     PIECES_MAX = 256,    /* in which one part takes its places in a shadow */
@@ -228,8 +232,8 @@ void reserve_release(struct core *core)
     ARRAY_FREE(&core->reservations);
 }
 
-/* What has ended since may have told when it starts, or let it start earlier. */
-static bool starts_are_old(struct core *core, const struct reservation *reservation,
+/* May the placer be copied again for it, as `job` asks? */
+static bool may_copy_again(struct core *core, const struct reservation *reservation,
                            const struct core_job *job)
 {
     enum {
@@ -237,7 +241,14 @@ static bool starts_are_old(struct core *core, const struct reservation *reservat
         AGAIN_SLOW_MS = 30000 /* … nor again and again for one job, on a slow machine */
     };
     const int64_t again_ms = placing_of(core, job) ? AGAIN_SLOW_MS : AGAIN_MS;
-    return reservation->is_aged && core->now_ms >= reservation->starts_asked_ms + again_ms;
+    return core->now_ms >= reservation->starts_asked_ms + again_ms;
+}
+
+/* What has ended since may have told when it starts, or let it start earlier. */
+static bool starts_are_old(struct core *core, const struct reservation *reservation,
+                           const struct core_job *job)
+{
+    return reservation->is_aged && may_copy_again(core, reservation, job);
 }
 
 /* When the job would end, if it started now: it must end in time although it has to be prepared
@@ -312,7 +323,10 @@ static const struct core_job *starving_find(struct core *core, const struct room
             return NULL;
         if (answer == ROOM_FOR_ONE) {
             room_forget(core);
-            return starving;
+            if (!reservation->has_started || !may_copy_again(core, reservation, job))
+                return starving;
+            reservation->is_stale = true; /* is there room beside what has started of it at all? */
+            i--;
         }
     }
     room_forget(core);
@@ -431,23 +445,42 @@ static void joining_begin(struct reservation *reservation, const struct core_job
                          .slots = placement_slots_copy(slots, request->task_count)};
 }
 
+static void join_at_once(struct reservation *reservation, const struct request *request,
+                         const struct placement_slot *slots)
+{
+    struct placer *shadow = reservation->shadow;
+    struct placement_request placement = request->placement;
+    placement.slice = 0;
+    const int code =
+        shadow->ops->commit(shadow, &placement, slots, request->task_count, false, NULL);
+    joining_end(reservation, &placement, code == 0);
+}
+
 static void reservation_join(struct core *core, struct reservation *reservation,
                              const struct core_job *job, const struct request *request,
                              const struct placement_slot *slots)
 {
     struct placer *shadow = reservation->shadow;
-    struct placement_request placement = request->placement;
-    shadow->ops->cancel(shadow, placement.group); /* it may have waited for victims there */
+    /* it may have waited for victims there */
+    shadow->ops->cancel(shadow, request->placement.group);
     if (ends_before(core, job, reservation))
         return;
-    if (request->task_count > core->slice) {
+    if (request->task_count > core->slice)
         joining_begin(reservation, job, request, slots);
+    else
+        join_at_once(reservation, request, slots);
+}
+
+/* A task of the starving job itself. A gang starts as a whole, and its reservation ends. */
+static void own_join(struct core *core, struct reservation *reservation, const struct core_job *job,
+                     const struct request *request, const struct placement_slot *slots)
+{
+    if (job->plan->is_gang || reservation->is_stale)
         return;
-    }
-    placement.slice = 0;
-    const int code =
-        shadow->ops->commit(shadow, &placement, slots, request->task_count, false, NULL);
-    joining_end(reservation, &placement, code == 0);
+    assert(request->task_count == 1);
+    core->pass.work += WORK_OF_COMMIT;
+    join_at_once(reservation, request, slots);
+    reservation->has_started = true;
 }
 
 void reserve_commit(struct core *core, const struct core_job *job, const struct request *request,
@@ -457,8 +490,10 @@ void reserve_commit(struct core *core, const struct core_job *job, const struct 
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         const struct core_job *starving = core_job_at(core, reservation->job);
-        if (starving == job)
+        if (starving == job) {
+            own_join(core, reservation, job, request, slots);
             continue;
+        }
         if (!is_behind(core, job, starving)) {
             reservation->is_stale = true;
             continue;

@@ -383,7 +383,8 @@ static uint32_t tell_next(struct core *core)
     return WORK_OF_GROUP;
 }
 
-/* Those that run, in the order in which they end by their time limits. */
+/* Those that run, in the order in which they end by their time limits. The job's own ones run on:
+ * what waits of it must not wait for their end. */
 static uint32_t list_next(struct core *core)
 {
     struct shadow_making *making = &core->shadow_making;
@@ -394,7 +395,7 @@ static uint32_t list_next(struct core *core)
     }
     const uint32_t at = making->next++;
     const struct core_group *group = core_group_at(core, at);
-    if (group->name)
+    if (group->name && group->job != making->job)
         timers_set(&making->endings, at,
                    core_job_ends_ms(core_job_at(core, group->job), making->asked_ms));
     return 1;

@@ -9,8 +9,8 @@
 #define CORE_SHADOW_H
 #include "core/state.h"
 
-/* For a job, from now on: the placer as if all that runs had ended, and when the job could start.
- */
+/* For a job, from now on: the placer as if all that runs of others had ended, and when the job
+ * could start. */
 void shadow_begin(struct core *core, uint32_t job, enum shadow_purpose purpose);
 /* Until core->pass.work is so much; at least one piece. True: it is made. */
 bool shadow_go_on(struct core *core, uint32_t work_end);

@@ -324,11 +324,13 @@ struct joining {
 
 struct reservation {
     uint32_t job;            /* slot of the job that it is for */
-    struct placer *shadow;   /* the placer as if all groups placed before had ended */
+    struct placer *shadow;   /* the placer as if all groups of others placed before had ended */
     int64_t starts_ms;       /* by time limits; INT64_MAX unknown; … */
     int64_t starts_asked_ms; /* … as of then */
     bool is_stale;           /* somebody ahead of it has started since, or a node has gone */
     bool is_aged;            /* something has ended or started since starts_ms was found */
+    bool has_started; /* some of its tasks have since the shadow was made, and take room there
+                         as well: there may be none beside them */
     struct joining joining;
 };
 
@@ -337,10 +339,10 @@ enum shadow_stage {
     SHADOW_NONE,
     SHADOW_COPY, /* of the placer, which must not change: what ends and changes is kept */
     SHADOW_TELL, /* that is told to both, and what the job holds is given back in the shadow */
-    SHADOW_LIST, /* what runs is put in the order in which it ends */
+    SHADOW_LIST, /* what runs of others is put in the order in which it ends */
     SHADOW_END,  /* it ends in the shadow */
     SHADOW_FIT,  /* does the job fit by now? */
-    SHADOW_MADE, /* all that runs has ended there, or nobody needs it any more */
+    SHADOW_MADE, /* all of that has ended there, or nobody needs it any more */
 };
 enum shadow_purpose {
     SHADOW_FOR_NEW,  /* a job begins to starve */

@@ -71,6 +71,76 @@ static void what_starts_behind_counts(void **state)
     world_release(&world);
 }
 
+/* A job without gang of two tasks of four GPUs each. */
+static uint32_t submit_big(struct world *world)
+{
+    struct plan_role role = world_role("worker", 2, 1, 4);
+    struct plan plan = world_plan_of("big", &role);
+    plan.is_gang = false;
+    return world_submit(world, &plan);
+}
+
+/* What waits of a job must not wait until its other tasks have ended, as they may run for ever: the
+ * room that is held back lies beside them, whether they ran before it was or have started since. */
+static void room_is_held_back_beside_its_own_tasks(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        for (int is_later = 0; is_later < 2; is_later++) {
+            struct world world;
+            world_init(&world, policies[i]);
+            world_node(&world, "n1", 16, 4);
+            submit(&world, "old1", (struct demand){10, 2, 0});
+            submit(&world, "old2", (struct demand){10, 2, 0});
+            world_node(&world, "n2", 16, 4);
+            if (is_later)
+                submit(&world, "old3", (struct demand){10, 4, 0});
+            const uint32_t big = submit_big(&world);
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), !is_later);
+            world_timer(&world, STARVES_MS);
+            assert_int_equal(world_story_count(&world, "Reserved"), 1);
+            if (is_later) {
+                world_exit(&world, 3, 0, 0);
+                assert_string_equal(node_of(&world, big), "n2");
+            }
+            world_exit(&world, 1, 0, 0);
+            const uint32_t small = submit(&world, "small", (struct demand){10, 2, 0});
+            assert_string_equal(node_of(&world, small), "");
+            assert_true(is_held_back(&world, small));
+            world_exit(&world, 2, 0, 0);
+            assert_string_equal(world_task(&world, big, 0, 1)->node, "n1");
+            world_release(&world);
+        }
+}
+
+/* Its own tasks have all that it can ever have: it is the first that gets the place of one that
+ * ends, and room that is of no use to it is everybody's. */
+static void nothing_is_held_back_where_its_own_tasks_fill_all(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 16, 4);
+        submit(&world, "old", (struct demand){10, 4, 0});
+        world_node(&world, "n2", 16, 2);
+        const uint32_t big = submit_big(&world);
+        world_timer(&world, STARVES_MS);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        world_exit(&world, 1, 0, 0);
+        assert_string_equal(node_of(&world, big), "n1");
+        world_timer(&world, 2000); /* a shadow is made anew at most once a second */
+        const uint32_t small = submit(&world, "small", (struct demand){10, 2, 0});
+        assert_string_equal(node_of(&world, small), "n2");
+        assert_int_equal(world.core->reservations.count, 0);
+        world_exit(&world, 2, 0, 0);
+        assert_string_equal(world_task(&world, big, 0, 1)->node, "n1");
+        world_release(&world);
+    }
+}
+
 /* A task of a gang that started behind has ended: its place is free in the shadow, too, before the
  * rest of the gang has ended. */
 static void what_ends_behind_counts_no_more(void **state)
@@ -510,6 +580,8 @@ static void who_slips_in_is_prepared_first(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_starts_behind_counts),
+    cmocka_unit_test(room_is_held_back_beside_its_own_tasks),
+    cmocka_unit_test(nothing_is_held_back_where_its_own_tasks_fill_all),
     cmocka_unit_test(what_ends_behind_counts_no_more),
     cmocka_unit_test(what_starts_ahead_renews_the_shadow),
     cmocka_unit_test(a_large_search_is_cut_all_the_same),
