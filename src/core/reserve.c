@@ -98,17 +98,32 @@ static void starving_watch(struct core *core, int64_t starves_ms)
     timers_set(&core->timers, timer_key(TIMER_STARVES, 0), starves_ms);
 }
 
+/* When what has waited longest of it begins to starve. All of its tasks are looked at only when
+ * that may have been: those that come to wait later do so from then on. */
+static int64_t job_starves_ms(struct core *core, struct core_job *job)
+{
+    enum { TASKS_LOOKED_AT_PER_WORK = 32 };
+    const int64_t after_ms = (int64_t)core->config.starvation_after_s * 1000;
+    if (core->now_ms >= job->waits_ms + after_ms) {
+        job->waits_ms = job_waits_ms(&job->life, policy_of(core, job));
+        core->pass.work += core_job_size(core, job).tasks / TASKS_LOOKED_AT_PER_WORK;
+    }
+    return job->waits_ms + after_ms;
+}
+
 void reserve_update(struct core *core, struct core_job *job)
 {
     assert(job->id.v);
     uint32_t slot = core_job_slot(core, job);
-    int64_t starves_ms =
-        job->life.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
-    if (core->now_ms < starves_ms)
+    struct reservation *own = reservation_of(core, slot);
+    const int64_t starves_ms = job_starves_ms(core, job);
+    if (core->now_ms < starves_ms) {
         starving_watch(core, starves_ms);
-    if (core->now_ms < starves_ms || core->now_ms < job->reserve_ms)
+        if (own) /* those of its tasks that starved have started */
+            reservation_lose(core, own);
         return;
-    if (reserve_has(core, slot))
+    }
+    if (own || core->now_ms < job->reserve_ms)
         return;
     struct reservation *old = reservation_of_cluster(core, job);
     if (old && (!is_behind(core, core_job_at(core, old->job), job)))
@@ -135,7 +150,7 @@ static void reservation_begin(struct core *core, const struct reservation *reser
     record_story(core, job, NULL, false, "Reserved",
                  "has waited %lld s: room is held back for it; smaller jobs start only where they "
                  "do not delay it",
-                 (long long)((core->now_ms - job->life.attempt_created_ms) / 1000));
+                 (long long)((core->now_ms - job->waits_ms) / 1000));
 }
 
 void reserve_made(struct core *core, const struct shadow_making *made)
@@ -346,7 +361,7 @@ const char *reserve_check(struct core *core, const struct core_job *job,
     if (!starving)
         return "";
     return arena_format(arena, REASON_HELD_BACK, starving->full_name,
-                        (long long)((core->now_ms - starving->life.attempt_created_ms) / 1000));
+                        (long long)((core->now_ms - starving->waits_ms) / 1000));
 }
 
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,

@@ -152,6 +152,8 @@ struct core_job {
     struct job life;
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
+    int64_t waits_ms;                    /* as job_waits_ms found it last: nothing of it has waited
+                                            for longer */
     int64_t reason_ms;                   /* when the reason for waiting was last told */
     uint64_t reason_topic;               /* and what it was about (0: nothing told yet) … */
     uint64_t reason_text_hash;           /* … and word for word */

@@ -497,6 +497,29 @@ bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
            job_waiting_count(job, policy) > 0;
 }
 
+static int64_t role_waits_ms(const struct job_role *role)
+{
+    int64_t since_ms = role->count < role->instances ? role->waits_ms : INT64_MAX;
+    for (size_t i = 0; i < role->count && i < role->instances; i++) {
+        const struct job_task *task = &role->items[i];
+        if (task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0)
+            since_ms = earlier(since_ms, task->waits_ms);
+    }
+    return since_ms;
+}
+
+int64_t job_waits_ms(const struct job *job, const struct job_policy *policy)
+{
+    assert(job_waiting_count(job, policy) > 0);
+    (void)policy;
+    if (!job->has_tasks)
+        return job->attempt_created_ms;
+    int64_t since_ms = INT64_MAX;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        since_ms = earlier(since_ms, role_waits_ms(&job->roles[r]));
+    return since_ms;
+}
+
 const struct job_task *job_task_find(const struct job *job, struct task_ref task)
 {
     if (!job->has_tasks || task.role >= job->role_count ||

@@ -73,6 +73,8 @@ struct job_task {
     uint32_t retries_counted;  /* those against the budget */
     uint32_t quick_ends;       /* tries in a row that ended quickly; not stored */
     int64_t retry_at_ms;       /* CREATION_PENDING: no place is asked for before; not stored */
+    int64_t waits_ms; /* CREATION_PENDING: it has waited for a place since then; not stored:
+                         after a restart since attempt_created_ms */
     int64_t created_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     struct completion *completion; /* owned; of this try, from DELETION_PENDING on; else NULL */
@@ -86,6 +88,7 @@ struct job_role {
     size_t count, room; /* count > instances while surplus tasks are being ended */
     uint32_t marked;    /* surplus tasks from this index on are deletion pending; not stored */
     uint32_t let_go;    /* none before this index is still to be let go; not stored */
+    int64_t waits_ms;   /* tasks that have no entries yet have waited since then; not stored */
 };
 
 /* Read only outside this module. */
@@ -246,6 +249,9 @@ int64_t job_wake_ms(const struct job *job, const struct job_policy *policy);
 uint32_t job_waiting_count(const struct job *job, const struct job_policy *policy);
 bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
                          struct task_ref task);
+/* Unix ms: the one that has waited longest has since then; a pause before a retry does not count.
+ * Looks at each task in the table. Something of the job must wait. */
+int64_t job_waits_ms(const struct job *job, const struct job_policy *policy);
 uint32_t job_role_instances(const struct job *job, const struct job_policy *policy, uint16_t role);
 /* Tasks in the table, surplus ones included, and those that are still to be entered in it; what the
  * policy wants while there is no table. */

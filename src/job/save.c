@@ -299,6 +299,7 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
     job->let_go += slot->is_let_go;
     slot->quick_ends = 0; /* rows have neither: it waits for a place at once */
     slot->retry_at_ms = 0;
+    slot->waits_ms = task->attempt_created_ms;
     slot->completion = NULL;
     if (task->completion)
         completion_set(&slot->completion, task->completion);
@@ -372,6 +373,7 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
                 return err_fail(err, ERR_CORRUPT, "", "task %u of role %u is not stored", i, r);
         for (uint16_t i = 0; i < job->roles[r].count; i++)
             task_resume(&step, (struct task_ref){r, i}, is_cut);
+        job->roles[r].waits_ms = job->attempt_created_ms;
     }
     if (job_is_completing(job) && job->live == 0 && !job_goes_on(job))
         return err_fail(err, ERR_CORRUPT, "", "the job is ending, but no task of it is");

@@ -212,6 +212,8 @@ void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
         role->min_failed = *step->event->scale.min_failed;
     if (step->event->scale.min_succeeded)
         role->min_succeeded = *step->event->scale.min_succeeded;
+    if (role->count >= role->instances) /* else some of those without entries have waited longer */
+        role->waits_ms = step->now_ms;
     role->instances = instances;
     role->marked = (uint32_t)role->count;
     surplus_count(step, &before, role);

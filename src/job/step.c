@@ -134,8 +134,10 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
         task->is_uncreated = false;
     task->state = to;
     step->job->live = step->job->live - was_live + task_is_live(task);
-    if (to == LIFE_CREATION_PENDING)
+    if (to == LIFE_CREATION_PENDING) {
+        task->waits_ms = step->now_ms;
         step->job->waiting++;
+    }
     if (to == LIFE_RUNNING) {
         task->attempt_launched_ms = step->now_ms;
         if (task->launched_ms == 0)
@@ -214,6 +216,7 @@ void step_task_add(struct step *step, uint16_t role)
     assert(table->count < JOB_INSTANCES_MAX);
     struct job_task *task = ARRAY_ADD(table);
     task->created_ms = task->attempt_created_ms = step->now_ms;
+    task->waits_ms = table->waits_ms;
     const struct task_ref ref = {role, (uint16_t)(table->count - 1)};
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
     action->from = action->to = LIFE_CREATION_PENDING;
@@ -232,7 +235,8 @@ void step_task_renew(struct step *step, struct task_ref ref)
     struct job_task *task = step_task(step, ref);
     assert(task->state == LIFE_COMPLETED && task->is_deletion_pending);
     mem_free(task->completion);
-    *task = (struct job_task){.created_ms = step->now_ms, .attempt_created_ms = step->now_ms};
+    *task = (struct job_task){
+        .created_ms = step->now_ms, .attempt_created_ms = step->now_ms, .waits_ms = step->now_ms};
     step->job->waiting++;
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
     action->from = action->to = LIFE_CREATION_PENDING;
@@ -249,6 +253,7 @@ void step_tasks_make(struct step *step)
     for (uint16_t r = 0; r < job->role_count; r++) {
         assert(job->roles[r].count == 0);
         ARRAY_RESERVE(&job->roles[r], job->roles[r].instances);
+        job->roles[r].waits_ms = job->attempt_created_ms;
         job->waiting += job->roles[r].instances;
     }
     if (!job->is_starting)

@@ -70,6 +70,7 @@ void step_tasks_resume(struct step *step, int64_t until_ms)
             if (task->retry_at_ms == 0 || task->retry_at_ms > until_ms)
                 continue;
             task->retry_at_ms = 0;
+            task->waits_ms = step->now_ms;
             job->paused--;
             job->waiting++;
         }

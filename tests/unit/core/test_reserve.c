@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/reserve.h"
 #include "core/state.h"
 
 enum { STARVES_MS = 601000, DAY_S = 86400 };
@@ -578,6 +579,72 @@ static void who_slips_in_is_prepared_first(void **state)
     }
 }
 
+static void big_scale(struct world *world, uint32_t job, uint32_t instances)
+{
+    struct event event = {.kind = EVENT_SCALE, .scale = {{job}, 0, instances}};
+    world_step(world, &event);
+}
+
+/* A job without gang whose first task has run for two hours on n1; four GPUs more are not free. */
+static uint32_t running_for_hours(struct world *world)
+{
+    world_init(world, "first-fit");
+    world_node(world, "n1", 16, 4);
+    const uint32_t big = submit_big(world);
+    assert_string_equal(node_of(world, big), "n1");
+    big_scale(world, big, 1);
+    world_run(world, 1);
+    world_node(world, "n2", 16, 4);
+    submit(world, "old", (struct demand){10, 2, 0});
+    world_timer(world, 7200000);
+    return big;
+}
+
+/* A task that is tried again, or was added, has waited since then, however long its job has run. */
+static void a_wait_begins_when_the_task_is_queued(void **state)
+{
+    (void)state;
+    for (int is_scaled = 0; is_scaled < 2; is_scaled++) {
+        struct world world;
+        const uint32_t big = running_for_hours(&world);
+        if (is_scaled) {
+            big_scale(&world, big, 2);
+        } else {
+            world_node_event(&world, EVENT_NODE_LOST, "n1");
+            world_exit(&world, 1, -1, EXIT_ALWAYS_RETRIED);
+        }
+        const uint32_t small = submit(&world, "small", (struct demand){10, 1, 0});
+        assert_string_equal(node_of(&world, small), "n2");
+        world_timer(&world, STARVES_MS);
+        assert_true(world_has_story(&world, "Reserved", "has waited 60"));
+        const uint32_t other = submit(&world, "other", (struct demand){10, 1, 0});
+        assert_true(is_held_back(&world, other));
+        assert_non_null(strstr(world_job(&world, other)->reason, "which has waited 60"));
+        world_release(&world);
+    }
+}
+
+/* The task that starved has started: nothing is held back for another one of the job before that
+ * has waited as long. */
+static void a_reservation_ends_with_the_wait(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t big = running_for_hours(&world);
+    world_node(&world, "n3", 16, 4);
+    submit(&world, "other", (struct demand){10, 3, 0});
+    big_scale(&world, big, 2);
+    world_timer(&world, STARVES_MS);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    big_scale(&world, big, 3);
+    world_exit(&world, 2, 0, 0);
+    assert_string_equal(world_task(&world, big, 0, 1)->node, "n2");
+    const uint32_t small = submit(&world, "small", (struct demand){10, 1, 0});
+    assert_string_equal(node_of(&world, small), "n3");
+    assert_int_equal(reserve_count(world.core), 0);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_starts_behind_counts),
     cmocka_unit_test(room_is_held_back_beside_its_own_tasks),
@@ -599,5 +666,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_endless_limit_is_no_limit),
     cmocka_unit_test(a_job_that_has_not_started_ends_later),
     cmocka_unit_test(who_slips_in_is_prepared_first),
+    cmocka_unit_test(a_wait_begins_when_the_task_is_queued),
+    cmocka_unit_test(a_reservation_ends_with_the_wait),
 };
 UNIT_FILE(tests, NULL, NULL);

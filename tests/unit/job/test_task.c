@@ -92,7 +92,85 @@ static void refused(void **state)
     world_release(&world);
 }
 
+static int64_t waits_ms(const struct job_world *world)
+{
+    return job_waits_ms(&world->job, &world->policy);
+}
+
+/* Since when the one has waited that has waited longest: since the attempt began, since it was to
+ * be tried again, behind its pause, or since it was added. */
+static void a_task_waits_since_it_wants_a_place(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.is_gang = false;
+    world.policy.pause = (struct retry_pause){.first_s = 100, .max_s = 100, .calm_s = 1000};
+    world.roles[0].task_retry.is_fancy = true;
+    const int64_t begin_ms = world.now_ms;
+    world_begin(&world);
+    assert_int_equal(waits_ms(&world), begin_ms);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = &(struct task_ref){0, 0},
+                                          .task_count = 1});
+    assert_int_equal(waits_ms(&world), begin_ms);
+    world_place(&world);
+    world_run(&world, 0, 0);
+    world_exit(&world, 0, 0, CODE_CONTAINER_DELETED, EXIT_TRANSIENT);
+    assert_int_equal(waits_ms(&world), world.now_ms); /* it is tried again at once, … */
+    world_place(&world);
+    world_run(&world, 0, 0);
+    world_exit(&world, 0, 0, CODE_CONTAINER_DELETED, EXIT_TRANSIENT);
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 0); /* … then behind a pause */
+    world_scale(&world, 0, 4, 1);
+    assert_int_equal(waits_ms(&world), world.now_ms);
+    world_place(&world);
+    world_timer(&world);
+    assert_int_equal(waits_ms(&world), world.now_ms);
+    const int64_t again_ms = world.now_ms;
+    assert_true(again_ms > begin_ms + 50000);
+    world_scale(&world, 0, 5, 1);
+    assert_int_equal(waits_ms(&world), again_ms);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = &(struct task_ref){0, 0},
+                                          .task_count = 1});
+    assert_true(waits_ms(&world) > again_ms);
+    world_release(&world);
+}
+
+/* Tasks that have no entries in the table yet, as their job grows in pieces, wait as well. */
+static void a_task_without_an_entry_waits(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(100));
+    world.policy.is_gang = false;
+    const int64_t begin_ms = world.now_ms;
+    world_begin(&world);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .slice = 10,
+                                          .tasks = &(struct task_ref){0, 0},
+                                          .task_count = 1});
+    assert_true(world.job.is_growing);
+    assert_int_equal(waits_ms(&world), begin_ms);
+    while (world.job.is_growing)
+        world_step(&world, (struct job_event){.kind = JOB_EVENT_GO_ON, .slice = 10});
+    assert_int_equal(waits_ms(&world), begin_ms);
+    world_run_all(&world);
+    world_step(&world, (struct job_event){
+                           .kind = JOB_EVENT_SCALE, .slice = 10, .scale = {.instances = 200}});
+    const int64_t added_ms = world.now_ms;
+    for (int i = 0; i < 2; i++) {
+        assert_true(world.job.is_growing);
+        assert_int_equal(waits_ms(&world), added_ms);
+        world_step(&world, (struct job_event){.kind = JOB_EVENT_GO_ON, .slice = 10});
+    }
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_task_waits_since_it_wants_a_place),
+    cmocka_unit_test(a_task_without_an_entry_waits),
     cmocka_unit_test(platform_ends_tasks),
     cmocka_unit_test(refused),
 };
