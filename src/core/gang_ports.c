@@ -9,6 +9,8 @@
 #include "core/tasks.h"
 #include "model/reason.h"
 
+enum { PORTS_PER_WORK = 16 }; /* compared in a unit of core->pass.work */
+
 /* The first of a range that is not free whole. */
 static uint32_t port_taken(const struct ports *ports, const struct plan_port *range)
 {
@@ -125,9 +127,11 @@ static uint32_t tasks_that_need(struct core *core, const struct core_job *job,
     uint32_t count = 0;
     if (!job->plan->is_gang)
         return 1;
-    for (uint16_t i = 0; i < job->plan->role_count; i++)
+    for (uint16_t i = 0; i < job->plan->role_count; i++) {
+        core->pass.work += 1 + (uint32_t)job->plan->roles[i].port_count / PORTS_PER_WORK;
         if (role_needs(&job->plan->roles[i], port))
             count += job_role_instances(&job->life, policy_of(core, job), i);
+    }
     return count;
 }
 
@@ -143,43 +147,54 @@ static bool task_stays(const struct core *core, const struct core_job *job,
     return false;
 }
 
-static bool node_can_give(const struct core *core, const struct core_job *job, uint32_t at,
+static bool node_can_give(struct core *core, const struct core_job *job, uint32_t at,
                           const struct plan_port *port)
 {
     const struct core_node *node = core_node_at(core, at);
+    core->pass.work++;
     if (!node->is_counted)
         return false;
     if (ports_are_free(&node->ports, port->begin_at, port->count))
         return true;
-    for (uint32_t i = node->first_task; i != NONE; i = core_task_at(core, i)->node_next)
+    for (uint32_t i = node->first_task; i != NONE; i = core_task_at(core, i)->node_next) {
+        core->pass.work += 1 + core_task_at(core, i)->port_count / PORTS_PER_WORK;
         if (task_stays(core, job, core_task_at(core, i), port))
             return false;
+    }
     return true;
 }
 
+/* NULL: there are more nodes. */
 static const char *port_hopeless(struct core *core, const struct core_job *job,
-                                 const struct plan_port *port)
+                                 const struct plan_port *port, struct port_look *look,
+                                 uint32_t work_end)
 {
     const uint32_t needed = tasks_that_need(core, job, port);
-    uint32_t able = 0;
-    for (uint32_t i = 0; i < core_node_count(core) && able < needed; i++)
-        able += node_can_give(core, job, i, port);
-    if (able >= needed)
+    while (look->node < core_node_count(core) && look->able < needed) {
+        look->able += node_can_give(core, job, look->node++, port);
+        if (core->pass.work >= work_end)
+            return NULL;
+    }
+    if (look->able >= needed)
         return "";
-    return arena_format(&core->scratch, REASON_PORT_NODES, needed, port->begin_at, able);
+    return arena_format(&core->scratch, REASON_PORT_NODES, needed, port->begin_at, look->able);
 }
 
-const char *fixed_ports_hopeless(struct core *core, const struct core_job *job)
+const char *fixed_ports_hopeless(struct core *core, const struct core_job *job, uint16_t role_end,
+                                 struct port_look *look, uint32_t work_end)
 {
-    const char *why = "";
-    assert(job->id.v);
-    for (uint16_t i = 0; i < job->plan->role_count && !*why; i++) {
-        const struct plan_role *role = &job->plan->roles[i];
-        if (!role_is_waiting(job, policy_of(core, job), i))
+    assert(job->id.v && role_end <= job->plan->role_count);
+    for (; look->role < role_end; *look = (struct port_look){.role = look->role + 1u}) {
+        const struct plan_role *role = &job->plan->roles[look->role];
+        if (!role_is_waiting(job, policy_of(core, job), look->role))
             continue;
-        for (size_t k = 0; k < role->port_count && !*why; k++)
-            if (role->ports[k].begin_at)
-                why = port_hopeless(core, job, &role->ports[k]);
+        for (; look->port < role->port_count;
+             *look = (struct port_look){.role = look->role, .port = look->port + 1u}) {
+            const struct plan_port *port = &role->ports[look->port];
+            const char *why = port->begin_at ? port_hopeless(core, job, port, look, work_end) : "";
+            if (!why || *why)
+                return why;
+        }
     }
-    return why;
+    return "";
 }

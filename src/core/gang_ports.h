@@ -21,7 +21,10 @@ const char *task_ports_take(struct core *core, const struct plan_role *role, uin
                             struct port_range *ranges);
 
 /* Why no end of others can give the job its fixed ports, or "": each task of a gang that needs one
- * must have a node of its own, where nobody has the port whom the job may not preempt. */
-const char *fixed_ports_hopeless(struct core *core, const struct core_job *job);
+ * must have a node of its own, where nobody has the port whom the job may not preempt. The roles
+ * from look->role to the one before `role_end` are asked for, from *look on until core->pass.work
+ * is so much; at least one node. NULL: there is more. */
+const char *fixed_ports_hopeless(struct core *core, const struct core_job *job, uint16_t role_end,
+                                 struct port_look *look, uint32_t work_end);
 
 #endif

@@ -30,6 +30,7 @@ struct parts {
     bool is_task;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;
+    struct port_look look; /* of a task: how far its fixed ports have been looked for */
 };
 
 /* Its request: most searches fail before all parts have one. */

@@ -101,6 +101,22 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
     victims_clear(core, job);
 }
 
+static struct start_outcome start_waits_for_port(struct core *core, const char *why)
+{
+    struct start_outcome outcome = start_waits(core, why);
+    outcome.is_port_conflict = true;
+    return outcome;
+}
+
+/* Others were told for the job again and again, and it could not start. */
+static bool has_ended_often(struct core *core, struct core_job *job)
+{
+    if (!victims_are_new(core, job) || ++job->preempt_rounds <= ROUNDS_MAX)
+        return false;
+    job->preempt_rounds = 0;
+    return true;
+}
+
 /* The rest follows in the next step. */
 static struct start_outcome parts_cut(struct core *core, struct core_job *job, struct parts *parts,
                                       size_t next)
@@ -137,34 +153,62 @@ static void victims_go_on(struct core *core, struct core_job *job, uint32_t told
     *outcome = outcome_cut;
 }
 
+/* Each of them is found, and some wait for others to end: the rest follows in the next step. */
+static struct start_outcome parts_look(struct core *core, struct core_job *job, struct parts *parts,
+                                       const struct port_look *look)
+{
+    assert(!parts->is_task);
+    if (!core->placing.job)
+        core->placing = (struct placing){
+            .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
+    parts_keep(core, job, parts);
+    placing_of(core, job)->stage = PLACING_FIXED;
+    placing_of(core, job)->look = *look;
+    return outcome_cut;
+}
+
+/* May the fixed ports of a task be had? If that is not known yet, its search is made again in the
+ * next step, as no places of others are kept for it: so a step looks at a whole slice. */
+static const char *task_ports_hopeless(struct core *core, struct core_job *job, struct parts *parts)
+{
+    const struct gang_part *part = &parts->items[0];
+    const uint16_t role = part->request.tasks[0].role;
+    if (!parts->look.node && !parts->look.port)
+        parts->look.role = role;
+    const char *why =
+        fixed_ports_hopeless(core, job, role + 1u, &parts->look, core->pass.work + core->slice);
+    if (why)
+        return why;
+    if (!part_hold(job, parts, part))
+        core->placer->ops->cancel(core->placer, part->request.placement.group);
+    victims_clear(core, job);
+    return NULL;
+}
+
 /* Some parts wait for others to end: what is bound is kept as a hold, and the victims are told. */
 static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     assert(parts->count > 0 && job->id.v);
-    struct placing *placing = parts->is_task ? NULL : placing_of(core, job);
     const char **names = NULL;
     size_t count = 0, room = 0;
-    const char *hopeless = victims_are_new(core, job) ? fixed_ports_hopeless(core, job) : "";
+    struct port_look look = {0};
+    const char *hopeless = "";
+    if (!parts->is_task && placing_of(core, job))
+        return parts_look(core, job, parts, &look);
+    if (victims_are_new(core, job))
+        hopeless = parts->is_task ? task_ports_hopeless(core, job, parts)
+                                  : fixed_ports_hopeless(core, job, job->plan->role_count, &look,
+                                                         parts->work_end);
+    if (!hopeless)
+        return parts->is_task ? outcome_cut : parts_look(core, job, parts, &look);
     if (*hopeless) { /* nobody is to end for that */
         parts_undo(core, job, parts);
-        struct start_outcome outcome = start_waits(core, hopeless);
-        outcome.is_port_conflict = true;
-        return outcome;
+        return start_waits_for_port(core, hopeless);
     }
-    if (victims_are_new(core, job) && ++job->preempt_rounds > ROUNDS_MAX) {
-        job->preempt_rounds = 0;
+    if (has_ended_often(core, job)) {
         parts_keep(core, job, parts);
-        if (placing)
-            placing->is_fresh = false; /* others have ended for it before */
         parts_undo(core, job, parts);
         return start_waits_alone(core, REASON_ENDED_OFTEN);
-    }
-    if (placing) { /* whom the steps have found is named when all are told */
-        parts_keep(core, job, parts);
-        placing->is_fresh = false;
-        placing->stage = PLACING_TELL;
-        placing->told = 0;
-        return outcome_cut;
     }
     for (size_t i = 0; i < parts->count; i++)
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
@@ -193,6 +237,31 @@ static struct start_outcome gang_tell(struct core *core, struct core_job *job,
         return outcome;
     placing_forget(core, job);
     return victims_outcome(core, job); /* if all have ended, the pass begins anew for that */
+}
+
+/* The same when the search took several steps, or the question about the ports does. */
+static struct start_outcome gang_look(struct core *core, struct core_job *job,
+                                      struct placing *placing)
+{
+    assert(placing->stage == PLACING_FIXED && job->hold_count);
+    const char *hopeless = "";
+    if (victims_are_new(core, job))
+        hopeless = fixed_ports_hopeless(core, job, job->plan->role_count, &placing->look,
+                                        core->pass.work + core->slice);
+    if (!hopeless)
+        return outcome_cut;
+    if (*hopeless) {
+        gang_undo(core, job);
+        return start_waits_for_port(core, hopeless);
+    }
+    placing->is_fresh = false; /* others have ended for it before, or will */
+    if (has_ended_often(core, job)) {
+        gang_undo(core, job);
+        return start_waits_alone(core, REASON_ENDED_OFTEN);
+    }
+    placing->stage = PLACING_TELL;
+    placing->told = 0;
+    return core->pass.work < core->slice ? gang_tell(core, job, placing) : outcome_cut;
 }
 
 /* Everything is bound: each task takes its place. */
@@ -319,9 +388,7 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
     const char *why = parts_ports(core, job, parts, ports);
     if (why) {
         parts_undo(core, job, parts);
-        outcome = start_waits(core, why);
-        outcome.is_port_conflict = true;
-        return outcome;
+        return start_waits_for_port(core, why);
     }
     core->pass.work += WORK_OF_START * (uint32_t)parts->task_count;
     parts_take(core, job, parts, ports);
@@ -420,6 +487,8 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
     struct placing *placing = placing_of(core, job);
     if (placing && placing->stage == PLACING_TELL)
         return gang_tell(core, job, placing);
+    if (placing && placing->stage == PLACING_FIXED)
+        return gang_look(core, job, placing);
     if (placing && placing->stage != PLACING_SEARCH)
         return gang_begin_go_on(core, job, placing->stage == PLACING_PORTS && placing->is_fresh);
     struct parts parts = gang_parts(core, job);
@@ -452,7 +521,8 @@ struct round {
     struct part_search search;            /* … and how far that has come, if it was cut */
     struct node_id avoid[PORT_TRIES_MAX]; /* by the next task: ports were in conflict there */
     uint32_t avoid_count;
-    bool is_again; /* all have had their turn: only why some wait is still to be known */
+    struct port_look look; /* … and how far its fixed ports have been looked for */
+    bool is_again;         /* all have had their turn: only why some wait is still to be known */
     bool has_failed;
     struct start_outcome failure;
 };
@@ -482,6 +552,7 @@ static void search_settle(struct core *core, struct round *round)
     round->searched = round->next;
     round->search = part_search_new(core);
     round->avoid_count = 0;
+    round->look = (struct port_look){0};
 }
 
 static struct start_outcome task_start(struct core *core, struct core_job *job, struct round *round)
@@ -496,13 +567,15 @@ static struct start_outcome task_start(struct core *core, struct core_job *job, 
                           .work_end = round->work_end,
                           .is_task = true,
                           .search = round->search,
-                          .avoid_count = round->avoid_count};
+                          .avoid_count = round->avoid_count,
+                          .look = round->look};
     memcpy(parts.avoid, round->avoid, sizeof parts.avoid);
     request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
                     &part.request);
     const struct start_outcome outcome = parts_start(core, job, &parts);
     round->search = outcome.is_cut ? part_search_next(core, &parts, 0) : part_search_new(core);
     round->avoid_count = outcome.is_cut ? parts.avoid_count : 0;
+    round->look = outcome.is_cut ? parts.look : (struct port_look){0};
     memcpy(round->avoid, parts.avoid, sizeof round->avoid);
     return outcome;
 }
@@ -555,6 +628,7 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
         round.next = round.searched = placing->task;
         round.search = placing->search;
         round.is_again = placing->rounds > 0;
+        round.look = placing->look;
         round.avoid_count = placing->avoid_count;
         memcpy(round.avoid, placing->avoid, sizeof round.avoid);
     }
@@ -579,6 +653,7 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
                                      .task = round.next,
                                      .search = round.search,
                                      .rounds = round.is_again,
+                                     .look = round.look,
                                      .avoid_count = round.avoid_count};
     memcpy(core->placing.avoid, round.avoid, sizeof round.avoid);
     return outcome_cut;

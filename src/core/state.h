@@ -222,7 +222,8 @@ enum { PORT_TRIES_MAX = 4 }; /* on other nodes, when ports are in conflict */
  * other job is tried meanwhile; see docs/rfc/0016-gangs-in-steps.md. */
 enum placing_stage {
     PLACING_SEARCH, /* for places of its parts */
-    PLACING_TELL,   /* they are found: its victims are told */
+    PLACING_FIXED,  /* they are found: can the end of others give it its fixed ports? … */
+    PLACING_TELL,   /* … then its victims are told */
     PLACING_PORTS,  /* all are bound: ports are taken for its tasks */
     PLACING_START,  /* its tasks take their places, with their rows: it is decided */
     PLACING_TASKS,  /* of a job without gang: each task starts by itself, in its turn */
@@ -236,6 +237,13 @@ struct part_search {
     bool may_preempt;   /* those who starve had room beside it then */
     bool asks_preempt;  /* it is for what is kept */
 };
+/* How far it is known whether the end of others can give a job its fixed ports; see gang_ports.h.
+ */
+struct port_look {
+    uint16_t role, port;
+    uint32_t node; /* those before it have been looked at for this port, … */
+    uint32_t able; /* … and so many of them can give it */
+};
 struct placing {
     uint32_t job;  /* its id; 0: there is none */
     bool is_fresh; /* nobody has been told to end for it */
@@ -243,6 +251,7 @@ struct placing {
     uint32_t next;             /* the first part whose turn has not come in this round */
     struct task_ref task;      /* PORTS, START, TASKS: the task whose turn it is */
     struct part_search search; /* for that part, or for that task */
+    struct port_look look;     /* FIXED, TASKS */
     uint32_t told;             /* victims that have been told */
     uint32_t nodes;            /* core->node_changes when this round began */
     uint32_t rounds;

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -143,7 +144,71 @@ static void a_port_of_a_job_that_stays_cannot_be_had(void **state)
     world_release(&world);
 }
 
+/* Many nodes, on each a job that stays with the port 9000, but for the last ones, and one of low
+ * priority with all GPUs. */
+static void ports_taken_init(struct world *world, const char *policy, uint32_t nodes, uint32_t free)
+{
+    const struct plan_port port = {"http", 1, 9000};
+    world_init(world, policy);
+    for (uint32_t i = 0; i < nodes; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", i);
+        world_node(world, name, 8, 4);
+        snprintf(name, sizeof name, "stays%u", i);
+        struct plan_role role = world_role("worker", 1, 5, 0);
+        role.ports = &port;
+        role.port_count = i + free < nodes;
+        struct plan plan = world_plan_of(name, &role);
+        plan.priority = 100;
+        world_submit(world, &plan);
+        snprintf(name, sizeof name, "low%u", i);
+        world_submit_for(world, name, -1, 4, 0);
+    }
+    while (world_pass_step(world))
+        ;
+}
+
+/* Whether the end of others can give a job its ports is asked in steps of bounded work, of a gang
+ * and of a job without gang; nobody ends before the answer. */
+static void many_nodes_are_looked_at_in_steps(void **state)
+{
+    (void)state;
+    enum { NODES = 120, SLICE = 20, TASKS = 2, STEPS_MAX = 1000 };
+    static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    for (size_t i = 0; i < 2 * COUNT_OF(policies); i++)
+        for (uint32_t free = 0; free <= TASKS; free += TASKS) {
+            struct world world;
+            ports_taken_init(&world, policies[i / 2], NODES, free);
+            core_slice_set(world.core, SLICE);
+            const struct plan_port port = {"http", 1, 9000};
+            struct plan_role role = world_role("worker", TASKS, 1, 4);
+            role.ports = &port;
+            role.port_count = 1;
+            struct plan plan = world_plan_of("urgent", &role);
+            plan.is_gang = i % 2;
+            plan.priority = 100;
+            const uint32_t job = world_submit(&world, &plan);
+            uint32_t steps = 0, kills = 0, looked = 0, looks = 0;
+            bool is_told = false;
+            do {
+                const uint32_t now = world.core->placing.look.node;
+                assert_true(now <= looked + SLICE);
+                looks += now > looked;
+                looked = now;
+                kills += (uint32_t)world_command_count(&world, COMMAND_KILL);
+                const struct job_record *record = world_job(&world, job);
+                is_told |= record && strstr(record->reason, "nodes could give it");
+            } while (world_pass_step(&world) && ++steps < STEPS_MAX);
+            assert_in_range(steps, 1, STEPS_MAX - 1);
+            assert_true(looks >= NODES / SLICE);
+            assert_int_equal(kills, !free ? 0 : plan.is_gang ? TASKS : 1);
+            assert_int_equal(is_told, !free);
+            world_release(&world);
+        }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(many_nodes_are_looked_at_in_steps),
     cmocka_unit_test(test_ports),
     cmocka_unit_test(all_of_a_class_are_told_what_is_true_of_each),
     cmocka_unit_test(nobody_ends_for_a_port_that_cannot_be_had),
