@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "core/reserve.h"
+#include "core/shadow.h"
 #include "core/state.h"
 
 enum { STARVES_MS = 601000, DAY_S = 86400 };
@@ -645,6 +646,61 @@ static void a_reservation_ends_with_the_wait(void **state)
     world_release(&world);
 }
 
+static uint32_t submit_pair(struct world *world, const char *name, uint64_t limit_s)
+{
+    struct plan_role role = world_role("worker", 2, 1, 1);
+    struct plan plan = world_plan_of(name, &role);
+    role.affinity_group = "all";
+    plan.time_limit_s = limit_s;
+    return world_submit(world, &plan);
+}
+
+/* Two jobs of one shape are behind a starving one of another virtual cluster. The second has waited
+ * longest and has the reservation of theirs; the first lost its node later, and begins to starve
+ * while it is searched for. It is held back, and the second, which has a time limit, is tried for
+ * it in pieces: that search is not ended by a shadow for the first, in whose favour the second
+ * would lose its reservation in the middle of it. */
+static void a_search_for_another_job_is_not_ended(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "spread");
+    world_node(&world, "n1", 16, 4);
+    world_node(&world, "n2", 16, 4);
+    for (int i = 0; i < 2; i++) { /* attempts 1 to 4 */
+        submit(&world, i ? "old2" : "old1", (struct demand){10, 3, 0});
+        submit(&world, i ? "other2" : "other1", (struct demand){10, 1, 0});
+    }
+    struct plan_role wide = world_role("worker", 1, 1, 4);
+    struct plan plan = world_plan_of("big", &wide);
+    plan.virtual_cluster = "vc2";
+    world_submit(&world, &plan);
+    world_node(&world, "n3", 16, 2);
+    const uint32_t first = submit_pair(&world, "first", 0); /* 5 and 6 */
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 2);
+    const uint32_t second = submit_pair(&world, "second", DAY_S);
+    world_timer(&world, STARVES_MS);
+    world_pass_end(&world);
+    assert_int_equal(reserve_count(world.core), 2);
+    world_node_event(&world, EVENT_NODE_LOST, "n3");
+    world_exit(&world, 5, -1, EXIT_ALWAYS_RETRIED);
+    world_exit(&world, 6, -1, EXIT_ALWAYS_RETRIED);
+    const int64_t starves_ms = world.now_ms + 600000;
+    world_exit(&world, 2, 0, 0);
+    world.now_ms = starves_ms - 1000;
+    core_slice_set(world.core, 1);
+    world_exit(&world, 4, 0, 0);
+    assert_int_equal(world.core->placing.job, first);
+    world.now_ms = starves_ms;
+    while (world.core->placing.job == first)
+        assert_true(world_pass_step(&world));
+    assert_int_equal(world.core->placing.job, second);
+    assert_int_equal(shadow_job(world.core), NONE);
+    world_pass_end(&world);
+    assert_int_equal(world.core->placing.job, 0);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_starts_behind_counts),
     cmocka_unit_test(room_is_held_back_beside_its_own_tasks),
@@ -668,5 +724,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_slips_in_is_prepared_first),
     cmocka_unit_test(a_wait_begins_when_the_task_is_queued),
     cmocka_unit_test(a_reservation_ends_with_the_wait),
+    cmocka_unit_test(a_search_for_another_job_is_not_ended),
 };
 UNIT_FILE(tests, NULL, NULL);
