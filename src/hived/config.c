@@ -40,6 +40,8 @@ void hived_config_free(struct hived_config *config)
 {
     if (!config || --config->users > 0)
         return;
+    text_map_release(&config->type_index);
+    text_map_release(&config->sku_index);
     arena_release(&config->arena);
     mem_free(config);
 }
@@ -47,6 +49,8 @@ void hived_config_free(struct hived_config *config)
 uint32_t hived_config_type(const struct hived_config *config, const char *name)
 {
     assert(name);
+    if (config->type_index.count)
+        return text_map_get(&config->type_index, text_of(name));
     for (uint32_t i = 0; i < config->type_count; i++)
         if (!strcmp(config->types[i].name, name))
             return i;
@@ -55,6 +59,10 @@ uint32_t hived_config_type(const struct hived_config *config, const char *name)
 
 const struct hived_sku *hived_config_sku(const struct hived_config *config, const char *leaf_type)
 {
+    if (config->sku_index.count) {
+        const uint32_t at = text_map_get(&config->sku_index, text_of(leaf_type));
+        return at == MAP_NONE ? NULL : &config->skus[at];
+    }
     for (uint32_t i = 0; i < config->sku_count; i++)
         if (!strcmp(config->skus[i].leaf_type, leaf_type))
             return &config->skus[i];
@@ -624,6 +632,17 @@ static void check_all(struct config_checker *checker)
     }
 }
 
+/* Every search asks for some of them. */
+static void index_make(struct config_checker *checker)
+{
+    struct hived_config *config = checker->config;
+    assert(!config->type_index.count && !config->sku_index.count);
+    config->type_index = checker->types;
+    checker->types = (struct text_map){0};
+    for (uint32_t i = config->sku_count; i-- > 0;) /* the first of a name counts */
+        text_map_set(&config->sku_index, text_of(config->skus[i].leaf_type), i);
+}
+
 void hived_config_derive(struct hived_config *config)
 {
     struct problems problems;
@@ -633,7 +652,7 @@ void hived_config_derive(struct hived_config *config)
     for (uint32_t i = 0; is_good && i < config->type_count; i++)
         is_good = derive_type(&checker, i);
     assert(is_good);
-    text_map_release(&checker.types);
+    index_make(&checker);
     problems_release(&problems);
 }
 
@@ -642,7 +661,7 @@ bool hived_config_finish(struct hived_config *config, struct problems *problems)
     struct config_checker checker = {.config = config, .problems = problems};
     size_t errors = problems->error_count;
     check_all(&checker);
-    text_map_release(&checker.types);
+    index_make(&checker);
     text_map_release(&checker.pins);
     text_map_release(&checker.nodes);
     id_map_release(&checker.devices);

@@ -10,6 +10,7 @@
 #ifndef HIVED_CONFIG_H
 #define HIVED_CONFIG_H
 #include "base/arena.h"
+#include "base/map.h"
 #include "doc/problem.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,6 +97,7 @@ struct hived_config {
     uint32_t vc_count;
     struct hived_sku *skus;
     uint32_t sku_count;
+    struct text_map type_index, sku_index; /* by their names, once it is finished */
 };
 
 /* Read a whole hivedscheduler configuration, or a service configuration whose `hivedscheduler`

@@ -140,6 +140,7 @@ static const struct reason_line lines[] = {
     {"neverRoom", REASON_NEVER_ROOM, "", IS_NEVER, BEHIND_CAUSES},
     {"neverCell", REASON_NEVER_CELL, "cell", IS_NEVER, BEHIND_CAUSES},
     {"never", REASON_NEVER, "", IS_NEVER, BEHIND_CAUSES},
+    {"ways", REASON_WAYS, "n", IS_NEVER, B(IS_WHOLE) | B(IS_FOR) | B(IS_NEVER) | BEHIND_CAUSES},
     {"cpus", REASON_CPUS, "", IS_NEVER, B(IS_WHOLE) | B(IS_FOR) | B(IS_NEVER) | BEHIND_CAUSES},
 
     {"notUsed", REASON_NOT_USED, "", IS_NOT_USED, BEHIND_ALL | BEHIND_ENGINES},

@@ -92,6 +92,9 @@
 #define REASON_NEVER_ROOM    "; this is more than there is, it can never start"
 #define REASON_NEVER_CELL                                                                          \
     "; none of these cells is a whole %s that is large enough, it can never start"
+#define REASON_WAYS                                                                                \
+    "; its roles may be on the types of cells in more ways than the %u that were tried: with a "   \
+    "skuType each may be on fewer"
 #define REASON_CPUS "; it would take the CPUs of GPU cells only if its skuType named them"
 
 /* Nodes that are not used. */

@@ -143,7 +143,7 @@ static bool kinds_settle(struct given *given)
             const struct placement_slot *slot = &given->slots[split->starts[m] + given->task++];
             const struct known_node *node = placer_known_node(given->p, slot->node);
             if (node)
-                type = type_settle(given, &(struct settle){&split->candidates[m],
+                type = type_settle(given, &(struct settle){split_candidates(split, m),
                                                            &request->members[m], slot, node});
             given_count(given, !node);
             if (type == HIVED_NONE)
@@ -329,7 +329,7 @@ static uint32_t task_type(struct given *given, uint32_t member, const struct kno
                           const struct placement_slot *slot)
 {
     const struct split *split = &given->split;
-    const struct type_candidates *list = &split->candidates[member];
+    const struct type_candidates *list = split_candidates(split, member);
     const uint32_t type = split->choice[split->kinds[member]];
     given_count(given, WORK_OF_TYPE);
     if (hived_node_highest(given->p->hived, node->facts.name, list->types[type]) != HIVED_NONE)
@@ -358,7 +358,7 @@ static bool types_settle(struct given *given)
         const struct placement_slot *slot = &given->slots[at];
         const struct known_node *node = placer_known_node(given->p, slot->node);
         if (node)
-            given->types[at] = (uint8_t)task_type(given, m, node, slot);
+            given->types[at] = (uint16_t)task_type(given, m, node, slot);
         else /* it has ended */
             given->types[at] = given->task > 1 ? given->types[at - 1] : 0;
         given_count(given, !node);
@@ -413,6 +413,7 @@ static int kinds_go_on(struct given *given, struct err *err)
     given_count(given, given->slot_count / LISTED_PER_LEAF);
     if (!placer_decision_make(&given->split, &given->decision))
         return slots_do_not_fit(err);
+    placer_decision_order(&given->split, &given->decision);
     stage_begin(given, GIVEN_LEAVES);
     return 0;
 }
@@ -424,7 +425,7 @@ static int leaves_go_on(struct given *given, struct err *err)
     if (code)
         return code;
     if (given->is_homeless && !given->types) {
-        given->types = ARENA_ARRAY(&given->p->arena, uint8_t, given->slot_count + 1);
+        given->types = ARENA_ARRAY(&given->p->arena, uint16_t, given->slot_count + 1);
         stage_begin(given, GIVEN_TYPES);
     } else if (is_whole) {
         given->stage = GIVEN_KNOWN;

@@ -35,7 +35,7 @@ struct given {
     struct claims *claims;    /* of the part, by the placer's nodes; NULL: nobody has asked */
     uint32_t *claim_next;     /* by the part's slots: the next one there, plus one */
     bool is_homeless;         /* a task found none of the leaves that others of its kind are on */
-    uint8_t *types;           /* of TYPES, by task: which of its candidates; NULL: not scattered */
+    uint16_t *types;          /* of TYPES, by task: which of its candidates; NULL: not scattered */
 };
 
 /* About so much more of it, of a request and slots that are equal each time. 0: all is known.

@@ -17,8 +17,6 @@
 
 struct err;
 
-enum { TYPES_TRIED_MAX = 32 };
-
 struct known_node {
     struct node_facts facts; /* owned */
     uint32_t id;
@@ -91,6 +89,7 @@ enum scope_kind {
 struct decision { /* a way to place a request */
     struct type_part *parts;
     uint32_t part_count;
+    bool is_confined; /* all are asked for in one cell of a type that none of them has */
     const struct hived_scope *scope; /* by which it was found, when it is of one engine; or NULL */
 };
 
@@ -170,7 +169,8 @@ struct placer_search {
         struct given *given; /* in the placer's arena; NULL: a copy has to look them up again */
     } giving;
     struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
-    uint32_t call_count;
+    uint32_t call_count, call_room;
+    uint32_t call_next;    /* the one that is likely to be asked for next */
     struct told_list told; /* since it began: it counts when the search is over */
 };
 
@@ -227,7 +227,7 @@ struct placer_hived {
 };
 
 struct type_candidates { /* leaf types that a member may use, best first */
-    const char *types[TYPES_TRIED_MAX];
+    const char **types;
     uint32_t count;
     uint32_t own_count; /* those behind are used only when none of these can ever serve */
 };
@@ -236,13 +236,14 @@ struct split {
     struct placer_hived *p;
     const struct placement_request *request;
     struct arena *arena;
-    struct type_candidates *candidates; /* by member */
-    uint32_t *kinds;                    /* by member: which distinct list of candidates */
+    struct type_candidates *candidates; /* by kind: the distinct lists of candidates */
+    uint32_t *kinds;                    /* by member: which of them is its own */
     uint32_t kind_count;
     uint32_t *choice; /* by kind: place in its list */
-    uint32_t *first;  /* by kind: a member of it */
     uint32_t *starts; /* by member: first task */
-    bool has_others;  /* candidates behind the own ones */
+    bool *blamed; /* by kind, for each of those before it: that one's type is a reason why this one
+                     has found none */
+    bool has_others; /* candidates behind the own ones */
     bool takes_others;
 };
 
@@ -281,7 +282,7 @@ bool search_piece_end(struct placer_hived *p);
 /* What its group had reserved goes back, with the search when that is given up; whatever has been
  * found so far is worth nothing. */
 void search_restart(struct placer_hived *p);
-/* The question, which may have been answered; NULL: there are too many, no answer is kept. */
+/* The question, which may have been answered. */
 struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask,
                                    enum scope_kind scope);
 void search_copy(struct placer_hived *p, const struct placer_hived *from);
@@ -320,17 +321,28 @@ uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_t
 /* GPUs of one leaf of this type. */
 uint32_t placer_hived_leaf_gpus(const struct hived_config *config, const char *leaf_type);
 
-/* All combinations of leaf types, the best first: `init` begins with it, `next` is false after
- * the last. Everything lives in the arena. */
+/* All combinations of leaf types, the best first: `init` and `begin` go to it, `next` is false
+ * after the last. Everything lives in the arena. `failed`: a part of this combination for which
+ * there is no room, on its leaf type: then the next one is without it, and without more on this
+ * type. So kinds of members that are on types of their own are tried one after the other, and not
+ * each type of one with each type of the others. NULL: it is not known which part it is. */
 int placer_split_init(struct split *split, struct placer_hived *p,
                       const struct placement_request *request, struct arena *arena,
                       struct err *err);
-bool placer_split_next(struct split *split);
+void placer_split_begin(struct split *split);
+bool placer_split_next(struct split *split, const struct type_part *failed);
+static inline const struct type_candidates *split_candidates(const struct split *split,
+                                                             uint32_t member)
+{
+    return &split->candidates[split->kinds[member]];
+}
 
-/* The parts of this combination; false when a type cannot serve a member. */
+/* The parts of this combination; false when a type cannot serve a member: that of the last part. */
 bool placer_decision_make(const struct split *split, struct decision *decision);
+/* Which task each slot of them is: only what is decided needs it. */
+void placer_decision_order(const struct split *split, struct decision *decision);
 /* The same where each task is on one of the types that it may be on: by task, its number. */
-bool placer_decision_scatter(const struct split *split, const uint8_t *types,
+bool placer_decision_scatter(const struct split *split, const uint16_t *types,
                              struct decision *decision);
 
 /* Ask HiveD about one part. */

@@ -6,7 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { COMBOS_MAX = 64 };
+enum {
+    COMBOS_IN_PIECE = 32, /* of leaf types that are tried in one piece, … */
+    COMBOS_MAX = 4096     /* … and in all, of one search */
+};
 
 static int call_end(struct placer_hived *p, struct search_call *call, uint32_t before, int code,
                     const struct err *err)
@@ -38,8 +41,6 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
     struct search_call *call = search_call_of(p, ask, attempt->scope_kind);
     const uint32_t before = search->passed;
     int code = 0;
-    if (!call)
-        return hived_schedule(p->hived, ask, &p->arena, result, err);
     if (!call->is_done) {
         struct err why = {0};
         const bool is_again = search->is_filtered && ask->phase == HIVED_FILTERING;
@@ -102,21 +103,23 @@ int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum h
     return 0;
 }
 
-/* The worst of the parts: a wait of one is a wait of all. */
+/* The worst of the parts: a wait of one is a wait of all. *failed: the first that is not bound. */
 static int decision_schedule(struct attempt *attempt, struct decision *decision,
-                             enum hived_phase phase, enum hived_kind *kind, struct err *err)
+                             enum hived_phase phase, enum hived_kind *kind,
+                             const struct type_part **failed, struct err *err)
 {
     assert(decision->part_count > 0);
     *kind = HIVED_BIND;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         struct type_part *part = &decision->parts[i];
         int code = placer_part_schedule(attempt, part, phase, err);
-        if (code)
-            return code;
-        if (part->kind == HIVED_WAIT) {
+        if (code || part->kind == HIVED_WAIT) {
+            *failed = part;
             *kind = HIVED_WAIT;
-            return 0;
+            return code;
         }
+        if (part->kind == HIVED_PREEMPT && *kind == HIVED_BIND)
+            *failed = part;
         if (part->kind == HIVED_PREEMPT)
             *kind = HIVED_PREEMPT;
     }
@@ -380,7 +383,8 @@ static const struct type_part *waiting_part(const struct decision *decision)
 static int preempt_start(struct attempt *attempt, struct decision *decision, enum hived_kind *kind,
                          struct err *err)
 {
-    return decision_schedule(attempt, decision, HIVED_PREEMPTING, kind, err);
+    const struct type_part *failed;
+    return decision_schedule(attempt, decision, HIVED_PREEMPTING, kind, &failed, err);
 }
 
 /* A preemption under way may be of another combination of leaf types: its parts have other tasks.
@@ -405,58 +409,100 @@ enum { TOPIC_NO_NODE = 1, TOPIC_NO_CELLS }; /* of the reasons that HiveD has no 
 struct combos_outcome { /* over all combinations */
     struct decision bind, preempt;
     bool has_bind, has_preempt, has_wait, is_never;
-    bool lacks_cpus; /* CPU cells are what it waits for, and GPU cells might do */
+    bool is_any_good; /* one that the virtual cluster can have */
+    bool lacks_cpus;  /* CPU cells are what it waits for, and GPU cells might do */
+    bool is_endless;  /* there are more than were tried */
     const char *reason;
     uint64_t topic;
 };
+
+static void combo_waits(const struct split *split, const struct type_part *part,
+                        struct combos_outcome *outcome)
+{
+    if (!outcome->has_wait || (outcome->is_never && !part->is_never)) {
+        outcome->reason = part->reason;
+        outcome->topic = part->topic;
+        outcome->lacks_cpus = !part->gpu_per_leaf && split->has_others && !split->takes_others;
+    }
+    outcome->is_never &= part->is_never;
+    outcome->has_wait = true;
+}
+
+/* The one that it is the turn of. *failed: the part that is not bound; NULL: that is not known. A
+ * preemption under way stays with `own_type`, of its first part. */
+static int combo_try(struct attempt *attempt, const struct split *split, const char *own_type,
+                     struct combos_outcome *outcome, const struct type_part **failed,
+                     struct err *err)
+{
+    const enum hived_phase phase = attempt->request->is_check ? HIVED_CHECKING : HIVED_FILTERING;
+    struct decision decision;
+    enum hived_kind kind;
+    *failed = NULL;
+    if (!placer_decision_make(split, &decision)) {
+        *failed = decision.part_count ? &decision.parts[decision.part_count - 1] : NULL;
+        return 0;
+    }
+    *failed = &decision.parts[0];
+    if (own_type && strcmp(decision.parts[0].leaf_type, own_type) != 0)
+        return 0;
+    const int code = decision_schedule(attempt, &decision, phase, &kind, failed, err);
+    const struct type_part *part = *failed;
+    if (decision.is_confined) /* a part might do beside others */
+        *failed = NULL;
+    if (code) /* ERR_INVALID: this virtual cluster owns none of the type */
+        return code == ERR_INVALID ? 0 : code;
+    if (!decision_is_whole(&decision)) {
+        *failed = NULL;
+        return 0;
+    }
+    outcome->is_any_good = true;
+    if (kind == HIVED_WAIT) {
+        combo_waits(split, part, outcome);
+        return 0;
+    }
+    if (kind == HIVED_PREEMPT && outcome->has_preempt)
+        return 0;
+    placer_decision_order(split, &decision);
+    outcome->has_bind = kind == HIVED_BIND;
+    outcome->has_preempt |= kind == HIVED_PREEMPT;
+    *(kind == HIVED_BIND ? &outcome->bind : &outcome->preempt) = decision;
+    return 0;
+}
+
+/* More of them are for the next piece. */
+static bool combos_are_cut(struct attempt *attempt)
+{
+    if (attempt->is_in_pieces)
+        return search_piece_end(attempt->p);
+    attempt->is_too_much = attempt->request->slice && !attempt->request->is_check;
+    return attempt->is_too_much;
+}
 
 static int combos_try(struct attempt *attempt, struct split *split, struct combos_outcome *outcome,
                       struct err *err)
 {
     struct err last = {0};
-    bool is_any_good = false;
-    struct hived_group_view view; /* a preemption under way stays with its leaf type */
-    const bool is_check = attempt->request->is_check;
-    bool is_known =
-        !is_check && hived_group_find(attempt->p->hived, attempt->request->group, &view);
-    *outcome = (struct combos_outcome){.is_never = true};
-    memset(split->choice, 0, split->kind_count * sizeof *split->choice);
+    struct hived_group_view view;
+    const bool is_known = !attempt->request->is_check &&
+                          hived_group_find(attempt->p->hived, attempt->request->group, &view);
+    const struct type_part *failed;
     uint32_t tries = 0;
+    *outcome = (struct combos_outcome){.is_never = true};
+    placer_split_begin(split);
     do {
-        struct decision decision;
-        enum hived_kind kind;
-        if (!placer_decision_make(split, &decision) ||
-            (is_known && strcmp(decision.parts[0].leaf_type, view.leaf_type)))
-            continue;
-        int code = decision_schedule(attempt, &decision,
-                                     is_check ? HIVED_CHECKING : HIVED_FILTERING, &kind, &last);
-        if (code && code != ERR_INVALID)
+        if (tries && tries % COMBOS_IN_PIECE == 0 && combos_are_cut(attempt))
+            return PLACER_CUT;
+        outcome->is_endless = tries++ == COMBOS_MAX;
+        if (outcome->is_endless)
+            break;
+        const int code =
+            combo_try(attempt, split, is_known ? view.leaf_type : NULL, outcome, &failed, &last);
+        if (code)
             return err_fail(err, code, last.path, "%s", last.text);
-        if (code || !decision_is_whole(&decision))
-            continue; /* this virtual cluster owns none of the type */
-        is_any_good = true;
-        if (kind == HIVED_BIND) {
-            outcome->bind = decision;
-            outcome->has_bind = true;
+        if (outcome->has_bind)
             return 0;
-        }
-        if (kind == HIVED_PREEMPT && !outcome->has_preempt) {
-            outcome->preempt = decision;
-            outcome->has_preempt = true;
-        }
-        if (kind == HIVED_WAIT) {
-            const struct type_part *part = waiting_part(&decision);
-            if (!outcome->has_wait || (outcome->is_never && !part->is_never)) {
-                outcome->reason = part->reason;
-                outcome->topic = part->topic;
-                outcome->lacks_cpus =
-                    !part->gpu_per_leaf && split->has_others && !split->takes_others;
-            }
-            outcome->is_never &= part->is_never;
-            outcome->has_wait = true;
-        }
-    } while (placer_split_next(split) && ++tries < COMBOS_MAX);
-    if (is_any_good)
+    } while (placer_split_next(split, failed));
+    if (outcome->is_any_good)
         return 0;
     return last.code ? err_fail(err, last.code, last.path, "%s", last.text)
                      : err_fail(err, ERR_INVALID, "", REASON_TOO_MANY_GPUS, PLACEMENT_GPUS_MAX);
@@ -517,6 +563,8 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
         return result_bind(attempt, &outcome->bind, result, err);
     if (!outcome->has_preempt) {
         const char *reason = outcome->reason ? outcome->reason : REASON_NO_CELLS;
+        if (outcome->is_endless)
+            reason = arena_format(attempt->arena, "%s" REASON_WAYS, reason, COMBOS_MAX);
         if (outcome->lacks_cpus)
             reason = arena_format(attempt->arena, "%s" REASON_CPUS, reason);
         result_wait(attempt, reason, outcome->topic, outcome->is_never, result);

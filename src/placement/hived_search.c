@@ -7,7 +7,7 @@
 #include "placement/hived_parts.h"
 
 enum {
-    CALLS_MAX = 64,       /* of one search, that are remembered */
+    CALLS_FIRST = 16,     /* of one search: so many are remembered at first */
     LEAVES_PER_SLICE = 3, /* to reserve a leaf costs less than a task's whole placement */
 };
 
@@ -50,7 +50,7 @@ void search_begin(struct placer_hived *p, struct placement_request *request)
     }
     piece_set(search, request);
     search->pieces++;
-    search->passed = 0;
+    search->passed = search->call_next = 0;
 }
 
 void search_keep(struct placer_hived *p, const struct placement_request *request)
@@ -143,7 +143,7 @@ void search_restart(struct placer_hived *p)
     struct placer_search *search = &p->search;
     assert(!search->keeping.slots && !search->naming.listing && !search->taking.parts);
     memset(search->calls, 0, search->call_count * sizeof *search->calls);
-    search->call_count = search->pieces = search->passed = 0;
+    search->call_count = search->call_next = search->pieces = search->passed = 0;
     search->is_preempting = true;
     search->is_filtered = false;
 }
@@ -163,21 +163,37 @@ static bool requests_equal(const struct hived_request *a, const struct hived_req
     return true;
 }
 
+/* Room for one more. */
+static void calls_reserve(struct placer_hived *p)
+{
+    struct placer_search *search = &p->search;
+    if (search->call_count < search->call_room)
+        return;
+    const uint32_t room = search->call_room ? 2 * search->call_room : CALLS_FIRST;
+    struct search_call *calls = ARENA_ARRAY(&p->arena, struct search_call, room);
+    if (search->call_count)
+        memcpy(calls, search->calls, search->call_count * sizeof *calls);
+    search->calls = calls;
+    search->call_room = room;
+}
+
 struct search_call *search_call_of(struct placer_hived *p, const struct hived_ask *ask,
                                    enum scope_kind scope)
 {
     struct placer_search *search = &p->search;
-    if (!search->calls)
-        search->calls = ARENA_ARRAY(&p->arena, struct search_call, CALLS_MAX);
     for (uint32_t i = 0; i < search->call_count; i++) {
-        struct search_call *call = &search->calls[i];
+        /* mostly they come in the same order again */
+        const uint32_t at = (search->call_next + i) % search->call_count;
+        struct search_call *call = &search->calls[at];
         if (call->phase == ask->phase && call->scope == scope &&
-            requests_equal(&call->request, ask->request))
+            requests_equal(&call->request, ask->request)) {
+            search->call_next = at + 1;
             return call;
+        }
     }
-    if (search->call_count == CALLS_MAX)
-        return NULL;
+    calls_reserve(p);
     struct search_call *call = &search->calls[search->call_count++];
+    search->call_next = search->call_count;
     call->request = *ask->request;
     call->phase = ask->phase;
     call->scope = scope;

@@ -45,43 +45,64 @@ static void candidates_add_kind(const struct placer_hived *p, struct type_candid
     const struct hived_config *config = hived_config_of(p->hived);
     for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++) {
         const char *type = hived_leaf_type_name(p->hived, i);
-        bool has_gpu = placer_hived_leaf_gpus(config, type) > 0;
-        if (has_gpu == wants_gpu && list->count < TYPES_TRIED_MAX)
+        if ((placer_hived_leaf_gpus(config, type) > 0) == wants_gpu)
             list->types[list->count++] = type;
     }
 }
 
-static int candidates_of(const struct placer_hived *p, const struct placement_member *member,
-                         struct type_candidates *list, struct err *err)
+static bool candidates_have(const struct type_candidates *list, const char *type)
 {
-    *list = (struct type_candidates){0};
-    struct text rest = text_of(member->sku_type);
-    if (!rest.length) {
-        if (!member->gpu)
-            candidates_add_kind(p, list, false);
-        list->own_count = list->count;
-        candidates_add_kind(p, list, true);
-        if (!list->own_count)
-            list->own_count = list->count;
-        if (!list->count)
-            return err_fail(err, ERR_NOT_FOUND, "gpu", REASON_NO_GPU_CELLS);
-        return 0;
-    }
-    while (rest.at) {
-        struct text name = text_trim(text_cut(&rest, ','));
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!strcmp(list->types[i], type))
+            return true;
+    return false;
+}
+
+/* Those that it names, in this order, each once. */
+static void candidates_add_named(const struct placer_hived *p, struct text names,
+                                 struct type_candidates *list)
+{
+    while (names.at) {
+        const struct text name = text_trim(text_cut(&names, ','));
         for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++) {
             const char *type = hived_leaf_type_name(p->hived, i);
-            if (text_is(name, type) && list->count < TYPES_TRIED_MAX)
+            if (text_is(name, type) && !candidates_have(list, type))
                 list->types[list->count++] = type;
         }
     }
-    if (!list->count)
-        return err_fail(err, ERR_NOT_FOUND, "skuType", REASON_NO_LEAF_TYPE, 100, member->sku_type);
+}
+
+static int candidates_of(const struct placer_hived *p, const struct placement_member *member,
+                         struct arena *arena, struct type_candidates *list, struct err *err)
+{
+    *list = (struct type_candidates){
+        .types = ARENA_ARRAY(arena, const char *, hived_leaf_type_count(p->hived) + 1u)};
+    if (*member->sku_type) {
+        candidates_add_named(p, text_of(member->sku_type), list);
+        list->own_count = list->count;
+        if (!list->count)
+            return err_fail(err, ERR_NOT_FOUND, "skuType", REASON_NO_LEAF_TYPE, 100,
+                            member->sku_type);
+        return 0;
+    }
+    if (!member->gpu)
+        candidates_add_kind(p, list, false);
     list->own_count = list->count;
+    candidates_add_kind(p, list, true);
+    if (!list->own_count)
+        list->own_count = list->count;
+    if (!list->count)
+        return err_fail(err, ERR_NOT_FOUND, "gpu", REASON_NO_GPU_CELLS);
     return 0;
 }
 
 /* --- splitting a request --- */
+
+/* Then their lists are the same: not each member's is made. */
+static bool asks_alike(const struct placement_member *a, const struct placement_member *b)
+{
+    return !strcmp(a->sku_type, b->sku_type) && (*a->sku_type || !a->gpu == !b->gpu);
+}
 
 static bool candidates_equal(const struct type_candidates *a, const struct type_candidates *b)
 {
@@ -93,6 +114,29 @@ static bool candidates_equal(const struct type_candidates *a, const struct type_
     return true;
 }
 
+/* The kind of a member, whose list is made unless one before it asks alike. */
+static int member_kind(struct split *split, uint32_t member, struct err *err)
+{
+    const struct placement_member *members = split->request->members;
+    const uint32_t known = split->kind_count;
+    for (uint32_t i = 0; i < member; i++)
+        if (asks_alike(&members[i], &members[member])) {
+            split->kinds[member] = split->kinds[i];
+            return 0;
+        }
+    struct type_candidates *list = &split->candidates[known];
+    const int code = candidates_of(split->p, &members[member], split->arena, list, err);
+    if (code)
+        return code;
+    uint32_t kind = 0;
+    while (kind < known && !candidates_equal(&split->candidates[kind], list))
+        kind++;
+    split->has_others |= list->own_count < list->count;
+    split->kinds[member] = kind;
+    split->kind_count += kind == known;
+    return 0;
+}
+
 int placer_split_init(struct split *split, struct placer_hived *p,
                       const struct placement_request *request, struct arena *arena, struct err *err)
 {
@@ -101,40 +145,69 @@ int placer_split_init(struct split *split, struct placer_hived *p,
     split->candidates = ARENA_ARRAY(arena, struct type_candidates, members + 1);
     split->kinds = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->choice = ARENA_ARRAY(arena, uint32_t, members + 1);
-    split->first = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->starts = ARENA_ARRAY(arena, uint32_t, members + 1);
     for (uint32_t i = 0; i < members; i++) {
-        int code = candidates_of(p, &request->members[i], &split->candidates[i], err);
+        const int code = member_kind(split, i, err);
         if (code)
             return code;
-        split->has_others |= split->candidates[i].own_count < split->candidates[i].count;
         split->starts[i + 1] = split->starts[i] + request->members[i].count;
-        uint32_t kind = 0;
-        while (kind < split->kind_count &&
-               !candidates_equal(&split->candidates[split->first[kind]], &split->candidates[i]))
-            kind++;
-        if (kind == split->kind_count)
-            split->first[split->kind_count++] = i;
-        split->kinds[i] = kind;
     }
+    split->blamed = ARENA_ARRAY(arena, bool, (size_t)split->kind_count * split->kind_count + 1);
     return 0;
+}
+
+static const char *kind_type(const struct split *split, uint32_t kind)
+{
+    return split->candidates[kind].types[split->choice[kind]];
 }
 
 static const char *member_type(const struct split *split, uint32_t member)
 {
-    uint32_t kind = split->kinds[member];
-    return split->candidates[member].types[split->choice[kind]];
+    return kind_type(split, split->kinds[member]);
 }
 
-/* The next combination of choices; false: that was the last one. */
-bool placer_split_next(struct split *split)
+/* The kinds from this one on begin anew. */
+static void kinds_begin(struct split *split, uint32_t kind)
 {
-    assert(split->kind_count > 0);
-    for (uint32_t kind = split->kind_count; kind-- > 0;) {
-        const struct type_candidates *list = &split->candidates[split->first[kind]];
+    const size_t kinds = split->kind_count;
+    memset(split->choice + kind, 0, (kinds - kind) * sizeof *split->choice);
+    memset(split->blamed + kind * kinds, 0, (kinds - kind) * kinds * sizeof *split->blamed);
+}
+
+void placer_split_begin(struct split *split)
+{
+    kinds_begin(split, 0);
+}
+
+/* Those before `kind` that are to blame for a failure have a reason more; the last of them, or
+ * NONE.
+ */
+static uint32_t blame_pass(struct split *split, const bool *blamed, uint32_t kind)
+{
+    uint32_t last = HIVED_NONE;
+    for (uint32_t i = 0; i < kind; i++)
+        last = blamed[i] ? i : last;
+    for (uint32_t i = 0; last != HIVED_NONE && i < last; i++)
+        split->blamed[(size_t)last * split->kind_count + i] |= blamed[i];
+    return last;
+}
+
+/* The kinds on the type of the failed part are to blame, and the last of them gets its next type.
+ * When it has had all, those that were to blame for that get theirs: others cannot help. */
+bool placer_split_next(struct split *split, const struct type_part *failed)
+{
+    const uint32_t kinds = split->kind_count;
+    assert(kinds > 0);
+    bool *blamed = ARENA_ARRAY(split->arena, bool, kinds);
+    for (uint32_t i = 0; i < kinds; i++)
+        blamed[i] = !failed || !strcmp(kind_type(split, i), failed->leaf_type);
+    for (uint32_t kind = blame_pass(split, blamed, kinds); kind != HIVED_NONE;
+         kind = blame_pass(split, blamed, kind)) {
+        const struct type_candidates *list = &split->candidates[kind];
+        kinds_begin(split, kind + 1);
         if (++split->choice[kind] < (split->takes_others ? list->count : list->own_count))
             return true;
-        split->choice[kind] = 0;
+        memcpy(blamed, &split->blamed[(size_t)kind * kinds], kind * sizeof *blamed);
     }
     return false;
 }
@@ -152,7 +225,7 @@ static int order_compare(const void *a, const void *b)
 }
 
 /* Strings and members in the split's arena, so that a commit can use them; those of `counts` tasks
- * each, and room for the slots. False: a member's demand cannot be served by this type. */
+ * each. False: a member's demand cannot be served by this type. */
 static bool part_begin(const struct split *split, const char *type, uint32_t number,
                        const uint32_t *counts, struct type_part *part)
 {
@@ -160,7 +233,7 @@ static bool part_begin(const struct split *split, const char *type, uint32_t num
     const struct hived_config *config = hived_config_of(split->p->hived);
     struct arena *arena = split->arena;
     struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
-    uint32_t count = 0, tasks = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
+    uint32_t count = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
     for (uint32_t i = 0; i < request->member_count; i++) {
         const struct placement_member *member = &request->members[i];
         if (!counts[i])
@@ -173,7 +246,6 @@ static bool part_begin(const struct split *split, const char *type, uint32_t num
             .pods = counts[i],
             .leaves = leaves,
             .within_one_cell = arena_copy(arena, text_of(member->within_one_cell))};
-        tasks += counts[i];
     }
     const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
                                : arena_copy(arena, text_of(request->group));
@@ -188,14 +260,13 @@ static bool part_begin(const struct split *split, const char *type, uint32_t num
         .is_lazy = request->is_lazy_preemptible,
         .members = members,
         .member_count = count};
-    part->slots = ARENA_ARRAY(arena, uint32_t, tasks + 1);
-    part->wants_gpu = ARENA_ARRAY(arena, bool, tasks + 1);
     return true;
 }
 
-/* HiveD's slots ascend by leaves, then follow the members: where those of each member begin. */
-static void part_order(const struct split *split, const uint32_t *counts,
-                       const struct type_part *part, uint32_t *next)
+/* HiveD's slots ascend by leaves, then follow the members: where those of each member begin. Room
+ * for them. */
+static void part_order(const struct split *split, const uint32_t *counts, struct type_part *part,
+                       uint32_t *next)
 {
     const uint32_t members = (uint32_t)split->request->member_count;
     struct member_order *order =
@@ -212,6 +283,8 @@ static void part_order(const struct split *split, const uint32_t *counts,
         next[order[i].member] = slot;
         slot += counts[order[i].member];
     }
+    part->slots = ARENA_ARRAY(split->arena, uint32_t, slot + 1u);
+    part->wants_gpu = ARENA_ARRAY(split->arena, bool, slot + 1u);
 }
 
 static void part_add(const struct split *split, struct type_part *part, uint32_t member,
@@ -222,23 +295,28 @@ static void part_add(const struct split *split, struct type_part *part, uint32_t
     part->slots[slot] = task;
 }
 
-/* Whole members. */
-static bool part_make(const struct split *split, const char *type, uint32_t number,
-                      struct type_part *part)
+/* Whole members: the tasks of those that are on this type. */
+static uint32_t *type_counts(const struct split *split, const char *type)
 {
     const struct placement_request *request = split->request;
-    uint32_t *counts = ARENA_ARRAY(split->arena, uint32_t, 2 * request->member_count + 1),
-             *next = counts + request->member_count;
+    uint32_t *counts = ARENA_ARRAY(split->arena, uint32_t, request->member_count + 1);
     for (uint32_t i = 0; i < request->member_count; i++)
         if (!strcmp(member_type(split, i), type))
             counts[i] = request->members[i].count;
-    if (!part_begin(split, type, number, counts, part))
-        return false;
-    part_order(split, counts, part, next);
-    for (uint32_t i = 0; i < request->member_count; i++)
-        for (uint32_t k = 0; k < counts[i]; k++)
-            part_add(split, part, i, split->starts[i] + k, next);
-    return true;
+    return counts;
+}
+
+void placer_decision_order(const struct split *split, struct decision *decision)
+{
+    const struct placement_request *request = split->request;
+    uint32_t *next = ARENA_ARRAY(split->arena, uint32_t, request->member_count + 1);
+    for (uint32_t part = 0; part < decision->part_count; part++) {
+        const uint32_t *counts = type_counts(split, decision->parts[part].leaf_type);
+        part_order(split, counts, &decision->parts[part], next);
+        for (uint32_t i = 0; i < request->member_count; i++)
+            for (uint32_t k = 0; k < counts[i]; k++)
+                part_add(split, &decision->parts[part], i, split->starts[i] + k, next);
+    }
 }
 
 static bool type_has_cell(const struct hived_config *config, const char *leaf_type,
@@ -262,6 +340,7 @@ static void parts_confine(const struct split *split, struct decision *decision)
     within = arena_copy(split->arena, text_of(within));
     for (uint32_t i = 0; i < decision->part_count; i++)
         is_known |= type_has_cell(config, decision->parts[i].leaf_type, within);
+    decision->is_confined = !is_known;
     for (uint32_t i = 0; i < decision->part_count; i++)
         if (!is_known || type_has_cell(config, decision->parts[i].leaf_type, within))
             decision->parts[i].request.within_one_cell = within;
@@ -281,7 +360,8 @@ bool placer_decision_make(const struct split *split, struct decision *decision)
         if (is_known)
             continue;
         uint32_t number = decision->part_count++;
-        if (!part_make(split, type, number, &decision->parts[number]))
+        decision->parts[number].leaf_type = type;
+        if (!part_begin(split, type, number, type_counts(split, type), &decision->parts[number]))
             return false;
     }
     parts_confine(split, decision);
@@ -292,7 +372,7 @@ bool placer_decision_make(const struct split *split, struct decision *decision)
 
 struct scatter { /* tasks of one member may be in several parts */
     const struct split *split;
-    const uint8_t *types;    /* by task: which of its candidates */
+    const uint16_t *types;   /* by task: which of its candidates */
     const char **names;      /* of the parts, in the order of their first tasks */
     uint32_t *part_of;       /* by task */
     uint32_t *counts, *next; /* by part, then by member */
@@ -314,9 +394,9 @@ static void scatter_sort(struct scatter *scatter)
 {
     const struct split *split = scatter->split;
     for (size_t m = 0; m < split->request->member_count; m++) {
-        const struct type_candidates *list = &split->candidates[m];
-        uint32_t known[TYPES_TRIED_MAX];
-        memset(known, 0xff, sizeof known);
+        const struct type_candidates *list = split_candidates(split, (uint32_t)m);
+        uint32_t *known = ARENA_ARRAY(split->arena, uint32_t, list->count);
+        memset(known, 0xff, list->count * sizeof *known);
         for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++) {
             uint32_t *part = &known[scatter->types[i]];
             assert(scatter->types[i] < list->count);
@@ -349,7 +429,7 @@ static bool scatter_parts(struct scatter *scatter, struct type_part *parts)
 }
 
 /* Nobody will be asked for places: whether they are in one rack does not matter. */
-bool placer_decision_scatter(const struct split *split, const uint8_t *types,
+bool placer_decision_scatter(const struct split *split, const uint16_t *types,
                              struct decision *decision)
 {
     const size_t members = split->request->member_count;

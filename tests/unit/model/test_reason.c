@@ -119,6 +119,9 @@ static void reasons_of_hived(void **state)
     parts_are("it needs 1 x 1 leaves, but the virtual cluster vc1 owns none outside its pinned "
               "cells; it would take the CPUs of GPU cells only if its skuType named them",
               "needs; cells n=#1 leaves=#1; leaves; ownsNone cluster=vc1; cpus");
+    parts_are("no cells; its roles may be on the types of cells in more ways than the 4096 that "
+              "were tried: with a skuType each may be on fewer",
+              "noCells; ways n=#4096");
     parts_are("it needs 1 x 9 K80 for vc1 at priority 0 in its pinned cell pin1: 8 of 8 leaves are "
               "free; it would have to use node n2, which may not be used; none of these cells is a "
               "whole rack that is large enough, it can never start",

@@ -373,9 +373,9 @@ static struct placement_request ask_of_choices(struct bench *bench)
     return request;
 }
 
-/* 128 combinations, of which 64 are tried: all with A, and none with B. A search that may use the
- * nodes to avoid begins with the first combination again. */
-static void so_many_combinations_are_tried(void **state)
+/* 128 combinations: whichever has room is found. A search that may use the nodes to avoid begins
+ * with the first combination again. */
+static void every_combination_is_tried(void **state)
 {
     (void)state;
     static const struct {
@@ -385,7 +385,9 @@ static void so_many_combinations_are_tried(void **state)
         {true, false, false, true, PLACEMENT_BIND},  /* the first */
         {true, true, false, true, PLACEMENT_BIND},   /* the first, when none does without n0 */
         {true, false, false, false, PLACEMENT_BIND}, /* the 64th */
-        {false, false, true, true, PLACEMENT_WAIT},  /* the 65th */
+        {false, false, true, true, PLACEMENT_BIND},  /* the 65th, … */
+        {false, false, true, false, PLACEMENT_BIND}, /* … and the last */
+        {false, false, false, true, PLACEMENT_WAIT},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const bool is_there[9] = {cases[i].has_a, cases[i].has_b, cases[i].has_x, true, true,
@@ -403,7 +405,116 @@ static void so_many_combinations_are_tried(void **state)
     }
 }
 
+/* Nodes "n<id>" of a type each, of which `gpus` have one GPU and the rest CPUs alone. */
+static void kinds_init(struct bench *bench, uint32_t kinds, uint32_t gpus)
+{
+    cleanup_buf struct buf yaml = BUF_INIT;
+    buf_string(&yaml, "physicalCluster:\n  skuTypes:\n");
+    for (uint32_t i = 0; i < kinds; i++)
+        buf_format(&yaml, "    T%u: {gpu: %u, cpu: 4, memory: 4096Mi}\n", i, i < gpus);
+    buf_string(&yaml, "  cellTypes:\n");
+    for (uint32_t i = 0; i < kinds; i++)
+        buf_format(&yaml, "    N%u: {childCellType: T%u, childCellNumber: 1, isNodeLevel: true}\n",
+                   i, i);
+    buf_string(&yaml, "  physicalCells:\n");
+    for (uint32_t i = 0; i < kinds; i++)
+        buf_format(&yaml, "  - {cellType: N%u, cellAddress: n%u}\n", i, i);
+    buf_string(&yaml, "virtualClusters:\n  default:\n    virtualCells:\n");
+    for (uint32_t i = 0; i < kinds; i++)
+        buf_format(&yaml, "    - {cellType: N%u, cellNumber: 1}\n", i);
+    bench_init(bench, buf_cstr(&yaml));
+}
+
+/* The answer, in pieces of `slice` tasks (0: at once); how many these were. */
+static struct placement_result place_in_pieces(struct bench *bench,
+                                               const struct placement_request *request,
+                                               uint32_t slice, uint32_t *pieces)
+{
+    struct placement_request asked = *request;
+    struct placement_result result;
+    asked.slice = slice;
+    *pieces = 0;
+    do {
+        assert_int_equal(
+            bench->placer->ops->place(bench->placer, &asked, &bench->arena, &result, NULL), 0);
+        bench_check(bench);
+        ++*pieces;
+    } while (result.is_cut);
+    bench->placer->ops->forget(bench->placer);
+    return result;
+}
+
+/* A role without GPUs and one with, on a cluster of many kinds of nodes: each of them may be on any
+ * of its own kind, and only the last ones have room, or one has none. */
+static void many_kinds_of_nodes_are_tried(void **state)
+{
+    (void)state;
+    enum { KINDS = 240, GPUS = KINDS / 2 };
+    static struct placement_member members[] = {
+        {.count = 1, .gpu = 1, .sku_type = "", .within_one_cell = ""},
+        {.count = 1, .cpu = 1, .sku_type = "", .within_one_cell = ""},
+    };
+    for (int has_room = 0; has_room < 2; has_room++) {
+        struct bench bench;
+        uint32_t pieces;
+        kinds_init(&bench, KINDS, GPUS);
+        for (uint32_t i = 0; i < KINDS; i++) {
+            const bool is_last = i == GPUS - 1 || (has_room && i == KINDS - 1);
+            bench_node(&bench, i, 4, i < GPUS, is_last);
+        }
+        struct placement_request request = bench_ask(&bench, "both", 0, 0, 0);
+        request.members = members;
+        request.member_count = COUNT_OF(members);
+        for (uint32_t slice = 0; slice < 2; slice++) {
+            const struct placement_result result =
+                place_in_pieces(&bench, &request, slice * 100, &pieces);
+            assert_int_equal(result.kind, has_room ? PLACEMENT_BIND : PLACEMENT_WAIT);
+            assert_in_range(pieces, slice ? KINDS / 64 : 1, slice ? KINDS / 8 : 1);
+            if (has_room) {
+                assert_int_equal(result.slots[0].node.v, GPUS - 1);
+                assert_int_equal(result.slots[1].node.v, KINDS - 1);
+            }
+        }
+        bench_release(&bench);
+    }
+}
+
+/* Nine roles and eight types, each with room for one of them: that this cannot be is not found out,
+ * and the reason says so. */
+static void a_search_without_an_end_says_so(void **state)
+{
+    (void)state;
+    enum { TYPES = 8, ROLES = TYPES + 1 };
+    struct placement_member members[ROLES] = {0};
+    struct bench bench;
+    uint32_t pieces;
+    kinds_init(&bench, TYPES, TYPES);
+    for (uint32_t i = 0; i < TYPES; i++)
+        bench_node(&bench, i, 4, 1, true);
+    for (uint32_t i = 0; i < ROLES; i++) { /* lists that differ in their order */
+        cleanup_buf struct buf types = BUF_INIT;
+        for (uint32_t k = 0; k < TYPES; k++)
+            buf_format(&types, "%sT%u", k ? "," : "", i < TYPES ? (i + k) % TYPES : TYPES - 1 - k);
+        members[i] =
+            (struct placement_member){.count = 1,
+                                      .gpu = 1,
+                                      .sku_type = arena_copy(&bench.arena, buf_as_text(&types)),
+                                      .within_one_cell = ""};
+    }
+    struct placement_request request = bench_ask(&bench, "many", 0, 0, 0);
+    request.members = members;
+    request.member_count = ROLES;
+    const struct placement_result result = place_in_pieces(&bench, &request, 100, &pieces);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_non_null(strstr(result.reason, "in more ways than the 4096 that were tried"));
+    request.member_count = TYPES;
+    assert_int_equal(place_in_pieces(&bench, &request, 100, &pieces).kind, PLACEMENT_BIND);
+    bench_release(&bench);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(many_kinds_of_nodes_are_tried),
+    cmocka_unit_test(a_search_without_an_end_says_so),
     cmocka_unit_test(gpus_are_left_to_those_who_need_them),
     cmocka_unit_test(what_cpu_cells_cannot_hold),
     cmocka_unit_test(servers_of_a_gang),
@@ -414,6 +525,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_freed_in_pieces),
     cmocka_unit_test(reading_changes_nothing),
     cmocka_unit_test(a_coarser_cluster_is_derived_anew),
-    cmocka_unit_test(so_many_combinations_are_tried),
+    cmocka_unit_test(every_combination_is_tried),
 };
 UNIT_FILE(tests, NULL, NULL);

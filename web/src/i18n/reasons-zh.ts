@@ -69,6 +69,7 @@ const reasons: Record<string, string> = {
   neverRoom: '；这超过了资源总量，作业永远无法启动',
   neverCell: '；这些单元中没有足够大的完整 {cell}，作业永远无法启动',
   never: '；作业永远无法启动',
+  ways: '；其各角色可用的单元类型组合多于已尝试的 {n} 种：用 skuType 可减少每个角色的类型',
   cpus: '；仅当其 skuType 指明 GPU 单元时，才会使用其中的 CPU',
 
   notUsed: '；未使用的节点：',
