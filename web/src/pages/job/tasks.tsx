@@ -233,7 +233,9 @@ function csvRows(rows: Task[]) {
 }
 
 const ROW_PX = 31
-const TEMPLATE = 'minmax(110px, 1fr) 110px minmax(90px, 1fr) 70px 104px 92px 76px minmax(120px, 1fr) minmax(120px, 1.4fr)'
+const HEAD_PX = 38
+const BORDERS_PX = 2
+const TEMPLATE = 'minmax(110px, 1fr) 126px minmax(90px, 1fr) 70px 104px 92px 76px minmax(120px, 1fr) minmax(120px, 1.4fr)'
 const TEMPLATE_ACTIONS = `${TEMPLATE} 84px`
 const TEMPLATE_SSH = `${TEMPLATE} 136px`
 
@@ -356,7 +358,7 @@ function TaskTable(props: TableProps) {
     <>
       {wrong !== null && <ErrorNote error={wrong} />}
       {count > GO_TO_FROM && <GoTo label={t('Go to row')} max={count} onGo={goTo} />}
-      <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={count + 1} tabIndex={0} style={{ height: Math.min(460, (count + 1) * ROW_PX + 4) }}>
+      <div className="grid task-grid" ref={box} role="table" aria-label={t('Tasks')} aria-rowcount={count + 1} tabIndex={0} style={{ height: Math.min(460, HEAD_PX + count * ROW_PX + BORDERS_PX) }}>
         <div role="rowgroup">
           <div className="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
             {heads.map((head) => (
