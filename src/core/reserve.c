@@ -106,7 +106,8 @@ static int64_t job_starves_ms(struct core *core, struct core_job *job)
     const int64_t after_ms = (int64_t)core->config.starvation_after_s * 1000;
     if (core->now_ms >= job->waits_ms + after_ms) {
         job->waits_ms = job_waits_ms(&job->life, policy_of(core, job));
-        core->pass.work += core_job_size(core, job).tasks / TASKS_LOOKED_AT_PER_WORK;
+        if (job->life.has_tasks)
+            core->pass.work += core_job_size(core, job).tasks / TASKS_LOOKED_AT_PER_WORK;
     }
     return job->waits_ms + after_ms;
 }

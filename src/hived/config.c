@@ -632,13 +632,19 @@ static void check_all(struct config_checker *checker)
     }
 }
 
-/* Every search asks for some of them. */
+/* Every search asks for some of them. A few are found as fast one by one. */
 static void index_make(struct config_checker *checker)
 {
+    enum { LISTED_MAX = 16 };
     struct hived_config *config = checker->config;
     assert(!config->type_index.count && !config->sku_index.count);
-    config->type_index = checker->types;
+    if (config->type_count > LISTED_MAX)
+        config->type_index = checker->types;
+    else
+        text_map_release(&checker->types);
     checker->types = (struct text_map){0};
+    if (config->sku_count <= LISTED_MAX)
+        return;
     for (uint32_t i = config->sku_count; i-- > 0;) /* the first of a name counts */
         text_map_set(&config->sku_index, text_of(config->skus[i].leaf_type), i);
 }

@@ -97,7 +97,7 @@ struct hived_config {
     uint32_t vc_count;
     struct hived_sku *skus;
     uint32_t sku_count;
-    struct text_map type_index, sku_index; /* by their names, once it is finished */
+    struct text_map type_index, sku_index; /* by their names, of many, once it is finished */
 };
 
 /* Read a whole hivedscheduler configuration, or a service configuration whose `hivedscheduler`
