@@ -96,13 +96,14 @@ static void reply_error(struct call *call, int code)
     json_object_end(&json);
 }
 
-/* A reply that waits as a whole for its reader. What has been changed is told in any case. */
+/* A reply that waits as a whole for its reader, unless its handler has counted it before. What has
+ * been changed is told in any case. */
 static void reply_count(struct call *call, int code)
 {
     struct exchange *exchange = call->exchange;
     struct http_reply *reply = &exchange->reply;
     const bool is_read = exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
-    if (reply->status == 0 || reply->body.length <= BYTES_SMALL)
+    if (reply->status == 0 || reply->body.length <= BYTES_SMALL || reply->hold.free)
         return;
     const bool must = !code && !is_read && !call->is_trial;
     code = byte_budget_take(call->api->held, call_client(call), "reply", reply->body.length, must,

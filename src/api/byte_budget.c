@@ -113,14 +113,6 @@ static void share_free(void *state)
     mem_free(share);
 }
 
-int byte_budget_check(struct byte_budget *budget, const char *name, size_t bytes, struct err *err)
-{
-    pthread_mutex_lock(&budget->lock);
-    int code = room_check(budget, client_find(budget, name), "reply", bytes, err);
-    pthread_mutex_unlock(&budget->lock);
-    return code;
-}
-
 int byte_budget_take(struct byte_budget *budget, const char *name, const char *what, size_t bytes,
                      bool must, struct http_hold *hold, struct err *err)
 {

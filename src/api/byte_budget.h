@@ -3,8 +3,9 @@
  *
  * Edge. Any thread. A request's body stays in memory from when it is announced until its reply is
  * made, and a reply that is made whole from then until its client has taken it or its connection
- * has ended; and clients may take their time (HTTP_REQUEST_MS for a body, HTTP_IDLE_S from one byte
- * of a reply to the next). A client is a user, or a network where nobody has signed in.
+ * has ended (of an action on many jobs, whose reply must go out, an estimate from its begin on);
+ * and clients may take their time (HTTP_REQUEST_MS for a body, HTTP_IDLE_S from one byte of a reply
+ * to the next). A client is a user, or a network where nobody has signed in.
  *
  * What has BYTES_SMALL bytes or less neither counts nor is refused: errors, probes and what an
  * administrator needs get through always, and there is no more of it than connections. Streams hold
@@ -31,9 +32,6 @@ struct byte_budget *byte_budget_new(void);
 /* Every hold must have been freed. */
 void byte_budget_free(struct byte_budget *budget);
 
-/* Would a reply of so many bytes be refused now? ERR_BUSY. */
-int byte_budget_check(struct byte_budget *budget, const char *client, size_t bytes,
-                      struct err *err);
 /* Counts it until `hold` is freed. `what`: "body" or "reply", for the words of an error. ERR_BUSY:
  * there is no room, nothing has changed; but what `must` go out is counted beyond the limits. The
  * first of a client is refused only for what is under way of others, and one that is alone never.

@@ -350,8 +350,9 @@ int handle_job_bulk(struct call *call)
     if (!code)
         code = jobs ? jobs_named(bulk, jobs) : jobs_found(bulk);
     if (!code && !call->is_trial) /* afterwards the reply cannot be refused any more */
-        code = byte_budget_check(call->api->held, call_client(call), bulk->count * ANSWER_BYTES,
-                                 &call->err);
+        code = byte_budget_take(call->api->held, call_client(call), "reply",
+                                bulk->count * ANSWER_BYTES, false, &call->exchange->reply.hold,
+                                &call->err);
     if (!code && !call->is_trial)
         code = throttle_request_of(call, bulk->count);
     if (code)
