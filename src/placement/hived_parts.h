@@ -93,9 +93,10 @@ struct decision { /* a way to place a request */
     const struct hived_scope *scope; /* by which it was found, when it is of one engine; or NULL */
 };
 
-/* A search in pieces runs from its beginning with each call, and is cut where it has come to the
- * end of one piece more than before; what it has asked HiveD it knows by then. A copy of the placer
- * knows nothing of that, and asks it again. */
+/* A search in pieces runs from the combination of leaf types that it was cut in with each call, and
+ * is cut where it has come to the end of one piece more than before; what it has asked HiveD it
+ * knows by then. A copy of the placer knows nothing of that: it begins with the first combination,
+ * and asks again. */
 struct search_call {
     struct hived_request request; /* what was asked, … */
     enum hived_phase phase;
@@ -105,7 +106,8 @@ struct search_call {
     const struct err *err;
     struct hived_result result;
     struct hived_found *found;
-    uint32_t passed; /* pieces */
+    uint32_t passed; /* pieces, … */
+    uint32_t combo;  /* … which count with the combination that asked first */
 };
 
 struct taking_part { /* of a decision that takes its cells */
@@ -170,8 +172,10 @@ struct placer_search {
     } giving;
     struct search_call *calls; /* in the placer's arena; NULL: nothing is known */
     uint32_t call_count, call_room;
-    uint32_t call_next;    /* the one that is likely to be asked for next */
-    struct told_list told; /* since it began: it counts when the search is over */
+    uint32_t call_next;            /* the one that is likely to be asked for next */
+    uint32_t combo;                /* the combination whose turn it is, among all that are tried */
+    struct combos_course *courses; /* in the placer's arena; NULL: no combination was tried */
+    struct told_list told;         /* since it began: it counts when the search is over */
 };
 
 struct leaving {

@@ -6,9 +6,13 @@
 #include <assert.h>
 #include <string.h>
 
+/* Combinations of leaf types that are tried in one piece, and in all on the same nodes. The work of
+ * one is the number of its parts, times that of the request's members. */
 enum {
-    COMBOS_IN_PIECE = 32, /* of leaf types that are tried in one piece, … */
-    COMBOS_MAX = 4096     /* … and in all, of one search */
+    COMBOS_IN_PIECE = 32,
+    COMBOS_MAX = 4096,
+    COMBOS_WORK_IN_PIECE = 1 << 12,
+    COMBOS_WORK_MAX = 1 << 19
 };
 
 static int call_end(struct placer_hived *p, struct search_call *call, uint32_t before, int code,
@@ -62,7 +66,7 @@ static int piece_schedule(const struct attempt *attempt, struct type_part *part,
         search->is_filtered |= ask->phase == HIVED_PREEMPTING;
         code = course.is_cut ? PLACER_CUT : call_end(p, call, before, code, &why);
     } else {
-        search->passed += call->passed;
+        search->passed += call->combo == search->combo ? call->passed : 0;
         code = call->code;
     }
     if (ask->phase == HIVED_FILTERING && attempt->scope_kind == SCOPE_WHOLE)
@@ -411,9 +415,23 @@ struct combos_outcome { /* over all combinations */
     bool has_bind, has_preempt, has_wait, is_never;
     bool is_any_good; /* one that the virtual cluster can have */
     bool lacks_cpus;  /* CPU cells are what it waits for, and GPU cells might do */
-    bool is_endless;  /* there are more than were tried */
+    bool is_endless;  /* there are more than were tried, … */
+    uint32_t tries;   /* … which are so many */
     const char *reason;
     uint64_t topic;
+};
+
+/* How far they have been tried, on some of the nodes. */
+struct combos_course {
+    struct combos_outcome outcome; /* so far */
+    struct err last;
+    uint32_t tries, work;             /* in all, … */
+    uint32_t piece_tries, piece_work; /* … and since the last one that was the end of a piece */
+    uint32_t next_work;               /* of the next one */
+    uint32_t passed;                  /* pieces of the search, when that began */
+    uint32_t *choice;                 /* of the split, for that one; NULL: none was tried */
+    bool *blamed;
+    bool is_over;
 };
 
 static void combo_waits(const struct split *split, const struct type_part *part,
@@ -431,21 +449,23 @@ static void combo_waits(const struct split *split, const struct type_part *part,
 /* The one that it is the turn of. *failed: the part that is not bound; NULL: that is not known. A
  * preemption under way stays with `own_type`, of its first part. */
 static int combo_try(struct attempt *attempt, const struct split *split, const char *own_type,
-                     struct combos_outcome *outcome, const struct type_part **failed,
-                     struct err *err)
+                     struct combos_course *course, const struct type_part **failed)
 {
     const enum hived_phase phase = attempt->request->is_check ? HIVED_CHECKING : HIVED_FILTERING;
+    struct combos_outcome *outcome = &course->outcome;
     struct decision decision;
     enum hived_kind kind;
     *failed = NULL;
-    if (!placer_decision_make(split, &decision)) {
+    const bool is_made = placer_decision_make(split, &decision);
+    course->next_work = decision.part_count * (uint32_t)attempt->request->member_count;
+    if (!is_made) {
         *failed = decision.part_count ? &decision.parts[decision.part_count - 1] : NULL;
         return 0;
     }
     *failed = &decision.parts[0];
     if (own_type && strcmp(decision.parts[0].leaf_type, own_type) != 0)
         return 0;
-    const int code = decision_schedule(attempt, &decision, phase, &kind, failed, err);
+    const int code = decision_schedule(attempt, &decision, phase, &kind, failed, &course->last);
     const struct type_part *part = *failed;
     if (decision.is_confined) /* a part might do beside others */
         *failed = NULL;
@@ -470,42 +490,101 @@ static int combo_try(struct attempt *attempt, const struct split *split, const c
 }
 
 /* More of them are for the next piece. */
-static bool combos_are_cut(struct attempt *attempt)
+static bool combos_are_cut(struct attempt *attempt, struct combos_course *course)
 {
-    if (attempt->is_in_pieces)
-        return search_piece_end(attempt->p);
-    attempt->is_too_much = attempt->request->slice && !attempt->request->is_check;
-    return attempt->is_too_much;
+    if (course->piece_tries < COMBOS_IN_PIECE && course->piece_work < COMBOS_WORK_IN_PIECE)
+        return false;
+    course->piece_tries = course->piece_work = 0;
+    if (!attempt->is_in_pieces) {
+        attempt->is_too_much = attempt->request->slice && !attempt->request->is_check;
+        return attempt->is_too_much;
+    }
+    const bool is_cut = search_piece_end(attempt->p);
+    course->passed = attempt->p->search.passed;
+    return is_cut;
+}
+
+/* One after the other, until all parts of one are bound, or the piece ends. */
+static int combos_go_on(struct attempt *attempt, struct split *split, uint32_t first,
+                        struct combos_course *course)
+{
+    struct placer_search *search = &attempt->p->search;
+    struct hived_group_view view;
+    const bool is_known = !attempt->request->is_check &&
+                          hived_group_find(attempt->p->hived, attempt->request->group, &view);
+    const struct type_part *failed;
+    do {
+        if (combos_are_cut(attempt, course))
+            return PLACER_CUT;
+        course->outcome.is_endless = course->tries == COMBOS_MAX || course->work >= COMBOS_WORK_MAX;
+        if (course->outcome.is_endless)
+            break;
+        search->combo = first + course->tries;
+        const int code =
+            combo_try(attempt, split, is_known ? view.leaf_type : NULL, course, &failed);
+        if (code)
+            return code;
+        course->tries++;
+        course->work += course->next_work;
+        course->piece_tries++;
+        course->piece_work += course->next_work;
+        course->passed = search->passed;
+    } while (!course->outcome.has_bind && placer_split_next(split, failed));
+    return 0;
+}
+
+enum { COURSES = 4 }; /* on all nodes or without those to avoid, with the own types or all */
+
+/* It goes on where the last piece was cut; or it begins. */
+static struct combos_course *course_of(struct attempt *attempt, struct split *split, uint32_t at)
+{
+    assert(at < COURSES);
+    struct arena *arena = &attempt->p->arena;
+    struct placer_search *search = &attempt->p->search;
+    struct combos_course *course;
+    if (!attempt->is_in_pieces) {
+        course = ARENA_NEW(arena, struct combos_course);
+    } else {
+        if (!search->courses)
+            search->courses = ARENA_ARRAY(arena, struct combos_course, COURSES);
+        course = &search->courses[at];
+    }
+    if (course->choice) {
+        split->choice = course->choice;
+        split->blamed = course->blamed;
+        search->passed = course->passed;
+        return course;
+    }
+    placer_split_begin(split);
+    *course = (struct combos_course){.outcome = {.is_never = true},
+                                     .passed = search->passed,
+                                     .choice = split->choice,
+                                     .blamed = split->blamed};
+    return course;
 }
 
 static int combos_try(struct attempt *attempt, struct split *split, struct combos_outcome *outcome,
                       struct err *err)
 {
-    struct err last = {0};
-    struct hived_group_view view;
-    const bool is_known = !attempt->request->is_check &&
-                          hived_group_find(attempt->p->hived, attempt->request->group, &view);
-    const struct type_part *failed;
-    uint32_t tries = 0;
-    *outcome = (struct combos_outcome){.is_never = true};
-    placer_split_begin(split);
-    do {
-        if (tries && tries % COMBOS_IN_PIECE == 0 && combos_are_cut(attempt))
-            return PLACER_CUT;
-        outcome->is_endless = tries++ == COMBOS_MAX;
-        if (outcome->is_endless)
-            break;
-        const int code =
-            combo_try(attempt, split, is_known ? view.leaf_type : NULL, outcome, &failed, &last);
+    const uint32_t at = 2u * split->takes_others + attempt->scope_kind;
+    struct combos_course *course = course_of(attempt, split, at);
+    const uint32_t first = at * (COMBOS_MAX + 1);
+    if (!course->is_over) {
+        const int code = combos_go_on(attempt, split, first, course);
+        if (code == PLACER_CUT)
+            return code;
         if (code)
-            return err_fail(err, code, last.path, "%s", last.text);
-        if (outcome->has_bind)
-            return 0;
-    } while (placer_split_next(split, failed));
-    if (outcome->is_any_good)
+            return err_fail(err, code, course->last.path, "%s", course->last.text);
+        course->is_over = true;
+    }
+    attempt->p->search.combo = first + COMBOS_MAX; /* what is asked behind them */
+    *outcome = course->outcome;
+    outcome->tries = course->tries;
+    if (outcome->has_bind || outcome->is_any_good)
         return 0;
-    return last.code ? err_fail(err, last.code, last.path, "%s", last.text)
-                     : err_fail(err, ERR_INVALID, "", REASON_TOO_MANY_GPUS, PLACEMENT_GPUS_MAX);
+    const struct err *last = &course->last;
+    return last->code ? err_fail(err, last->code, last->path, "%s", last->text)
+                      : err_fail(err, ERR_INVALID, "", REASON_TOO_MANY_GPUS, PLACEMENT_GPUS_MAX);
 }
 
 static bool is_to_avoid(const struct placement_request *request, uint32_t id)
@@ -564,7 +643,7 @@ static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outc
     if (!outcome->has_preempt) {
         const char *reason = outcome->reason ? outcome->reason : REASON_NO_CELLS;
         if (outcome->is_endless)
-            reason = arena_format(attempt->arena, "%s" REASON_WAYS, reason, COMBOS_MAX);
+            reason = arena_format(attempt->arena, "%s" REASON_WAYS, reason, outcome->tries);
         if (outcome->lacks_cpus)
             reason = arena_format(attempt->arena, "%s" REASON_CPUS, reason);
         result_wait(attempt, reason, outcome->topic, outcome->is_never, result);

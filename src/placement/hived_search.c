@@ -143,6 +143,7 @@ void search_restart(struct placer_hived *p)
     struct placer_search *search = &p->search;
     assert(!search->keeping.slots && !search->naming.listing && !search->taking.parts);
     memset(search->calls, 0, search->call_count * sizeof *search->calls);
+    search->courses = NULL;
     search->call_count = search->call_next = search->pieces = search->passed = 0;
     search->is_preempting = true;
     search->is_filtered = false;
@@ -197,6 +198,7 @@ struct search_call *search_call_of(struct placer_hived *p, const struct hived_as
     call->request = *ask->request;
     call->phase = ask->phase;
     call->scope = scope;
+    call->combo = search->combo;
     return call;
 }
 

@@ -479,42 +479,99 @@ static void many_kinds_of_nodes_are_tried(void **state)
     }
 }
 
+/* `roles` roles, each of which may be on all types T0 to T<types - 1>, in lists that differ in
+ * their order. */
+static struct placement_request ask_of_orders(struct bench *bench, uint32_t roles, uint32_t types)
+{
+    struct placement_member *members = ARENA_ARRAY(&bench->arena, struct placement_member, roles);
+    for (uint32_t i = 0; i < roles; i++) {
+        cleanup_buf struct buf list = BUF_INIT;
+        for (uint32_t k = 0; k < types; k++)
+            buf_format(&list, "%sT%u", k ? "," : "",
+                       (i < types ? i + k : 2 * types - 1 - k) % types);
+        members[i] =
+            (struct placement_member){.count = 1,
+                                      .gpu = 1,
+                                      .sku_type = arena_copy(&bench->arena, buf_as_text(&list)),
+                                      .within_one_cell = ""};
+    }
+    struct placement_request request = bench_ask(bench, "many", 0, 0, 0);
+    request.members = members;
+    request.member_count = roles;
+    return request;
+}
+
 /* Nine roles and eight types, each with room for one of them: that this cannot be is not found out,
- * and the reason says so. */
+ * and the reason says so. Each piece tries so many of the ways, though others have found the places
+ * of most roles before. */
 static void a_search_without_an_end_says_so(void **state)
 {
     (void)state;
-    enum { TYPES = 8, ROLES = TYPES + 1 };
-    struct placement_member members[ROLES] = {0};
+    enum { TYPES = 8, ROLES = TYPES + 1, WAYS = 4096, WAYS_IN_PIECE = 32 };
     struct bench bench;
     uint32_t pieces;
     kinds_init(&bench, TYPES, TYPES);
     for (uint32_t i = 0; i < TYPES; i++)
         bench_node(&bench, i, 4, 1, true);
-    for (uint32_t i = 0; i < ROLES; i++) { /* lists that differ in their order */
-        cleanup_buf struct buf types = BUF_INIT;
-        for (uint32_t k = 0; k < TYPES; k++)
-            buf_format(&types, "%sT%u", k ? "," : "", i < TYPES ? (i + k) % TYPES : TYPES - 1 - k);
-        members[i] =
-            (struct placement_member){.count = 1,
-                                      .gpu = 1,
-                                      .sku_type = arena_copy(&bench.arena, buf_as_text(&types)),
-                                      .within_one_cell = ""};
-    }
-    struct placement_request request = bench_ask(&bench, "many", 0, 0, 0);
-    request.members = members;
-    request.member_count = ROLES;
+    struct placement_request request = ask_of_orders(&bench, ROLES, TYPES);
     const struct placement_result result = place_in_pieces(&bench, &request, 100, &pieces);
     assert_int_equal(result.kind, PLACEMENT_WAIT);
     assert_non_null(strstr(result.reason, "in more ways than the 4096 that were tried"));
+    assert_in_range(pieces, WAYS / WAYS_IN_PIECE, WAYS / WAYS_IN_PIECE + 2 * ROLES);
     request.member_count = TYPES;
     assert_int_equal(place_in_pieces(&bench, &request, 100, &pieces).kind, PLACEMENT_BIND);
+    bench_release(&bench);
+}
+
+/* Each way of many roles on many types is more work: fewer of them are tried. */
+static void fewer_ways_of_many_roles_are_tried(void **state)
+{
+    (void)state;
+    enum { TYPES = 16, ROLES = 64 };
+    struct bench bench;
+    uint32_t pieces;
+    kinds_init(&bench, TYPES, TYPES);
+    for (uint32_t i = 0; i < TYPES; i++)
+        bench_node(&bench, i, 4, 1, true);
+    struct placement_request request = ask_of_orders(&bench, ROLES, TYPES);
+    const struct placement_result result = place_in_pieces(&bench, &request, 100, &pieces);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_non_null(strstr(result.reason, "in more ways than the 533 that were tried"));
+    bench_release(&bench);
+}
+
+/* A copy of the placer begins with the first way again, and is cut where the placer is. */
+static void a_copy_goes_on_with_the_same_way(void **state)
+{
+    (void)state;
+    enum { TYPES = 8, ROLES = TYPES + 1, EVERY = 16 };
+    struct bench bench;
+    struct placement_result result = {.is_cut = true}, other;
+    kinds_init(&bench, TYPES, TYPES);
+    for (uint32_t i = 0; i < TYPES; i++)
+        bench_node(&bench, i, 4, 1, true);
+    struct placement_request request = ask_of_orders(&bench, ROLES, TYPES);
+    request.slice = 100;
+    struct placer *placer = bench.placer, *copy = placer->ops->copy(placer);
+    for (uint32_t piece = 0; result.is_cut; piece++) {
+        if (piece % EVERY == 0) {
+            copy->ops->free(copy);
+            copy = placer->ops->copy(placer);
+        }
+        assert_int_equal(placer->ops->place(placer, &request, &bench.arena, &result, NULL), 0);
+        assert_int_equal(copy->ops->place(copy, &request, &bench.arena, &other, NULL), 0);
+        assert_int_equal(other.is_cut, result.is_cut);
+    }
+    assert_string_equal(other.reason, result.reason);
+    copy->ops->free(copy);
     bench_release(&bench);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_kinds_of_nodes_are_tried),
     cmocka_unit_test(a_search_without_an_end_says_so),
+    cmocka_unit_test(fewer_ways_of_many_roles_are_tried),
+    cmocka_unit_test(a_copy_goes_on_with_the_same_way),
     cmocka_unit_test(gpus_are_left_to_those_who_need_them),
     cmocka_unit_test(what_cpu_cells_cannot_hold),
     cmocka_unit_test(servers_of_a_gang),
