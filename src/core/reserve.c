@@ -494,6 +494,10 @@ static void own_join(struct core *core, struct reservation *reservation, const s
     if (job->plan->is_gang || reservation->is_stale)
         return;
     assert(request->task_count == 1);
+    if (shadow_is_untidy(reservation->shadow)) { /* no question has made it tidy first */
+        reservation->is_stale = true;
+        return;
+    }
     core->pass.work += WORK_OF_COMMIT;
     join_at_once(reservation, request, slots);
     reservation->has_started = true;

@@ -13,6 +13,7 @@
 #include "core/queue.h"
 #include "core/reserve.h"
 #include "core/room.h"
+#include "core/shadow.h"
 #include "core/state.h"
 #include "core/trial.h"
 
@@ -781,7 +782,54 @@ static void others_come_and_go_while_the_shadow_is_untidy(void **state)
     small_runs(old_ends, 2);
 }
 
+/* A task of the starving job itself starts meanwhile: its step does not give back all that is left,
+ * but the shadow is made anew. */
+static void an_own_task_leaves_an_untidy_shadow_alone(void **state)
+{
+    (void)state;
+    struct world world;
+    struct seen seen = {0};
+    const uint64_t first = 2; /* attempt of the large part */
+    world_init(&world, "hived");
+    node_set(&world, "n1", "A100", true);
+    node_set(&world, "n2", "V100", true);
+    submit(&world, "old", 100, role_of("worker", "A100", 4));
+    world_run(&world, 1);
+    struct plan_role role = role_of("worker", "A100", 5);
+    role.instances = 2;
+    struct plan plan = world_plan_of("big", &role);
+    plan.is_gang = false;
+    plan.priority = 100;
+    assert_int_equal(world_submit(&world, &plan), BIG);
+    world_timer(&world, STARVES_MS);
+    core_slice_set(world.core, 1);
+    large_submit(&world, "large", &seen);
+    steps_end(&world, &seen);
+    assert_int_equal(seen.starts, TASKS);
+    for (uint64_t attempt = first; attempt < first + TASKS; attempt++)
+        world_run(&world, attempt);
+    for (uint64_t attempt = first; attempt < first + TASKS; attempt++)
+        world_exit(&world, attempt, 0, 0);
+    steps_end(&world, &seen);
+    const struct reservation *reservation = &world.core->reservations.items[0];
+    assert_true(shadow_is_untidy(reservation->shadow));
+    seen = (struct seen){0};
+    world_exit(&world, 1, 0, 0);
+    see(&world, &seen);
+    steps_end(&world, &seen);
+    assert_int_equal(seen.starts, 1);
+    assert_int_equal(world.core->reservations.count, 1);
+    assert_true(reservation->is_stale);
+    seen = (struct seen){0};
+    submit(&world, "small", 100, role_of("worker", "V100", 5));
+    see(&world, &seen);
+    steps_end(&world, &seen);
+    assert_int_equal(seen.starts, 1);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_own_task_leaves_an_untidy_shadow_alone),
     cmocka_unit_test(a_small_job_waits_for_an_untidy_shadow),
     cmocka_unit_test(a_small_job_that_is_stopped_leaves_nothing),
     cmocka_unit_test(others_come_and_go_while_the_shadow_is_untidy),
