@@ -277,11 +277,11 @@ static void who_watches_is_told_when_an_identity_takes_an_account(void **state)
 /* Whoever is an administrator, by themselves or by a group, may be one no more. */
 static void who_watches_is_told_of_lost_rights(void **state)
 {
-    static const struct store_user bob = {
+    const struct store_user bob = {
         .name = "bob", .password_hash = "", .email = "", .extension_json = "{}", .identity = ""};
-    static const struct store_group staff = {
+    const struct store_group staff = {
         .name = "staff", .description = "", .external_name = "", .extension_json = "{}"};
-    static const struct {
+    const struct {
         struct store_change change;
         const char *told; /* NULL: nobody */
     } cases[] = {
