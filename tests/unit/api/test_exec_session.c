@@ -218,25 +218,6 @@ static int world_setup_with_job(void **state)
     return 0;
 }
 
-static void change(struct world *world, const struct store_change *change)
-{
-    struct err err = {0};
-    assert_int_equal(
-        world->service.change(world->service.context, change, (struct service_reply){0}, &err), 0);
-}
-
-static void admin_set(struct world *world, bool is_admin)
-{
-    const struct store_user bob = {.name = "bob",
-                                   .password_hash = "",
-                                   .email = "",
-                                   .is_admin = is_admin,
-                                   .extension_json = "{}",
-                                   .identity = ""};
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_ADMIN});
-}
-
 static void session_open(struct world *world, const char *token)
 {
     program_of_test = program_new();
@@ -255,9 +236,9 @@ static void session_is_ended(struct world *world)
 static void test_its_admin_is_none_any_more(void **state)
 {
     struct world *world = *state;
-    admin_set(world, true);
+    world_admin_set(world, "bob", true);
     session_open(world, world_login(world, "bob"));
-    admin_set(world, false);
+    world_admin_set(world, "bob", false);
     session_is_ended(world);
 }
 
@@ -273,9 +254,10 @@ static void test_its_token_is_revoked(void **state)
 static void test_its_user_is_removed(void **state)
 {
     struct world *world = *state;
-    admin_set(world, true);
+    world_admin_set(world, "bob", true);
     session_open(world, world_login(world, "bob"));
-    change(world, &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
+    world_change(world,
+                 &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
     session_is_ended(world);
 }
 

@@ -7,13 +7,6 @@
 #include "api/opener.h"
 #include "sys/clock.h"
 
-static void change(struct world *world, const struct store_change *change)
-{
-    struct err err = {0};
-    assert_int_equal(
-        world->service.change(world->service.context, change, (struct service_reply){0}, &err), 0);
-}
-
 static void bob_set(struct world *world, bool is_admin, bool is_inactive)
 {
     const struct store_user bob = {.name = "bob",
@@ -23,15 +16,16 @@ static void bob_set(struct world *world, bool is_admin, bool is_inactive)
                                    .is_inactive = is_inactive,
                                    .extension_json = "{}",
                                    .identity = ""};
-    change(world, &(struct store_change){
-                      .kind = CHANGE_USER_SET, .user = bob, .fields = USER_ADMIN | USER_INACTIVE});
+    world_change(world, &(struct store_change){.kind = CHANGE_USER_SET,
+                                               .user = bob,
+                                               .fields = USER_ADMIN | USER_INACTIVE});
 }
 
 static void token_add(struct world *world, const char *id, const char *user)
 {
-    change(world, &(struct store_change){
-                      .kind = CHANGE_TOKEN_ADD,
-                      .token = {.id = id, .user = user, .created_ms = clock_unix_ms()}});
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_TOKEN_ADD,
+                            .token = {.id = id, .user = user, .created_ms = clock_unix_ms()}});
 }
 
 static void test_tokens(void **state)
@@ -42,16 +36,16 @@ static void test_tokens(void **state)
     token_add(world, "two", "bob");
     token_add(world, "hers", "alice");
     assert_int_equal(opener_check(&world->service, &opener), 0);
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                         .token = {.id = "two", .user = "bob"}});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
+                                               .token = {.id = "two", .user = "bob"}});
     assert_int_equal(opener_check(&world->service, &opener), 0);
     opener.end_ms = clock_unix_ms() + 600000;
     assert_int_equal(opener_check(&world->service, &opener), 0);
     opener.end_ms = clock_unix_ms(); /* its row is still there */
     assert_int_equal(opener_check(&world->service, &opener), ERR_FORBIDDEN);
     opener.end_ms = 0;
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                         .token = {.id = "one", .user = "bob"}});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
+                                               .token = {.id = "one", .user = "bob"}});
     assert_int_equal(opener_check(&world->service, &opener), ERR_FORBIDDEN);
     snprintf(opener.token_id, sizeof opener.token_id, "hers");
     assert_int_equal(opener_check(&world->service, &opener), ERR_FORBIDDEN);
@@ -67,7 +61,8 @@ static void test_users(void **state)
     assert_int_equal(opener_check(&world->service, &opener), ERR_FORBIDDEN);
     bob_set(world, true, false);
     assert_int_equal(opener_check(&world->service, &opener), 0);
-    change(world, &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
+    world_change(world,
+                 &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
     assert_int_equal(opener_check(&world->service, &opener), ERR_FORBIDDEN);
 }
 

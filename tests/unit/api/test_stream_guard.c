@@ -13,13 +13,6 @@
 
 enum { URI_SIZE = 512 };
 
-static void change(struct world *world, const struct store_change *change)
-{
-    struct err err = {0};
-    assert_int_equal(
-        world->service.change(world->service.context, change, (struct service_reply){0}, &err), 0);
-}
-
 static const char *id_of(struct world *world, struct arena *arena, const char *token)
 {
     struct token_claims claims;
@@ -47,14 +40,14 @@ static void test_a_token_is_revoked(void **state)
     const char *other = id_of(world, &arena, world_login(world, "bob"));
     const char *alice = id_of(world, &arena, world_login(world, "alice"));
     const char *own = id_of(world, &arena, follow(world));
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                         .token = {.id = alice, .user = "alice"}});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
+                                               .token = {.id = alice, .user = "alice"}});
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                         .token = {.id = other, .user = "bob"}});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
+                                               .token = {.id = other, .user = "bob"}});
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                         .token = {.id = own, .user = "bob"}});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
+                                               .token = {.id = own, .user = "bob"}});
     /* not one byte more, though there is something to tell */
     world->watch->notify(world->watch->context);
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
@@ -70,18 +63,18 @@ static void test_a_user_ends(void **state)
                              .is_inactive = true,
                              .identity = ""};
     follow(world);
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_EMAIL});
+    world_change(
+        world, &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_EMAIL});
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_INACTIVE});
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_USER_SET, .user = bob, .fields = USER_INACTIVE});
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
     bob.is_inactive = false;
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_INACTIVE});
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_USER_SET, .user = bob, .fields = USER_INACTIVE});
     follow(world);
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = bob, .fields = USER_PASSWORD});
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_USER_SET, .user = bob, .fields = USER_PASSWORD});
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
 }
 
@@ -89,7 +82,8 @@ static void test_a_user_is_removed(void **state)
 {
     struct world *world = *state;
     follow(world);
-    change(world, &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
+    world_change(world,
+                 &(struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "bob"}});
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
 }
 
@@ -107,7 +101,7 @@ static void test_a_token_expires(void **state)
                                     .user = claims.user,
                                     .created_ms = now_s * 1000,
                                     .expires_ms = claims.expires_s * 1000};
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_ADD, .token = row});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_ADD, .token = row});
     assert_int_equal(token_sign(world->key, &claims, &arena, &token, &err), 0);
     assert_int_equal(world_get(world, "/api/v2/changes", token.at), 200);
     assert_true(world_stream(world) > 0);
@@ -119,7 +113,7 @@ static void test_a_token_expires(void **state)
     struct store_token late = row;
     late.id = "of-the-past";
     late.expires_ms = 1000;
-    change(world, &(struct store_change){.kind = CHANGE_TOKEN_ADD, .token = late});
+    world_change(world, &(struct store_change){.kind = CHANGE_TOKEN_ADD, .token = late});
     struct token_claims other = claims;
     other.id = late.id;
     assert_int_equal(token_sign(world->key, &other, &arena, &token, &err), 0);
@@ -146,24 +140,12 @@ static void test_a_link(void **state)
     assert_int_equal(world_get(world, uri, NULL), 200);
     assert_int_equal(world_stream(world), 7);
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
-    change(world,
-           &(struct store_change){.kind = CHANGE_TOKEN_REMOVE,
-                                  .token = {.id = id_of(world, &arena, alice), .user = "alice"}});
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_TOKEN_REMOVE,
+                            .token = {.id = id_of(world, &arena, alice), .user = "alice"}});
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
     assert_int_equal(world_get(world, uri, NULL), 401);
     assert_body(world, "revoked");
-}
-
-static void admin_set(struct world *world, const char *user, bool is_admin)
-{
-    const struct store_user changed = {.name = user,
-                                       .password_hash = "",
-                                       .email = "",
-                                       .is_admin = is_admin,
-                                       .extension_json = "{}",
-                                       .identity = ""};
-    change(world,
-           &(struct store_change){.kind = CHANGE_USER_SET, .user = changed, .fields = USER_ADMIN});
 }
 
 /* Follows a log of alice's or of bob's job, to its end as it is now. */
@@ -188,21 +170,21 @@ static void job_make(struct world *world, const char *name, const char *token)
 static void test_an_admin_is_none_any_more(void **state)
 {
     struct world *world = *state;
-    admin_set(world, "bob", true);
+    world_admin_set(world, "bob", true);
     const char *bob = world_login(world, "bob");
     job_make(world, "others", world_login(world, "alice"));
     job_make(world, "own", bob);
     log_follow(world, "alice~others", bob);
-    admin_set(world, "bob", false);
+    world_admin_set(world, "bob", false);
     assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
-    admin_set(world, "bob", true);
+    world_admin_set(world, "bob", true);
     log_follow(world, "bob~own", bob);
-    admin_set(world, "bob", false);
+    world_admin_set(world, "bob", false);
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
-    admin_set(world, "bob", true);
+    world_admin_set(world, "bob", true);
     world->api.config.is_log_shared = true;
     log_follow(world, "alice~others", bob);
-    admin_set(world, "bob", false);
+    world_admin_set(world, "bob", false);
     assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
 }
 
@@ -225,15 +207,15 @@ static void test_a_group_makes_no_admins_any_more(void **state)
         {.kind = CHANGE_GROUP_REMOVE, .group = {.name = "staff"}}};
     const char *bob = world_login(world, "bob");
     job_make(world, "others", world_login(world, "alice"));
-    change(world, &add);
+    world_change(world, &add);
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         struct store_change set = add;
         set.kind = CHANGE_GROUP_SET;
         set.fields = GROUP_ADMIN;
-        change(world, &set);
-        change(world, &join);
+        world_change(world, &set);
+        world_change(world, &join);
         log_follow(world, "alice~others", bob);
-        change(world, &ends[i]);
+        world_change(world, &ends[i]);
         assert_int_equal(world_stream(world), HTTP_STREAM_BROKEN);
     }
 }

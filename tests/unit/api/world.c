@@ -333,6 +333,26 @@ const char *world_login(struct world *world, const char *user)
     return token;
 }
 
+void world_change(struct world *world, const struct store_change *change)
+{
+    struct err err = {0};
+    int code =
+        world->service.change(world->service.context, change, (struct service_reply){0}, &err);
+    assert(code == 0);
+}
+
+void world_admin_set(struct world *world, const char *user, bool is_admin)
+{
+    const struct store_user changed = {.name = user,
+                                       .password_hash = "",
+                                       .email = "",
+                                       .is_admin = is_admin,
+                                       .extension_json = "{}",
+                                       .identity = ""};
+    world_change(world, &(struct store_change){
+                            .kind = CHANGE_USER_SET, .user = changed, .fields = USER_ADMIN});
+}
+
 /* ---- jobs ---- */
 
 struct job_id world_submit(struct world *world, const char *token, const char *name,

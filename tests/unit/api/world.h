@@ -84,6 +84,10 @@ int world_send(struct world *world, enum http_method method, const char *target,
 /* A token by login; lives as long as the world. */
 const char *world_login(struct world *world, const char *user);
 
+/* What an administrator might do, without a request. */
+void world_change(struct world *world, const struct store_change *change);
+void world_admin_set(struct world *world, const char *user, bool is_admin);
+
 /* A job of `instances` tasks; its id. */
 struct job_id world_submit(struct world *world, const char *token, const char *name,
                            unsigned instances);
