@@ -313,6 +313,38 @@ static void state_await(struct kube *kube, const struct kube_task *task, enum ta
 #define SECRETS "/api/v1/namespaces/default/secrets"
 #define PODS    "/api/v1/namespaces/default/pods"
 
+/* An engine of its own, which makes the pod of attempt 7. */
+static struct kube_task *creation_begin(struct kube *kube, const struct played *server,
+                                        enum kube_users users)
+{
+    static const struct container container = {.attempt = {7},
+                                               .job = "ann~j",
+                                               .role = "r",
+                                               .node = "n1",
+                                               .image = "i",
+                                               .registry_user = ""};
+    *kube = (struct kube){.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .synced = PTHREAD_COND_INITIALIZER,
+                          .settings = small_settings,
+                          .sink = {.post = nothing_posted},
+                          .is_listed = true};
+    kube->settings.init_image = "i";
+    kube->settings.priority_class = kube->settings.service_account = "";
+    kube->settings.network.users = users;
+    assert_int_equal(kube_client_new(&server->access, UNWATCHED, &kube->client, NULL), 0);
+    pthread_mutex_lock(&kube->lock);
+    struct kube_task *task = kube_task_add(kube, container.attempt, "n1");
+    kube_task_begin(kube, task, &container);
+    pthread_mutex_unlock(&kube->lock);
+    return task;
+}
+
+static void creation_end(struct kube *kube)
+{
+    kube_client_free(kube->client);
+    tasks_free(kube);
+}
+
 /* A try that failed may have made the pod, for all that is known: it is looked for, and no more are
  * made. */
 static void what_is_to_end_is_not_created_again(void **state)
@@ -320,33 +352,12 @@ static void what_is_to_end_is_not_created_again(void **state)
     static const struct {
         bool has_secret, is_there;
     } ALL[] = {{false, false}, {true, false}, {true, true}};
-    const struct container container = {.attempt = {7},
-                                        .job = "ann~j",
-                                        .role = "r",
-                                        .node = "n1",
-                                        .image = "i",
-                                        .registry_user = ""};
     struct played server;
     (void)state;
     assert_int_equal(played_open(&server, 8), 0);
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
-        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                            .synced = PTHREAD_COND_INITIALIZER,
-                            .settings = {.space = "default",
-                                         .instance = "one",
-                                         .init_image = "i",
-                                         .runtime_class = "",
-                                         .priority_class = "",
-                                         .service_account = "",
-                                         .infiniband_resource = "",
-                                         .nodes = {.gpu_resource = "g", .taint = "t"}},
-                            .sink = {.post = nothing_posted},
-                            .is_listed = true};
-        assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
-        pthread_mutex_lock(&kube.lock);
-        struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
-        kube_task_begin(&kube, task, &container);
-        pthread_mutex_unlock(&kube.lock);
+        struct kube kube;
+        struct kube_task *task = creation_begin(&kube, &server, KUBE_USERS_OFF);
         if (ALL[i].has_secret)
             answer(&server, "POST " SECRETS " ", "201 Created", "{}");
         answer(&server, ALL[i].has_secret ? "POST " PODS " " : "POST " SECRETS " ", "500 Bad", "");
@@ -365,8 +376,7 @@ static void what_is_to_end_is_not_created_again(void **state)
         assert_true(ALL[i].is_there || !task->end->exit.is_missing);
         assert_int_equal(task->is_secret_unsure, !ALL[i].has_secret);
         pthread_mutex_unlock(&kube.lock);
-        kube_client_free(kube.client);
-        tasks_free(&kube);
+        creation_end(&kube);
     }
     played_close(&server);
 }
@@ -374,28 +384,11 @@ static void what_is_to_end_is_not_created_again(void **state)
 /* Its pod is there, whatever else stands in the answer. */
 static void a_pod_that_cannot_be_read_has_been_made(void **state)
 {
-    const struct container container = {.attempt = {7},
-                                        .job = "ann~j",
-                                        .role = "r",
-                                        .node = "n1",
-                                        .image = "i",
-                                        .registry_user = ""};
     struct played server;
-    struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                        .synced = PTHREAD_COND_INITIALIZER,
-                        .settings = small_settings,
-                        .sink = {.post = nothing_posted},
-                        .is_listed = true};
+    struct kube kube;
     (void)state;
-    kube.settings.init_image = "i";
-    kube.settings.priority_class = kube.settings.service_account = "";
-    kube.settings.network.users = KUBE_USERS_REQUIRED;
     assert_int_equal(played_open(&server, 8), 0);
-    assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
-    pthread_mutex_lock(&kube.lock);
-    struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
-    kube_task_begin(&kube, task, &container);
-    pthread_mutex_unlock(&kube.lock);
+    struct kube_task *task = creation_begin(&kube, &server, KUBE_USERS_REQUIRED);
     answer(&server, "POST " SECRETS " ", "201 Created", "{}");
     answer(&server, "POST " PODS " ", "201 Created",
            "{\"metadata\": {\"name\": \"one-7\", \"uid\": \"u\", \"labels\": "
@@ -406,8 +399,7 @@ static void a_pod_that_cannot_be_read_has_been_made(void **state)
     assert_string_equal(task->uid, "u");
     assert_false(task->is_kill_wanted); /* whether it has user ids of its own is not known */
     pthread_mutex_unlock(&kube.lock);
-    kube_client_free(kube.client);
-    tasks_free(&kube);
+    creation_end(&kube);
     played_close(&server);
 }
 
@@ -425,28 +417,12 @@ static void answer_lose(const struct played *server, const char *line)
 /* The pod of the first create may be what uses the quota up: its task would be begun elsewhere. */
 static void a_pod_is_looked_for_before_its_second_create_counts_as_refused(void **state)
 {
-    const struct container container = {.attempt = {7},
-                                        .job = "ann~j",
-                                        .role = "r",
-                                        .node = "n1",
-                                        .image = "i",
-                                        .registry_user = ""};
     (void)state;
     for (int is_there = 0; is_there < 2; is_there++) {
         struct played server;
-        struct kube kube = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                            .synced = PTHREAD_COND_INITIALIZER,
-                            .settings = small_settings,
-                            .sink = {.post = nothing_posted},
-                            .is_listed = true};
-        kube.settings.init_image = "i";
-        kube.settings.priority_class = kube.settings.service_account = "";
+        struct kube kube;
         assert_int_equal(played_open(&server, 8), 0);
-        assert_int_equal(kube_client_new(&server.access, UNWATCHED, &kube.client, NULL), 0);
-        pthread_mutex_lock(&kube.lock);
-        struct kube_task *task = kube_task_add(&kube, container.attempt, "n1");
-        kube_task_begin(&kube, task, &container);
-        pthread_mutex_unlock(&kube.lock);
+        struct kube_task *task = creation_begin(&kube, &server, KUBE_USERS_OFF);
         answer(&server, "POST " SECRETS " ", "201 Created", "{}");
         answer_lose(&server, "POST " PODS " ");
         answer(&server, "GET /readyz ", "200 OK", "ok");
@@ -459,8 +435,7 @@ static void a_pod_is_looked_for_before_its_second_create_counts_as_refused(void 
         assert_string_equal(is_there ? KUBE_QUOTA : task->end->reason, KUBE_QUOTA);
         assert_true(is_there || strstr(task->end->text, "exceeded quota: q"));
         pthread_mutex_unlock(&kube.lock);
-        kube_client_free(kube.client);
-        tasks_free(&kube);
+        creation_end(&kube);
         played_close(&server);
     }
 }
