@@ -175,6 +175,7 @@ struct placer_search {
     uint32_t call_next;            /* the one that is likely to be asked for next */
     uint32_t combo;                /* the combination whose turn it is, among all that are tried */
     struct combos_course *courses; /* in the placer's arena; NULL: no combination was tried */
+    struct split *split;           /* likewise: how the request was split; NULL: it was not yet */
     struct told_list told;         /* since it began: it counts when the search is over */
 };
 
@@ -326,13 +327,15 @@ uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_t
 uint32_t placer_hived_leaf_gpus(const struct hived_config *config, const char *leaf_type);
 
 /* All combinations of leaf types, the best first: `init` and `begin` go to it, `next` is false
- * after the last. Everything lives in the arena. `failed`: a part of this combination for which
+ * after the last. Everything lives in the arena. `again`: the same request is asked about once
+ * more, on the same cells. `failed`: a part of this combination for which
  * there is no room, on its leaf type: then the next one is without it, and without more on this
  * type. So kinds of members that are on types of their own are tried one after the other, and not
  * each type of one with each type of the others. NULL: it is not known which part it is. */
 int placer_split_init(struct split *split, struct placer_hived *p,
                       const struct placement_request *request, struct arena *arena,
                       struct err *err);
+void placer_split_again(struct split *split, const struct placement_request *request);
 void placer_split_begin(struct split *split);
 bool placer_split_next(struct split *split, const struct type_part *failed);
 static inline const struct type_candidates *split_candidates(const struct split *split,

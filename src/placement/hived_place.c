@@ -727,6 +727,23 @@ static int request_again(struct attempt *attempt, struct placement_result *resul
     return request_place(attempt, result, err);
 }
 
+/* Made once for a search. A check may come in the midst of one, for something else. */
+static int split_of(const struct attempt *attempt, struct split **split, struct err *err)
+{
+    struct placer_hived *p = attempt->p;
+    struct split *kept = attempt->request->is_check ? NULL : p->search.split;
+    if (kept) {
+        placer_split_again(kept, attempt->request);
+        *split = kept;
+        return 0;
+    }
+    *split = ARENA_NEW(&p->arena, struct split);
+    const int code = placer_split_init(*split, p, attempt->request, &p->arena, err);
+    if (!code && !attempt->request->is_check)
+        p->search.split = *split;
+    return code;
+}
+
 static int request_place(struct attempt *attempt, struct placement_result *result, struct err *err)
 {
     struct placer_hived *p = attempt->p;
@@ -741,20 +758,20 @@ static int request_place(struct attempt *attempt, struct placement_result *resul
         result_wait(attempt, "no node has appeared yet", TOPIC_NO_NODE, false, result);
         return 0;
     }
-    struct split split;
+    struct split *split;
     struct combos_outcome outcome;
-    int code = placer_split_init(&split, p, request, &p->arena, err);
+    int code = split_of(attempt, &split, err);
     if (code)
         return code;
     struct err first = {0};
-    code = request_try(attempt, &split, &outcome, &first);
+    code = request_try(attempt, split, &outcome, &first);
     if (attempt->is_too_much)
         return request_again(attempt, result, err);
     bool is_hopeless = code == ERR_INVALID ||
                        (!code && !outcome.has_bind && !outcome.has_preempt && outcome.is_never);
-    if (is_hopeless && split.has_others) {
-        split.takes_others = true;
-        code = request_try(attempt, &split, &outcome, err);
+    if (is_hopeless && split->has_others) {
+        split->takes_others = true;
+        code = request_try(attempt, split, &outcome, err);
         if (attempt->is_too_much)
             return request_again(attempt, result, err);
     } else if (code) {

@@ -1,5 +1,6 @@
 /* Demands become leaves, and a request parts: see hived_parts.h. */
 #include "base/err.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "model/reason.h"
 #include "placement/hived.h"
@@ -50,35 +51,54 @@ static void candidates_add_kind(const struct placer_hived *p, struct type_candid
     }
 }
 
-static bool candidates_have(const struct type_candidates *list, const char *type)
+/* What is known while a request is split. */
+struct splitting {
+    struct split *split;
+    struct text_map types; /* name → leaf type, once one has been looked for; empty where few are */
+    uint64_t *hashes;      /* by member: of the types that it names */
+};
+
+enum { FEW_TYPES = 8 }; /* so many are looked through as fast as a map is asked */
+
+static uint32_t leaf_type_find(struct splitting *at, struct text name)
 {
-    for (uint32_t i = 0; i < list->count; i++)
-        if (!strcmp(list->types[i], type))
-            return true;
-    return false;
+    const struct hived *hived = at->split->p->hived;
+    const uint32_t count = hived_leaf_type_count(hived);
+    if (count > FEW_TYPES) {
+        for (uint32_t i = (uint32_t)at->types.count; i < count; i++)
+            text_map_set(&at->types, text_of(hived_leaf_type_name(hived, i)), i);
+        return text_map_get(&at->types, name);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (text_is(name, hived_leaf_type_name(hived, i)))
+            return i;
+    return MAP_NONE;
 }
 
 /* Those that it names, in this order, each once. */
-static void candidates_add_named(const struct placer_hived *p, struct text names,
+static void candidates_add_named(struct splitting *at, struct text names,
                                  struct type_candidates *list)
 {
+    const struct hived *hived = at->split->p->hived;
+    bool *is_listed = ARENA_ARRAY(at->split->arena, bool, hived_leaf_type_count(hived));
     while (names.at) {
-        const struct text name = text_trim(text_cut(&names, ','));
-        for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++) {
-            const char *type = hived_leaf_type_name(p->hived, i);
-            if (text_is(name, type) && !candidates_have(list, type))
-                list->types[list->count++] = type;
-        }
+        const uint32_t type = leaf_type_find(at, text_trim(text_cut(&names, ',')));
+        if (type == MAP_NONE || is_listed[type])
+            continue;
+        is_listed[type] = true;
+        list->types[list->count++] = hived_leaf_type_name(hived, type);
     }
 }
 
-static int candidates_of(const struct placer_hived *p, const struct placement_member *member,
-                         struct arena *arena, struct type_candidates *list, struct err *err)
+static int candidates_of(struct splitting *at, const struct placement_member *member,
+                         struct type_candidates *list, struct err *err)
 {
-    *list = (struct type_candidates){
-        .types = ARENA_ARRAY(arena, const char *, hived_leaf_type_count(p->hived) + 1u)};
+    const struct placer_hived *p = at->split->p;
+    const uint32_t count = hived_leaf_type_count(p->hived);
+    *list =
+        (struct type_candidates){.types = ARENA_ARRAY(at->split->arena, const char *, count + 1u)};
     if (*member->sku_type) {
-        candidates_add_named(p, text_of(member->sku_type), list);
+        candidates_add_named(at, text_of(member->sku_type), list);
         list->own_count = list->count;
         if (!list->count)
             return err_fail(err, ERR_NOT_FOUND, "skuType", REASON_NO_LEAF_TYPE, 100,
@@ -99,33 +119,34 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
 /* --- splitting a request --- */
 
 /* Then their lists are the same: not each member's is made. */
-static bool asks_alike(const struct placement_member *a, const struct placement_member *b)
+static bool asks_alike(const struct splitting *at, uint32_t one, uint32_t other)
 {
-    return !strcmp(a->sku_type, b->sku_type) && (*a->sku_type || !a->gpu == !b->gpu);
+    const struct placement_member *a = &at->split->request->members[one];
+    const struct placement_member *b = &at->split->request->members[other];
+    return at->hashes[one] == at->hashes[other] && !strcmp(a->sku_type, b->sku_type) &&
+           (*a->sku_type || !a->gpu == !b->gpu);
 }
 
+/* Each type has one name, HiveD's own. */
 static bool candidates_equal(const struct type_candidates *a, const struct type_candidates *b)
 {
-    if (a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (strcmp(a->types[i], b->types[i]))
-            return false;
-    return true;
+    return a->count == b->count && !memcmp(a->types, b->types, a->count * sizeof(*a->types));
 }
 
 /* The kind of a member, whose list is made unless one before it asks alike. */
-static int member_kind(struct split *split, uint32_t member, struct err *err)
+static int member_kind(struct splitting *at, uint32_t member, struct err *err)
 {
-    const struct placement_member *members = split->request->members;
+    struct split *split = at->split;
+    const struct placement_member *asked = &split->request->members[member];
     const uint32_t known = split->kind_count;
+    at->hashes[member] = text_hash(text_of(asked->sku_type), 0);
     for (uint32_t i = 0; i < member; i++)
-        if (asks_alike(&members[i], &members[member])) {
+        if (asks_alike(at, i, member)) {
             split->kinds[member] = split->kinds[i];
             return 0;
         }
     struct type_candidates *list = &split->candidates[known];
-    const int code = candidates_of(split->p, &members[member], split->arena, list, err);
+    const int code = candidates_of(at, asked, list, err);
     if (code)
         return code;
     uint32_t kind = 0;
@@ -134,6 +155,18 @@ static int member_kind(struct split *split, uint32_t member, struct err *err)
     split->has_others |= list->own_count < list->count;
     split->kinds[member] = kind;
     split->kind_count += kind == known;
+    return 0;
+}
+
+static int members_sort(struct splitting *at, struct err *err)
+{
+    struct split *split = at->split;
+    for (uint32_t i = 0; i < split->request->member_count; i++) {
+        const int code = member_kind(at, i, err);
+        if (code)
+            return code;
+        split->starts[i + 1] = split->starts[i] + split->request->members[i].count;
+    }
     return 0;
 }
 
@@ -146,14 +179,21 @@ int placer_split_init(struct split *split, struct placer_hived *p,
     split->kinds = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->choice = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->starts = ARENA_ARRAY(arena, uint32_t, members + 1);
-    for (uint32_t i = 0; i < members; i++) {
-        const int code = member_kind(split, i, err);
-        if (code)
-            return code;
-        split->starts[i + 1] = split->starts[i] + request->members[i].count;
-    }
+    struct splitting at = {.split = split, .hashes = ARENA_ARRAY(arena, uint64_t, members + 1)};
+    const int code = members_sort(&at, err);
+    text_map_release(&at.types);
+    if (code)
+        return code;
     split->blamed = ARENA_ARRAY(arena, bool, (size_t)split->kind_count * split->kind_count + 1);
     return 0;
+}
+
+void placer_split_again(struct split *split, const struct placement_request *request)
+{
+    for (size_t i = 0; i < request->member_count; i++)
+        assert(split->starts[i + 1] == split->starts[i] + request->members[i].count);
+    split->request = request;
+    split->takes_others = false;
 }
 
 static const char *kind_type(const struct split *split, uint32_t kind)

@@ -17,7 +17,7 @@
  * back.
  * overtaken: a large gang takes places for which others preempt.
  * types: a large group is on several leaf types, when it starts and when another placer takes over;
- * and what another one takes from it then, as the quotas have shrunk.
+ * and what another one takes from it then, as the quotas have shrunk. Many roles on many types.
  * It asserts nothing. CPU time of the one thread.
  */
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "placement/placement.h"
 #include "queue_world.h"
 
-enum { TASK_GPUS = 4, WEAK = 20, STRONG = 100 };
+enum { TASK_GPUS = 4, WEAK = 20, STRONG = 100, MANY_TYPES = 64 };
 
 /* One group of two roles that use all GPUs, or a CPU of each node. */
 static struct plan plan_of_two(const struct bench *bench, struct plan_role roles[2], uint32_t gpu)
@@ -152,6 +152,45 @@ static void bench_quotas(struct bench *bench, uint32_t weak_tasks)
     bench->clusters = 0;
 }
 
+/* A gang of many roles, each of which may be on all types, in lists that begin with another one;
+ * each wants a node, of which one less is there at least, which only trying can show. */
+static void bench_many(struct bench *bench, uint32_t roles, uint32_t types)
+{
+    static struct plan_role many[GROUPS];
+    static char names[GROUPS][16], lists[GROUPS][1024];
+    struct cost submission = {0}, steps = {0};
+    const uint32_t nodes = bench->nodes;
+    char what[96];
+    for (uint32_t i = 0; i < roles; i++) {
+        size_t at = 0;
+        for (uint32_t k = 0; k < types; k++)
+            at += (size_t)snprintf(lists[i] + at, sizeof lists[i] - at, "%sT%u", k ? "," : "",
+                                   (i / types % 2 ? i + types - k : i + k) % types);
+        snprintf(names[i], sizeof names[i], "role%u", i);
+        many[i] = role_of(NODE_GPUS);
+        many[i].name = names[i];
+        many[i].affinity_group = "all";
+        many[i].sku_type = lists[i];
+        many[i].memory_mib = 1;
+    }
+    const struct plan_role one = role_of(NODE_GPUS);
+    const struct plan small = plan_of(&one, 1), plan = plan_of(many, (uint16_t)roles);
+    bench->policy = "hived";
+    bench->nodes = types;
+    bench->many_types = types;
+    bench_begin(bench, false);
+    submit(bench, &small, NULL); /* so the cells are there */
+    settle(bench, NULL);
+    end(bench, 1, NULL);
+    submit(bench, &plan, &submission);
+    settle(bench, &steps);
+    snprintf(what, sizeof what, "%u roles on %u types, each of which has one node", roles, types);
+    report(what, &submission, &steps);
+    core_free(bench->core);
+    bench->many_types = 0;
+    bench->nodes = nodes;
+}
+
 void types_run(struct bench *bench)
 {
     const char *const policy = bench->policy;
@@ -164,6 +203,8 @@ void types_run(struct bench *bench)
     bench_gone(bench);
     bench_quotas(bench, bench->nodes / 2);
     bench_quotas(bench, 1);
+    bench_many(bench, MANY_TYPES + 1, MANY_TYPES);
+    bench_many(bench, GROUPS, MANY_TYPES);
     bench->policy = policy;
     bench->has_two_types = false;
 }

@@ -164,11 +164,15 @@ void bench_begin(struct bench *bench, bool has_clusters)
         exit(1);
     }
     for (uint32_t i = 0; i < bench->nodes; i++) {
-        char name[16];
+        char name[16], type[16];
         snprintf(name, sizeof name, "n%u", i);
         struct node_facts node = node_of(name);
         if (bench->has_two_types && i % 2)
             node.gpu_type = "A100";
+        if (bench->many_types) {
+            snprintf(type, sizeof type, "T%u", i % bench->many_types);
+            node.gpu_type = type;
+        }
         step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, &bench->node);
     }
     settle(bench, &bench->cells);

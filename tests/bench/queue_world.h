@@ -41,7 +41,8 @@ struct bench {
     struct output output;
     const char *policy;
     uint32_t nodes, jobs, clusters;
-    bool has_two_types; /* every other node has GPUs of another type */
+    bool has_two_types;  /* every other node has GPUs of another type */
+    uint32_t many_types; /* unless 0: the nodes' GPUs are of so many, T0 and so on, in turn */
     int64_t now_ms;
     uint64_t submitted;
     struct cost submit, end, timer;

@@ -567,7 +567,65 @@ static void a_copy_goes_on_with_the_same_way(void **state)
     bench_release(&bench);
 }
 
+/* A check for another job between two pieces changes neither what the next ones try nor how many
+ * there are. */
+static void a_check_amid_a_search_changes_nothing(void **state)
+{
+    (void)state;
+    enum { TYPES = 16, ROLES = TYPES + 1 };
+    struct bench bench;
+    uint32_t pieces, checked = 0;
+    struct placement_result result = {.is_cut = true}, check;
+    kinds_init(&bench, TYPES, TYPES);
+    for (uint32_t i = 0; i < TYPES; i++)
+        bench_node(&bench, i, 4, 1, true);
+    struct placement_request request = ask_of_orders(&bench, ROLES, TYPES);
+    const struct placement_result whole = place_in_pieces(&bench, &request, 100, &pieces);
+    struct placement_request other = ask_of_orders(&bench, 2, 3);
+    struct placer *placer = bench.placer;
+    other.group = "other";
+    other.is_check = true;
+    request.slice = 100;
+    for (; result.is_cut; checked++) {
+        assert_int_equal(placer->ops->place(placer, &request, &bench.arena, &result, NULL), 0);
+        assert_int_equal(placer->ops->place(placer, &other, &bench.arena, &check, NULL), 0);
+        assert_int_equal(check.kind, PLACEMENT_BIND);
+    }
+    assert_int_equal(checked, pieces);
+    assert_string_equal(result.reason, whole.reason);
+    bench_release(&bench);
+}
+
+/* Of few types and of many; one is named more often than there are types. */
+static void types_that_are_not_there_are_passed_over(void **state)
+{
+    (void)state;
+    for (uint32_t types = 3; types <= 12; types += 9) {
+        static struct placement_member member = {.count = 1, .gpu = 1, .within_one_cell = ""};
+        struct bench bench;
+        struct placement_result result;
+        struct err err = {0};
+        kinds_init(&bench, types, types);
+        for (uint32_t i = 0; i < types; i++)
+            bench_node(&bench, i, 4, 1, i == 1);
+        struct placement_request request = bench_ask(&bench, "one", 0, 0, 0);
+        request.members = &member;
+        request.member_count = 1;
+        member.sku_type = "T2, T99,T2 ,T2,T2,,T,T10x, T2,T1";
+        result = bench_place(&bench, &request, true);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        assert_int_equal(result.slots[0].node.v, 1);
+        member.sku_type = "T99,T";
+        assert_int_equal(
+            bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err),
+            ERR_NOT_FOUND);
+        bench_release(&bench);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_check_amid_a_search_changes_nothing),
+    cmocka_unit_test(types_that_are_not_there_are_passed_over),
     cmocka_unit_test(many_kinds_of_nodes_are_tried),
     cmocka_unit_test(a_search_without_an_end_says_so),
     cmocka_unit_test(fewer_ways_of_many_roles_are_tried),
