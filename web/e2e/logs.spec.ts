@@ -105,6 +105,29 @@ const topLine = (log: Locator) =>
     return [...box.querySelectorAll('.log-line')].sort((a, b) => Number(a.getAttribute('data-index')) - Number(b.getAttribute('data-index'))).find((line) => line.getBoundingClientRect().bottom > top + 2)?.textContent
   })
 
+test('who scrolls up just before the lines are drawn anew is not led back', async ({ page }) => {
+  await signIn(page)
+  await roomMake(page)
+  await submit(page, jobFile('left', ['seq 1 2000; sleep 1000']))
+  await page.goto('/jobs/admin~left?tab=logs')
+  const log = page.getByRole('log')
+  const follow = page.getByRole('button', { name: 'Follow' })
+  await expect(log).toContainText('2000')
+  await expect(follow).toHaveAttribute('aria-pressed', 'true')
+  // a search draws them anew at once, as a line that comes does; the browser tells of the scrolling with the next picture
+  await log.evaluate((box) => {
+    const search = box.closest('.log-view')!.querySelector<HTMLInputElement>('input[type=search]')!
+    box.scrollTop = 1900
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(search, 'none')
+    search.dispatchEvent(new Event('input', { bubbles: true }))
+  })
+  await expect(follow).toHaveAttribute('aria-pressed', 'false')
+  expect(await topLine(log)).toBe('101')
+  await follow.click()
+  await expect(log).toContainText('2000')
+  await expect(follow).toHaveAttribute('aria-pressed', 'true')
+})
+
 test('a long log is read from its beginning to its end, while it grows', async ({ page }) => {
   await page.addInitScript({ path: axePath })
   await signIn(page)

@@ -13,6 +13,7 @@ const FIRST_BYTES = 256 * 1024
 const MORE_BYTES = 2 * 1024 * 1024
 const BEFORE_BYTES = 64 * 1024 // of a place that one jumps to
 const LINE_PX = 19
+const NEAR_PX = LINE_PX * 1.5 // so near to the end one is at it
 
 interface Source {
   url: string // of the log, without a query
@@ -270,12 +271,22 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   })
   useEffect(() => virtual.measure(), [isWrapped, buffer, virtual])
 
+  // Where the end was when it was last gone to. Who has scrolled up from there is told of it only with the next picture: a line that
+  // comes before must not lead back.
+  const endTop = useRef(0)
   const goEnd = useCallback(() => {
     const element = box.current
-    if (element) element.scrollTop = element.scrollHeight
+    if (!element) return
+    element.scrollTop = element.scrollHeight
+    endTop.current = element.scrollTop
   }, [])
+  const hasLeftEnd = ({ scrollTop, scrollHeight, clientHeight }: HTMLElement) =>
+    scrollTop + NEAR_PX < Math.min(endTop.current, scrollHeight - clientHeight)
   useLayoutEffect(() => {
-    if (isFollowing) goEnd()
+    if (!box.current) endTop.current = 0
+    if (!isFollowing || !box.current) return
+    if (hasLeftEnd(box.current)) setFollowing(false)
+    else goEnd()
   })
 
   // Lines come before the first one in the window, or are let go there: it stays where it is.
@@ -323,6 +334,7 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
 
   const openAt = (from: number | null) => {
     setFollowing(from === null)
+    endTop.current = 0 // of other lines
     setPlace(({ turn }) => ({ at: from, turn: turn + 1, isMarked: false }))
   }
   const goBegin = () => {
@@ -384,7 +396,9 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
       return
     }
     if (place.isMarked) return // it stands still
-    const isAtEnd = left < LINE_PX * 1.5
+    if (element.scrollTop === endTop.current) return // we went to the end ourselves
+    const isAtEnd = left < NEAR_PX
+    endTop.current = isAtEnd ? element.scrollTop : -1
     if (isAtEnd !== isFollowing) setFollowing(isAtEnd)
   }
   const onKey = (event: KeyboardEvent) => {
