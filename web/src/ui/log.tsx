@@ -271,8 +271,8 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   })
   useEffect(() => virtual.measure(), [isWrapped, buffer, virtual])
 
-  // Where the end was when it was last gone to. Who has scrolled up from there is told of it only with the next picture: a line that
-  // comes before must not lead back.
+  // Where the end was when it was last gone to. The browser tells of scrolling with its next picture only: a line that comes before
+  // must not lead back whoever has scrolled up.
   const endTop = useRef(0)
   const goEnd = useCallback(() => {
     const element = box.current
@@ -283,7 +283,6 @@ export function Log({ url, isLive, name, at = null, onEnd, onJump }: LogProps) {
   const hasLeftEnd = ({ scrollTop, scrollHeight, clientHeight }: HTMLElement) =>
     scrollTop + NEAR_PX < Math.min(endTop.current, scrollHeight - clientHeight)
   useLayoutEffect(() => {
-    if (!box.current) endTop.current = 0
     if (!isFollowing || !box.current) return
     if (hasLeftEnd(box.current)) setFollowing(false)
     else goEnd()
