@@ -201,11 +201,6 @@ static const char *kind_type(const struct split *split, uint32_t kind)
     return split->candidates[kind].types[split->choice[kind]];
 }
 
-static const char *member_type(const struct split *split, uint32_t member)
-{
-    return kind_type(split, split->kinds[member]);
-}
-
 /* The kinds from this one on begin anew. */
 static void kinds_begin(struct split *split, uint32_t kind)
 {
@@ -252,44 +247,52 @@ bool placer_split_next(struct split *split, const struct type_part *failed)
     return false;
 }
 
-struct member_order {
-    uint32_t leaves, member;
+struct share { /* tasks of a member that are on the type of a part */
+    uint32_t member, tasks;
+};
+
+struct part_shares {
+    const char *leaf_type;
+    struct share *items; /* in the order of the members */
+    uint32_t count;
+};
+
+struct share_order {
+    uint32_t leaves, share;
 };
 
 static int order_compare(const void *a, const void *b)
 {
-    const struct member_order *x = a, *y = b;
+    const struct share_order *x = a, *y = b;
     if (x->leaves != y->leaves)
         return x->leaves < y->leaves ? -1 : 1;
-    return (x->member > y->member) - (x->member < y->member);
+    return (x->share > y->share) - (x->share < y->share);
 }
 
-/* Strings and members in the split's arena, so that a commit can use them; those of `counts` tasks
- * each. False: a member's demand cannot be served by this type. */
-static bool part_begin(const struct split *split, const char *type, uint32_t number,
-                       const uint32_t *counts, struct type_part *part)
+/* Strings and members in the split's arena, so that a commit can use them. False: a member's demand
+ * cannot be served by this type. */
+static bool part_begin(const struct split *split, const struct part_shares *shares, uint32_t number,
+                       struct type_part *part)
 {
     const struct placement_request *request = split->request;
     const struct hived_config *config = hived_config_of(split->p->hived);
     struct arena *arena = split->arena;
-    struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
-    uint32_t count = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
-    for (uint32_t i = 0; i < request->member_count; i++) {
-        const struct placement_member *member = &request->members[i];
-        if (!counts[i])
-            continue;
-        uint32_t leaves =
-            placer_leaf_count(config, type, member->gpu, member->cpu, member->memory_mib);
+    struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, shares->count + 1u);
+    const uint32_t gpu_per_leaf = placer_hived_leaf_gpus(config, shares->leaf_type);
+    for (uint32_t i = 0; i < shares->count; i++) {
+        const struct placement_member *member = &request->members[shares->items[i].member];
+        const uint32_t leaves = placer_leaf_count(config, shares->leaf_type, member->gpu,
+                                                  member->cpu, member->memory_mib);
         if (!leaves || (uint64_t)leaves * gpu_per_leaf > PLACEMENT_GPUS_MAX)
             return false;
-        members[count++] = (struct hived_member){
-            .pods = counts[i],
-            .leaves = leaves,
-            .within_one_cell = arena_copy(arena, text_of(member->within_one_cell))};
+        members[i] = (struct hived_member){.pods = shares->items[i].tasks,
+                                           .leaves = leaves,
+                                           .within_one_cell =
+                                               arena_copy(arena, text_of(member->within_one_cell))};
     }
-    const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
+    const char *group = number ? arena_format(arena, "%s#%s", request->group, shares->leaf_type)
                                : arena_copy(arena, text_of(request->group));
-    part->leaf_type = arena_copy(arena, text_of(type));
+    part->leaf_type = arena_copy(arena, text_of(shares->leaf_type));
     part->gpu_per_leaf = gpu_per_leaf;
     part->request = (struct hived_request){
         .group = group,
@@ -299,29 +302,25 @@ static bool part_begin(const struct split *split, const char *type, uint32_t num
         .leaf_type = part->leaf_type,
         .is_lazy = request->is_lazy_preemptible,
         .members = members,
-        .member_count = count};
+        .member_count = shares->count};
     return true;
 }
 
 /* HiveD's slots ascend by leaves, then follow the members: where those of each member begin. Room
  * for them. */
-static void part_order(const struct split *split, const uint32_t *counts, struct type_part *part,
-                       uint32_t *next)
+static void part_order(const struct split *split, const struct part_shares *shares,
+                       struct type_part *part, uint32_t *next)
 {
-    const uint32_t members = (uint32_t)split->request->member_count;
-    struct member_order *order =
-        ARENA_ARRAY(split->arena, struct member_order, part->request.member_count);
-    uint32_t count = 0, slot = 0;
-    for (uint32_t i = 0; i < members; i++) {
-        if (!counts[i])
-            continue;
-        order[count] = (struct member_order){part->request.members[count].leaves, i};
-        count++;
-    }
-    qsort(order, count, sizeof *order, order_compare);
-    for (uint32_t i = 0; i < count; i++) {
-        next[order[i].member] = slot;
-        slot += counts[order[i].member];
+    struct share_order *order = ARENA_ARRAY(split->arena, struct share_order, shares->count + 1u);
+    uint32_t slot = 0;
+    assert(part->request.member_count == shares->count);
+    for (uint32_t i = 0; i < shares->count; i++)
+        order[i] = (struct share_order){part->request.members[i].leaves, i};
+    qsort(order, shares->count, sizeof *order, order_compare);
+    for (uint32_t i = 0; i < shares->count; i++) {
+        const struct share *share = &shares->items[order[i].share];
+        next[share->member] = slot;
+        slot += share->tasks;
     }
     part->slots = ARENA_ARRAY(split->arena, uint32_t, slot + 1u);
     part->wants_gpu = ARENA_ARRAY(split->arena, bool, slot + 1u);
@@ -335,27 +334,66 @@ static void part_add(const struct split *split, struct type_part *part, uint32_t
     part->slots[slot] = task;
 }
 
-/* Whole members: the tasks of those that are on this type. */
-static uint32_t *type_counts(const struct split *split, const char *type)
+/* In which part of the current combination each kind is, which has members that have tasks; NONE:
+ * it has none. The parts are in the order of their first members. */
+static uint32_t *parts_of_kinds(const struct split *split, struct part_shares *parts,
+                                uint32_t *part_count)
+{
+    uint32_t *part_of = ARENA_ARRAY(split->arena, uint32_t, split->kind_count + 1u);
+    uint32_t known = 0;
+    memset(part_of, 0xff, split->kind_count * sizeof *part_of);
+    for (size_t i = 0; i < split->request->member_count; i++) {
+        const uint32_t kind = split->kinds[i];
+        const char *type = kind_type(split, kind);
+        uint32_t part = 0;
+        if (part_of[kind] != HIVED_NONE || split->request->members[i].count == 0)
+            continue;
+        while (part < known && parts[part].leaf_type != type) /* each type has one name */
+            part++;
+        parts[part].leaf_type = type;
+        known += part == known;
+        part_of[kind] = part;
+    }
+    *part_count = known;
+    return part_of;
+}
+
+/* Whole members: all tasks of each are on the type of one part. */
+static struct part_shares *shares_whole(const struct split *split, uint32_t *part_count)
 {
     const struct placement_request *request = split->request;
-    uint32_t *counts = ARENA_ARRAY(split->arena, uint32_t, request->member_count + 1);
-    for (uint32_t i = 0; i < request->member_count; i++)
-        if (!strcmp(member_type(split, i), type))
-            counts[i] = request->members[i].count;
-    return counts;
+    struct part_shares *parts =
+        ARENA_ARRAY(split->arena, struct part_shares, split->kind_count + 1u);
+    const uint32_t *part_of = parts_of_kinds(split, parts, part_count);
+    for (size_t i = 0; i < request->member_count; i++)
+        if (request->members[i].count)
+            parts[part_of[split->kinds[i]]].count++;
+    for (uint32_t i = 0; i < *part_count; i++) {
+        parts[i].items = ARENA_ARRAY(split->arena, struct share, parts[i].count);
+        parts[i].count = 0;
+    }
+    for (size_t i = 0; i < request->member_count; i++) {
+        if (!request->members[i].count)
+            continue;
+        struct part_shares *part = &parts[part_of[split->kinds[i]]];
+        part->items[part->count++] = (struct share){(uint32_t)i, request->members[i].count};
+    }
+    return parts;
 }
 
 void placer_decision_order(const struct split *split, struct decision *decision)
 {
-    const struct placement_request *request = split->request;
-    uint32_t *next = ARENA_ARRAY(split->arena, uint32_t, request->member_count + 1);
-    for (uint32_t part = 0; part < decision->part_count; part++) {
-        const uint32_t *counts = type_counts(split, decision->parts[part].leaf_type);
-        part_order(split, counts, &decision->parts[part], next);
-        for (uint32_t i = 0; i < request->member_count; i++)
-            for (uint32_t k = 0; k < counts[i]; k++)
-                part_add(split, &decision->parts[part], i, split->starts[i] + k, next);
+    uint32_t count, *next = ARENA_ARRAY(split->arena, uint32_t, split->request->member_count + 1);
+    const struct part_shares *parts = shares_whole(split, &count);
+    assert(count == decision->part_count);
+    for (uint32_t i = 0; i < count; i++) {
+        part_order(split, &parts[i], &decision->parts[i], next);
+        for (uint32_t k = 0; k < parts[i].count; k++) {
+            const struct share *share = &parts[i].items[k];
+            for (uint32_t task = 0; task < share->tasks; task++)
+                part_add(split, &decision->parts[i], share->member,
+                         split->starts[share->member] + task, next);
+        }
     }
 }
 
@@ -389,19 +427,14 @@ static void parts_confine(const struct split *split, struct decision *decision)
 /* One part a distinct leaf type of the current combination. */
 bool placer_decision_make(const struct split *split, struct decision *decision)
 {
+    uint32_t count;
     assert(split->kind_count > 0);
-    *decision = (struct decision){
-        .parts = ARENA_ARRAY(split->arena, struct type_part, split->kind_count + 1)};
-    for (uint32_t i = 0; i < split->request->member_count; i++) {
-        const char *type = member_type(split, i);
-        bool is_known = split->request->members[i].count == 0;
-        for (uint32_t k = 0; k < decision->part_count; k++)
-            is_known |= !strcmp(decision->parts[k].leaf_type, type);
-        if (is_known)
-            continue;
-        uint32_t number = decision->part_count++;
-        decision->parts[number].leaf_type = type;
-        if (!part_begin(split, type, number, type_counts(split, type), &decision->parts[number]))
+    const struct part_shares *parts = shares_whole(split, &count);
+    *decision = (struct decision){.parts = ARENA_ARRAY(split->arena, struct type_part, count + 1u)};
+    for (uint32_t i = 0; i < count; i++) {
+        decision->part_count++;
+        decision->parts[i].leaf_type = parts[i].leaf_type;
+        if (!part_begin(split, &parts[i], i, &decision->parts[i]))
             return false;
     }
     parts_confine(split, decision);
@@ -412,20 +445,20 @@ bool placer_decision_make(const struct split *split, struct decision *decision)
 
 struct scatter { /* tasks of one member may be in several parts */
     const struct split *split;
-    const uint16_t *types;   /* by task: which of its candidates */
-    const char **names;      /* of the parts, in the order of their first tasks */
-    uint32_t *part_of;       /* by task */
-    uint32_t *counts, *next; /* by part, then by member */
+    const uint16_t *types;     /* by task: which of its candidates */
+    struct part_shares *parts; /* in the order of their first tasks */
     uint32_t part_count;
+    uint32_t *part_of; /* by task */
+    uint32_t *next;    /* by part, then by member */
 };
 
 static uint32_t scatter_part(struct scatter *scatter, const char *type)
 {
     uint32_t part = 0;
-    while (part < scatter->part_count && strcmp(scatter->names[part], type) != 0)
-        part++;
+    while (part < scatter->part_count && scatter->parts[part].leaf_type != type)
+        part++; /* each type has one name */
     if (part == scatter->part_count)
-        scatter->names[scatter->part_count++] = type;
+        scatter->parts[scatter->part_count++].leaf_type = type;
     return part;
 }
 
@@ -447,18 +480,29 @@ static void scatter_sort(struct scatter *scatter)
     }
 }
 
+static void scatter_share(struct scatter *scatter)
+{
+    const struct split *split = scatter->split;
+    const size_t members = split->request->member_count;
+    for (uint32_t i = 0; i < scatter->part_count; i++)
+        scatter->parts[i].items = ARENA_ARRAY(split->arena, struct share, members);
+    for (uint32_t m = 0; m < members; m++)
+        for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++) {
+            struct part_shares *part = &scatter->parts[scatter->part_of[i]];
+            if (!part->count || part->items[part->count - 1].member != m)
+                part->items[part->count++] = (struct share){m, 0};
+            part->items[part->count - 1].tasks++;
+        }
+}
+
 static bool scatter_parts(struct scatter *scatter, struct type_part *parts)
 {
     const struct split *split = scatter->split;
     const size_t members = split->request->member_count;
-    for (size_t m = 0; m < members; m++)
-        for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++)
-            scatter->counts[scatter->part_of[i] * members + m]++;
     for (uint32_t i = 0; i < scatter->part_count; i++) {
-        const uint32_t *counts = &scatter->counts[i * members];
-        if (!part_begin(split, scatter->names[i], i, counts, &parts[i]))
+        if (!part_begin(split, &scatter->parts[i], i, &parts[i]))
             return false;
-        part_order(split, counts, &parts[i], &scatter->next[i * members]);
+        part_order(split, &scatter->parts[i], &parts[i], &scatter->next[i * members]);
     }
     for (uint32_t m = 0; m < members; m++)
         for (uint32_t i = split->starts[m]; i < split->starts[m + 1]; i++) {
@@ -473,14 +517,14 @@ bool placer_decision_scatter(const struct split *split, const uint16_t *types,
                              struct decision *decision)
 {
     const size_t members = split->request->member_count;
+    const size_t type_count = hived_leaf_type_count(split->p->hived);
     struct arena *arena = split->arena;
-    struct scatter scatter = {
-        .split = split,
-        .types = types,
-        .names = ARENA_ARRAY(arena, const char *, hived_leaf_type_count(split->p->hived) + 1u),
-        .part_of = ARENA_ARRAY(arena, uint32_t, split->starts[members] + 1u)};
+    struct scatter scatter = {.split = split,
+                              .types = types,
+                              .parts = ARENA_ARRAY(arena, struct part_shares, type_count + 1),
+                              .part_of = ARENA_ARRAY(arena, uint32_t, split->starts[members] + 1u)};
     scatter_sort(&scatter);
-    scatter.counts = ARENA_ARRAY(arena, uint32_t, scatter.part_count * members + 1);
+    scatter_share(&scatter);
     scatter.next = ARENA_ARRAY(arena, uint32_t, scatter.part_count * members + 1);
     *decision =
         (struct decision){.parts = ARENA_ARRAY(arena, struct type_part, scatter.part_count + 1u),
