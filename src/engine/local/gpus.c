@@ -11,10 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    START_WAIT_MS = 500, /* for NVML, before a task starts … */
-    END_WAIT_MS = 2000,  /* … and after it has failed */
-};
+/* How long a worker waits for NVML before a task starts and after one has failed, however busy the
+ * machine is. A call that has gone on for longer is not waited for. */
+enum { NVML_WAIT_MS = 10000 };
 
 static struct task_gpus *gpus_new(const char *job, const char *role, uint32_t index, size_t count)
 {
@@ -42,7 +41,8 @@ void task_gpus_note(struct local_engine *local, struct task *task, const struct 
     struct gpu_watch *watch = inventory_gpus(local->inventory);
     if (!watch || wanted->gpu_count == 0 || wanted->is_gpu_simulated)
         return;
-    gpu_watch_refresh(watch, START_WAIT_MS); /* what came before is not this task's */
+    /* what came before is not this task's; when that is not known, no growth is */
+    const bool is_fresh = gpu_watch_refresh(watch, NVML_WAIT_MS);
     struct task_gpus *gpus = gpus_new(wanted->job, wanted->role, wanted->index, wanted->gpu_count);
     for (size_t i = 0; i < gpus->count; i++) {
         struct task_gpu *gpu = &gpus->items[i];
@@ -51,7 +51,7 @@ void task_gpus_note(struct local_engine *local, struct task *task, const struct 
         if (!gpu_watch_read(watch, gpu->gpu, &state))
             continue;
         gpu->was_lost = gpu->is_lost_told = state.is_lost;
-        gpu->has_errors = state.has_errors;
+        gpu->has_errors = is_fresh && state.has_errors;
         gpu->ecc_errors = state.ecc_errors;
         gpu->retired_pages = state.retired_pages;
     }
@@ -153,7 +153,7 @@ void task_gpus_judge(struct local_engine *local, struct task *task, struct exit_
     struct gpu_watch *watch = inventory_gpus(local->inventory);
     if (!watch || !task->gpus || report->exit_code == 0)
         return;
-    gpu_watch_refresh(watch, END_WAIT_MS);
+    gpu_watch_refresh(watch, NVML_WAIT_MS);
     for (size_t i = 0; i < task->gpus->count; i++)
         gpu_judge(local, task, &task->gpus->items[i], report);
     gpus_lost_tell(local); /* before the end is told */

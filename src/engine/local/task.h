@@ -339,14 +339,15 @@ void task_ids_settle(struct local_engine *local);
 
 /* --- GPUs (gpus.c): all do nothing where NVML found none --- */
 
-/* How the task's GPUs are before it starts; `gpus` are indices. Without the lock. */
+/* How the task's GPUs are before it starts; `gpus` are indices. Asks NVML, and waits for it ten
+ * seconds at most. Without the lock. */
 void task_gpus_note(struct local_engine *local, struct task *task, const struct container *wanted);
 /* The same from the record of an earlier engine, and into it. With the lock. */
 void task_gpus_adopt(struct local_engine *local, struct task *task, const struct doc *state);
 void task_gpus_write(const struct local_engine *local, const struct task *task,
                      struct json_writer *json);
 void task_gpus_free(struct task_gpus *gpus);
-/* What became of them: asks NVML, waits for it a short while at most. Without the lock. */
+/* What became of them: asks NVML, and waits for it as long at most. Without the lock. */
 void task_gpus_judge(struct local_engine *local, struct task *task, struct exit_report *report);
 /* With the lock. */
 void task_gpus_stats(struct local_engine *local, const struct task *task,

@@ -14,6 +14,10 @@ import world
 WAITS = "trap 'exit 7' USR1; echo ready; sleep 600 & wait"
 
 
+# goes on until `stand` is called for it
+MOVES = "while [ ! -e /skep/run/stand ]; do echo moving; sleep 0.2; done; "
+
+
 class JobWorld(world.World):
     def submit(self, name, command, gpu=0, instances=1, extra=""):
         text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
@@ -30,6 +34,16 @@ class JobWorld(world.World):
     @staticmethod
     def fail(word):
         os.kill(processes.find(word), signal.SIGUSR1)
+
+    def until_running(self, name, instances=2):
+        """Until all tasks of a job that has just been submitted run."""
+        self.until(name, "Started: worker-", count=instances)
+
+    def stand(self, name, *tasks):
+        """Those of its tasks, which run, are told to stand still."""
+        for task in self.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]["worker"]["taskStatuses"]:
+            if task["taskIndex"] in tasks:
+                (self.folder / "data/engine/containers" / task["containerId"].removeprefix("skep-") / "run/stand").touch()
 
     def until(self, name, pattern, count=1):
         """The story of the job, up to its line number `count` that matches."""

@@ -9,15 +9,16 @@ import contextlib
 import dataclasses
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
 import subprocess
 
 import job_world
+import processes
 import waits
 from cases import ALWAYS, BUDGET, NEVER
+from task_ports import task_ports
 
 GPUS = """
 scheduling: {{killGraceSeconds: 2, preemptionGraceSeconds: 2, blameAvoid: 100000, blameCordon: 100000, portFirst: {port}, portLast: {last}}}
@@ -40,7 +41,7 @@ engine: {kind: fake, fake: {nodes: 1, cpu: 4, memoryMB: 4096, runMilliseconds: 6
 
 class PlatformWorld(job_world.JobWorld):
     def end(self, name):
-        self.skep("wait", "--quiet", "--timeout", "60", name)
+        self.skep("wait", "--quiet", "--timeout", waits.PATIENCE_S, name, timeout=waits.PATIENCE_S + 30)
 
     def task_end(self, name, index):
         """Of the task's only attempt: code, name, what followed, diagnostics. It has ended, or will soon."""
@@ -66,7 +67,7 @@ class GpuWorld(PlatformWorld):
 
     def __init__(self):
         super().__init__(local=True)
-        self.first_port = free_ports(40)
+        self.first_port = task_ports()[0]
         (self.folder / "skepd.yaml").write_text(GPUS.format(
             init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=job_world.gpus_stand_in(self.folder),
             port=self.first_port, last=self.first_port + 39))
@@ -112,19 +113,6 @@ class FakeWorld(PlatformWorld):
         (self.folder / "skepd.yaml").write_text(FAKE)
 
 
-def free_ports(count):
-    """The first of so many that nobody has."""
-    for first in range(22000, 32000, count):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("0.0.0.0", port))
-            return first
-        except OSError:
-            pass
-    raise AssertionError("no free ports")
-
-
 # ---- what makes them happen ----
 
 def port_taken(the, name):
@@ -162,7 +150,7 @@ def preempted(the, name):
 
 def scaled_down(the, name):
     the.submit(name, "echo ready; exec sleep 600", instances=2, extra="extras: {gangAllocation: false}\n")
-    the.until(name, "Started: worker-1")
+    the.until_running(name)
     assert the.json("PUT", f"/api/v2/jobs/admin~{name}/taskRoles/worker/instances", {"instances": 1})[0] == 202
     the.task_end(name, 1)
     tasks = the.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]["worker"]["taskStatuses"]
@@ -190,7 +178,7 @@ def node_restarted(the, name):
     attempt = uid.removeprefix("skep-")
     the.process.kill()
     the.process.wait()
-    run = next(pathlib.Path("/run/skep").glob(f"*/tasks/{attempt}/init.pid")).parent
+    run = processes.task_folder(the.folder, attempt)
     for pid in ("conmon.pid", "init.pid"):
         os.kill(int((run / pid).read_text()), signal.SIGKILL)
     state = the.folder / "data/engine/containers" / attempt / "state"

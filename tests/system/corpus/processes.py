@@ -1,4 +1,6 @@
 """Processes of containers, seen from the machine."""
+import contextlib
+import glob
 import os
 import pathlib
 import re
@@ -19,6 +21,15 @@ def find(word):
         except OSError:
             pass
     raise AssertionError(f"there is no process {word}")
+
+
+def task_folder(server, attempt="*"):
+    """The folder in the run directory of a task of the server that has the folder `server`: of that attempt, or of any."""
+    for path in map(pathlib.Path, glob.glob(f"/run/skep/*/tasks/{attempt}/config.json")):
+        with contextlib.suppress(FileNotFoundError):  # another server's task, which has ended meanwhile
+            if str(server) in path.read_text():
+                return path.parent
+    raise AssertionError(f"there is no task {attempt} of the server of {server} in /run/skep")
 
 
 def parent(pid):

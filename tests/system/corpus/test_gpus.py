@@ -90,12 +90,12 @@ class Gpus(unittest.TestCase):
         self.assertIn('skep_gpu_memory_bytes{node="gpu-node",gpu="3",uuid="GPU-00000003"} 17179869184', self.world.metrics())
 
     def test_the_use_of_gpus_is_work(self):
-        still = "echo standing; exec sleep 600"
-        self.world.submit("still", still, instances=2, extra="extras: {hang: {afterSeconds: 4}}\n")
-        self.world.until_log("still", "standing")
-        self.world.until("still", "Started: worker-1")
+        self.world.submit("still", job_world.MOVES + "exec sleep 600", instances=2, extra="extras: {hang: {afterSeconds: 10}}\n")
+        self.world.until_running("still")
         busy = self.world.gpu_of("still", 0)
         self.world.say(f"gpu {busy} busy 80", f"gpu {busy} used 4096")
+        waits.until(lambda: self.world.node()["gpus"][busy]["utilizationPercent"] == 80, self.world.node)
+        self.world.stand("still", 0, 1)
         story = self.world.until("still", "Idle: worker-1")
         self.assertRegex(story, r"Idle: worker-1: no work on the processor, no use of its GPUs and no output for \d+ s "
                                 "while its peers moved")
@@ -175,11 +175,14 @@ class Gpus(unittest.TestCase):
     def test_z_a_driver_that_hangs_holds_up_nobody(self):
         pipe = self.world.folder / "pipe"
         os.mkfifo(pipe)
+        running = self.world.start_waiting("running")
         self.world.say(f"hang {pipe}")
         self.world.submit("with", "exit 3")
-        self.assertEqual(self.end("with"), 3)
         self.world.submit("without", "exit 4", gpu=0)
+        self.assertEqual(self.end("with"), 3)
         self.assertEqual(self.end("without"), 4)
+        self.world.fail(running)
+        self.assertEqual(self.end("running"), 7)
         self.assertEqual(len(self.world.node()["gpus"]), 4)
         self.assertIn("skep_gpu_lost", self.world.metrics())
         self.assertEqual(self.world.stop(), 0)

@@ -11,7 +11,9 @@ import unittest
 import image
 import job_world
 import processes
+import waits
 import world
+from job_world import MOVES
 
 CONFIG = """
 exitRulesFile: {rules}
@@ -24,9 +26,10 @@ engine:
   cpu: 8
   memoryMB: 2048
 """
+# a peer that has not moved for a while, because the machine had no processor for it, makes it say something else first
+IDLE = r"Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved"
 WHY_NOT = world.can_run_containers() or image.why_not()
-MOVES = "while true; do echo moving; sleep 0.2; done"
-STANDS = "python3 -c 'import time; print(\"standing\", flush=True); time.sleep(600)'"
+STANDS = "exec sleep 600"
 
 
 class World(job_world.JobWorld):
@@ -61,13 +64,14 @@ class Life(unittest.TestCase):
     # ---- hung ----
 
     def test_a_task_stands_still_while_its_peer_moves(self):
-        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
         before = self.world.metric("skep_idle_tasks_total")
-        self.world.submit("still", command, instances=2, extra="extras: {hang: {afterSeconds: 2}}\n")
+        self.world.submit("still", MOVES + STANDS, instances=2, extra="extras: {hang: {afterSeconds: 10}}\n")
+        self.world.until_running("still")
+        self.world.stand("still", 1)
         story = self.world.until("still", "Idle")
-        self.assertRegex(story, r"Warning +Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved")
+        self.assertRegex(story, f"Warning +{IDLE}")
         self.assertEqual(self.world.metric("skep_idle_tasks_total"), before + 1)
-        self.assertGreaterEqual(self.world.metric("skep_tasks_idle"), 1)
+        waits.until(lambda: self.world.metric("skep_tasks_idle") >= 1, "the task is counted among those that stand still")
         job = self.world.json("GET", "/api/v2/jobs/admin~still")[1]
         self.assertEqual(job["jobStatus"]["state"], "RUNNING", "told, not ended")
         self.world.skep("stop", "still")
@@ -75,10 +79,12 @@ class Life(unittest.TestCase):
         self.assertNotIn("worker-0: no work", self.world.skep("events", "still").stdout)
 
     def test_a_hung_task_is_tried_again_when_the_job_asks_for_it(self):
-        command = (f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else "
-                   "exec python3 -X faulthandler -c 'import time\ndef waits_for_ever():\n    time.sleep(600)\nwaits_for_ever()'; fi")
+        command = (f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; {MOVES}"
+                   "exec python3 -X faulthandler -c 'import time\ndef waits_for_ever():\n    time.sleep(600)\nwaits_for_ever()'")
         self.world.submit("hung", command, instances=2,
-                          extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 2, retry: true}}\n")
+                          extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 10, retry: true}}\n")
+        self.world.until_running("hung")
+        self.world.stand("hung", 1)
         self.assertEqual(self.world.skep("wait", "-q", "hung").returncode, 0, self.world.skep("events", "hung").stdout)
         end = self.world.end_of("hung")
         self.assertEqual((end["exitCode"], end["exitPhrase"]), (-1400, "ContainerHung"))
@@ -89,7 +95,10 @@ class Life(unittest.TestCase):
         self.assertTrue(any("waits_for_ever" in text for text in texts.values()), texts)
 
     def test_nothing_is_ended_when_all_stand_still(self):
-        self.world.submit("all-still", STANDS, instances=2, extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 4, retry: true}}\n")
+        self.world.submit("all-still", MOVES + STANDS, instances=2,
+                          extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 20, retry: true}}\n")
+        self.world.until_running("all-still")
+        self.world.stand("all-still", 0, 1)
         story = self.world.until("all-still", "Idle", count=2)
         self.assertIn("like all tasks of the job", story)
         self.assertNotIn("while its peers moved", story)
@@ -99,26 +108,25 @@ class Life(unittest.TestCase):
         self.world.skep("wait", "-q", "all-still")
 
     def test_a_server_that_starts_again_goes_on_watching(self):
-        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
-        self.world.submit("adopted", command, instances=2, extra="extras: {hang: {afterSeconds: 3}}\n")
-        self.world.until_log("adopted", "moving")
+        self.world.submit("adopted", MOVES + STANDS, instances=2, extra="extras: {hang: {afterSeconds: 3}}\n")
+        self.world.until_running("adopted")
         self.world.stop()
         self.world.start()
-        self.world.until("adopted", "Idle: worker-1")
+        self.world.stand("adopted", 1)
+        self.world.until("adopted", IDLE)
         self.world.skep("stop", "adopted")
         self.world.skep("wait", "-q", "adopted")
 
     def test_a_new_time_counts_for_tasks_that_run(self):
         """hangAfterSeconds, read again: neither the job nor the first configuration asked for it."""
-        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
         config = self.world.folder / "skepd.yaml"
         before = config.read_text()
-        self.world.submit("watched", command, instances=2)
-        self.world.until_log("watched", "moving")
+        self.world.submit("watched", MOVES + STANDS, instances=2)
+        self.world.until_running("watched")
+        self.world.stand("watched", 1)
         config.write_text(before.replace("scheduling: {", "scheduling: {hangAfterSeconds: 2, "))
         self.world.reload()
-        story = self.world.until("watched", "Idle")
-        self.assertRegex(story, r"Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved")
+        self.world.until("watched", IDLE)
         config.write_text(before)
         self.world.reload()
         self.world.skep("stop", "watched")

@@ -83,15 +83,18 @@ class Attack:
     code: int | None = None
     # of its task: a program that is to meet another limit must not meet this one first
     memory_mb: int = 128
+    # how many times as long as usual it may take
+    patience: int = 1
     # what image.py asks of a program
     kind: str = "py"
 
 
 # Two tasks that talk to each other all the time, some twenty times a second: as fast as they can, they would take two processors. They end
 # when each has had its say and the first one has read a line.
-INNER = 23456  # neither of the ports that tests give to tasks (task_ports.py) nor of those that the kernel gives to clients
-NEIGHBOUR = f"INNER = {INNER}" + '''
+# INNER: a port of its own that is not published. HIDDEN: the name of an abstract socket.
+NEIGHBOUR = '''
 import os, socket, sys, threading, time
+inner = int(os.environ["INNER"])
 me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
 address, port = os.environ["PAI_HOST_IP_worker_0"], int(os.environ["PAI_PORT_LIST_worker_0_talk"])
 if me == 0:
@@ -112,10 +115,10 @@ def serve(listener, words):
         caller.close()
 if me == 0:
     hidden = socket.socket(socket.AF_UNIX)
-    hidden.bind("\\0neighbour")
+    hidden.bind("\\0" + os.environ["HIDDEN"])
     hidden.listen()
     own = os.environ["PAI_CURRENT_CONTAINER_IP"], int(os.environ["PAI_PORT_LIST_worker_0_greet"])
-    for listener, words in ((socket.create_server(own), b"neighbour\\n"), (socket.create_server(("", INNER)), b"inner\\n")):
+    for listener, words in ((socket.create_server(own), b"neighbour\\n"), (socket.create_server(("", inner)), b"inner\\n")):
         threading.Thread(target=serve, args=(listener, words), daemon=True).start()
 word = "the neighbour's " + "own word"
 for path in ("/tmp/neighbour", "/dev/shm/neighbour", "/skep/private/neighbour", "/skep/run/neighbour"):
@@ -307,7 +310,7 @@ for pid in range(1, 65536):
         print("GOT a process of others in sight", pid, flush=True)
     if pid not in mine and pid not in {int(name) for name in os.listdir("/proc") if name.isdigit()}:
         print("GOT a hidden process", pid, flush=True)
-""")
+""", patience=3)
 
 attack("keys", """
 SYS_add_key, SYS_request_key, SYS_keyctl = (248, 249, 250) if os.uname().machine == "x86_64" else (217, 218, 219)
@@ -345,7 +348,7 @@ for folder, folders, names in os.walk("/"):
 for shared in range(1 << 10):
     got(f"the shared memory {shared}", system_call, "shmat", shared, None, 0o10000)
 got("the neighbour's shared memory", os.open, "/dev/shm/neighbour", os.O_RDONLY)
-""")
+""", patience=3)
 
 # ---- what is shared: memory, processes, disk ----
 attack("memory", """
@@ -597,7 +600,7 @@ got("the neighbour's address", fcntl.ioctl, socket.socket(), SIOCSIFADDR, reques
 
 attack("abstract-sockets", """
 caller = socket.socket(socket.AF_UNIX)
-got("the neighbour's abstract socket", caller.connect, "\\0neighbour")
+got("the neighbour's abstract socket", caller.connect, "\\0" + os.environ["HIDDEN"])
 for line in open("/proc/net/unix"):
     if "neighbour" in line or "dbus" in line or "skep-test" in line:
         print("GOT sight of", line, flush=True)

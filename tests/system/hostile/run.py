@@ -13,6 +13,7 @@ SKEP_TEST_IMAGES: a folder that has the image `hostile` already; else it is made
 Covers: src/engine/local/network.c, src/engine/local/network_link.c, src/engine/local/network_rules.c,
 src/engine/local/network_task.c, src/engine/local/task_ids.c, src/sys/netlink.c
 """
+import ipaddress
 import json
 import os
 import pathlib
@@ -28,6 +29,7 @@ import attacks  # noqa: E402
 import image  # noqa: E402
 import processes  # noqa: E402
 import world  # noqa: E402
+from task_ports import server_port  # noqa: E402
 
 CONFIG = """
 scheduling: {{killGraceSeconds: 2}}
@@ -50,6 +52,7 @@ IMAGES = os.environ.get("SKEP_TEST_IMAGES")
 DISK = os.environ.get("SKEP_TEST_DISK", "required")
 ATTENDED = ("ports", "user-limits")  # they wait until something has been tried beside them
 LIMIT_S = processes.PATIENCE_S
+REFUSED_S = 10  # for a call that nobody is to answer
 
 
 class Hostile(world.World):
@@ -58,6 +61,8 @@ class Hostile(world.World):
         self.cases = cases
         self.shared = self.folder / "shared"
         self.images = pathlib.Path(IMAGES or self.images)
+        self.inner = server_port()  # of the neighbour, in whatever network it is
+        self.hidden = f"neighbour-{os.getpid()}"
         self.service = socket.create_server(("", 0))
         threading.Thread(target=self.serve, daemon=True).start()
         runtime = os.environ.get("SKEP_TEST_RUNTIME")
@@ -102,7 +107,8 @@ class Hostile(world.World):
         return self.skep("logs", "--role", "worker", "--index", index, name).stdout
 
     def neighbour_begin(self):
-        self.submit("neighbour", "python3 /corpus/neighbour.py", instances=2, ports=", ports: {talk: 1, greet: 1}")
+        self.submit("neighbour", f"INNER={self.inner} HIDDEN={self.hidden} python3 /corpus/neighbour.py", instances=2,
+                    ports=", ports: {talk: 1, greet: 1}")
         with processes.follow(self, "logs", "--follow", "neighbour") as log:
             processes.until(log, "^talking$")
 
@@ -117,7 +123,7 @@ class Hostile(world.World):
         node, ports = self.task_of("neighbour")
         state = json.loads((self.container_of("neighbour") / "state").read_text())
         known = {"NODE": node, "SERVICE": self.service.getsockname()[1], "API": self.port, "VICTIM": state.get("address", node),
-                 "TALK": ports["talk"], "GREET": ports["greet"], "INNER": attacks.INNER}
+                 "TALK": ports["talk"], "GREET": ports["greet"], "INNER": self.inner, "HIDDEN": self.hidden}
         return " ".join(f"{name}={value}" for name, value in known.items())
 
     def container_of(self, name):
@@ -132,8 +138,7 @@ class Hostile(world.World):
 
     def neighbour_end(self):
         """By its normal end: a file in the folder of its first task, which only the machine's root and the task can write."""
-        bundle = next(path.parent for path in pathlib.Path("/run/skep").glob(f"*/tasks/{self.container_of('neighbour').name}/config.json")
-                      if str(self.folder) in path.read_text())
+        bundle = processes.task_folder(self.folder, self.container_of("neighbour").name)
         pathlib.Path("/proc", (bundle / "init.pid").read_text(), "root/skep/run/over").touch()
         self.skep("wait", "--quiet", "--timeout", LIMIT_S, "neighbour", timeout=LIMIT_S + 30)
 
@@ -152,10 +157,10 @@ def judge(the, case):
     return None
 
 
-def call(address, port, words=("python3", "-c")):
-    """What is said at a port, by a program that `words` start."""
-    program = f"import socket; print(socket.create_connection(({address!r}, {port}), {processes.PATIENCE_S // 18}).makefile().read(), end='')"
-    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=processes.PATIENCE_S)
+def call(address, port, words=("python3", "-c"), limit=LIMIT_S):
+    """What is said at a port, by a program that `words` start, or its error when nothing comes within the limit."""
+    program = f"import socket; print(socket.create_connection(({address!r}, {port}), {limit}).makefile().read(), end='')"
+    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=3 * LIMIT_S)
     return done.stdout or done.stderr[-200:]
 
 
@@ -164,19 +169,21 @@ class Elsewhere:
 
     def __enter__(self):
         self.name = f"skep-else-{os.getpid()}"
-        self.address = "10.214.113.1"
+        self.link = f"skepelse{os.getpid()}"
+        network = ipaddress.ip_network("10.214.0.0/16")[os.getpid() % (1 << 14) * 4]
+        self.address, other = str(network + 1), str(network + 2)
         run = lambda *words: subprocess.run(words, check=True)  # noqa: E731
         run("ip", "netns", "add", self.name)
-        run("ip", "link", "add", "skepelse", "type", "veth", "peer", "name", "eth0", "netns", self.name)
-        run("ip", "addr", "add", f"{self.address}/30", "dev", "skepelse")
-        run("ip", "link", "set", "skepelse", "up")
-        run("ip", "-n", self.name, "addr", "add", "10.214.113.2/30", "dev", "eth0")
+        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        run("ip", "addr", "add", f"{self.address}/30", "dev", self.link)
+        run("ip", "link", "set", self.link, "up")
+        run("ip", "-n", self.name, "addr", "add", f"{other}/30", "dev", "eth0")
         run("ip", "-n", self.name, "link", "set", "eth0", "up")
         run("ip", "-n", self.name, "route", "add", "10.213.0.0/16", "via", self.address)
         return self
 
-    def call(self, address, port):
-        return call(address, port, ("nsenter", f"--net=/run/netns/{self.name}", "python3", "-c"))
+    def call(self, address, port, limit=LIMIT_S):
+        return call(address, port, ("nsenter", f"--net=/run/netns/{self.name}", "python3", "-c"), limit)
 
     def __exit__(self, *_):
         subprocess.run(["ip", "netns", "del", self.name], check=True)
@@ -190,8 +197,8 @@ def network_check(the):
         answers = {"at the node's address": call(node, ports["greet"]), "at the loopback": call("127.0.0.1", ports["greet"]),
                    "from another machine": elsewhere.call(elsewhere.address, ports["greet"])}
         wrong = [f"{place}: {answer}" for place, answer in answers.items() if answer != "neighbour\n"]
-        for address, port in ((elsewhere.address, attacks.INNER), (own, attacks.INNER), (own, ports["greet"]), (elsewhere.address, the.port)):
-            answer = elsewhere.call(address, port)
+        for address, port in ((elsewhere.address, the.inner), (own, the.inner), (own, ports["greet"]), (elsewhere.address, the.port)):
+            answer = elsewhere.call(address, port, REFUSED_S)
             if "Error" not in answer:
                 wrong.append(f"from another machine {address}:{port} {answer}")
     return wrong
@@ -227,8 +234,7 @@ print("tried", flush=True)
 
 def escape_check(the):
     """Root of the neighbour's task, in the machine's file system: what it gets that it must not get."""
-    bundle = next(path.parent for path in pathlib.Path("/run/skep").glob(f"*/tasks/{the.container_of('neighbour').name}/config.json")
-                  if str(the.folder) in path.read_text())
+    bundle = processes.task_folder(the.folder, the.container_of("neighbour").name)
     done = subprocess.run(["nsenter", "--user", "--target", (bundle / "init.pid").read_text(), image.PYTHON, "-c", ESCAPED, the.folder, the.shared,
                            str(the.process.pid)], capture_output=True, text=True, timeout=LIMIT_S)
     lines = done.stdout.splitlines()
@@ -306,7 +312,8 @@ def main(names):
             wrong += limits_end(the, has_users)
             print("after limits_end", flush=True)
         for case in cases:
-            the.skep("wait", "--quiet", "--timeout", LIMIT_S, case.name, timeout=LIMIT_S + 30)
+            limit = case.patience * LIMIT_S
+            the.skep("wait", "--quiet", "--timeout", limit, case.name, timeout=limit + 30)
             problem = judge(the, case)
             print("ok  " if problem is None else "FAIL", case.name, problem or "", flush=True)
             wrong += [case.name] if problem else []

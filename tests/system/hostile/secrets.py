@@ -67,14 +67,6 @@ def in_answers(the):
     return found
 
 
-def run_folder_of(the):
-    """The run directory of this server: that of the one task whose configuration names this folder."""
-    for path in pathlib.Path("/run/skep").glob("*/tasks/*/config.json"):
-        if str(the.folder) in path.read_text():
-            return path.parents[2]
-    raise AssertionError("there is no task of this server in /run/skep")
-
-
 def look(the, run, when, is_running):
     """What is wrong."""
     wrong = [f"{when}: in the data directory: {path}" for path in in_files(the.folder / "data")]
@@ -99,13 +91,13 @@ def main():
         (the.folder / "job.yaml").unlink()
         with processes.follow(the, "logs", "--follow", "keeper") as log:
             processes.until(log, "^known$")
-        run = run_folder_of(the)
+        run = processes.task_folder(the.folder).parents[1]  # the server's, which has this task alone
         wrong = look(the, run, "while it runs", True)
         the.stop()
         the.start()
         wrong += look(the, run, "after a restart", True)
         (next((the.folder / "data/engine/containers").iterdir()) / "run/over").touch()
-        the.skep("wait", "--quiet", "--timeout", 60, "keeper")
+        the.skep("wait", "--quiet", "--timeout", processes.PATIENCE_S, "keeper", timeout=processes.PATIENCE_S + 30)
         job = the.json("GET", "/api/v2/jobs/admin~keeper")[1]
         if job["jobStatus"]["state"] != "SUCCEEDED":
             wrong.append(f"the job ended as {job['jobStatus']['state']}: {the.skep('logs', 'keeper').stdout}")

@@ -7,7 +7,8 @@ Lines of `expected`:
     state STATE, code N, retries N
     log ROLE INDEX REGULAR-EXPRESSION      is in the task's log
     stop ROLE INDEX REGULAR-EXPRESSION     stop the job as soon as the log has it
-    gone TEXT                              after the end no process of this machine has it in its command line
+    gone TEXT                              after the end no process of this machine has it in its command line; in it and in the job
+                                           file, OWN-NUMBER stands for digits that no other run of this program has
 SKEP_TEST_NETWORK: `private` gives each job a network of its own; `host`, the default, does not.
 SKEP_TEST_USERS: mode of `engine.userNamespaces`: `auto`, the default, `required` or `off`.
 Needs root and the Debian mirror (images/build) unless the images are there: SKEP_TEST_IMAGES names a folder to keep
@@ -31,6 +32,7 @@ from task_ports import server_port, task_ports  # noqa: E402
 from waits import PATIENCE_S  # noqa: E402
 
 SKIP = 77
+JOB_S = 3 * PATIENCE_S  # some start several tasks, which begin with large programs or wait for each other
 
 
 class Client:
@@ -39,9 +41,9 @@ class Client:
     def __init__(self, skep, environment):
         self.skep, self.environment = skep, environment
 
-    def run(self, *arguments, stdin=""):
+    def run(self, *arguments, stdin="", limit=PATIENCE_S):
         done = subprocess.run([self.skep, *arguments], input=stdin, text=True, capture_output=True,
-                              env=self.environment, timeout=PATIENCE_S)
+                              env=self.environment, timeout=limit)
         return done.returncode, done.stdout, done.stderr
 
 
@@ -89,7 +91,7 @@ class Server(Client):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=30)
+                self.process.wait(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -97,21 +99,26 @@ class Server(Client):
         self.readiness.close()
 
 
+def own(path):
+    """The text of a file of an example, with this run's own number."""
+    return path.read_text().replace("OWN-NUMBER", f"{os.getpid():07}")
+
+
 def check(server, example):
     """Submit, wait, compare: a list of what is wrong."""
     wrong, job = [], next(path for path in sorted(example.iterdir()) if path.name in ("job.yaml", "job.json"))
-    code, out, err = server.run("submit", "--quiet", str(job))
+    code, out, err = server.run("submit", "--quiet", "-", stdin=own(job))
     if code != 0:
         return [f"submit ended with {code}: {err.strip()}"]
     name = out.strip()
     for role, index, pattern in directives(example, "stop"):
         wrong += stop_when(server, name, role, index, pattern)
-    server.run("wait", name)
+    server.run("wait", name, limit=JOB_S)
     code, out, err = server.run("describe", "--output", "json", name)
     if code != 0:
         return [f"describe ended with {code}: {err.strip()}"]
     status = json.loads(out)["jobStatus"]
-    for line in (example / "expected").read_text().splitlines():
+    for line in own(example / "expected").splitlines():
         key, _, rest = line.partition(" ")
         if key == "state" and status["state"] != rest:
             wrong.append(f"state is {status['state']}, wanted {rest}: {status.get('appExitTriggerMessage')}")
@@ -140,7 +147,7 @@ def stop_when(server, name, role, index, pattern):
     """Follow the log until it has the pattern, then stop the job."""
     follower = subprocess.Popen([server.skep, "logs", "--follow", "--role", role, "--index", index, name], text=True,
                                 stdout=subprocess.PIPE, env=server.environment)
-    timer = threading.Timer(PATIENCE_S, follower.kill)
+    timer = threading.Timer(JOB_S, follower.kill)
     timer.start()
     found = any(re.search(pattern, line) for line in follower.stdout)
     timer.cancel()
