@@ -11,14 +11,14 @@ import time
 MODIFIED, MOVED_AWAY, DELETED = 0x2, 0x40, 0x200
 # what comes at once on a quiet machine comes within this on a busy one; a virtual one needs more
 PATIENCE_S = int(os.environ.get("SKEP_TEST_PATIENCE", "180"))
-INSTANCE_S = 60  # a user has 128 of inotify on a machine, however many tests run there
 
 
 @contextlib.contextmanager
 def changes(path, kinds):
-    """An inotify descriptor that is readable after each change of these kinds."""
+    """An inotify descriptor that is readable after each change of these kinds. A user has 128 instances on a machine, however many tests
+    run there: while all are taken it waits for one."""
     libc = ctypes.CDLL(None, use_errno=True)
-    end = time.monotonic() + INSTANCE_S
+    end = time.monotonic() + PATIENCE_S
     while (watch := libc.inotify_init1(os.O_CLOEXEC)) < 0 and ctypes.get_errno() == errno.EMFILE and time.monotonic() < end:
         time.sleep(0.02)
     assert watch >= 0, os.strerror(ctypes.get_errno())
@@ -74,4 +74,16 @@ def until(is_so, what, limit=PATIENCE_S):
     end = time.monotonic() + limit
     while not is_so():
         assert time.monotonic() < end, what() if callable(what) else f"not within {limit} s: {what}"
+        time.sleep(0.02)
+
+
+def settled(look, limit=PATIENCE_S):
+    """For what the server shows of a copy that may be older than its last answer: it is looked at again until no assertion fails."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return look()
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
         time.sleep(0.02)

@@ -4,8 +4,8 @@ midst of a long poll. A real skepd, the fake engine.
 usage: soak.py [--seconds S] [--threads N] [--seed X] [--policy NAME]
 
 First each operation is asked for once as it should be (soak_requests.py), and must succeed, but for those that cannot here: so every handler is
-reached. Then half of the requests are such ones, some with other words, kinds and sizes in their bodies and paths, and half are made by chance
-alone.
+reached; no job ends by itself meanwhile. Then the server is started again, with jobs that end soon. Half of the requests are now such ones,
+some with other words, kinds and sizes in their bodies and paths, and half are made by chance alone.
 
 At the end the server must be as it was: it answers, holds no more descriptors, has not grown without bound, and ends with status 0. Built
 with AddressSanitizer (meson setup -Db_sanitize=address,undefined) it also tells of every leak and of every wrong access; the last line says
@@ -33,12 +33,13 @@ import urllib.parse
 import yaml
 
 import world
-from soak_requests import BRAKED, Maker, NotMade, Request
+from soak_requests import BRAKED, STORM_S, Maker, NotMade, Request
+from waits import PATIENCE_S
 from world import job
 
 METHODS = ("get", "put", "post", "delete")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-ANSWER_S = 60
+ANSWER_S = PATIENCE_S
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close() sends a reset
 KEPT_JOBS = 200
 PURGE_EACH = 200                 # requests of one thread
@@ -62,8 +63,9 @@ api: {{webPorts: {{listen: "127.0.0.1:0", origin: "http://*.localhost:9187"}}}}
 storages: [{{name: open, directory: {folder}/open}}]
 engine:
   kind: fake
-  fake: {{nodes: 4, cpu: 64, memoryMB: 262144, gpus: 8, runMilliseconds: 1500, log: "a line\\nand another\\n"}}
+  fake: {{nodes: 4, cpu: 64, memoryMB: 262144, gpus: 8, runMilliseconds: {run_ms}, log: "a line\\nand another\\n"}}
 """
+TOUR_RUN_MS, STORM_RUN_MS = 3600000, 1500
 SELDOM = r"login|logout|token$|tokens$|\{token\}|password$|users$|account$|v1/user$"
 SHOULD_BE = 0.5                  # of the requests are as they should be, or were before they were bent
 TRIES_MIN = 30                   # of an operation as it should be: one of them succeeds, also in the storm
@@ -82,7 +84,9 @@ class Soak:
         # a password takes long to check, and a token that is revoked spoils what others do with it
         self.weights = [0.1 if re.search(SELDOM, path) else 1 for _, path, _ in self.operations]
         self.world = world.World()
-        self.configure()
+        (self.world.folder / "open").mkdir()
+        (self.world.folder / "cells.yaml").write_text(CELLS)
+        self.configure(TOUR_RUN_MS)
         self.lock = threading.Lock()
         self.tokens = []
         self.jobs = collections.deque(["admin~none"], KEPT_JOBS)
@@ -94,15 +98,13 @@ class Soak:
         self.wrong = []
         self.ends = 0
 
-    def configure(self):
+    def configure(self, run_ms):
         folder = self.world.folder
-        (folder / "open").mkdir()
-        (folder / "cells.yaml").write_text(CELLS)
         cells = f", cellsFile: {folder}/cells.yaml" if self.options.policy == "hived" else ""
-        (folder / "skepd.yaml").write_text(CONFIG.format(policy=self.options.policy, cells=cells, folder=folder))
+        (folder / "skepd.yaml").write_text(CONFIG.format(policy=self.options.policy, cells=cells, folder=folder, run_ms=run_ms))
 
-    def maker(self, name):
-        return Maker(self.world, lambda: self.tokens[0], name, self.barrier_token, self.options.policy == "hived")
+    def maker(self, name, limit_s=STORM_S):
+        return Maker(self.world, lambda: self.tokens[0], name, self.barrier_token, self.options.policy == "hived", limit_s)
 
     def parameters(self, item, operation):
         found = []
@@ -363,8 +365,8 @@ class Soak:
         return status
 
     def tour(self):
-        """Each operation once as it should be, while nothing else happens."""
-        maker, wrong = self.maker("tour"), []
+        """Each operation once as it should be, while nothing else happens: no job ends by itself."""
+        maker, wrong = self.maker("tour", PATIENCE_S), []
         for method, path, _ in self.operations:
             asked = maker.request(method, path)
             if not asked:
@@ -435,7 +437,7 @@ class Soak:
 
     def quiet(self):
         """All connections of before have been closed by the server."""
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends:
             _, _, text = self.world.ask("GET", "/metrics", token=False)
             found = re.search(rb"^skep_http_connections(?:\{[^}]*\})? (\d+)", text, re.M)
@@ -450,6 +452,9 @@ class Soak:
             self.master_key = bytes.fromhex(next(self.world.folder.glob("data/**/*key*")).read_text().strip())
             self.tokens = [self.world.token()]
             self.tour()
+            assert self.world.stop() == 0, (self.world.folder / "skepd.log").read_text(errors="replace")[-4000:]
+            self.configure(STORM_RUN_MS)
+            self.world.start()
             before = self.descriptors()
             began = time.monotonic()
             self.ends = began + options.seconds

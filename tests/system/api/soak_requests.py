@@ -7,10 +7,10 @@ import hashlib
 import json
 import urllib.parse
 
-from waits import until
+from waits import PATIENCE_S, until
 from world import job
 
-ENDS_S = 10  # a job that was stopped
+STORM_S = 10  # for a job's state, of which others may take it
 LEFT_MAX = 40  # of what one maker has made and nobody has removed
 UPLOADS_KEPT, UPLOADS_BEGUN = 2, 5  # of one user; the server allows eight
 USERS, GROUPS = "/api/v2/users/{}", "/api/v2/groups/{}"
@@ -80,11 +80,11 @@ class Request:
 
 
 class Maker:
-    """Makes requests, one after the other: of one thread. `name` keeps its objects from those of others."""
+    """Makes requests, one after the other: of one thread. `name` keeps its objects from those of others. `limit_s`: for a job's state."""
 
-    def __init__(self, world, token, name, barrier_token, is_hived):
+    def __init__(self, world, token, name, barrier_token, is_hived, limit_s):
         self.world, self.admin, self.name, self.barrier_token = world, token, name, barrier_token
-        self.number = 0
+        self.number, self.limit_s = 0, limit_s
         self.kept = {}
         self.left = collections.deque()
         self.uploads, self.begun, self.uploader = collections.deque(), 0, None
@@ -148,7 +148,7 @@ class Maker:
         if state:
             ends = {state} | ({"SUCCEEDED", "FAILED"} if state == "STOPPED" else set())
             try:
-                until(lambda: self.ask("GET", f"/api/v2/jobs/{full}")["jobStatus"]["state"] in ends, f"{full}: {state}", ENDS_S)
+                until(lambda: self.ask("GET", f"/api/v2/jobs/{full}")["jobStatus"]["state"] in ends, f"{full}: {state}", self.limit_s)
             except AssertionError as late:
                 raise NotMade(str(late)) from late
         return full

@@ -2,6 +2,8 @@
 
 Covers: src/api/http_door.c
 """
+import contextlib
+import datetime
 import hashlib
 import http.server
 import io
@@ -12,7 +14,6 @@ import signal
 import subprocess
 import tarfile
 import threading
-import time
 import unittest
 
 import waits
@@ -54,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = self.path.rstrip("/")
         if path == "/v2":
             return self.give(b"{}", "application/json")
-        self.server.open.wait(60)
+        self.server.open.wait()
         if path.startswith("/v2/late/manifests/"):
             return self.give(self.server.manifest, "application/vnd.oci.image.manifest.v1+json")
         blob = self.server.blobs.get(path.removeprefix("/v2/late/blobs/"))
@@ -95,7 +96,7 @@ taskRoles:
     completion: {{minFailedInstances: -1}}
     resourcePerInstance: {{cpu: 1, memoryMB: 64, gpu: 0}}
     commands: ["echo begun"]
-extras: {{startBarrier: true, startBarrierTimeout: 1}}
+extras: {{startBarrier: true, startBarrierTimeout: 30}}
 """
 V1 = """
 {{ "jobName": "{name}", "image": "{here}",   // early PAI's jobs always waited for each other
@@ -108,7 +109,8 @@ class Barrier(unittest.TestCase):
     def setUp(self):
         self.world = world.World(local=True)
         config = self.world.folder / "skepd.yaml"
-        config.write_text(re.sub(r"  devices: .*\n", "", config.read_text()))  # processors alone
+        text = re.sub(r"  devices: .*\n", "", config.read_text())  # processors alone
+        config.write_text(text.replace("images: {", "images: {pullStallSeconds: 1800, "))  # what the registry keeps back is waited for
         self.world.__enter__()
         self.registry = Registry(self.world.images / "busybox")
 
@@ -134,6 +136,12 @@ class Barrier(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def passed(self, name, role, index):
+        """When the task says that it passed the barrier."""
+        found = re.search(r"^(\S+) skep-init: start barrier passed$", self.log(name, role, index, "runtime"), re.M)
+        self.assertTrue(found, (role, index))
+        return datetime.datetime.fromisoformat(found[1].replace("Z", "+00:00"))
+
     def test_nobody_begins_before_the_last_has_come(self):
         self.submit("together", "late")
         self.until_held(2)
@@ -144,12 +152,12 @@ class Barrier(unittest.TestCase):
         self.until_held(2)
         self.assertEqual(self.log("together", "early", 1), "")
         self.registry.open.set()
-        opened = time.monotonic()
         self.assertEqual(self.world.skep("wait", "-q", "together").returncode, 0, self.world.skep("events", "together").stdout)
-        self.assertLess(time.monotonic() - opened, HELD_S, "who waits is told, and does not only ask again")
-        for role, index in ("early", 0), ("early", 1), ("late", 0):
+        tasks = ("late", 0), ("early", 0), ("early", 1)
+        for role, index in tasks:
             self.assertEqual(self.log("together", role, index), "begun\n")
-            self.assertIn("start barrier passed", self.log("together", role, index, "runtime"))
+        last, *early = [self.passed("together", role, index) for role, index in tasks]
+        self.assertLess((max(early) - last).total_seconds(), HELD_S / 2, "who waits is told, and does not only ask again")
         self.assertEqual(self.held(), 0)
 
     def test_a_task_that_never_comes(self):
@@ -191,8 +199,11 @@ class Barrier(unittest.TestCase):
         search = ["grep", "-rlas", "/skep/door/api:/api/internal/attempts/1/barriers/"]
         self.assertEqual(subprocess.run([*search, self.world.folder], capture_output=True, text=True).stdout, "")
         holders = subprocess.run([*search, "/run/skep"], capture_output=True, text=True).stdout.split()
-        self.assertTrue(holders)
-        self.assertEqual({os.stat(path).st_mode & 0o777 for path in holders}, {0o400})
+        modes = set()
+        for path in holders:
+            with contextlib.suppress(FileNotFoundError):  # of another server's task, which has ended
+                modes.add(os.stat(path).st_mode & 0o777)
+        self.assertEqual(modes, {0o400})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 
+import waits
 import world
 
 PROGRAM = os.environ.get("SKEP_SCHEMATHESIS", "/usr/local/lib/skep-test/schemathesis/bin/st")
@@ -31,10 +32,10 @@ def main():
         done = subprocess.run(
             [PROGRAM, "run", DESCRIPTION, "--url", f"http://127.0.0.1:{server.port}", "-H", f"Authorization: Bearer {server.token()}",
              "--phases", "fuzzing", "--max-examples", str(EXAMPLES), "--max-time", str(LIMIT_S), "--max-failures", "100", "--workers", "2",
-             "--checks", CHECKS, "--exclude-path-regex", LEFT_OUT, "--no-shrink", "--generation-deterministic", "--request-timeout", "60",
+             "--checks", CHECKS, "--exclude-path-regex", LEFT_OUT, "--no-shrink", "--generation-deterministic", "--request-timeout", str(waits.PATIENCE_S),
              "--suppress-health-check", "all",  # how long the generation of data takes is the machine's matter
              "--report", "json", "--report-json-path", report, "--no-color"],
-            cwd=server.folder, env=environment, capture_output=True, text=True, timeout=200)
+            cwd=server.folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S + 2 * waits.PATIENCE_S)  # its modules take long to load, too
         result = json.loads(report.read_text())
         generated = result["test_cases"]["generated"]
         print(f"{generated} requests in {result['running_time']:.0f} s")

@@ -25,6 +25,7 @@ import skepd as server  # noqa: E402
 SDK = pathlib.Path(os.environ.get("SKEP_OPENPAI_SDK",
                                   "/usr/local/lib/skep-test/node_modules/@microsoft/openpai-js-sdk"))
 HERE = pathlib.Path(__file__).resolve().parent
+ALL_S = 2 * server.PATIENCE_S  # for all methods, and for all tests of its own
 
 CONFIG = {
     "engine": {"kind": "fake", "fake": {"nodes": 2, "gpus": 4, "runMilliseconds": 600000, "log": "a line\n"}},
@@ -101,7 +102,7 @@ class Sdk(unittest.TestCase):
             skepd.start()
             password = (skepd.directory / "password").read_text().strip()
             done = subprocess.run(["node", HERE / "sdk.js", SDK, f"127.0.0.1:{skepd.port}", password],
-                                  capture_output=True, text=True, timeout=150)
+                                  capture_output=True, text=True, timeout=ALL_S)
         finally:
             skepd.stop()
             skepd.remove()
@@ -169,12 +170,12 @@ class OwnTests(unittest.TestCase):
         self.assertIn("Success.", done.stdout, done.stderr)
 
     def node(self, *words):
-        return subprocess.run(["node", *words], cwd=self.copy, capture_output=True, text=True, timeout=200,
+        return subprocess.run(["node", *words], cwd=self.copy, capture_output=True, text=True, timeout=ALL_S,
                               env=os.environ | {"NODE_EXTRA_CA_CERTS": str(self.certificate)})
 
     def test_all(self):
         self.prepare()
-        done = self.node("node_modules/mocha/bin/mocha.js", "--timeout", "60000", "--require", HERE / "after_stop.js", "--reporter", "json",
+        done = self.node("node_modules/mocha/bin/mocha.js", "--timeout", str(1000 * server.PATIENCE_S), "--require", HERE / "after_stop.js", "--reporter", "json",
                          "--reporter-option", "output=results.json", "lib/tests/api_tests/v2/api.v2.spec.js")
         self.assertTrue((self.copy / "results.json").is_file(), done.stderr)
         results = json.loads((self.copy / "results.json").read_text())
@@ -195,7 +196,7 @@ class CommandLine(unittest.TestCase):
 
     def pai(self, *words):
         """What it prints. It always exits with 0; what went wrong stands in the other stream."""
-        done = subprocess.run(["node", SDK / "lib/src/cli.js", *words], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["node", SDK / "lib/src/cli.js", *words], capture_output=True, text=True, timeout=server.PATIENCE_S,
                               env=os.environ | {"HOME": str(self.skepd.directory)})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr

@@ -19,10 +19,10 @@ import ending
 import waits
 from readiness import Readiness
 from task_ports import published, server_port, task_ports
+from waits import PATIENCE_S
 
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
-START_S = 60
 EXPLAIN_S = 20  # for each thing that is asked
 
 FAKE = """
@@ -137,7 +137,7 @@ class World:
             stderr=log, stdout=log, stdin=subprocess.DEVNULL, env=readiness.environment)
         log.close()
         try:
-            is_ready = readiness.wait(self.process, START_S)
+            is_ready = readiness.wait(self.process, PATIENCE_S)
         finally:
             readiness.close()
         found = re.search(r"is ready, port (\d+)", (self.folder / "skepd.log").read_text()[at:])
@@ -158,7 +158,7 @@ class World:
         names = self.names_of("WAITING,RUNNING,STOPPING")
         if names:
             self.skep("stop", *names)
-            self.skep("wait", "--quiet", "--timeout", "60", *names)
+            self.skep("wait", "--quiet", "--timeout", PATIENCE_S, *names, timeout=2 * PATIENCE_S)
         failed = self.names_of("FAILED")
         if failed:
             self.skep("delete", *failed)
@@ -176,7 +176,7 @@ class World:
                         "SKEP_SERVER": f"http://127.0.0.1:{self.port}"}
         return environment
 
-    def skep(self, *words, user="admin", stdin=None, timeout=90, **environment):
+    def skep(self, *words, user="admin", stdin=None, timeout=PATIENCE_S, **environment):
         return subprocess.run([SKEP, *map(str, words)], env=self.environment(user) | environment, input=stdin,
                               capture_output=True, text=True, timeout=timeout)
 
@@ -216,7 +216,7 @@ class World:
 
     def ask(self, method, path, body=None, token=True, headers=()):
         """Status, headers, body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         given = dict(headers)
         if token:
             given["Authorization"] = "Bearer " + (self.token() if token is True else token)
@@ -231,7 +231,7 @@ class World:
                                    {"Content-Type": "application/json"})
         return status, json.loads(data) if data else None
 
-    def raw(self, data, timeout=30):
+    def raw(self, data, timeout=PATIENCE_S):
         """Send bytes, read until the server closes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             try:

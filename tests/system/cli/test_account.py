@@ -5,6 +5,7 @@ Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group
 import json
 import unittest
 
+import waits
 import world
 
 FILE = """username,password,email,admin,virtual cluster,groups
@@ -178,8 +179,14 @@ class Accounts(unittest.TestCase):
         self.assertEqual(records[0]["username"], "admin")
         self.assertEqual(records[0]["address"], "127.0.0.1")
         self.assertIn('"second"', self.ok("audit", "--user", "admin", "-o", "wide"))
-        refused = self.ok("audit", "--refused", "--limit", "5")
-        self.assertIn("nobody-here", refused)
+        refused = ""
+
+        def is_told():  # the record of a refusal is stored after the answer
+            nonlocal refused
+            refused = self.ok("audit", "--refused", "--limit", "5")
+            return "nobody-here" in refused
+
+        waits.until(is_told, lambda: f"nobody-here is not in {refused}")
         self.assertNotIn("audited", refused)
         self.assertEqual(len(json.loads(self.ok("audit", "--limit", "1", "-o", "json"))), 1)
         self.assertEqual(json.loads(self.ok("audit", "--until", "2001-02-03 04:05", "-o", "json")), [])

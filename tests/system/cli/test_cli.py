@@ -11,6 +11,7 @@ import stat
 import subprocess
 import unittest
 
+import waits
 import world
 from world import SKEP, job
 
@@ -101,7 +102,8 @@ class Cli(unittest.TestCase):
         with os.fdopen(master, "w") as keys:
             keys.write(answer + "\n")
             keys.flush()
-            done = subprocess.run([SKEP, *words], env=self.world.environment("admin"), stdin=slave, capture_output=True, text=True, timeout=90)
+            done = subprocess.run([SKEP, *words], env=self.world.environment("admin"), stdin=slave, capture_output=True, text=True,
+                                  timeout=waits.PATIENCE_S)
             os.close(slave)
         return done
 
@@ -306,7 +308,7 @@ class Cli(unittest.TestCase):
             done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
                                   env=self.world.environment() | {"HOME": str(self.world.folder),
                                                                   "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP)},
-                                  capture_output=True, text=True, timeout=30)
+                                  capture_output=True, text=True, timeout=waits.PATIENCE_S)
             self.assertIn(wanted, done.stdout, line + done.stderr)
 
     def test_completion_of_zsh(self):
@@ -316,7 +318,8 @@ class Cli(unittest.TestCase):
         folder.mkdir()
         (folder / "_skep").write_text(self.ok("completion", "zsh"))
         done = subprocess.run(["zsh", "-f", "-c", ZSH_DRIVER, "driver", folder], env=self.world.environment() | {
-            "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP), "TERM": "dumb"}, capture_output=True, text=True, timeout=60)
+            "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP), "TERM": "dumb"}, capture_output=True, text=True,
+                              timeout=waits.PATIENCE_S)
         self.assertIn("<LINE:skep list --st>", done.stdout, done.stderr)  # the command was made whole, …
         self.assertIn("--state  -- in these states", done.stdout, done.stderr)  # and the option explained
 
@@ -350,14 +353,16 @@ class Cli(unittest.TestCase):
 class Restart(unittest.TestCase):
     def test_wait_survives_a_restart(self):
         """A server that is killed and comes back is waited for; the job's end is seen."""
-        with world.World(run_ms=2000) as server:
+        with world.World(run_ms=3600000) as server:
             server.skep("submit", server.file(job("survivor", ["true"], extra="jobRetryCount: 3\n")))
             waiter = subprocess.Popen([SKEP, "wait", "survivor"], env=server.environment(), stderr=subprocess.PIPE, text=True)
             self.assertIn("started on node", waiter.stderr.readline())
             server.process.kill()
             server.process.wait()
-            server.start()
-            _, rest = waiter.communicate(timeout=120)
+            config = server.folder / "skepd.yaml"
+            config.write_text(config.read_text().replace("runMilliseconds: 3600000", "runMilliseconds: 300"))
+            server.start()  # the machines have lost the task, and the next attempt ends
+            _, rest = waiter.communicate(timeout=waits.PATIENCE_S)
             self.assertEqual(waiter.returncode, 0, rest)
 
 

@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -229,17 +230,38 @@ class Local(unittest.TestCase):
 
         waits.until(lambda: shown() == wanted, lambda: f"{shown()} is not {wanted}")
 
+    def follow_with_pauses(self, name, pauses):
+        """The lines of a log whose program waits for a line in the pipe /tmp/go after so many of its own."""
+        until_there = "until [ -p /tmp/go ]; do sleep 0.1; done; cat >/tmp/go"
+        lines = []
+        with subprocess.Popen([world.SKEP, "exec", name, "--", "sh", "-c", until_there], env=self.world.environment(),
+                              stdin=subprocess.PIPE) as go, processes.follow(self.world, "logs", "--follow", name) as log:
+            limit = threading.Timer(waits.PATIENCE_S, log.terminate)
+            limit.start()
+            for line in log.stdout:
+                lines.append(line.rstrip("\n"))
+                if len(lines) in pauses:
+                    go.stdin.write(b"\n")
+                    go.stdin.flush()
+            limit.cancel()
+        self.assertEqual(log.returncode, 0)
+        return lines
+
     def test_a_log_that_rotates(self):
-        """6 MiB into pieces of 1 MiB: who follows gets every line, the end is right in every view, and the rules see across pieces."""
+        """6 MiB into pieces of 1 MiB, of which two are kept: who follows gets every line, the end is right in every view, and the rules see
+        across pieces. The program waits for who follows after each half of a piece."""
         lines, size = 96 * 1024, 64
-        script = ("i=0; while [ $i -lt 96 ]; do i=$((i+1)); [ $i = 96 ] && printf '%s\\n' 'ModuleNotFoundError: no luck'; "
-                  "awk -v i=$i 'BEGIN { for (k = (i-1)*1024+1; k <= i*1024; k++) printf \"%063d\\n\", k }'; sleep 0.02; done; exit 1")
+        script = ("mkfifo /tmp/go; exec 3<>/tmp/go; i=0; while [ $i -lt 96 ]; do i=$((i+1)); "
+                  "[ $i = 96 ] && printf '%s\\n' 'ModuleNotFoundError: no luck'; "
+                  "awk -v i=$i 'BEGIN { for (k = (i-1)*1024+1; k <= i*1024; k++) printf \"%063d\\n\", k }'; "
+                  "[ $((i % 8)) != 0 ] || [ $i = 96 ] || read go <&3; done; exit 1")
         self.assertEqual(self.world.skep("submit", self.world.file(job("rotates", [script], image=self.world.image))).returncode, 0)
-        followed = self.world.skep("logs", "--follow", "rotates")
+        with processes.follow(self.world, "events", "--follow", "rotates") as story:
+            processes.until(story, "Started")
+        followed = self.follow_with_pauses("rotates", range(8 * 1024, lines, 8 * 1024))
         wanted = [f"{i:063}" for i in range(1, lines + 1)]
         wanted.insert(95 * 1024, "ModuleNotFoundError: no luck")
-        self.assertEqual(followed.returncode, 0, followed.stderr)
-        self.assertTrue(followed.stdout.splitlines() == wanted, f"{len(followed.stdout.splitlines())} lines followed: {followed.stderr}")
+        self.assertTrue(followed == wanted, f"{len(followed)} lines followed")
         self.assertEqual(self.world.skep("wait", "-q", "rotates").returncode, 1)
         for words in (["rotates"], ["--attempt", "0", "rotates"]):
             whole = self.world.skep("logs", *words)

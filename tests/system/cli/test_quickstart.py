@@ -9,15 +9,10 @@ import unittest
 import urllib.request
 
 import world
+from task_ports import server_port
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
 WHY_NOT = world.can_run_containers()
-
-
-def free_address():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
@@ -26,7 +21,7 @@ class QuickStart(unittest.TestCase):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="quickstart-test-"))
         self.addCleanup(shutil.rmtree, self.home)
         self.data = self.home / "data"
-        self.address = free_address()
+        self.address = f"127.0.0.1:{server_port()}"
         self.addCleanup(self.type, "--stop")
 
     def type(self, *words):

@@ -114,6 +114,9 @@ class World(world.World):
         return answer
 
     def groups(self):
+        return waits.settled(self.groups_now)
+
+    def groups_now(self):
         """By job: virtual cluster, priority (of what has lost its guarantee: -1), GPUs."""
         found = {}
         for group in self.inspect("affinitygroups/")["items"]:
@@ -137,7 +140,7 @@ class VirtualClusters(unittest.TestCase):
 
     def tearDown(self):
         self.world.end_jobs()
-        self.assertEqual(self.world.groups(), {}, "all cells are free again")
+        waits.settled(lambda: self.assertEqual(self.world.groups_now(), {}, "all cells are free again"))
 
     def start(self, name, cluster, priority="prod", tasks=1, more=""):
         done = self.world.submit(name, cluster, priority, tasks, more)
@@ -154,9 +157,12 @@ class VirtualClusters(unittest.TestCase):
 
     def agree(self, quota, **wanted):
         """All views tell of just these jobs: name=(virtual cluster, priority class)."""
+        waits.settled(lambda: self.agree_now(quota, **wanted))
+
+    def agree_now(self, quota, **wanted):
         wanted = {name: (cluster, PRIORITIES[priority], sorted(sum(self.world.gpus(name), [])))
                   for name, (cluster, priority) in wanted.items()}
-        self.assertEqual(self.world.groups(), wanted)
+        self.assertEqual(self.world.groups_now(), wanted)
         holders = {gpu: (cluster, priority) for cluster, priority, gpus in wanted.values() for gpu in gpus}
         self.assertEqual(len(holders), sum(len(gpus) for _, _, gpus in wanted.values()), "no GPU is given twice")
         self.agree_physical(holders)
@@ -295,11 +301,12 @@ class VirtualClusters(unittest.TestCase):
         def seen():
             return ({name: self.world.tasks(name) for name in jobs}, self.world.inspect("affinitygroups/"),
                     self.world.inspect("clusterstatus"), self.world.json("GET", "/api/v2/virtual-clusters"))
+        self.agree({"alpha": 4, "beta": 4}, **jobs)
         before = seen()
         self.world.process.kill()
         self.world.process.wait()
         self.world.start()
-        self.assertEqual(seen(), before)
+        waits.settled(lambda: self.assertEqual(seen(), before))
         self.agree({"alpha": 4, "beta": 4}, **jobs)
         self.assertIn(f"Waits because:   {reason}\n", self.world.skep("describe", "wide").stdout)
         self.start("next", "alpha")  # within its quota: it is as before
