@@ -119,9 +119,10 @@ static bool task_was_started(struct local_engine *local, struct task *task)
            exit_is_there(local, task->id);
 }
 
-/* What must go at the start is killed there, which does not wait for it: what cannot be killed is
- * gone on with later, and the node is not healthy until it is gone. */
-enum { GOING_MS = 1000 }; /* for all of it: what can be killed has ended long before */
+/* What must go at the start is killed there, which waits so long for all of it: what can be killed
+ * has ended by then, on a busy machine, too. What cannot is gone on with later, and the node is not
+ * healthy until it is gone. */
+enum { GOING_MS = 10000 };
 
 struct adoption {
     struct local_engine *local;

@@ -173,7 +173,7 @@ void local_run_directory_drop(const struct local_engine *local)
         rmdir(local->run_directory);
 }
 
-enum { LOCK_WAIT_MS = 2000 };
+enum { LOCK_WAIT_MS = 20000, LOCK_QUIET_MS = 1000 };
 
 int local_directory_lock(struct local_engine *local, struct err *err)
 {
@@ -183,14 +183,21 @@ int local_directory_lock(struct local_engine *local, struct err *err)
     if (local->lock_fd < 0)
         return err_errno(err, errno, "open %s", path);
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    /* a child that a killed server had just forked holds the lock until its exec: not for long */
-    for (int64_t end_ms = clock_monotonic_ms() + LOCK_WAIT_MS;;) {
+    /* a child that a killed server had just forked holds the lock until its exec, which takes its
+     * time on a busy machine */
+    const int64_t begin_ms = clock_monotonic_ms();
+    for (bool is_told = false;; poll(NULL, 0, 10)) {
         if (fcntl(local->lock_fd, F_OFD_SETLK, &whole) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES)
             return err_errno(err, errno, "lock %s", path);
-        if (clock_monotonic_ms() >= end_ms)
+        const int64_t waited_ms = clock_monotonic_ms() - begin_ms;
+        if (waited_ms >= LOCK_WAIT_MS)
             return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
-        poll(NULL, 0, 10);
+        if (waited_ms >= LOCK_QUIET_MS && !is_told)
+            log_info("engine",
+                     "another server uses %s, or a process that one has left; waiting %d s",
+                     local->directory, LOCK_WAIT_MS / 1000);
+        is_told |= waited_ms >= LOCK_QUIET_MS;
     }
 }

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 enum {
-    START_MS = 10000,
+    START_MS = 30000,   /* less than the server's end may take, which waits for it */
     TASK_END_MS = 2000, /* from the end of a task's processes to that of its first one */
     RUNTIME_END_MS = 5000,
     CONFIG_MAX = 4 << 20,

@@ -374,6 +374,8 @@ static void finish_run(struct local_engine *local, struct task *task)
     task_log_close(local, task);
     bool is_kept = true;
     char path[RUNTIME_PATH_MAX];
+    task_run_path(local, task->id, "skep", path);
+    tree_remove(path, NULL); /* the task's secrets: where `ended` stands they are gone */
     task_path(local, task->id, "", path);
     if (access(path, F_OK) == 0 && report_put(&finish, &err) < 0) {
         /* the disk is full: conmon's exit file, on a tmpfs, says the most after a restart */
@@ -388,8 +390,6 @@ static void finish_run(struct local_engine *local, struct task *task)
     if (task->image)
         images_return(local->images, task->image);
     ended_post(local, task->attempt, task->id, &finish.report);
-    task_run_path(local, task->id, "skep", path);
-    tree_remove(path, NULL); /* the task's secrets are of no use any more */
 }
 
 void task_finish(struct local_engine *local, struct task *task)

@@ -12,16 +12,14 @@
 
 enum { VERSION_MIN = 120000 };
 
-/* So long a statement waits for a lock that somebody else's session has, as SQLite does for another
- * program: the thread that commits serves everybody. */
-#define LOCK_TIMEOUT "SET lock_timeout = 10000;"
-
 /* A session of ours: durable whatever the server's default is, and never ended for being idle. A
- * server that went away with its machine is noticed after some 25 s, by us and by PostgreSQL. */
+ * server that went away with its machine is noticed after some 25 s, by us and by PostgreSQL. A
+ * statement waits for a lock that somebody else's session has as long as SQLite does for another
+ * program: the thread that commits serves everybody. */
 static const char session_setup[] =
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off';"
-    "SET jit = off; SET statement_timeout = 0;" LOCK_TIMEOUT
+    "SET jit = off; SET statement_timeout = 0; SET lock_timeout = 10000;"
     "SET idle_in_transaction_session_timeout = 0; SET standard_conforming_strings = on;"
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;";
 static const char session_of_reader[] = "SET default_transaction_read_only = on";
@@ -212,11 +210,6 @@ int postgres_ask(struct postgres_connection *connection, const char *text, PGres
     else
         PQclear(result);
     return code;
-}
-
-int postgres_lock_usually(struct postgres_connection *connection, struct err *err)
-{
-    return postgres_execute(connection, LOCK_TIMEOUT, err);
 }
 
 int postgres_execute(struct postgres_connection *connection, const char *text, struct err *err)

@@ -64,8 +64,6 @@ int postgres_fail(const struct postgres_connection *connection, const PGresult *
 int postgres_ask(struct postgres_connection *connection, const char *text, PGresult **result,
                  struct err *err);
 int postgres_execute(struct postgres_connection *connection, const char *text, struct err *err);
-/* After another lock_timeout: that of all sessions. */
-int postgres_lock_usually(struct postgres_connection *connection, struct err *err);
 /* The number in the first column of the first row; 0 when there is none, or it is NULL. */
 int postgres_number(struct postgres_connection *connection, const char *text, int64_t *value,
                     struct err *err);

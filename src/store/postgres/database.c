@@ -108,7 +108,7 @@ static int lease_refuse(const struct postgres_database *self, struct err *err)
 }
 
 /* The lock is the session's: it goes with it, however this server ends. One that was killed just
- * now may have left a session that has not noticed: it is waited for. */
+ * now may have left a session that has not noticed: it is waited for as for any lock. */
 static int lock_take(const struct postgres_database *self, struct err *err)
 {
     assert(self->writer);
@@ -117,16 +117,13 @@ static int lock_take(const struct postgres_database *self, struct err *err)
              "SELECT pg_advisory_lock(%d, (oid::bigint - 2147483648)::int) FROM pg_namespace "
              "WHERE nspname = current_schema()",
              LOCK_CLASS);
-    int code = postgres_execute(self->writer, "SET lock_timeout = 2000", err);
-    if (code < 0)
-        return code;
     struct err failure;
-    code = postgres_execute(self->writer, text, &failure);
+    int code = postgres_execute(self->writer, text, &failure);
     if (code == ERR_BUSY)
         code = lease_refuse(self, err);
     else if (code < 0)
         *err = failure;
-    return code < 0 ? code : postgres_lock_usually(self->writer, err);
+    return code;
 }
 
 static int counter_ask(const struct postgres_database *self, const char *name, uint64_t *value,

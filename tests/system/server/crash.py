@@ -30,7 +30,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 from postgres import Postgres, programs as postgres_programs  # noqa: E402
 from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file  # noqa: E402
-from waits import emptied, ended  # noqa: E402
+from waits import PATIENCE_S, emptied, ended  # noqa: E402
 
 SKIP = 77
 
@@ -180,7 +180,7 @@ def refuses_copies(server):
     """What PostgreSQL has its own means for."""
     for word in ("--backup", "--restore"):
         done = subprocess.run([server.program, "--config", server.config_path, word, server.directory / "copy"],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 1 and "docs/operator/postgresql.md" in done.stderr, done.stderr
         assert not (server.directory / "copy").exists()
 
@@ -218,13 +218,13 @@ def check(server, load, watch, database):
             pass
     lost = [name for name in load.accepted if name not in names]
     assert not lost, f"lost: {lost}"
-    states = server.wait_final(names, limit=120)
+    states = server.wait_final(names)
     for name in load.stopped:
         assert states[name] != "RUNNING", name
     if watch:
-        ended([fields["pid"] for fields in watch.environments()], 90)
+        ended([fields["pid"] for fields in watch.environments()], PATIENCE_S)
         assert not watch.live(), f"left over: {dict(watch.live())}"
-        left = emptied(server.data / "engine/containers", 90)
+        left = emptied(server.data / "engine/containers", PATIENCE_S)
         assert not left, f"containers left over: {left}"
         assert not watch.twice, f"ran twice at the same time: {watch.twice}"
     assert server.stop() == 0, server.tail()
@@ -232,9 +232,11 @@ def check(server, load, watch, database):
     ports = check_ports(database.rows)
     apart = database.rows("SELECT count(*) FROM attempt_ends e LEFT JOIN task_attempts t USING (attempt) WHERE t.attempt IS NULL")
     assert apart == [(0,)], "something is kept of ends that no attempt has"
-    looked = subprocess.run([server.program, "--config", server.config_path, "--check"], capture_output=True, text=True, timeout=120)
+    looked = subprocess.run([server.program, "--config", server.config_path, "--check"], capture_output=True, text=True,
+                            timeout=PATIENCE_S)
     assert looked.returncode == 0, looked.stderr
-    audit = subprocess.run([server.program, "--config", server.config_path, "--audit"], capture_output=True, text=True, timeout=120)
+    audit = subprocess.run([server.program, "--config", server.config_path, "--audit"], capture_output=True, text=True,
+                           timeout=PATIENCE_S)
     assert audit.returncode == 0, audit.stderr
     print(audit.stderr.strip())
     counts = collections.Counter(states.values())

@@ -20,7 +20,7 @@ import tempfile
 import time
 
 from task_ports import server_port
-from waits import PATIENCE_S, changes, until
+from waits import PATIENCE_S, changes, ended, until
 
 PACKAGE = pathlib.Path("/usr/local/lib/skep-test/exim4")
 MOVED_HERE = 0x80  # inotify: a mail is written in `tmp` and moved to `new`
@@ -74,8 +74,10 @@ check_rcpt:
           message = 550 log in first
   warn    set acl_m_answer = ${{lookup{{$local_part@$domain}}lsearch{{/mail/refuses}}{{$value}}{{}}}}
   defer   condition = ${{if match{{$acl_m_answer}}{{^4}}}}
+          logwrite = refuses: $acl_m_answer
           message = $acl_m_answer
   deny    condition = ${{if match{{$acl_m_answer}}{{^5}}}}
+          logwrite = refuses: $acl_m_answer
           message = $acl_m_answer
   accept  domains = example.org
   deny    message = 550 not here
@@ -167,8 +169,11 @@ class MailServer:
 
     def stop(self):
         if self.process and self.process.poll() is None:
-            self.process.kill()  # with its child, which is the first process of a namespace: nothing there outlives it
+            # the first process of a namespace: it is killed with its parent, and all others there end before it
+            child = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+            self.process.kill()
             self.process.wait(PATIENCE_S)
+            assert not ended(map(int, child.split()), PATIENCE_S), "the mail server does not end"
 
     def mails(self):
         """Those that have come, oldest first."""
@@ -194,9 +199,9 @@ class MailServer:
                 "caFile": str(self.directory / "authority")} | more
 
     def refusals(self, words):
-        """When it answered so, in seconds."""
+        """When it was about to answer so, in seconds."""
         log = self.directory / "mail/mainlog"
-        times = re.findall(rf"^(\S+ \S+) .*{re.escape(words)}", log.read_text() if log.exists() else "", re.MULTILINE)
+        times = re.findall(rf"^(\S+ \S+) refuses: .*{re.escape(words)}", log.read_text() if log.exists() else "", re.MULTILINE)
         return [datetime.datetime.fromisoformat(time).timestamp() for time in times]
 
     def remove(self):

@@ -150,7 +150,7 @@ class Skepd:
     def job(self, name):
         return self.call("GET", f"/api/v2/jobs/{name}")
 
-    def wait_final(self, names, limit=60):
+    def wait_final(self, names, limit=PATIENCE_S):
         """Until these jobs are final, which the ends of their stories tell; how they and all others stand then."""
         for name in names:
             with self.stream(f"/api/v2/jobs/{name}/events?follow=true", limit) as story:

@@ -12,10 +12,9 @@ from crash import ports_of
 
 # The first line of every command. The connection lasts as long as the container, and its ends are told by the kernel
 # before that of the container: the ledger sees who has which ports and GPUs at the same time.
-TELL = ("mkfifo /dev/shm/heard && (echo \"$SKEP_JOB_ID $PAI_CURRENT_TASK_ROLE_NAME $PAI_TASK_INDEX $SKEP_ATTEMPT_ID "
+TELL = ("mkfifo /dev/shm/heard || exit 96; (echo \"$SKEP_JOB_ID $PAI_CURRENT_TASK_ROLE_NAME $PAI_TASK_INDEX $SKEP_ATTEMPT_ID "
         "g:$SKEP_GPUS p:$PAI_CONTAINER_HOST_PORT_LIST\"; exec sleep 1000000) 2>/dev/null "
         "| nc 127.0.0.1 {port} >/dev/shm/heard 2>/dev/null & "
-        "for turn in 1 2 3 4 5 6 7 8 9 10; do test -p /dev/shm/heard && break; sleep 0.1; done; "
         "read heard </dev/shm/heard || exit 96; ")
 
 
@@ -28,6 +27,7 @@ class Ledger(threading.Thread):
         self.port = self.listener.getsockname()[1]
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
+        self.lines = {}  # connection: what it has said of its line
         self.live = {}  # connection: (task, attempt, things)
         self.holders = {}  # a port or a GPU, or a task: connection
         self.starts = collections.Counter()  # by attempt
@@ -39,20 +39,32 @@ class Ledger(threading.Thread):
             for key, _ in self.selector.select(0.2):
                 if key.fileobj is self.listener:
                     self.arrived()
+                elif key.fileobj in self.lines:
+                    self.spoke(key.fileobj)
                 elif key.fileobj in self.live:
                     self.ended(key.fileobj)
 
     def arrived(self):
         connection = self.listener.accept()[0]
-        connection.settimeout(5)
-        line = b""
+        connection.settimeout(0)
+        self.lines[connection] = b""
+        self.selector.register(connection, selectors.EVENT_READ)
+
+    def spoke(self, connection):
         try:
-            while not line.endswith(b"\n") and (more := connection.recv(4096)):
-                line += more
+            more = connection.recv(4096)
+        except BlockingIOError:
+            return
         except OSError:
-            pass
+            more = b""
+        line = self.lines[connection] + more
+        self.lines[connection] = line
+        if more and not line.endswith(b"\n"):
+            return
+        del self.lines[connection]
         words = line.decode(errors="replace").split()
         if not line.endswith(b"\n") or len(words) < 5:
+            self.selector.unregister(connection)
             connection.close()  # killed while it spoke
             return
         self.note(connection, words)
@@ -73,11 +85,9 @@ class Ledger(threading.Thread):
                 self.wrong.append(f"{thing}: attempts {self.live[other][1]} and {attempt} at the same time")
             self.holders[thing] = connection
         self.live[connection] = ((job, role, index), attempt, things)
-        self.selector.register(connection, selectors.EVENT_READ)
 
     def ended(self, connection):
         """Whether the container at the other side has gone; nothing more is ever said by one."""
-        connection.settimeout(0)
         try:
             if connection.recv(4096):
                 return False
@@ -95,7 +105,7 @@ class Ledger(threading.Thread):
     def close(self):
         self.is_over = True
         self.join()
-        for connection in self.live:
+        for connection in [*self.lines, *self.live]:
             connection.close()
         self.listener.close()
 

@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 from postgres import Postgres, programs  # noqa: E402
 from skepd import Refused, Skepd, job_file  # noqa: E402
+from waits import PATIENCE_S, until  # noqa: E402
 
 SKIP = 77
 IN_USE = 4
@@ -21,12 +22,32 @@ IN_USE = 4
 def refused_start(server):
     """Ends by itself, and says who has the database."""
     server.start(wait=False)
-    assert server.process.wait(60) == IN_USE, server.tail()
+    assert server.process.wait(PATIENCE_S) == IN_USE, server.tail()
     assert "in use by another skepd" in server.tail(), server.tail()
 
 
 def submit(server, name):
     server.submit(job_file(name, {"worker": (2, "true", {})}, "debian:12"))
+    return f"admin~{name}"
+
+
+def submit_when_back(server, name):
+    """After PostgreSQL was away, which the server notices by this."""
+    refusals = []
+
+    def is_taken():
+        try:
+            submit(server, name)
+        except Refused as refused:
+            # in doubt: it was stored, and answered as if it was not
+            if refused.status == 409 and refusals:
+                return True
+            assert refused.status == 503, refused
+            refusals.append(str(refused))
+            return False
+        return True
+
+    until(is_taken, lambda: f"{refusals[-1]}\n{server.tail()}")
     return f"admin~{name}"
 
 
@@ -37,8 +58,7 @@ def commits_are_lost(server, postgres):
     postgres.stop()
     subprocess.run(["cp", "-a", data, older], check=True)
     postgres.start()
-    server.wait_ready()
-    lost = submit(server, "lost")
+    lost = submit_when_back(server, "lost")
     postgres.stop()
     shutil.rmtree(data)
     older.rename(data)
@@ -48,12 +68,12 @@ def commits_are_lost(server, postgres):
         raise AssertionError("what is lost was built upon")
     except (Refused, OSError):
         pass
-    assert server.process.wait(60) == 1, server.tail()
+    assert server.process.wait(PATIENCE_S) == 1, server.tail()
     assert "has lost its last" in server.tail(), server.tail()
     server.start()
     assert "epoch" in server.tail(), server.tail()
     assert submit(server, "lost") == lost  # nobody knows of the first
-    states = server.wait_final([kept, lost], limit=60)
+    states = server.wait_final([kept, lost])
     assert states[kept] == states[lost] == "SUCCEEDED", states
 
 
@@ -75,9 +95,8 @@ def check(first, second, postgres):
     # the one that serves loses all of its sessions, and is back by itself
     postgres.stop(signal.SIGQUIT)
     postgres.start()
-    second.wait_ready()
-    accepted.append(submit(second, "again"))
-    states = second.wait_final(accepted, limit=60)
+    accepted.append(submit_when_back(second, "again"))
+    states = second.wait_final(accepted)
     assert set(states) >= set(accepted), set(accepted) - set(states)
     assert {states[name] for name in accepted} == {"SUCCEEDED"}, states
     try:

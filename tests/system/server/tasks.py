@@ -1,4 +1,5 @@
 """What tasks and their readers must not take from the machine, on a whole server: tasks.py SKEPD"""
+import contextlib
 import os
 import pathlib
 import socket
@@ -16,7 +17,11 @@ SECRET = "correct-horse-battery-staple"
 
 
 def inotify_instances(pid):
-    return sum("inotify" in os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink())
+    count = 0
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            count += "inotify" in os.readlink(entry)
+    return count
 
 
 def places_of(text, *folders):
