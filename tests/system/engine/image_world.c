@@ -113,7 +113,7 @@ int image_world_open(void **state)
         exit(77);
     }
     world.config.pull_tries = 2;
-    world.config.pull_stall_s = STALL_S;
+    world.config.pull_stall_s = 1000;
     world.config.image_fresh_s = 1;
     world.config.image_max_mib = 128;
     world.config.image_max_entries = 3000;

@@ -15,20 +15,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REGISTRY_PATIENCE_MS = 60000 };
+enum { REGISTRY_PATIENCE_MS = 120000, SERVERS_FIRST = 21000, SERVERS_END = 22000 };
+
+/* A name in the machine's network, for as long as the process lives. */
+static bool port_mark(uint16_t port)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                                "skep-test-server-%u", (unsigned)port);
+    const size_t size = offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length;
+    const int mark = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (bind(mark, (struct sockaddr *)&address, (socklen_t)size) == 0)
+        return true;
+    close(mark);
+    return false;
+}
+
+static bool port_is_free(uint16_t port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), again = 1;
+    setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
+    const bool is_free = bind(probe, (const struct sockaddr *)&address, sizeof address) == 0;
+    close(probe);
+    return is_free;
+}
 
 unsigned free_port(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
+    for (uint16_t port = SERVERS_FIRST; port < SERVERS_END; port++)
+        if (port_mark(port) && port_is_free(port))
+            return port;
+    fail_msg("all ports of servers are taken");
+    return 0;
 }
 
 void registry_start(struct registry *registry)

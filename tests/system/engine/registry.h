@@ -11,7 +11,9 @@ struct registry {
     bool has_password;
 };
 
-/* A port of this machine that nobody listens on. */
+/* A port of this machine that nobody listens on, this process's own until it ends: neither the
+ * servers of other tests take it (task_ports.py has the same marks), nor is it one of those that
+ * the kernel gives to clients. */
 unsigned free_port(void);
 
 /* docker-registry in FOLDER/NAME, at a free port; with a password it knows bob, whose is "secret".

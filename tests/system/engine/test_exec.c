@@ -187,9 +187,14 @@ static void test_leaves_nothing(void **state)
                                          "setsid sh -c 'sleep 4321; :' &); echo there; sleep 4321");
     read_until(exec->output, &text, "there");
     exec->ops->free(exec); /* as when its user has gone, or the server */
-    char *left = output_of(4, "ps | grep -v grep | grep -c 'sleep 4321' || true");
-    assert_string_equal(left, "0\n");
-    free(left);
+    /* on a busy machine it does not wait for the end of all */
+    const int64_t until = clock_monotonic_ms() + PATIENCE_MS;
+    for (bool is_over = false; !is_over;) {
+        char *left = output_of(4, "ps | grep -v grep | grep -c 'sleep 4321' || true");
+        is_over = strcmp(left, "0\n") == 0;
+        free(left);
+        assert_true(is_over || clock_monotonic_ms() < until);
+    }
     buf_release(&text);
     task_end(4);
 }
@@ -200,7 +205,9 @@ static void test_end_of_task(void **state)
     task_run(5, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.1; done; exit 4");
     struct engine_exec *shell_of_user = exec_must(5, true, "trap '' HUP TERM INT; cat");
     struct engine_exec *other = exec_must(5, false, "trap '' HUP TERM; sleep 1000");
-    free(output_of(5, "touch /tmp/go"));
+    /* from outside: the task may end before a program beside it could say how it ended */
+    assert_int_equal(shell("touch /proc/$(cat %s/run/tasks/5/init.pid)/root/tmp/go", world.folder),
+                     0);
     assert_true(end_of(shell_of_user).is_task_ended);
     assert_true(end_of(other).is_task_ended);
     const struct seen *end = world_wait(&world, ENGINE_EXITED, 5, 0, PATIENCE_MS);
@@ -231,7 +238,7 @@ static void test_limits(void **state)
     char *alive = output_of(6, "echo the task goes on");
     assert_string_equal(alive, "the task goes on\n");
     free(alive);
-    exec = exec_must(6, false, "for i in $(seq 5000); do sleep 30 & done 2>&1; exit 9");
+    exec = exec_must(6, false, "for i in $(seq 5000); do sleep 1000 & done 2>&1; exit 9");
     struct buf text = BUF_INIT;
     read_until(exec->output, &text, "an't fork");
     exec->ops->free(exec);

@@ -19,11 +19,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Until as many pulls are under way: each has a file of credentials. */
+static void await_pulls(int count)
+{
+    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
+    while (atoi(shell_output("ls %s/run | grep -c ^auth-", world.folder)) < count)
+        assert_true(now_us() < due_us);
+}
+
 /* Eight tasks want one image, two others theirs; a task whose image is here waits for none. */
 static void test_parallel(void **state)
 {
     (void)state;
-    int64_t first_end_us = 0, last_begin_us = 0;
     for (unsigned i = 0; i < 3; i++) {
         char tag[16], name[32];
         snprintf(tag, sizeof tag, "p%u", i);
@@ -37,21 +44,12 @@ static void test_parallel(void **state)
         snprintf(name, sizeof name, "par/app%u:1", i < 8 ? 0 : (unsigned)i - 7);
         create(40 + i, image_name(&open_registry, name), NULL, NULL, "cat /etc/tag");
     }
+    await_pulls(3); /* beside each other, not in turn: the registry says nothing yet */
     create(60, world.image, NULL, NULL, "echo here");
     assert_ends(60, 0, "here\n");
     kill(open_registry.pid, SIGCONT);
     for (uint64_t i = 0; i < 10; i++)
         assert_ends(40 + i, 0, i < 8 ? "p0\n" : i == 8 ? "p1\n" : "p2\n");
-    for (size_t i = 0; i < world_seen_count(&world); i++) {
-        const struct seen *seen = &world.seen.items[i];
-        bool is_last = seen->attempt == 48 || seen->attempt == 49;
-        if (is_last && seen->kind == ENGINE_NOTE && !last_begin_us)
-            last_begin_us = seen->at_us;
-        if (seen->attempt >= 40 && seen->attempt < 50 && seen->kind == ENGINE_STARTED &&
-            !first_end_us)
-            first_end_us = seen->at_us;
-    }
-    assert_true(last_begin_us < first_end_us + 500000); /* beside each other, not in turn */
     /* the image was fetched once: every waiter heard of one unpacking */
     for (uint64_t i = 0; i < 8; i++)
         assert_int_equal(notes_of(40 + i, "Unpacking"), 1);
@@ -78,19 +76,14 @@ static void test_queue(void **state)
         assert_ends(FIRST + i, 0, "q\n");
 }
 
-/* Until something of this pattern is in the world's folder. */
-static void await_path(const char *pattern)
-{
-    int64_t due = now_us() + 1000 * (int64_t)PATIENCE_MS;
-    while (shell("ls %s/%s >/dev/null 2>&1", world.folder, pattern) != 0)
-        assert_true(now_us() < due);
-}
-
 /* Until the blob store of the engine holds something of a running pull, in a folder whose name is
- * not known before: nothing tells of it. */
-static void await_partial(void)
+ * not known before: nothing tells of it. No longer than until this attempt, if any, has ended. */
+static void await_partial(uint64_t attempt)
 {
-    await_path("data/pulls/*/oci-put-blob*");
+    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
+    while (shell("ls %s/data/pulls/*/oci-put-blob* >/dev/null 2>&1", world.folder) != 0 &&
+           !(attempt && world_wait(&world, ENGINE_EXITED, attempt, 0, 0)))
+        assert_true(now_us() < due_us);
 }
 
 /* The first note of this reason. */
@@ -110,7 +103,11 @@ static void test_registry_stalls(void **state)
     /* one that sends a byte now and then has stalled, too */
     static const char *const names[] = {"big/app:1", "dribble/app:1"};
     pid_t halting;
+    const uint32_t usual_s = world.config.pull_stall_s;
     const unsigned port = halting_start(&halting);
+    world_stop(&world);
+    world.config.pull_stall_s = 2;
+    world_start(&world);
     image_make("big", 4);
     for (uint64_t i = 0; i < COUNT_OF(names); i++) {
         char image[64];
@@ -122,6 +119,9 @@ static void test_registry_stalls(void **state)
         assert_fails(70 + i, "RegistryUnavailable");
     }
     script_stop(halting);
+    world_stop(&world);
+    world.config.pull_stall_s = usual_s;
+    world_start(&world);
     create(72, image_name(&open_registry, names[0]), NULL, NULL, "cat /etc/tag");
     assert_ends(72, 0, "big\n");
 }
@@ -132,7 +132,7 @@ static void test_registry_dies(void **state)
     image_make("big2", 60);
     image_push(&open_registry, "big2", "big/app:2");
     create(75, image_name(&open_registry, "big/app:2"), NULL, NULL, "cat /etc/tag");
-    await_partial();
+    await_partial(75);
     registry_stop(&open_registry);
     const struct seen *end = end_of(75);
     if (end->exit.exit_code != 0) /* else it was just done */
@@ -174,9 +174,6 @@ static void test_slow_pulls(void **state)
     enum { FIRST = 300, PULLS = 4, OTHER = FIRST + PULLS };
     pid_t halting;
     struct pollfd ended;
-    world_stop(&world);
-    world.config.pull_stall_s = PATIENCE_MS / 1000; /* none is given up before */
-    world_start(&world);
     const unsigned port = halting_start(&halting);
     image_make("halt", 4);
     for (unsigned i = 0; i < PULLS; i++) {
@@ -214,9 +211,6 @@ static void test_slow_pulls(void **state)
     for (uint64_t i = 0; i < PULLS; i++)
         assert_ends(FIRST + 10 + i, 0, "halt\n");
     assert_string_equal(shell_output("ls %s/data/pulls", world.folder), "");
-    world_stop(&world);
-    world.config.pull_stall_s = STALL_S;
-    world_start(&world);
 }
 
 /* A registry that names more than an image may have is not asked for it. */
@@ -309,13 +303,12 @@ static void test_server_killed(void **state)
     pid_t server = fork();
     assert_true(server >= 0);
     if (server == 0) {
-        world.config.pull_stall_s = PATIENCE_MS / 1000; /* it is not given up before */
         world_start(&world);
         create(120, image, NULL, NULL, "true");
         pause();
         _exit(0);
     }
-    await_partial();
+    await_partial(0);
     const pid_t skopeo = atoi(shell_output("pgrep -P %d skopeo", (int)server));
     assert_true(skopeo > 0);
     struct pollfd ended = {.fd = process_watch(skopeo, NULL), .events = POLLIN};
@@ -355,7 +348,7 @@ static void test_stop_while_pulling(void **state)
     image_push(&open_registry, "unheard", "unheard/app:1");
     kill(open_registry.pid, SIGSTOP);
     create(87, image_name(&open_registry, "unheard/app:1"), NULL, NULL, "true");
-    await_path("run/auth-*"); /* the pull is under way */
+    await_pulls(1);
     world_stop(&world);
     assert_int_equal(notes_of(87, "PullFailed"), 0);
     kill(open_registry.pid, SIGCONT);

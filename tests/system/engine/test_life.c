@@ -221,7 +221,6 @@ static void test_kill_hard(void **state)
     assert_int_equal(end->exit.exit_code, 137);
     assert_int_equal(end->exit.signal, SIGKILL);
     assert_true(end->at_us - begun >= 140000);
-    assert_true(end->at_us - begun < 5000000);
     assert_nothing_left(41);
 }
 
@@ -321,7 +320,7 @@ static void test_links_in_logs(void **state)
     world_create(&world, 54,
                  "rm /skep/log/*; ln -s /etc/shadow /skep/log/all.000000000000000; "
                  "ln -s /etc/shadow /skep/run/exit; mkfifo /skep/log/stdout.000000000000000; "
-                 "echo ready; sleep 100");
+                 "echo ready; sleep 1000");
     char path[300];
     assert_non_null(world_wait(&world, ENGINE_STARTED, 54, 0, PATIENCE_MS));
     snprintf(path, sizeof path, "%s/data/containers/54/run/exit", world.folder);
@@ -347,11 +346,22 @@ static void test_devices_in_folders(void **state)
     assert_string_equal(end_of(152)->log, "ready\n");
 }
 
+/* A worker does it, later. */
+static void forget(uint64_t attempt)
+{
+    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
+    struct err err = {0};
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){attempt}, &err),
+                     0);
+    while (world_is_listed(&world, attempt))
+        assert_true(now_us() < due_us);
+}
+
 static void test_forget(void **state)
 {
     (void)state;
     struct err err = {0};
-    world_create(&world, 55, "echo kept; sleep 100");
+    world_create(&world, 55, "echo kept; sleep 1000");
     await_log(55, "kept");
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err),
                      ERR_CONFLICT);
@@ -359,10 +369,7 @@ static void test_forget(void **state)
     end_of(55);
     assert_true(world_is_listed(&world, 55));
     assert_int_equal(shell("test -d %s/data/containers/55/upper", world.folder), 0);
-    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
-    int64_t due = now_us() + 1000 * (int64_t)PATIENCE_MS;
-    while (world_is_listed(&world, 55))
-        assert_true(now_us() < due);
+    forget(55);
     assert_int_not_equal(shell("test -e %s/data/containers/55", world.folder), 0);
     await_log(55, "kept"); /* logs stay */
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
@@ -373,10 +380,9 @@ static void test_forget(void **state)
 static void test_clock_ahead(void **state)
 {
     (void)state;
-    struct err err = {0};
     world_create(&world, 961, "echo kept");
     end_of(961);
-    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){961}, &err), 0);
+    forget(961);
     world_create(&world, 962, "echo kept"); /* nobody forgets it in time */
     end_of(962);
     assert_int_equal(shell("cd %s/data && test -d containers/962/upper && find logs/961 "
@@ -397,10 +403,9 @@ static void test_clock_ahead(void **state)
 static void test_times_of_the_future(void **state)
 {
     (void)state;
-    struct err err = {0};
     world_create(&world, 963, "echo kept");
     end_of(963);
-    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){963}, &err), 0);
+    forget(963);
     world_create(&world, 964, "echo kept");
     end_of(964);
     static const char times[] = "cd %s/data && find logs/963 containers/964/ended %s | wc -l";

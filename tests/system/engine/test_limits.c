@@ -151,7 +151,7 @@ static void test_process_limit(void **state)
 {
     (void)state;
     static const char crowd[] =
-        "i=0; while [ $i -lt %u ]; do sleep 60 & i=$((i + 1)); done; exit 5";
+        "i=0; while [ $i -lt %u ]; do sleep 1000 & i=$((i + 1)); done; exit 5";
     char command[200];
     struct err err = {0};
     struct task_options options = {.memory_mib = 512};
@@ -192,7 +192,8 @@ static void test_log_limit(void **state)
     world_create(&world, 156,
                  "mkdir -p /skep/log/a/b; echo begun; "
                  "while :; do head -c 1000000 /dev/zero >> /skep/log/a/b/c; done");
-    world_create(&world, 157, "echo beside; read line < /skep/run/wait; exit 4");
+    world_create(&world, 157,
+                 "mkfifo /skep/run/wait; echo beside; read line < /skep/run/wait; exit 4");
     await_log(156, "begun");
     assert_string_equal(end_of(156)->reason, "TaskDiskFull");
     assert_non_null(strstr(end_of(156)->message, "its log is full"));
@@ -206,11 +207,16 @@ static void test_log_limit(void **state)
 static void test_escaped_processes(void **state)
 {
     (void)state;
-    world_create(&world, 42,
-                 "(trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 98765' &) ; "
-                 "sleep 0.1; echo gone");
+    const int number = 900000000 + getpid(); /* others may run this test, too */
+    char command[200];
+    snprintf(command, sizeof command,
+             "mkfifo /tmp/up; (trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; echo up "
+             ">/tmp/up; sleep %d' &) ; read line </tmp/up; echo gone",
+             number);
+    world_create(&world, 42, command);
     assert_int_equal(end_of(42)->exit.exit_code, 0);
-    assert_string_equal(shell_output("pgrep -f '[s]leep 98765'"), "");
+    assert_string_equal(end_of(42)->log, "gone\n");
+    assert_string_equal(shell_output("pgrep -f '[s]leep %d'", number), "");
     assert_nothing_left(42);
 }
 
@@ -252,7 +258,7 @@ static void test_stats(void **state)
                      0);
     assert_true(first.pids >= 2);
     assert_true(first.memory_bytes > 0);
-    int64_t due = now_us() + 5000000;
+    const int64_t due = now_us() + PATIENCE_MS * 1000ll;
     do
         world.engine->ops->stats(world.engine, (struct attempt_id){52}, &second, NULL);
     while (second.cpu_ns <= first.cpu_ns && now_us() < due);

@@ -48,7 +48,7 @@ static void end(uint64_t attempt)
 
 static const char *answer(const char *address)
 {
-    return shell_output("busybox nc -w 5 %s %u </dev/null 2>/dev/null || echo refused", address,
+    return shell_output("busybox nc -w 60 %s %u </dev/null 2>/dev/null || echo refused", address,
                         (unsigned)PORT);
 }
 
@@ -219,7 +219,7 @@ static void it_outlives_the_engine(void **state)
     assert_string_equal(answer("127.0.0.1"), before);
     /* a task of the same job comes into the same network */
     create(11, "alice~long",
-           "nc -w 5 127.0.0.1 23471 </dev/null; echo \"I am at $PAI_CURRENT_CONTAINER_IP\"", 0);
+           "nc -w 60 127.0.0.1 23471 </dev/null; echo \"I am at $PAI_CURRENT_CONTAINER_IP\"", 0);
     const struct seen *peer = world_wait(&world, ENGINE_EXITED, 11, 0, PATIENCE_MS);
     assert_non_null(peer);
     assert_non_null(strstr(peer->log, before)); /* it calls the other one at its own loopback */

@@ -39,7 +39,7 @@ static bool port_is_free(uint16_t wanted)
 
 static uint16_t port_find(void)
 {
-    enum { LOWEST = 21000, COUNT = 9000 };
+    enum { LOWEST = 22000, COUNT = 8000 };
     for (int i = 0; i < COUNT; i++) { /* others may look on this machine too: each from elsewhere */
         uint16_t at = (uint16_t)(LOWEST + (getpid() * 37 + i) % COUNT);
         if (port_is_free(at))
@@ -179,6 +179,7 @@ static void of_no_folder(void **state)
     world_stop(&world);
     shell("rm -rf %s/data/containers/64", world.folder);
     world_start(&world);
+    world_remains_await(&world, 64, END_MS);
     nothing_is_left(64, before);
 }
 

@@ -20,7 +20,7 @@
 static void test_container_killed(void **state)
 {
     (void)state;
-    world_create(&world, 60, "echo ready; sleep 100");
+    world_create(&world, 60, "echo ready; sleep 1000");
     await_log(60, "ready");
     shell("kill -9 $(cat %s/run/tasks/60/init.pid)", world.folder);
     assert_int_equal(end_of(60)->exit.exit_code, 137);
@@ -43,7 +43,7 @@ static void test_conmon_killed(void **state)
 static void test_conmon_and_container_killed(void **state)
 {
     (void)state;
-    world_create(&world, 62, "echo ready; sleep 100");
+    world_create(&world, 62, "echo ready; sleep 1000");
     await_log(62, "ready");
     shell("kill -9 $(cat %s/run/tasks/62/conmon.pid) $(cat %s/run/tasks/62/init.pid)", world.folder,
           world.folder);
@@ -54,13 +54,13 @@ static void test_conmon_and_container_killed(void **state)
 static void test_container_removed(void **state)
 {
     (void)state;
-    world_create(&world, 63, "echo ready; sleep 100");
+    world_create(&world, 63, "echo ready; sleep 1000");
     await_log(63, "ready");
     const struct local_engine *local = (struct local_engine *)world.engine;
     shell("%s --root %s delete --force 63 2>/dev/null", local->runtime.program,
           local->runtime.root); /* its last steps may find that we have cleaned up already */
     assert_int_equal(end_of(63)->exit.exit_code, 137);
-    world_create(&world, 64, "echo ready; sleep 100");
+    world_create(&world, 64, "echo ready; sleep 1000");
     await_log(64, "ready");
     shell("rm -rf %s/data/containers/64", world.folder);
     kill_task(64, 0, "stopped");
@@ -229,6 +229,7 @@ static void test_orphan(void **state)
     shell("rm -rf %s/data/containers/75", world.folder);
     world_start(&world);
     assert_false(world_is_listed(&world, 75));
+    world_remains_await(&world, 75, PATIENCE_MS);
     assert_string_equal(shell_output("pgrep -f '[o]rphan-%d'", number), "");
     assert_nothing_left(75);
 }

@@ -9,7 +9,7 @@ import tempfile
 
 import vm
 
-SILENCE_S = 30  # its boot is one, too
+SILENCE_S = 90  # its boot is one, too
 INIT = """#!/bin/busybox sh
 export PATH=/bin
 mkdir -p /proc /sys /dev

@@ -1,6 +1,7 @@
 /* world.c — see world.h. */
 #include "base/buf.h"
 #include "base/memory.h"
+#include "engine/local/task.h"
 #include "init/job_file.h"
 #include "init/task_file.h"
 #include "sys/cleanup.h"
@@ -24,7 +25,10 @@
 
 #include "world.h"
 
-enum { END_MS = 30000 }; /* of a task that is killed, on a virtual machine */
+enum {
+    END_MS = 30000,     /* of a task that is killed, on a virtual machine */
+    GOING_US = 9999000, /* a start waits for ten seconds, of whole milliseconds (adopt.c) */
+};
 
 int64_t now_us(void)
 {
@@ -250,6 +254,7 @@ int64_t world_trusted(void *context)
 void world_start(struct world *world)
 {
     struct err err = {0};
+    const int64_t begin_us = now_us();
     world->engine = engine_local_new(
         &world->config,
         (struct engine_sink){.context = world, .post = world_post, .trusted_ms = world_trusted},
@@ -258,6 +263,28 @@ void world_start(struct world *world)
         fprintf(stderr, "engine: %s\n", err.text);
         abort();
     }
+    world->start_us = now_us() - begin_us;
+}
+
+void world_remains_await(struct world *world, uint64_t attempt, uint32_t timeout_ms)
+{
+    const struct local_engine *local = (const struct local_engine *)world->engine;
+    const int64_t due_us = now_us() + timeout_ms * 1000ll;
+    while (*shell_output("find /sys/fs/cgroup -type d -path '*%s/%llu'", local->group,
+                         (unsigned long long)attempt)) {
+        assert_true(world->start_us >= GOING_US);
+        assert_true(now_us() < due_us);
+        engine_local_housekeep(world->engine); /* waits for a while for what it has killed */
+    }
+}
+
+bool world_ended_undone(const struct world *world, const struct seen *end)
+{
+    if (strcmp(end->reason, "ContainerCannotRun") != 0 ||
+        !strstr(end->message, "what a start before had left of it does not go"))
+        return false;
+    assert_true(world->start_us >= GOING_US);
+    return true;
 }
 
 void world_stop(struct world *world)

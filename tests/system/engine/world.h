@@ -21,6 +21,7 @@ struct world {
     char image_root[256];
     struct engine_local_config config;
     struct engine *engine;
+    int64_t start_us;           /* how long its last start took */
     _Atomic int64_t trusted_ms; /* by which it removes what is old; 0: the wall clock's time */
     pthread_mutex_t lock;
     pthread_cond_t has_event;
@@ -44,6 +45,14 @@ void world_close(struct world *world); /* kills what runs, removes the folder */
 
 void world_start(struct world *world); /* the engine; fails the test when it does not start */
 void world_stop(struct world *world);
+
+/* What a start must end is killed there, and waited for no longer than ten seconds: what takes
+ * longer is gone on with later. Both fail the test when the last start did not wait for so long. */
+
+/* Until nothing is left in the control group of an attempt that no task explains. */
+void world_remains_await(struct world *world, uint64_t attempt, uint32_t timeout_ms);
+/* Did an attempt end as one that was never let go, and could not be undone in time? */
+bool world_ended_undone(const struct world *world, const struct seen *end);
 
 /* A task that runs `command` under skep-init. */
 void world_create(struct world *world, uint64_t attempt, const char *command);
