@@ -84,6 +84,7 @@ struct api_config {
     uint32_t changes_max;      /* streams of them, at one time; 0: API_CHANGES_MAX */
     uint32_t stories_max;      /* that are followed at one time; 0: API_STORIES_MAX */
     uint32_t changes_alive_ms; /* of a silent stream; 0: API_CHANGES_ALIVE_MS */
+    uint32_t log_search_ms;    /* of one search; 0: LOG_SEARCH_MS */
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,

@@ -37,6 +37,7 @@ enum {
     HTTP_STREAMS_MAX = 3072,
     HTTP_IDLE_S = 30,
     HTTP_REQUEST_MS = 90000,
+    HTTP_CROWDED_MS = 2000, /* likewise, where three of four places are taken */
 };
 
 /* How a client came. */
@@ -208,6 +209,7 @@ struct http_server_config {
     struct http_tls *tls;     /* of the network; NULL: plain. Must outlive the server */
     unsigned threads;         /* 0: one for each processor, 2 … 8; as many again for TLS */
     uint32_t request_ms;      /* 0: HTTP_REQUEST_MS; looked at once a second */
+    uint32_t crowded_ms;      /* 0: HTTP_CROWDED_MS */
     uint32_t connections_max; /* of the network; 0: HTTP_CONNECTIONS_MAX */
     uint32_t idle_s;          /* 0: HTTP_IDLE_S */
     /* A folder: requests are taken from the socket DOOR/api in it as well, for targets that begin

@@ -15,8 +15,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CROWDED_MS = 2000 };
-
 /* One way in. */
 struct http_entry {
     struct http_server *server;
@@ -44,7 +42,7 @@ struct http_server {
     struct loops plain, secure; /* `secure`: of the network, when that speaks TLS; else none */
     struct http_entry entries[HTTP_WAYS];
     uint16_t port;
-    uint32_t request_ms;
+    uint32_t request_ms, crowded_ms;
     struct http_client clients; /* head */
 };
 
@@ -153,7 +151,8 @@ static int64_t idle_limit_ms(const struct http_server *server, enum http_way way
 {
     const struct http_entry *entry = &server->entries[way];
     bool is_crowded = entry->taken > entry->places / 4 * 3;
-    return is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
+    return is_crowded && server->request_ms > server->crowded_ms ? server->crowded_ms
+                                                                 : server->request_ms;
 }
 
 /* Who has closed, and of whom everything has been read, makes no request whole any more.
@@ -323,6 +322,7 @@ int http_server_start(const struct http_server_config *config, struct http_serve
     struct http_server *server = mem_zero(1, sizeof *server);
     server->edge.config = *config;
     server->request_ms = config->request_ms ? config->request_ms : HTTP_REQUEST_MS;
+    server->crowded_ms = config->crowded_ms ? config->crowded_ms : HTTP_CROWDED_MS;
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->edge.lock, NULL);
     entries_init(server);

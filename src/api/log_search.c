@@ -580,7 +580,8 @@ int handle_log_search(struct call *call)
     search->job = job.record.id;
     search->job_attempt_count = job.record.attempt + 1;
     search->role = exchange_query(call->exchange, "role");
-    search->most_ms = LOG_SEARCH_MS;
+    const uint32_t most_ms = call->api->config.log_search_ms;
+    search->most_ms = most_ms ? most_ms : LOG_SEARCH_MS;
     own->task =
         (struct worker_task){.run = task_run, .done = task_done, .owner = call->caller.auth.user};
     own->call = call;

@@ -143,17 +143,18 @@ static void app_end(void *context, struct exchange *exchange)
 
 static struct http_server *server;
 
-enum { THREADS = 2 };
+enum { THREADS = 2, CLIENT_WAIT_S = 120 };
 
-static struct http_server *server_start_idle(uint32_t request_ms, uint32_t connections_max,
-                                             uint32_t idle_s)
+static struct http_server *server_start_at(const char *listen, uint32_t request_ms,
+                                           uint32_t connections_max, uint32_t idle_s)
 {
     static const char *const proxies[] = {"127.0.0.0/8"};
     static const char *const origins[] = {"https://one.example", "https://two.example"};
     struct http_server_config config = {
-        .listen = "127.0.0.1:0",
+        .listen = listen,
         .threads = THREADS,
         .request_ms = request_ms,
+        .crowded_ms = CLIENT_WAIT_S * 1000,
         .connections_max = connections_max,
         .idle_s = idle_s,
         .door = in_folder(""),
@@ -169,6 +170,12 @@ static struct http_server *server_start_idle(uint32_t request_ms, uint32_t conne
     struct err err;
     assert_int_equal(http_server_start(&config, &started, &err), 0);
     return started;
+}
+
+static struct http_server *server_start_idle(uint32_t request_ms, uint32_t connections_max,
+                                             uint32_t idle_s)
+{
+    return server_start_at("127.0.0.1:0", request_ms, connections_max, idle_s);
 }
 
 /* 0: the usual ones. */
@@ -196,8 +203,6 @@ static int server_teardown(void **state)
 }
 
 /* ---- a client ---- */
-
-enum { CLIENT_WAIT_S = 60 };
 
 static int client_connect(void)
 {
@@ -534,12 +539,12 @@ static void test_gone_with_half_a_request(void **state)
 {
     (void)state;
     enum { HALF_SENT = 8 };
-    const struct timeval limit = {.tv_sec = HTTP_IDLE_S / 2}; /* or its end is that of the idle */
     struct buf out = BUF_INIT;
     int holders[THREADS], fds[HALF_SENT];
     static const char get[] = "GET /a HTTP/1.1\r\n" HEAD "\r\n";
     struct http_server *usual = server;
-    server = server_start(0, 0);
+    /* neither the limit of a request nor that of the idle ends a client's waiting */
+    server = server_start_idle(2 * CLIENT_WAIT_S * 1000, 0, 2 * CLIENT_WAIT_S);
     threads_hold(holders);
     for (int i = 0; i < HALF_SENT; i++) {
         fds[i] = client_connect();
@@ -553,7 +558,6 @@ static void test_gone_with_half_a_request(void **state)
     client_read_all(whole, &out);
     assert_int_equal(status_code(&out), 200);
     for (int i = 0; i < HALF_SENT; i++) {
-        setsockopt(fds[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
         ssize_t length = recv(fds[i], &(char){0}, 1, 0);
         assert_true(length == 0 || (length < 0 && errno == ECONNRESET));
         close(fds[i]);
@@ -564,6 +568,21 @@ static void test_gone_with_half_a_request(void **state)
     http_server_stop(server);
     server = usual;
     buf_release(&out);
+}
+
+/* A port at which nobody else can listen where no server of ours does; it is had until this is
+ * closed. */
+static int port_reserve(struct sockaddr_in *address)
+{
+    const int one = 1;
+    socklen_t size = sizeof *address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    *address =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof *address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)address, &size), 0);
+    return fd;
 }
 
 static atomic_bool is_calling;
@@ -588,10 +607,11 @@ static void test_stop_while_clients_come(void **state)
     struct buf out = BUF_INIT;
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t callers[CALLERS];
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        server = server_start(0, 0);
-        address.sin_port = htons(http_server_port(server));
+        struct sockaddr_in address;
+        char listen[32];
+        const int reserved = port_reserve(&address);
+        snprintf(listen, sizeof listen, "127.0.0.1:%u", ntohs(address.sin_port));
+        server = server_start_at(listen, 0, 0, 0);
         atomic_store(&is_calling, true);
         for (int i = 0; i < CALLERS; i++)
             assert_int_equal(pthread_create(&callers[i], NULL, call_on_and_on, &address), 0);
@@ -600,6 +620,7 @@ static void test_stop_while_clients_come(void **state)
         atomic_store(&is_calling, false);
         for (int i = 0; i < CALLERS; i++)
             pthread_join(callers[i], NULL);
+        close(reserved);
     }
     server = usual;
     buf_release(&out);
@@ -610,7 +631,7 @@ static void test_slow_request(void **state)
 {
     (void)state;
     struct http_server *usual = server;
-    enum { LIMIT_MS = 300 };
+    enum { LIMIT_MS = 3000 };
     struct buf out = BUF_INIT;
     server = server_start(LIMIT_MS, 0);
     int follower = stream_open(&out);
@@ -661,7 +682,7 @@ static void a_client_that_reads_nothing_is_cut_off(void **state)
 {
     (void)state;
     struct http_server *usual = server;
-    server = server_start_idle(0, 0, 1);
+    server = server_start_idle(0, 0, 5);
     int silent = large_ask(), talking = large_ask();
     struct pollfd cut_off = {.fd = talking, .events = POLLRDHUP};
     int64_t limit_ms = clock_ms() + CLIENT_WAIT_S * 1000;

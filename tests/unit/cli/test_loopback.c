@@ -2,8 +2,11 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,7 +34,8 @@ static void fixture_open(struct fixture *fixture)
     assert_string_equal(fixture->loopback.path, "/" WORD);
 }
 
-/* A client that has sent this already: the kernel takes it before it is accepted. */
+/* A client that has sent this already: the kernel has taken it, behind those of all clients before,
+ * and has said so. */
 static int client(const struct fixture *fixture, const char *request)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -39,6 +43,8 @@ static int client(const struct fixture *fixture, const char *request)
         connect(fd, (const struct sockaddr *)&fixture->address, sizeof fixture->address), 0);
     ssize_t length = (ssize_t)strlen(request);
     assert_int_equal(send(fd, request, (size_t)length, MSG_NOSIGNAL), length);
+    for (int underway = (int)length; underway > 0; sched_yield())
+        assert_int_equal(ioctl(fd, SIOCOUTQ, &underway), 0);
     return fd;
 }
 

@@ -4,8 +4,11 @@
 #include "peer_tls.h"
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "notify/send.h"
@@ -88,12 +91,18 @@ static void who_hangs_up_leaves_it_open(void **state)
 static void a_server_that_is_not_there_is_away(void **state)
 {
     struct peer peer;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof at;
     char why[NOTIFY_WHY_SIZE] = "";
     (void)state;
-    peer_begin(&peer, PEER_SMTP);
-    peer_end(&peer);
+    /* nobody else can listen there */
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    snprintf(peer.url, sizeof peer.url, "smtp://127.0.0.1:%u", ntohs(at.sin_port));
     assert_int_equal(send_to(&peer, NULL, why), NOTIFY_AWAY);
     assert_true(why[0] != '\0');
+    close(fd);
 }
 
 static enum notify_result send_by_tls(const struct peer *peer, const char *scheme,

@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/gpu_watch.h"
-#include "sys/clock.h"
 #include "sys/mailbox.h"
 
 static char pipe_path[PATH_MAX];
@@ -83,9 +82,9 @@ static void use_is_summed_up(void **state)
     assert_int_equal(code, 0);
     assert_int_equal(gpu_watch_count(watch), 4);
     assert_string_equal(gpu_watch_gpu(watch, 3)->uuid, "GPU-00000003");
-    assert_true(gpu_watch_refresh(watch, 10000));
+    assert_true(gpu_watch_refresh(watch, 60000));
     assert_true(gpu_watch_read(watch, 0, &first));
-    assert_true(gpu_watch_refresh(watch, 10000));
+    assert_true(gpu_watch_refresh(watch, 60000));
     assert_true(gpu_watch_read(watch, 0, &second));
     assert_true(second.busy_ms > first.busy_ms);
     assert_int_equal(second.busy_percent, 50);
@@ -95,7 +94,7 @@ static void use_is_summed_up(void **state)
     assert_false(gpu_watch_read(watch, 4, &first));
     /* an errors look that was asked for sees what has just happened */
     state_put("gpu 1 ecc 5\ngpu 1 retired 1\n");
-    assert_true(gpu_watch_refresh(watch, 10000));
+    assert_true(gpu_watch_refresh(watch, 60000));
     assert_true(gpu_watch_read(watch, 1, &first));
     assert_int_equal(first.ecc_errors, 5);
     assert_int_equal(first.retired_pages, 1);
@@ -122,12 +121,13 @@ static void a_lost_gpu_is_told(void **state)
     assert_int_equal(heard.count, 2);
 }
 
-static void let_go(void)
+/* A call that hangs goes on, and none hangs until this is closed. */
+static int let_go(void)
 {
     state_put("");
-    int fd = open(pipe_path, O_WRONLY); /* when the call hangs there */
+    const int fd = open(pipe_path, O_RDWR); /* which waits for nobody */
     assert_true(fd >= 0);
-    close(fd);
+    return fd;
 }
 
 static void a_hanging_call_holds_up_nobody(void **state)
@@ -139,19 +139,18 @@ static void a_hanging_call_holds_up_nobody(void **state)
     int code = 0;
     state_put("gpu 0 busy 30\n");
     struct gpu_watch *watch = watch_new(&heard, 60000, &code);
-    assert_true(gpu_watch_refresh(watch, 10000));
+    assert_true(gpu_watch_refresh(watch, 60000));
     snprintf(text, sizeof text, "hang %s\n", pipe_path);
     state_put(text);
     while (gpu_watch_silent_ms(watch) < 300) /* a round may have begun before */
         gpu_watch_refresh(watch, 20);
     assert_true(gpu_watch_read(watch, 0, &gpu)); /* what was known last */
     assert_int_equal(gpu.busy_percent, 30);
-    int64_t begin_ms = clock_monotonic_ms();
     assert_false(gpu_watch_refresh(watch, 19)); /* is not waited for again */
-    assert_true(clock_monotonic_ms() - begin_ms < 5000);
-    let_go();
-    assert_true(gpu_watch_refresh(watch, 10000));
+    const int fd = let_go();
+    assert_true(gpu_watch_refresh(watch, 60000));
     gpu_watch_free(watch);
+    close(fd);
 }
 
 static void a_list_that_does_not_come_is_not_waited_for(void **state)
@@ -167,8 +166,9 @@ static void a_list_that_does_not_come_is_not_waited_for(void **state)
     assert_int_equal(code, ERR_BUSY);
     assert_int_equal(gpu_watch_count(watch), 0);
     assert_false(gpu_watch_read(watch, 0, &gpu));
-    let_go();
+    const int fd = let_go();
     gpu_watch_free(watch);
+    close(fd);
 }
 
 static int setup(void **state)
